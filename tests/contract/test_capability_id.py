@@ -39,7 +39,7 @@ def test_an_id_is_made_of_verb_and_path(method: str, path: str, found: str) -> N
 @pytest.mark.parametrize(
     "path", ["/Room", "/room_type", "/sort/by/name", "/sort-by-name", "/räume", "/" + "long-" * 30 + "x"]
 )
-def test_a_path_of_other_words_is_told_apart_by_a_digest(path: str) -> None:
+def test_path_of_other_words_gets_a_digest(path: str) -> None:
     found = capability_id(endpoint("FIND", path))
     assert found.startswith("find_")
     assert len(found.rpartition("_")[2]) == 8
@@ -47,7 +47,7 @@ def test_a_path_of_other_words_is_told_apart_by_a_digest(path: str) -> None:
     assert len(found) <= LONGEST
 
 
-def test_a_tool_name_goes_before_and_one_that_is_no_id_does_not() -> None:
+def test_tool_name_is_used_if_it_is_a_valid_id() -> None:
     ids = capability_ids([endpoint("BOOK", "/room", "make_booking"), endpoint("FIND", "/room", "Find-Room")])
     assert list(ids.values()) == ["make_booking", "find_room"]
 
@@ -77,7 +77,7 @@ def test_ids_are_unique_and_no_endpoint_changes_the_id_of_another(paths: list[st
     assert capability_ids(fewer).items() <= ids.items()
 
 
-def test_endpoints_are_grouped_by_namespace_or_by_what_their_paths_name_first() -> None:
+def test_endpoints_are_grouped_by_namespace_or_first_segment() -> None:
     assert group_of(endpoint("FIND", "/{tenant}/Room_Types/x")) == "room-types"
     assert group_of(replace(endpoint("FIND", "/room"), namespace="Front Desk")) == "front-desk"
     assert group_of(endpoint("FIND", "/")) == "service"

@@ -21,7 +21,7 @@ def test_numbers_and_texts_are_amounts() -> None:
     assert cost.to_json() == {"tokens": 500, "USD": "0.02", "EUR": "0.10", "compute-seconds": "1.5", "calls": 3}
 
 
-def test_no_amounts_are_no_cost() -> None:
+def test_empty_mapping_has_no_cost() -> None:
     assert read_cost({}) == (None, [])
 
 
@@ -43,7 +43,7 @@ def test_no_amounts_are_no_cost() -> None:
         ("calls", 0, "must be at least 1"),
     ],
 )
-def test_what_is_no_amount_is_named_with_its_unit(unit: str, value: Any, reason: str) -> None:
+def test_invalid_amount_is_reported_with_its_unit(unit: str, value: Any, reason: str) -> None:
     cost, [fault] = read_cost({"tokens": 1, unit: value})
     assert cost is None
     assert fault.at == unit
@@ -52,7 +52,7 @@ def test_what_is_no_amount_is_named_with_its_unit(unit: str, value: Any, reason:
 
 
 @given(st.dictionaries(st.sampled_from([*UNITS, "gold"]), st.integers() | st.floats() | st.text(max_size=12)))
-def test_a_cost_that_can_be_read_is_one_that_callers_can(declared: dict[str, Any]) -> None:
+def test_valid_cost_round_trips_as_header_and_json(declared: dict[str, Any]) -> None:
     cost, faults = read_cost(declared)
     if cost is not None:
         assert parse_budget(str(cost)) == cost.amounts

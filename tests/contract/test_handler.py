@@ -17,7 +17,7 @@ from bespeak.contract.handler import ExternalService, fill_placeholders, is_upst
         ("PUT", "multipart", None, "multipart"),
     ],
 )
-def test_a_body_has_the_form_that_was_said_or_that_the_method_suggests(
+def test_body_form_is_declared_or_derived_from_the_method(
     method: str, body: str | None, body_field: str | None, form: str
 ) -> None:
     handler = ExternalService(url="https://u.example", method=method, body=body, body_field=body_field)
@@ -39,5 +39,5 @@ def test_a_status_or_one_of_two_ranges_is_a_key_of_an_error_map(text: str) -> No
 
 
 @pytest.mark.parametrize("text", ["", "4xx", "2XX", "3XX", "600", "40", "default", "4XX ", "٤٠٤"])
-def test_anything_else_is_none(text: str) -> None:
+def test_anything_else_is_not_an_upstream_status(text: str) -> None:
     assert not is_upstream_status(text)

@@ -23,7 +23,7 @@ def endpoint(path: str, impact: str) -> Endpoint:
     return make_endpoint("FIND", path, echo, impact=impact)
 
 
-def test_what_the_path_says_is_neither_in_the_query_nor_in_the_body() -> None:
+def test_path_parameters_are_neither_in_the_query_nor_in_the_body() -> None:
     schema = {
         "type": "object",
         "properties": {"room_id": ROOM, "beds": {"type": "integer"}, "sea": {"type": "boolean"}},
@@ -53,12 +53,12 @@ def test_without_a_path_parameter_the_body_is_the_input_itself() -> None:
     assert placed.query is None
 
 
-def test_what_changes_something_has_no_query() -> None:
+def test_changing_endpoint_has_no_query() -> None:
     assert place("/room", {"type": "object", "properties": {"a": ROOM}}, "reversible").query is None
 
 
 @pytest.mark.parametrize("whole", [{"minProperties": 2}, {"allOf": [{"required": ["beds"]}]}, {"$ref": "#/$defs/A"}])
-def test_a_body_from_which_nothing_can_be_taken_stays_whole(whole: dict[str, Any]) -> None:
+def test_body_whose_properties_cannot_be_separated_stays_whole(whole: dict[str, Any]) -> None:
     schema = {"type": "object", "properties": {"room_id": ROOM}, "$defs": {"A": {}}, **whole}
     assert place("/room/{room_id}", schema).body is schema
 
@@ -66,11 +66,11 @@ def test_a_body_from_which_nothing_can_be_taken_stays_whole(whole: dict[str, Any
 @pytest.mark.parametrize(
     ("extra", "needed"), [({"minProperties": 1}, True), ({"maxProperties": 1}, False), ({"$ref": "#/nowhere"}, True)]
 )
-def test_a_body_is_needed_where_an_empty_input_is_too_little(extra: dict[str, Any], needed: bool) -> None:
+def test_body_is_required_if_an_empty_input_is_not_valid(extra: dict[str, Any], needed: bool) -> None:
     assert place("/room", {"type": "object", **extra}).body_required is needed
 
 
-def test_a_get_is_not_offered_where_something_required_cannot_be_said() -> None:
+def test_get_is_not_offered_if_a_required_field_cannot_be_expressed() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "null"}}}
     assert place("/room", schema).query == ()
     assert place("/room", {**schema, "required": ["a"]}).query is None
@@ -94,5 +94,5 @@ def test_a_get_is_not_offered_where_something_required_cannot_be_said() -> None:
         (True, True),
     ],
 )
-def test_a_query_knows_no_null_and_reads_as_text_what_may_be_text(schema: Any, said: Any) -> None:
+def test_query_has_no_null_and_prefers_strings(schema: Any, said: Any) -> None:
     assert sayable(schema) == said

@@ -88,7 +88,7 @@ def test_a_list_of_objects_is_numbered() -> None:
     assert written("f", [{"a": 1}, {"a": 2}], "deep") == [("f[0][a]", "1"), ("f[1][a]", "2")]
 
 
-def test_what_is_nested_too_deep_is_json() -> None:
+def test_deeply_nested_value_is_json() -> None:
     value: Any = 1
     for _ in range(DEEPEST + 3):
         value = {"a": value}
@@ -108,19 +108,19 @@ def test_a_list_without_items_is_left_out_or_empty(style: str, value: list[Any])
 
 
 @pytest.mark.parametrize(("style", "item"), [("comma", "a,b"), ("space", "a b"), ("pipe", "a|b")])
-def test_an_item_that_would_be_two_is_refused_at_its_place(style: str, item: str) -> None:
+def test_item_that_contains_the_separator_is_refused_with_its_location(style: str, item: str) -> None:
     assert refused(["x", item], style) == ["/f/1"]
     assert refused({"k": item}, style) == ["/f/k"]
     assert refused({item: "x"}, style)[0].startswith("/f/a")
 
 
 @pytest.mark.parametrize("key", ["a]", "[a", "a][b"])
-def test_a_name_that_would_be_another_level_is_refused(key: str) -> None:
+def test_name_that_contains_a_bracket_is_refused(key: str) -> None:
     assert refused({key: 1}, "deep") == [f"/f/{key}"]
 
 
 @given(st.lists(SCALARS, max_size=8), st.sampled_from([("comma", ","), ("space", " "), ("pipe", "|")]))
-def test_joined_items_come_apart_as_they_were_or_are_refused(items: list[Any], style: tuple[str, str]) -> None:
+def test_joined_items_are_split_again_or_refused(items: list[Any], style: tuple[str, str]) -> None:
     texts = [as_text(item) for item in items]
     if any(style[1] in text for text in texts):
         assert refused(items, style[0])
@@ -154,7 +154,7 @@ def test_repeated_and_json_lists_come_back(items: list[Any]) -> None:
     assert msgspec.json.decode(text) == items
 
 
-def test_one_value_is_joined_with_nothing() -> None:
+def test_single_value_has_no_separator() -> None:
     assert joined("a,b", ",", "/f", []) == "a,b"
 
 

@@ -42,7 +42,7 @@ def test_a_rate_is_a_count_for_a_time_and_perhaps_a_burst(text: str, rate: Rate,
         ("1/s burst 999999999", "must be 1 to"),
     ],
 )
-def test_anything_else_says_what_is_wrong(text: str, reason: str) -> None:
+def test_invalid_rate_has_a_reason(text: str, reason: str) -> None:
     found = parse_rate(text)
     assert isinstance(found, str)
     assert reason in found

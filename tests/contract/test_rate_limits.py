@@ -54,11 +54,11 @@ def test_without_the_table_nothing_is_limited() -> None:
         ('endpoints = { "BOOK /room" = "1/s", "book /room" = "2/s" }', "D109", "endpoints/book ~1room"),
     ],
 )
-def test_a_wrong_limit_is_an_error_where_it_stands(line: str, rule: str, pointer: str) -> None:
+def test_wrong_limit_is_an_error_with_its_location(line: str, rule: str, pointer: str) -> None:
     _, findings = read(f"[limits.rate]\n{line}\n")
     assert findings == [(rule, "error", f"/limits/rate/{pointer}")]
 
 
-def test_an_unknown_limit_is_named() -> None:
+def test_unknown_limit_is_reported() -> None:
     _, findings = read('[limits.rate]\nagents = "10/s"\n')
     assert findings == [("D105", "warning", "/limits/rate/agents")]

@@ -12,7 +12,7 @@ def test_only_the_first_tier_needs_a_proof(tier: int, path: str | None) -> None:
     assert (trust_fault(tier, path) is None) == (tier != 1 or path in ANCHORED)
 
 
-def test_a_fault_names_what_is_given_and_what_would_do() -> None:
+def test_fault_names_the_given_and_the_allowed_paths() -> None:
     fault = trust_fault(1, "self-signed")
     assert fault is not None
     assert "self-signed" in fault

@@ -12,7 +12,7 @@ def read(text: str) -> tuple[ServerDocument, list[str]]:
     return document, [f"{finding.rule} {finding.pointer}" for finding in findings]
 
 
-def test_the_blocks_of_an_agis_document_can_stand_in_a_configuration() -> None:
+def test_blocks_of_an_agis_document_are_read_from_a_configuration() -> None:
     document, findings = read(
         """
         [vocabulary]
@@ -44,12 +44,12 @@ def test_the_blocks_of_an_agis_document_can_stand_in_a_configuration() -> None:
     assert document.data_manifest == DataManifest(available_data=(reservation,), pre_auth_discovery=True)
 
 
-def test_without_the_blocks_nothing_is_said() -> None:
+def test_missing_blocks_have_no_findings() -> None:
     document, _ = read("")
     assert (document.vocabulary, document.data_manifest) == (None, None)
 
 
-def test_who_negotiates_says_what_about() -> None:
+def test_negotiable_service_needs_a_data_manifest() -> None:
     assert read("[vocabulary]\nnegotiable = true")[1] == ["D103 /vocabulary/negotiable"]
 
 

@@ -38,7 +38,7 @@ def parse(**fields: Any) -> tuple[ManifestDocument, list[Diagnostic]]:
     return manifest, findings
 
 
-def test_our_own_manifest_comes_back_as_it_was() -> None:
+def test_own_manifest_is_read_back() -> None:
     service = read_deployment(FOLDER)[0].service()
     sent = project_manifest(service, service.endpoints, service.policies, "1.1.0", updated="2026-11-15T00:00:00Z")
     manifest, findings = parse_manifest(json.dumps(sent).encode())
@@ -61,7 +61,7 @@ def test_our_own_manifest_comes_back_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("confirm", [True, False])
-def test_whether_calls_are_confirmed_comes_back(confirm: bool) -> None:
+def test_confirm_is_read_back(confirm: bool) -> None:
     (endpoint, *_) = read_deployment(FOLDER)[0].service().endpoints
     assert "confirm" not in project_endpoint(endpoint)
     sent = project_endpoint(replace(endpoint, confirm=confirm))
@@ -69,7 +69,7 @@ def test_whether_calls_are_confirmed_comes_back(confirm: bool) -> None:
     assert [one.confirm for one in manifest.endpoints] == [confirm]
 
 
-def test_what_since_is_held_against_comes_back() -> None:
+def test_since_is_read_back() -> None:
     (endpoint, *_) = read_deployment(FOLDER)[0].service().endpoints
     assert "since" not in project_endpoint(endpoint)
     sent = project_endpoint(replace(endpoint, since="rooms[].updated_at"))
@@ -77,7 +77,7 @@ def test_what_since_is_held_against_comes_back() -> None:
     assert [one.since for one in manifest.endpoints] == ["rooms[].updated_at"]
 
 
-def test_a_cost_comes_back_and_a_strange_one_is_left_out() -> None:
+def test_cost_is_read_back_and_an_invalid_one_is_dropped() -> None:
     service = read_deployment(FOLDER)[0].service()
     cost, _ = read_cost({"tokens": 500, "USD": "0.02"})
     sent = project_endpoint(replace(service.endpoints[0], cost=cost))
@@ -129,7 +129,7 @@ def test_methods_may_be_names_or_specifications() -> None:
     assert manifest.custom_methods == ("TEND",)
 
 
-def test_an_endpoint_that_says_too_little_is_read_with_caution() -> None:
+def test_incomplete_endpoint_gets_cautious_defaults() -> None:
     manifest, _ = parse(endpoints=[{"method": "BOOK", "path": "/a"}, {"method": "BOOK", "path": "/b", "semantic": {}}])
     for endpoint in manifest.endpoints:
         assert endpoint.semantic.impact == "irreversible"
@@ -143,14 +143,14 @@ def test_an_endpoint_without_method_or_path_is_left_out_with_a_finding() -> None
     assert [finding.rule for finding in findings if finding.pointer.startswith("/endpoints/")] == ["D116"] * 3
 
 
-def test_what_is_missing_is_a_warning_and_never_an_error() -> None:
+def test_missing_parts_are_warnings_and_never_errors() -> None:
     manifest, findings = parse()
     assert manifest.catalog_version == ""
     assert {finding.severity for finding in findings} == {"warning"}
     assert len(findings) == 8
 
 
-def test_the_signature_is_kept_as_it_came() -> None:
+def test_signature_is_kept_unchanged() -> None:
     assert parse(manifest_signature="a.b.c")[0].signature == "a.b.c"
     assert parse(manifest_signature={"protected": "x"})[0].signature == {"protected": "x"}
     assert parse(manifest_signature=None)[0].signature is None
@@ -160,7 +160,7 @@ def test_the_signature_is_kept_as_it_came() -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"[]", b"{", b"\xff", b'{"a":' * 50_000, b"[" * 200_000, b"null", b'{"a": NaN}', b"\x00"]
 )
-def test_what_is_no_json_object_is_no_manifest(data: bytes) -> None:
+def test_text_that_is_not_a_json_object_is_not_a_manifest(data: bytes) -> None:
     manifest, findings = parse_manifest(data)
     assert manifest is None
     assert len(findings) == 1
@@ -207,7 +207,7 @@ def test_any_object_is_a_manifest_without_errors(fields: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("key", ["endpoints", "hosted_agents", "embedded_methods"])
-def test_a_manifest_with_more_than_anyone_offers_is_refused(key: str) -> None:
+def test_manifest_with_too_many_entries_is_refused(key: str) -> None:
     manifest, findings = parse_manifest(json.dumps({key: [{}] * 100_001}).encode())
     assert manifest is None
     assert [str(finding.rule) for finding in findings] == ["D104"]

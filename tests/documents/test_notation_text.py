@@ -18,7 +18,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
         ("a.toml", "a = 1\n", "toml"),
     ],
 )
-def test_the_notation_is_found_out(file: str, text: str, notation: str) -> None:
+def test_notation_is_detected(file: str, text: str, notation: str) -> None:
     tree = parse_notation(text, file)
     assert not isinstance(tree, Diagnostic)
     assert tree.notation == notation
@@ -41,7 +41,7 @@ def test_a_fault_says_which_notation_was_expected(file: str, text: str, name: st
     assert fault.location.line
 
 
-def test_python_is_no_document() -> None:
+def test_python_is_not_a_document() -> None:
     fault = parse_notation("from bespeak import App\n", "rooms.py")
     assert isinstance(fault, Diagnostic)
     assert (fault.rule, fault.message) == ("D114", "this is Python, not a document")

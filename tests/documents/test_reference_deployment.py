@@ -96,7 +96,7 @@ def test_both_forms_of_identity_documents_are_read() -> None:
     assert reader.status == "retired"
 
 
-def test_what_has_no_effect_is_named() -> None:
+def test_settings_without_effect_are_reported() -> None:
     _, findings = read_deployment(FOLDER)
     messages = {finding.message for finding in findings if finding.rule == "Y821"}
     assert messages == {
@@ -111,7 +111,7 @@ def test_what_has_no_effect_is_named() -> None:
     assert not [finding for finding in findings if finding.rule == "D105"]
 
 
-def test_old_spellings_are_read_and_named() -> None:
+def test_old_spellings_are_read_and_reported() -> None:
     _, findings = read_deployment(FOLDER)
     old = {finding.pointer for finding in findings if finding.rule == "D107"}
     assert old == {

@@ -23,7 +23,7 @@ _values: st.SearchStrategy[Any] = st.recursive(
 
 @given(st.dictionaries(texts, _values, max_size=5))
 @settings(max_examples=300)
-def test_what_is_written_is_read_back(data: dict[str, Any]) -> None:
+def test_written_data_is_read_back(data: dict[str, Any]) -> None:
     text = toml_text(data)
     read = tomli.loads(text)
     assert read == data, text
@@ -45,11 +45,11 @@ def test_large_tables_get_a_header_and_small_ones_a_line() -> None:
 @pytest.mark.parametrize(
     ("data", "at"), [({"a": 1}, None), ({"a": {"b/c": [1, None]}}, "/a/b~1c/1"), (None, ""), ({"a": None}, "/a")]
 )
-def test_a_null_is_found_where_it_stands(data: Any, at: str | None) -> None:
+def test_null_is_found_with_its_pointer(data: Any, at: str | None) -> None:
     assert find_null(data) == at
 
 
-def test_a_comment_stands_before_what_it_points_at() -> None:
+def test_comment_precedes_its_entry() -> None:
     data = {"a": {"b": 1, "c": {"d": 2}}, "e": 3, "f": {"g": {"h": "x" * 90}}}
     comments = {"": ["top"], "/a/c/d": ["inside"], "/e": ["one", "two"], "/a": ["table"], "/f": ["no line of its own"]}
     text = toml_text(data, comments)
@@ -60,7 +60,7 @@ def test_a_comment_stands_before_what_it_points_at() -> None:
     assert text.count("#") == 6
 
 
-def test_what_many_documents_share_is_written_the_same_each_time() -> None:
+def test_shared_table_is_written_the_same_each_time() -> None:
     part = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(9)}}
     data = {"x": {"schema": {"$defs": {"A": part, "B": dict(part)}, "type": "object"}}}
     written: Written = {}

@@ -26,7 +26,7 @@ def tree_of(text: str) -> YamlTree:
         "a: [\"# x\", '#']\n",
     ],
 )
-def test_a_number_sign_inside_a_text_is_no_comment(text: str) -> None:
+def test_number_sign_inside_a_string_is_not_a_comment(text: str) -> None:
     assert comment_texts(tree_of(text)) == []
 
 
@@ -47,7 +47,7 @@ def test_a_number_sign_inside_a_text_is_no_comment(text: str) -> None:
         ("--- # t\na: 1\n", {}, {}),
     ],
 )
-def test_a_comment_is_about_what_follows_or_what_stands_before_it(
+def test_comment_belongs_to_the_next_entry_or_the_one_on_its_line(
     text: str, above: dict[str, tuple[str, ...]], beside: dict[str, str]
 ) -> None:
     tree = tree_of(text)
@@ -55,20 +55,20 @@ def test_a_comment_is_about_what_follows_or_what_stands_before_it(
     assert (comments.above, comments.beside) == (above, beside)
 
 
-def test_comments_before_everything_and_after_everything_stay_there() -> None:
+def test_comments_at_the_start_and_the_end_stay_there() -> None:
     tree = tree_of("# one\n\n# two\n\na: 1\n# three\n# four\n")
     comments = read_comments(tree, tree.data)
     assert comments.at_top == ("# one", "", "# two", "")
     assert comments.at_end == ("# three", "# four")
 
 
-def test_a_comment_about_what_is_gone_stands_above_what_is_around_it() -> None:
+def test_comment_of_a_removed_entry_moves_to_its_parent() -> None:
     tree = tree_of("a:\n  # x\n  b: 1\n  c: 2 # y\nd: 3\n")
     comments = read_comments(tree, {"a": {}, "d": 3})
     assert comments.above == {"/a": ("# x",), "/d": ("# y",)}
     assert comments.beside == {}
 
 
-def test_a_key_of_thousands_of_digits_is_no_index_of_the_list_it_has_become() -> None:
+def test_key_of_thousands_of_digits_is_not_a_list_index() -> None:
     tree = tree_of(f"a:\n  # x\n  ? '{'9' * 5000}'\n  : 1\nb: 2\n")
     assert read_comments(tree, {"a": [1], "b": 2}).above == {"/a": ("# x",)}

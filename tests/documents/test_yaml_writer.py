@@ -32,13 +32,13 @@ def same(one: object, other: object) -> bool:
 
 @given(st.dictionaries(texts, values, max_size=5))
 @settings(max_examples=400)
-def test_what_is_written_is_read_back(data: dict[str, Any]) -> None:
+def test_written_data_is_read_back(data: dict[str, Any]) -> None:
     text = yaml_text(data)
     assert same(read(text), data), text
     assert yaml_text(read(text)) == text
 
 
-def test_an_awkward_text_stays_a_text_everywhere() -> None:
+def test_ambiguous_string_stays_a_string_everywhere() -> None:
     def check(text: str) -> None:
         data = {text: text, "list": [text, text], "inner": {"list": [{text: text}, [[text], {"a": text}]]}}
         written = yaml_text(data)
@@ -59,7 +59,7 @@ def test_numbers_are_decimal_and_keep_their_type(number: float, written: str) ->
     assert same(read(text), {"a": number})
 
 
-def test_short_lists_stand_on_one_line_and_long_ones_do_not() -> None:
+def test_only_short_lists_are_written_on_one_line() -> None:
     data = {"verbs": ["BOOK", "FIND"], "long": [f"item number {n}" for n in range(9)], "none": [], "nothing": {}}
     lines = yaml_text(data).splitlines()
     assert lines[:3] == ["verbs: [BOOK, FIND]", "long:", "  - item number 0"]
@@ -74,12 +74,12 @@ def test_a_long_sentence_is_folded_within_the_width(words: list[str]) -> None:
     assert max(map(len, text.splitlines())) <= WIDTH
 
 
-def test_a_key_longer_than_readers_look_for_a_colon_is_written_as_such() -> None:
+def test_very_long_key_is_written_explicitly() -> None:
     data = {"k" * 3000: {"n": 1}, "list": [{"k " * 700: [{"a": 1}]}]}
     assert read(yaml_text(data)) == data
 
 
-def test_comments_stand_above_and_beside_what_they_are_about() -> None:
+def test_comments_are_written_above_and_beside_their_entries() -> None:
     data = {"a": 1, "list": ["x", "z"], "items": [{"b": "word " * 30 + "end"}]}
     comments = Comments(
         above={"/a": ("# first", "# second"), "/list/1": ("# why",), "/items/0/b": ("# inside",)},

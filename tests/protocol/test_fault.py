@@ -10,7 +10,7 @@ from bespeak.state.identity.key_text import parse_key
 
 def test_parsers_return_a_fault_that_names_the_wrong_part() -> None:
     assert parse_template("/room/{id}/bed/{id}") == Fault(
-        "the parameter '{id}' stands twice in '/room/{id}/bed/{id}'", "{id}"
+        "the parameter '{id}' occurs twice in '/room/{id}/bed/{id}'", "{id}"
     )
     faults = [
         parse_template("/room/{id}x"),

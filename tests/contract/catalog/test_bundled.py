@@ -61,7 +61,7 @@ MEMBERS = {
 every_version = pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
 
 
-def test_two_versions_come_with_bespeak_and_the_newer_is_the_default() -> None:
+def test_two_versions_are_bundled_and_the_newer_is_the_default() -> None:
     assert bundled_versions() == ("1.0.0", "1.1.0")
     assert load_bundled().version == DEFAULT_CATALOG == "1.1.0"
 
@@ -114,7 +114,7 @@ def test_version_1_0_0_has_the_public_verbs_in_their_categories() -> None:
         ("ROLLBACK", ("modification", "mechanics", "domain_spanning")),
     ],
 )
-def test_the_primary_category_stands_first(name: str, categories: tuple[str, ...]) -> None:
+def test_primary_category_comes_first(name: str, categories: tuple[str, ...]) -> None:
     assert load_bundled("1.0.0").verbs[name].categories == categories
 
 
@@ -128,7 +128,7 @@ def test_descriptions_are_distinct() -> None:
     assert [text for text, uses in texts.items() if uses > 1] == []
 
 
-def test_a_description_is_a_short_phrase_that_does_not_lean_on_the_verb_itself() -> None:
+def test_description_is_a_short_phrase_without_the_verb_itself() -> None:
     for verb in load_bundled().verbs.values():
         words = re.findall(r"[\w'-]+", verb.description)
         assert 3 <= len(words) <= 12, verb
@@ -141,12 +141,12 @@ def test_a_catalog_is_read_once() -> None:
     assert load_bundled("1.0.0") is load_bundled("1.0.0")
 
 
-def test_a_version_that_does_not_come_with_bespeak_names_those_that_do() -> None:
+def test_error_for_an_unknown_version_lists_the_bundled_ones() -> None:
     with pytest.raises(ContractError, match=r"'9\.9\.9'.*1\.0\.0, 1\.1\.0"):
         load_bundled("9.9.9")
 
 
-def test_the_versions_that_know_a_verb_are_told() -> None:
+def test_versions_with_a_verb_are_returned() -> None:
     assert versions_with("BOOK") == ("1.0.0", "1.1.0")
     assert versions_with("LOG") == ("1.1.0",)
     assert versions_with("NONSENSE") == ()
@@ -164,7 +164,7 @@ def test_a_reference_may_be_a_path_from_the_base(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reference", ["missing.json", "3.0.0", "", "nul\0.json", "x" * 5_000])
-def test_a_reference_to_nothing_says_what_would_do(reference: str, tmp_path: Path) -> None:
+def test_error_for_a_dangling_reference_has_advice(reference: str, tmp_path: Path) -> None:
     catalog, findings = open_catalog(reference, tmp_path)
     assert catalog is None
     assert [finding.severity for finding in findings] == ["error"]

@@ -8,7 +8,7 @@ from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.contract.catalog.catalog import Verb
 
 
-def test_near_verbs_are_suggested_for_a_typing_slip() -> None:
+def test_near_verbs_are_suggested_for_a_typo() -> None:
     assert load_bundled().near("RESERV")[0] == "RESERVE"
 
 
@@ -52,7 +52,7 @@ def test_the_warning_names_only_what_the_catalog_declares(verb: Verb, warning: s
     assert verb.warning == warning
 
 
-def test_a_verb_in_good_standing_has_no_deprecation_in_its_json() -> None:
+def test_current_verb_has_no_deprecation_in_its_json() -> None:
     assert load_bundled().verbs["DELEGATE"].to_json() == {
         "name": "DELEGATE",
         "categories": ["mechanics"],
@@ -60,6 +60,6 @@ def test_a_verb_in_good_standing_has_no_deprecation_in_its_json() -> None:
     }
 
 
-def test_a_deprecated_verb_says_so_in_its_json() -> None:
+def test_deprecated_verb_has_a_deprecation_in_its_json() -> None:
     entry = load_bundled("1.1.0").verbs["AUDITLOG"].to_json()
     assert (entry["deprecated_in"], entry["removed_in"], entry["successor"]) == ("1.1.0", "2.0.0", "LOG")

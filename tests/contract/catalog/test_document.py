@@ -141,7 +141,7 @@ def test_deprecation_is_read() -> None:
 
 
 @pytest.mark.parametrize("name", [*SHAPE_FAULTS, *REFERENCE_FAULTS])
-def test_each_fault_is_found_where_it_stands(name: str) -> None:
+def test_each_fault_is_reported_with_its_location(name: str) -> None:
     change, rule, pointer = (SHAPE_FAULTS | REFERENCE_FAULTS)[name]
     catalog, findings = parse_catalog(json.dumps(changed(change)), "faulty.json")
     assert catalog is None
@@ -175,7 +175,7 @@ def test_the_schema_accepts_the_bundled_catalogs(version: str, schema: Validator
         (entry("BOOK", deprecated_in="1.0.0", removed_in="2.0.0"), "V561"),
     ],
 )
-def test_what_is_odd_but_usable_is_a_warning(change: Change, rule: str) -> None:
+def test_usable_but_odd_value_is_a_warning(change: Change, rule: str) -> None:
     catalog, findings = parse_catalog(json.dumps(changed(change)), "odd.json")
     assert catalog is not None
     assert [(finding.rule, finding.severity) for finding in findings] == [(rule, "warning")]
@@ -192,7 +192,7 @@ def test_what_is_odd_but_usable_is_a_warning(change: Change, rule: str) -> None:
         ("\ud800", "bad.json"),
     ],
 )
-def test_what_is_not_json_is_one_error_with_its_place(data: bytes | str, place: str) -> None:
+def test_invalid_json_is_one_error_with_its_location(data: bytes | str, place: str) -> None:
     catalog, findings = parse_catalog(data, "bad.json")
     assert catalog is None
     assert [finding.rule for finding in findings] == ["V551"]

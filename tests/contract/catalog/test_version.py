@@ -12,7 +12,7 @@ numbers = st.integers(0, 999_999_999)
 
 
 @given(numbers, numbers, numbers)
-def test_a_version_reads_as_it_was_written(major: int, minor: int, patch: int) -> None:
+def test_version_is_parsed_as_written(major: int, minor: int, patch: int) -> None:
     assert parse_version(f"{major}.{minor}.{patch}") == Version(major, minor, patch)
 
 
@@ -25,7 +25,7 @@ def test_any_text_is_a_version_or_none(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "1", "1.0", "1.0.0.0", "01.0.0", "v1.0.0", "1.0.0\n", "1.0.-1", "١.0.0", "1.0." + "9" * 50]
 )
-def test_what_is_no_version_is_none(text: str) -> None:
+def test_invalid_version_is_none(text: str) -> None:
     assert parse_version(text) is None
 
 
@@ -37,12 +37,12 @@ def test_versions_compare_by_number_not_by_text() -> None:
 
 
 @pytest.mark.requirement("API-4.6-2")
-def test_the_preferred_version_wins_when_both_know_it() -> None:
+def test_preferred_version_wins_if_both_support_it() -> None:
     assert common_version("1.0.0", ["1.0.0", "1.1.0"], ["1.1.0", "1.0.0"]) == "1.0.0"
 
 
 @pytest.mark.requirement("API-4.6-3")
-def test_otherwise_the_highest_common_version_is_spoken() -> None:
+def test_highest_common_version_is_used_otherwise() -> None:
     assert common_version("2.0.0", ["1.9.0", "1.10.0", "2.0.0"], ["1.9.0", "1.10.0"]) == "1.10.0"
 
 

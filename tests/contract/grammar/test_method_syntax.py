@@ -20,7 +20,7 @@ def test_three_to_thirty_two_capital_letters_are_a_method_name(method: str) -> N
     "method",
     ["", "AB", "A" * 33, "book", "Book", "BOOK2", "BOOK_IT", "X-BOOK", "BOOK\n", " BOOK", "BÜCHEN", "ＢＯＯＫ"],
 )
-def test_anything_else_is_no_method_name(method: str) -> None:
+def test_anything_else_is_not_a_method_name(method: str) -> None:
     assert not is_method_name(method)
 
 

@@ -13,7 +13,7 @@ letters = st.text(alphabet="ABCDEFGHIJ", min_size=1, max_size=10)
 
 
 @pytest.mark.parametrize("text", ["BOK", "BOOOK", "BOAK", "OBOK", "book", "BOOKING"])
-def test_a_slip_of_the_finger_or_another_form_finds_the_word_that_was_meant(text: str) -> None:
+def test_typo_or_inflected_form_finds_the_intended_word(text: str) -> None:
     assert WORDS.near(text) == ["BOOK"]
 
 

@@ -86,7 +86,7 @@ def test_a_parameter_in_any_other_form_is_refused(segment: str) -> None:
 @pytest.mark.parametrize(
     "segment", ["book", "BOOK", "Book", "b-o-o-k", "b_ook", "-book-", "%62ook", "b%2Dook", "%42OOK"]
 )
-def test_a_segment_that_is_a_verb_is_refused_whatever_its_spelling(segment: str) -> None:
+def test_segment_that_is_a_verb_is_refused_in_any_spelling(segment: str) -> None:
     fault = check_path(f"/rooms/{segment}", VERBS)
     assert fault is not None
     assert fault.at == segment
@@ -94,7 +94,7 @@ def test_a_segment_that_is_a_verb_is_refused_whatever_its_spelling(segment: str)
 
 @pytest.mark.requirement("API-5.1-3")
 @pytest.mark.parametrize("segment", ["books", "book-room", "lists", "auditors", "%6Cis", "bo%C5%BFk"])
-def test_a_segment_that_only_contains_a_verb_is_fine(segment: str) -> None:
+def test_segment_that_only_contains_a_verb_is_accepted(segment: str) -> None:
     assert check_path(f"/{segment}", VERBS) is None
 
 
@@ -104,13 +104,13 @@ def test_a_parameter_may_be_called_like_a_verb() -> None:
 
 
 @pytest.mark.requirement("API-5.2-3")
-def test_a_parameter_name_stands_once_in_a_path() -> None:
+def test_parameter_name_occurs_only_once_in_a_path() -> None:
     fault = parse_template("/a/{id}/b/{id}")
     assert isinstance(fault, Fault)
     assert fault.at == "{id}"
 
 
-def test_a_template_knows_its_literals_and_its_parameters() -> None:
+def test_template_has_literals_and_parameters() -> None:
     template = parse_template("/a/{x}/b/{y}")
     assert template == Template("/a/{x}/b/{y}", ("a", None, "b", None), ("x", "y"))
     assert not template.is_literal

@@ -52,7 +52,7 @@ def test_two_templates_that_match_a_path_equally_well_are_rivals(known: str, pat
         ("/a/{x}/c", "/{y}/b/d"),
     ],
 )
-def test_templates_that_a_literal_or_the_number_of_parameters_tells_apart_are_no_rivals(known: str, path: str) -> None:
+def test_templates_that_differ_in_literals_or_length_are_not_rivals(known: str, path: str) -> None:
     assert rival_of(path, known) is None
 
 

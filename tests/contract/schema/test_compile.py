@@ -47,7 +47,7 @@ def test_every_violation_is_reported_not_only_the_first() -> None:
     }
 
 
-def test_a_violation_says_where_in_the_value_and_where_in_the_schema() -> None:
+def test_violation_has_pointers_into_value_and_schema() -> None:
     schema = {"properties": {"a/b": {"items": {"type": "string"}}}}
     assert compiled(schema).violations({"a/b": ["x", 1]}) == [
         Violation("/a~1b/1", "/properties/a~1b/items/type", "type", '1 is not of type "string"')
@@ -70,13 +70,13 @@ def test_formats_are_asserted(name: str, good: str, bad: str) -> None:
     assert not validator.is_valid(bad)
 
 
-def test_a_closed_object_without_properties_says_so() -> None:
+def test_message_for_a_closed_object_without_properties() -> None:
     (violation,) = compiled({"type": "object", "additionalProperties": False}).violations({"x": 1})
     assert violation.keyword == "additionalProperties"
     assert violation.message == "no properties are allowed here"
 
 
-def test_a_property_that_may_not_be_there_says_so() -> None:
+def test_message_for_a_forbidden_property() -> None:
     (violation,) = compiled({"properties": {"x": False}}).violations({"x": 1})
     assert (violation.pointer, violation.keyword) == ("/x", "false")
 
@@ -112,7 +112,7 @@ def test_an_invalid_schema_is_refused_with_its_place(schema: dict[str, Any], poi
 
 
 @pytest.mark.parametrize("schema", [True, [], "x", None, {"a": object()}, {"const": {1j}}])
-def test_what_is_no_json_object_is_no_schema(schema: Any) -> None:
+def test_value_that_is_not_a_json_object_is_not_a_schema(schema: Any) -> None:
     assert fault(schema).message
 
 
@@ -131,11 +131,11 @@ def test_a_reference_to_another_document_is_refused(schema: dict[str, Any]) -> N
     assert "must stay inside its schema" in fault(schema).message
 
 
-def test_a_reference_that_leads_nowhere_is_refused() -> None:
+def test_dangling_reference_is_refused() -> None:
     assert "does not exist" in fault({"$ref": "#/$defs/nothing"}).message
 
 
-def test_a_property_called_ref_and_data_with_a_ref_are_no_references() -> None:
+def test_property_called_ref_and_data_with_a_ref_are_not_references() -> None:
     validator = compiled(
         {"properties": {"$ref": {"type": "string"}}, "default": {"$ref": "x"}, "enum": [{"$ref": "anything"}]}
     )
@@ -151,7 +151,7 @@ def test_a_property_called_ref_and_data_with_a_ref_are_no_references() -> None:
         {"not": {"$ref": "#"}},
     ],
 )
-def test_a_schema_that_refers_to_itself_without_end_still_answers(schema: dict[str, Any]) -> None:
+def test_circular_schema_still_validates(schema: dict[str, Any]) -> None:
     assert compiled(schema).is_valid({}) in (True, False)
 
 
@@ -180,7 +180,7 @@ def nested(levels: int) -> dict[str, Any]:
     return schema
 
 
-def test_a_schema_may_be_deep_but_not_without_end() -> None:
+def test_depth_of_a_schema_is_limited() -> None:
     compiled(nested(MAX_DEPTH))
     for levels in (MAX_DEPTH + 1, 900, 5_000):
         assert fault(nested(levels)).message
@@ -218,7 +218,7 @@ def test_a_schema_that_was_accepted_answers_however_large_its_bounds(keyword: st
     assert isinstance(compiled({keyword: bound}).is_valid("x"), bool)
 
 
-def test_a_value_with_a_million_faults_is_reported_by_the_first_alone() -> None:
+def test_only_the_first_violation_of_a_huge_value_is_reported() -> None:
     checked = compile_schema({"type": "object", "properties": {"a": {"items": {"type": "string"}}}})
     assert isinstance(checked, Validator)
     [violation] = checked.violations({"a": [1] * 1_000_000})

@@ -52,14 +52,14 @@ def leads(schema: dict[str, Any], path: str) -> bool:
         *("codes.x-1", "lists.a.b", "deep.id", "pair.id", "any.a.b"),
     ],
 )
-def test_a_field_that_the_schema_leaves_room_for_can_be_named(path: str) -> None:
+def test_field_that_the_schema_allows_is_reachable(path: str) -> None:
     assert leads(ROOMS, path)
 
 
 @pytest.mark.parametrize(
     "path", ["room", "rooms.idd", "rooms.id.x", "first.x", "prices.suite.EUR", "nothing.x", "deep.x", "pair.x", "never"]
 )
-def test_a_field_that_an_output_cannot_have_leads_nowhere(path: str) -> None:
+def test_field_that_the_schema_forbids_is_not_reachable(path: str) -> None:
     assert not leads(ROOMS, path)
 
 
@@ -73,11 +73,11 @@ def test_a_field_that_an_output_cannot_have_leads_nowhere(path: str) -> None:
         {"type": "array", "items": {"type": "array", "items": {"properties": {"a": {}, "b": {}}}}},
     ],
 )
-def test_combinations_count_together(schema: dict[str, Any]) -> None:
+def test_combined_schemas_are_merged(schema: dict[str, Any]) -> None:
     assert sorted(members_of(schema).reachable) == ["a", "b"]
 
 
-def test_a_list_of_itself_has_an_end() -> None:
+def test_recursive_list_ends() -> None:
     loop = {"$ref": "#/$defs/L", "$defs": {"L": {"type": "array", "items": {"$ref": "#/$defs/L"}}}}
     assert members_of(loop).reachable == []
     assert members_of(loop).step("a") is None
@@ -100,7 +100,7 @@ def test_a_name_is_declared_by_itself_or_by_a_pattern(schema: dict[str, Any], de
     assert members_of(schema).declares("since") is declared
 
 
-def test_what_is_optional_and_empty_goes_at_every_depth() -> None:
+def test_empty_optional_members_are_removed_at_every_depth() -> None:
     value = {
         "rooms": [{"id": "", "note": None, "next": {"id": "2", "note": ""}}, {"id": "3", "extra": []}],
         "first": None,
@@ -124,13 +124,13 @@ def test_what_is_optional_and_empty_goes_at_every_depth() -> None:
         {"if": {"required": ["b"]}, "then": {"required": ["a"]}},
     ],
 )
-def test_what_is_counted_or_compared_stays(schema: dict[str, Any]) -> None:
+def test_counted_or_compared_members_are_kept(schema: dict[str, Any]) -> None:
     value = {"a": None, "b": 1}
     assert without_empty(value, members_of(schema)) == value
     assert without_empty({"x": value, "y": []}, members_of({"properties": {"x": schema}})) == {"x": value}
 
 
-def test_lists_without_repetition_stay() -> None:
+def test_lists_with_unique_items_are_kept() -> None:
     value = {"x": [{"a": None}, {}]}
     assert without_empty(value, members_of({"properties": {"x": {"uniqueItems": True}}})) == value
 
@@ -168,7 +168,7 @@ def documented(draw: st.DrawFn, depth: int = 3) -> tuple[dict[str, Any], Any]:
 
 
 @given(documented())
-def test_what_is_left_keeps_the_schema(documented: tuple[dict[str, Any], Any]) -> None:
+def test_remaining_value_still_matches_the_schema(documented: tuple[dict[str, Any], Any]) -> None:
     schema, value = documented
     compiled = compile_schema(schema)
     assert isinstance(compiled, Validator)

@@ -28,7 +28,7 @@ from bespeak.contract.schema.pattern import needs_backtracking, slowness
         r"a" * 1001,
     ],
 )
-def test_what_can_be_divided_in_many_ways_is_slow(pattern: str) -> None:
+def test_ambiguous_repetition_is_slow(pattern: str) -> None:
     assert slowness(pattern)
 
 
@@ -55,17 +55,17 @@ def test_what_can_be_divided_in_many_ways_is_slow(pattern: str) -> None:
         "",
     ],
 )
-def test_what_has_one_way_to_match_is_not(pattern: str) -> None:
+def test_unambiguous_pattern_is_not_slow(pattern: str) -> None:
     assert slowness(pattern) is None
 
 
 @pytest.mark.parametrize("pattern", [r"(?=a)", r"(?!a)", r"(?<=a)", r"(?<!a)", r"(a)\1", r"\k<a>"])
-def test_looking_around_and_back_needs_backtracking(pattern: str) -> None:
+def test_look_around_and_back_references_need_backtracking(pattern: str) -> None:
     assert needs_backtracking(pattern)
 
 
 @pytest.mark.parametrize("pattern", [r"(?:a)", r"(?<name>a)", r"\d", "a|b"])
-def test_other_groups_do_not(pattern: str) -> None:
+def test_other_groups_do_not_need_backtracking(pattern: str) -> None:
     assert not needs_backtracking(pattern)
 
 
@@ -74,5 +74,5 @@ def test_any_text_has_an_answer(pattern: str) -> None:
     slowness(pattern)
 
 
-def test_nesting_without_end_is_no_trouble() -> None:
+def test_deep_nesting_does_not_overflow() -> None:
     assert slowness("(" * 500 + "a" + ")" * 499) is None

@@ -33,7 +33,7 @@ def test_pointer_is_that_of_a_reference_into_its_own_document(reference: object,
     "reference",
     ["#/$defs/B", "#/$defs/a~1b", "#/$defs/a%2Fb", "#/$defs/a%25b", "#/prefixItems/0", "#/$defs/C", "#/prefixItems/1"],
 )
-def test_target_is_there_exactly_where_a_validator_finds_one(reference: str) -> None:
+def test_target_exists_exactly_if_a_validator_finds_one(reference: str) -> None:
     try:
         found = not jsonschema_rs.Draft202012Validator({**ROOT, "$ref": reference}).is_valid(1)
     except (jsonschema_rs.ValidationError, ValueError):
@@ -41,7 +41,7 @@ def test_target_is_there_exactly_where_a_validator_finds_one(reference: str) -> 
     assert (target(reference, ROOT) is not None) is found
 
 
-def test_what_stands_beside_a_reference_overrides_its_target() -> None:
+def test_keywords_beside_a_reference_override_its_target() -> None:
     assert resolve({"$ref": "#/$defs/A", "description": "c"}, ROOT, most=5) == {
         "type": "string",
         "title": "a",
@@ -55,7 +55,7 @@ def test_no_more_references_than_allowed_are_followed() -> None:
 
 
 @pytest.mark.parametrize("schema", [{"$ref": "#/nothing", "title": "x"}, {"$ref": "y.json", "title": "x"}])
-def test_reference_to_nothing_says_nothing(schema: dict[str, str]) -> None:
+def test_dangling_reference_adds_nothing(schema: dict[str, str]) -> None:
     assert resolve(schema, ROOT, most=5) == {"title": "x"}
 
 

@@ -6,7 +6,7 @@ from bespeak.contract.schema.report import refuse_input
 from bespeak.contract.schema.violation import Violation
 
 
-def test_the_message_tells_the_first_violation_and_the_list_all() -> None:
+def test_message_has_the_first_violation_and_the_list_all() -> None:
     violations = [
         Violation("/a", "/properties/a/type", "type", "1 is no text"),
         Violation("", "/required", "required", "b"),

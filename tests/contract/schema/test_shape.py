@@ -37,13 +37,13 @@ def test_the_type_of_a_schema_is_found(schema: Any, kind: str, nullable: bool, o
     assert (shape.kind, shape.nullable, shape.others) == (kind, nullable, others)
 
 
-def test_what_stands_beside_a_reference_goes_before_what_it_leads_to() -> None:
+def test_keywords_beside_a_reference_override_its_target() -> None:
     root = {"$defs": {"day": {"type": "string", "description": "A day."}}}
     shape = shape_of({"$ref": "#/$defs/day", "description": "The day of arrival."}, root)
     assert shape.schema == {"type": "string", "description": "The day of arrival."}
 
 
-def test_the_only_alternative_beside_null_is_what_the_schema_says() -> None:
+def test_only_alternative_beside_null_is_used() -> None:
     shape = shape_of({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}], "default": None}, {})
     assert shape.schema == {"type": "integer", "minimum": 1, "default": None}
 
@@ -65,7 +65,7 @@ def test_fields_come_from_all_parts_and_are_required_where_every_alternative_req
 
 
 @pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
-def test_a_schema_that_contains_itself_comes_to_an_end(keyword: str) -> None:
+def test_recursive_schema_ends(keyword: str) -> None:
     root: dict[str, Any] = {"$defs": {"tree": {keyword: [{"$ref": "#/$defs/tree"}, {"properties": {"leaf": {}}}]}}}
     shape = shape_of({"$ref": "#/$defs/tree"}, root)
     assert [field.name for field in fields_of(shape, root)] == ["leaf"]

@@ -19,7 +19,7 @@ def test_parts_and_characters_are_counted(value: Any, parts: int, characters: in
     assert not characters or not is_within(value, parts=parts, characters=characters - 1)
 
 
-def test_a_deep_value_is_no_trouble() -> None:
+def test_deep_value_does_not_overflow() -> None:
     value: list[Any] = []
     for _ in range(100_000):
         value = [value]

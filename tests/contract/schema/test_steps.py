@@ -27,7 +27,7 @@ TARGET = {"type": "string", "$anchor": "here"}
         {"dependentSchemas": {"b": TARGET}},
     ],
 )
-def test_a_step_leads_to_what_judges_the_same_value(schema: dict[str, Any]) -> None:
+def test_step_leads_to_schemas_of_the_same_value(schema: dict[str, Any]) -> None:
     whole = {**schema, "$defs": {"a": TARGET}}
     assert Steps(list(nodes(whole))).of(whole) == [TARGET]
 
@@ -43,7 +43,7 @@ def test_a_step_leads_to_what_judges_the_same_value(schema: dict[str, Any]) -> N
         {"properties": {"a": TARGET}, "items": TARGET},
     ],
 )
-def test_parts_of_the_value_and_references_to_nothing_are_no_steps(schema: dict[str, Any]) -> None:
+def test_parts_of_the_value_and_dangling_references_are_not_steps(schema: dict[str, Any]) -> None:
     whole = {**schema, "$defs": {"a": TARGET}}
     assert Steps(list(nodes(whole))).of(whole) == []
 

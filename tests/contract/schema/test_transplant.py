@@ -64,7 +64,7 @@ def test_a_dynamic_reference_becomes_a_plain_one_beside_another() -> None:
     }
 
 
-def test_data_is_no_reference_and_is_told_only_where_nobody_takes_it_for_one() -> None:
+def test_data_with_a_reference_is_removed_and_other_data_is_kept() -> None:
     data = {"$ref": "#/a"}
     assert moved({"const": data, "enum": [data], "default": data, "examples": [[data], 1]}) == {
         "const": data,

@@ -24,6 +24,6 @@ def test_method_decides_before_hints_and_contradicting_hints_promise_nothing(
     assert candidate.claims_to_read is claims_to_read
 
 
-def test_origin_is_what_a_person_knows_it_by() -> None:
+def test_origin_is_the_name_used_upstream() -> None:
     assert Candidate(method="GET", path="/pets", name="listPets").origin == "GET /pets"
     assert Candidate(name="list_pets").origin == "list_pets"

@@ -22,7 +22,7 @@ def places(*pairs: tuple[str, str]) -> list[str]:
     return [f"{claim.verb.verb} {claim.path.path}" for claim in claim_places(operations(*pairs), CATALOG)]
 
 
-def test_an_operation_that_keeps_its_path_is_not_displaced_by_one_that_does_not() -> None:
+def test_operation_that_keeps_its_path_is_not_displaced() -> None:
     assert places(("GET", "/v1/room/{id}"), ("GET", "/room/{id}"))[1] == "FETCH /room/{id}"
 
 
@@ -31,19 +31,19 @@ def test_a_second_operation_on_a_place_gets_another_verb() -> None:
     assert (first, second) == ("FETCH /room/{id}", "RETRIEVE /room/{id}")
 
 
-def test_templates_that_match_one_request_are_told_apart() -> None:
+def test_templates_that_match_the_same_request_get_different_paths() -> None:
     first, second = places(("GET", "/room/{id}"), ("GET", "/room/{name}"))
     assert first != second
     assert second == "RETRIEVE /room/{name}"
 
 
-def test_what_stood_in_the_way_is_told() -> None:
+def test_endpoint_that_took_the_first_choice_is_reported() -> None:
     claims = claim_places(operations(("GET", "/room/{id}"), ("GET", "/room/{name}")), CATALOG)
     assert [claim.moved for claim in claims] == ["", "FETCH /room/{id}"]
     assert claims[1].verb.confidence <= 0.5
 
 
-def test_many_on_one_place_all_find_one() -> None:
+def test_many_operations_on_one_path_all_get_a_place() -> None:
     found = places(*[("POST", f"/room{'/' * count}") for count in range(200)])
     assert len(set(found)) == 200
 

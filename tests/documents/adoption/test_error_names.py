@@ -48,11 +48,11 @@ def test_two_statuses_may_share_a_name() -> None:
     assert [error.name for error in shape.errors].count("invalid_note") == 1
 
 
-def test_401_and_403_speak_of_this_servers_credential_where_it_sends_one() -> None:
+def test_401_and_403_concern_this_servers_credential_if_one_is_sent() -> None:
     assert shaped({"401": "No", "403": "No", "404": ""}).error_map == {"404": "not_found"}
 
 
-def test_401_and_403_are_the_upstreams_own_where_no_credential_is_sent() -> None:
+def test_401_and_403_are_passed_on_if_no_credential_is_sent() -> None:
     shape = shaped({"401": "Wrong password", "403": ""}, has_credential=False)
     assert shape.error_map["401"] == "wrong_password"
     assert shape.error_map["403"] == "not_permitted"
@@ -73,7 +73,7 @@ def test_a_failure_of_the_upstream_needs_no_name() -> None:
         ({"401": "no"}, ["400", "429"]),
     ],
 )
-def test_what_is_not_documented_in_full_is_guessed_and_told(answers: dict[str, str], statuses: list[str]) -> None:
+def test_undocumented_errors_are_guessed_and_flagged(answers: dict[str, str], statuses: list[str]) -> None:
     shape = shaped(answers)
     assert list(shape.error_map) == statuses
     assert shape.guesses

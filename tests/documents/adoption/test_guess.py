@@ -10,10 +10,10 @@ def test_a_comment_has_the_confidence_the_reason_and_the_alternative() -> None:
     assert guess.comment == "review (0.4): CREATE: by POST alone; else SUBMIT"
 
 
-def test_without_an_alternative_nothing_is_said_about_one() -> None:
+def test_comment_without_an_alternative_omits_it() -> None:
     assert Guess(at="", text="a", why="b", confidence=0.95).comment == "review (0.9): a: b"
 
 
-def test_the_gravest_risk_comes_first() -> None:
+def test_highest_risk_comes_first() -> None:
     assert RISKS == ("high", "medium", "low")
     assert LeftOut("GET /x", "because").why == "because"

@@ -45,7 +45,7 @@ def test_an_impact_follows_from_method_and_words(  # noqa: PLR0917 - a row of a 
     assert (found.impact, found.is_idempotent) == (impact, idempotent)
 
 
-def test_what_cannot_be_undone_is_a_high_risk_and_so_is_a_post_that_is_said_to_read() -> None:
+def test_irreversible_calls_and_reading_posts_are_a_high_risk() -> None:
     for found in (guessed("DELETE", "/x"), guessed("POST", "/x/search"), guessed("POST", "/x")):
         [risk] = [guess.risk for guess in found.guesses if guess.at == "/semantic/impact"]
         assert risk == "high"
@@ -61,5 +61,5 @@ def test_a_capability_does_not_contradict_the_impact(method: str, path: str, nam
     assert found.capability not in ("discovery", "retrieval", "analysis")
 
 
-def test_every_guess_says_why() -> None:
+def test_every_guess_has_a_reason() -> None:
     assert all(guess.why for guess in guessed("PUT", "/x").guesses)

@@ -70,7 +70,7 @@ def test_hints_confirm_words_and_never_clear_them() -> None:
     assert tool("archive_page", destructive=True).semantic.impact == "irreversible"
 
 
-def test_idempotent_hint_is_believed_and_flagged() -> None:
+def test_idempotent_hint_is_used_and_flagged() -> None:
     found = tool("set_flag", idempotent=True)
     [guess] = [guess for guess in found.guesses if guess.at == "/semantic/is_idempotent"]
     assert (found.semantic.is_idempotent, guess.risk) == (True, "medium")
@@ -78,7 +78,7 @@ def test_idempotent_hint_is_believed_and_flagged() -> None:
 
 
 @given(NAMES | st.text(max_size=20), TEXTS, TEXTS, HINTS, HINTS)
-def test_what_changes_something_is_never_informational(
+def test_changing_operation_is_never_informational(
     name: str, summary: str, description: str, read_only: bool | None, destructive: bool | None
 ) -> None:
     candidate = Candidate(
@@ -106,7 +106,9 @@ def test_two_tools_with_one_meaning_get_different_places() -> None:
         ("irreversible", True, ("acme-rooms:write",)),
     ],
 )
-def test_scope_is_required_unless_anybody_may_read(impact: str, has_credential: bool, scopes: tuple[str, ...]) -> None:
+def test_scope_is_required_except_for_public_reading(
+    impact: str, has_credential: bool, scopes: tuple[str, ...]
+) -> None:
     chosen, guesses = choose_scopes("Acme Rooms", impact, has_credential=has_credential)
     assert chosen == scopes
     assert len(guesses) == len(scopes)

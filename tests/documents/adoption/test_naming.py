@@ -55,7 +55,7 @@ def test_nouns_have_plurals(one: str, several: str) -> None:
 
 
 @pytest.mark.parametrize("word", ["status", "address", "analysis", "news"])
-def test_what_only_looks_like_a_plural_is_none(word: str) -> None:
+def test_words_that_only_look_like_plurals_are_not_plural(word: str) -> None:
     assert not is_plural(word)
     assert singular(word) == word
 
@@ -65,11 +65,11 @@ def test_a_name_that_is_taken_gets_the_next_number() -> None:
     assert unused("id", ()) == "id"
 
 
-def test_words_are_told_apart_in_every_spelling() -> None:
+def test_words_are_split_in_every_spelling() -> None:
     assert words("createPet") == words("create_pet") == words("create-pet") == ("create", "pet")
 
 
-def test_letters_with_marks_are_written_without() -> None:
+def test_accents_are_removed_from_letters() -> None:
     assert hyphenated("Aufträge") == "auftraege"
     assert hyphenated("año-été") == "ano-ete"
     assert singular("statuses") == "status"

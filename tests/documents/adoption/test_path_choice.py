@@ -52,11 +52,11 @@ SEGMENTS = st.one_of(
         ("", "FETCH", "/items"),
     ],
 )
-def test_a_path_names_things(described: str, verb: str, path: str) -> None:
+def test_path_contains_only_nouns(described: str, verb: str, path: str) -> None:
     assert choose_path(described, verb, VERBS).path == path
 
 
-def test_the_topic_names_a_path_that_has_nothing_else() -> None:
+def test_topic_names_an_otherwise_empty_path() -> None:
     assert choose_path("/unsubscribe", "UNSUBSCRIBE", VERBS, topic="newsletter").path == "/newsletter"
     assert choose_path("/{id}", "FETCH", VERBS, topic="repos").path == "/repos/{id}"
 
@@ -67,12 +67,12 @@ def test_the_upstreams_path_keeps_everything_but_the_names_of_parameters() -> No
     assert choice.version == "v1"
 
 
-def test_what_stays_has_no_reason_and_what_changes_has_one() -> None:
+def test_only_changed_segments_have_a_reason() -> None:
     assert choose_path("/pets/{id}", "FETCH", VERBS).reasons == ()
     assert any("search" in reason for reason in choose_path("/pets/search", "SEARCH", VERBS).reasons)
 
 
-def test_other_paths_bring_back_what_was_left_out_and_then_count() -> None:
+def test_other_paths_restore_removed_parts_and_then_add_numbers() -> None:
     choice = choose_path("/v2/users/search", "SEARCH", VERBS)
     others = list(islice(other_paths(choice, "/v2/users/search", "SEARCH", VERBS), 4))
     assert others[:2] == ["/users-v2", "/users/searches"]
@@ -88,7 +88,7 @@ def test_every_path_keeps_the_grammar(segments: list[str], verb: str) -> None:
     assert choose_path(choice.path, verb, VERBS).path == choice.path
 
 
-def test_a_topic_is_the_first_tag_or_the_first_thing() -> None:
+def test_topic_is_the_first_tag_or_the_first_noun() -> None:
     assert topic_of(operation("/x", tags=("Pet Store",))) == "pet-store"
     assert topic_of(operation("/{id}/parts")) == "parts"
     assert topic_of(operation("/")) == ""
@@ -105,7 +105,7 @@ def test_a_topic_is_the_first_tag_or_the_first_thing() -> None:
         ("/api/v1/reset-password/", "reset", "reset-password"),
     ],
 )
-def test_an_operation_id_names_the_thing_where_the_path_does_not(path: str, name: str, topic: str) -> None:
+def test_operation_id_names_the_resource_if_the_path_does_not(path: str, name: str, topic: str) -> None:
     assert topic_of(operation(path, name=name), VERBS) == topic
 
 
@@ -125,5 +125,5 @@ def test_an_operation_id_names_the_thing_where_the_path_does_not(path: str, name
         ("/gestión/año", "FETCH", "get", "/gestion/ano"),
     ],
 )
-def test_what_the_verb_says_already_is_not_said_again(described: str, verb: str, word: str, path: str) -> None:
+def test_segment_that_repeats_the_verb_is_removed(described: str, verb: str, word: str, path: str) -> None:
     assert choose_path(described, verb, VERBS, topic="tables", word=word).path == path

@@ -35,14 +35,14 @@ def test_every_guess_is_a_box_to_tick_with_its_file() -> None:
     assert len(boxes) == sum(len(facade.guesses) for _, facade in made)
 
 
-def test_risks_come_in_their_order_and_what_cannot_be_undone_before_the_rest() -> None:
+def test_guesses_are_sorted_by_risk_and_irreversible_ones_come_first() -> None:
     text = review_text(origin(), entries(operation("GET", "/pets"), operation("DELETE", "/x/{id}")), [], [])
     assert text.index("## High") < text.index("## Medium") < text.index("## Low")
     low = text[text.index("## Low") :]
     assert low.index("REMOVE /x/{id}") < low.index("LIST /pets")
 
 
-def test_the_summary_counts() -> None:
+def test_summary_counts_endpoints_and_guesses() -> None:
     made = entries(operation("POST", "/pets"))
     counts = [sum(guess.risk == risk for guess in made[0][1].guesses) for risk in RISKS]
     text = review_text(origin(), made, [LeftOut("GET /a", "no")], [])
@@ -60,7 +60,7 @@ def test_credentials_and_other_paths_are_listed() -> None:
     assert "`GET /v1/a\\|b/search`" in text
 
 
-def test_words_of_a_description_are_no_markup() -> None:
+def test_texts_of_a_description_are_not_interpreted_as_markup() -> None:
     hostile = operation("GET", "/pets", operation_id="getPets", summary="x")
     text = review_text(origin("<img src=x>`\x1b[31m"), entries(hostile), [LeftOut("<b>", "`\n# Heading")], [])
     assert "<img" not in text

@@ -58,15 +58,15 @@ def operation(method: str, path: str, name: str = "", summary: str = "", **field
         ("GET", "/user/logout", "logoutUser", "", "DISCONNECT"),
     ],
 )
-def test_a_verb_says_what_the_operation_does(method: str, path: str, name: str, summary: str, verb: str) -> None:
+def test_verb_matches_the_operation(method: str, path: str, name: str, summary: str, verb: str) -> None:
     assert choose_verb(operation(method, path, name, summary), CATALOG).verb == verb
 
 
-def test_what_gives_a_collection_lists() -> None:
+def test_operation_that_returns_a_collection_is_a_list() -> None:
     assert choose_verb(operation("GET", "/pet", "getPet", returns_list=True), CATALOG).verb == "LIST"
 
 
-def test_words_make_surer_than_the_method_alone() -> None:
+def test_words_give_more_confidence_than_the_method_alone() -> None:
     said = choose_verb(operation("POST", "/rooms", "bookRoom"), CATALOG)
     alone = choose_verb(operation("POST", "/rooms"), CATALOG)
     assert said.confidence > 0.9
@@ -74,7 +74,7 @@ def test_words_make_surer_than_the_method_alone() -> None:
     assert alone.why == "by POST alone"
 
 
-def test_words_that_the_method_contradicts_make_unsure() -> None:
+def test_words_that_contradict_the_method_lower_the_confidence() -> None:
     choice = choose_verb(operation("GET", "/orders/{id}/cancel", "cancelOrder", "Cancel an order"), CATALOG)
     assert choice.verb == "CANCEL"
     assert choice.confidence < 0.7

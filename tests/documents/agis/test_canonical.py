@@ -34,7 +34,7 @@ def test_keys_come_in_the_order_of_the_schema_and_others_after_them() -> None:
     assert list(canonical(data)["endpoints"][0]["semantic"])[:3] == ["intent", "actor", "outcome"]
 
 
-def test_the_insides_of_json_schemas_stay_in_their_order() -> None:
+def test_contents_of_json_schemas_keep_their_order() -> None:
     data = booking()
     data["endpoints"][0]["input"] = {"required": ["b"], "properties": {"b": {}, "a": {}}, "type": "object"}
     made = canonical(data)["endpoints"][0]["input"]
@@ -43,7 +43,7 @@ def test_the_insides_of_json_schemas_stay_in_their_order() -> None:
 
 @pytest.mark.requirement("AGIS-10-4")
 @pytest.mark.parametrize(("method", "written"), [("book", "BOOK"), ("Find", "FIND"), ("book_room", "book_room")])
-def test_methods_are_written_in_capitals_where_they_are_letters(method: str, written: str) -> None:
+def test_methods_of_letters_are_written_in_capitals(method: str, written: str) -> None:
     data = booking()
     data["endpoints"][0]["method"] = method
     data["vocabulary"]["declared_verbs"] = [method]
@@ -64,9 +64,7 @@ def test_endpoints_under_keys_become_a_list() -> None:
 
 @given(documents(), st.randoms(use_true_random=False))
 @settings(max_examples=60)
-def test_a_document_says_the_same_in_any_order_and_in_canonical_order(
-    data: dict[str, Any], dice: random.Random
-) -> None:
+def test_canonical_order_keeps_the_content(data: dict[str, Any], dice: random.Random) -> None:
     made = canonical(shuffled(data, dice))
     assert made == data
     assert list(made) == list(canonical(data))
@@ -74,7 +72,7 @@ def test_a_document_says_the_same_in_any_order_and_in_canonical_order(
 
 
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys(booking(), values)))
-def test_what_has_an_unexpected_type_is_left_alone(data: dict[str, Any]) -> None:
+def test_values_of_an_unexpected_type_stay_unchanged(data: dict[str, Any]) -> None:
     made = canonical(data)
     assert made.keys() == data.keys()
     assert canonical(made) == made

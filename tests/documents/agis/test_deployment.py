@@ -31,13 +31,13 @@ def test_a_configuration_names_its_document_at_the_top_or_beside_the_app(tmp_pat
     assert configuration_naming(document) == (None, [])
 
 
-def test_a_configuration_that_cannot_be_read_may_have_named_it(tmp_path: Path) -> None:
+def test_findings_are_returned_for_an_unreadable_configuration(tmp_path: Path) -> None:
     (tmp_path / "bespeak.toml").write_text("document = [")
     found, [finding] = configuration_naming(tmp_path / "rooms.agis")
     assert (found, finding.rule) == (None, "D102")
 
 
-def test_what_a_configuration_says_of_the_server_goes_before_what_the_document_says() -> None:
+def test_configuration_takes_precedence_over_the_document() -> None:
     server, _ = parse_server(
         'document = "a.agis"\n[server]\noperator = "Other"\ndomain = "b.example"\n', "bespeak.toml"
     )
@@ -56,7 +56,7 @@ def test_policies_of_a_configuration_keep_the_verbs_of_the_document() -> None:
     assert with_custom(policies, ["ADMIT"]) == policies
 
 
-def test_who_runs_the_service_is_asked_for_when_nobody_says_it() -> None:
+def test_missing_operator_and_contact_are_reported() -> None:
     assert list(nameless(OF_DOCUMENT, Path("rooms.agis"))) == []
     [finding] = nameless(ServerIdentity(server_id="a", operator="unspecified", contact=""), Path("rooms.agis"))
     assert (finding.rule, finding.severity) == ("Y820", "warning")
@@ -71,12 +71,12 @@ def test_who_runs_the_service_is_asked_for_when_nobody_says_it() -> None:
         ('[handlers."BOOK /room"]\ntype = "registered_function"\nfunction = "a.b"\n', "/handlers"),
     ],
 )
-def test_what_contradicts_a_document_or_needs_one_is_an_error(text: str, pointer: str) -> None:
+def test_settings_that_contradict_or_need_a_document_are_errors(text: str, pointer: str) -> None:
     _, findings = parse_server(text, "bespeak.toml")
     assert [(finding.rule, finding.severity, finding.pointer) for finding in findings] == [("Y822", "error", pointer)]
 
 
-def test_a_folder_with_a_document_lacks_neither_endpoints_nor_a_server_id(tmp_path: Path) -> None:
+def test_folder_with_a_document_needs_no_endpoints_and_no_server_id(tmp_path: Path) -> None:
     (tmp_path / "bespeak.toml").write_text('document = "rooms.agis"')
     deployment, findings = read_deployment(tmp_path)
     assert (deployment.server.document, findings) == (tmp_path / "rooms.agis", [])

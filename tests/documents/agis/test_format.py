@@ -77,7 +77,7 @@ def tree_of(text: str) -> Tree:
     return tree
 
 
-def test_comments_stay_with_what_they_are_about() -> None:
+def test_comments_stay_with_their_entries() -> None:
     text = formatted(COMMENTED)
     for part in (
         '# yaml-language-server: $schema=agis.json\n\n# about the service\nagis: "1.0"\n',
@@ -98,7 +98,7 @@ def test_comments_stay_with_what_they_are_about() -> None:
     assert formatted(text) == text
 
 
-def test_a_comment_about_a_short_field_goes_where_the_field_goes() -> None:
+def test_comment_of_a_short_field_moves_with_the_field() -> None:
     text = "endpoints:\n- method: BOOK\n  input:\n    required:\n    - beds (integer)  # how many\n"
     made = formatted(text)
     assert "        beds: # how many\n          type: integer\n" in made
@@ -128,7 +128,7 @@ def test_a_comment_anywhere_survives(data: dict[str, object], comments: list[tup
 
 @given(documents())
 @settings(max_examples=50)
-def test_both_forms_lead_to_each_other_and_back(data: dict[str, object]) -> None:
+def test_yaml_and_json_are_converted_into_each_other(data: dict[str, object]) -> None:
     yaml_text, json_text = write_yaml(data), write_json(data)
     assert formatted(yaml_text, "json") == json_text
     assert formatted(json_text, "yaml") == yaml_text
@@ -154,7 +154,7 @@ def test_brace_notation_becomes_yaml() -> None:
         (BRACES.replace('"Books # a room"', '"Books \\x23 a room" # why\n   '), None),
     ],
 )
-def test_comments_that_have_no_place_are_not_thrown_away_unasked(text: str, to: str | None) -> None:
+def test_comments_without_a_place_are_dropped_only_on_request(text: str, to: str | None) -> None:
     refused = format_agis(text, "menu.agis", to)  # type: ignore[arg-type]
     assert isinstance(refused, Diagnostic)
     assert refused.rule == "D129"
@@ -162,13 +162,13 @@ def test_comments_that_have_no_place_are_not_thrown_away_unasked(text: str, to: 
     assert "#" not in formatted(text, to, drop_comments=True).replace(" # ", "")
 
 
-def test_lines_keep_the_ends_they_had() -> None:
+def test_line_endings_are_preserved() -> None:
     text = write_yaml(booking()).replace("\n", "\r\n")
     assert formatted(text) == text
 
 
 @pytest.mark.parametrize(("text", "rule"), [("a: [", "D102"), ("- a\n", "D128"), ("", "D128"), ('{"a": 1,}', "D102")])
-def test_what_is_no_document_is_a_finding(text: str, rule: str) -> None:
+def test_text_without_a_document_is_reported(text: str, rule: str) -> None:
     found = format_agis(text, "menu.agis")
     assert isinstance(found, Diagnostic)
     assert found.rule == rule

@@ -25,7 +25,7 @@ def refers(name: str) -> dict[str, Any]:
     return {"type": "object", "properties": {"it": {"$ref": f"#/schemas/{name}"}}}
 
 
-def test_only_what_is_used_comes_along_also_through_others_and_around_circles() -> None:
+def test_only_used_schemas_are_copied_including_indirect_and_circular_ones() -> None:
     bundled = bundle(refers("Room"), SHARED)
     assert set(bundled["$defs"]) == {"Room", "Bed"}
     validator = compile_schema(bundled)
@@ -50,7 +50,7 @@ def test_only_what_is_used_comes_along_also_through_others_and_around_circles() 
         {"$defs": {"mine": {"type": "string"}}, "items": {"$ref": "#/$defs/mine"}},
     ],
 )
-def test_there_and_back_is_the_same_schema(schema: dict[str, Any]) -> None:
+def test_unbundle_reverts_bundle(schema: dict[str, Any]) -> None:
     bundled = bundle(schema, SHARED)
     assert isinstance(compile_schema(bundled), Validator)
     assert unbundle(bundled, SHARED) == schema
@@ -65,7 +65,7 @@ def test_a_definition_of_the_same_name_is_not_mistaken_for_the_shared_one() -> N
     assert unbundle(own, SHARED) == own
 
 
-def test_schemas_that_use_the_same_have_it_in_common_so_that_many_of_them_take_no_room() -> None:
+def test_schemas_that_use_the_same_definitions_share_them() -> None:
     shared = SharedSchemas(SHARED)
     one, other = shared.bundle(refers("Room")), shared.bundle({"items": {"$ref": "#/schemas/Room"}})
     assert one["$defs"] is other["$defs"]
@@ -77,12 +77,12 @@ def test_schemas_that_use_the_same_have_it_in_common_so_that_many_of_them_take_n
     assert shared.alone("Room") is shared.alone("Room")
 
 
-def test_a_reference_that_leads_nowhere_stays_for_the_schema_rules_to_report() -> None:
+def test_dangling_reference_is_kept_for_the_schema_rules() -> None:
     assert bundle(refers("Nobody"), SHARED) == refers("Nobody")
     assert not isinstance(compile_schema(bundle(refers("Nobody"), SHARED)), Validator)
 
 
-def test_nothing_that_was_given_is_changed() -> None:
+def test_arguments_are_not_modified() -> None:
     schema = refers("Room")
     bundle(schema, SHARED)
     assert schema == refers("Room")

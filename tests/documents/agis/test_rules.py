@@ -29,7 +29,7 @@ def test_ids_and_names_are_never_used_twice() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_a_rule_says_what_it_asks_why_and_where_it_comes_from(rule: Rule) -> None:
+def test_rule_has_summary_reason_and_source(rule: Rule) -> None:
     assert rule.summary
     assert rule.why
     assert rule.source

@@ -61,7 +61,7 @@ def test_verbs_beyond_the_catalog_are_custom_methods_and_others_are_not() -> Non
     assert [endpoint.semantic.capability for endpoint in service.endpoints[:2]] == ["", "transaction"]
 
 
-def test_the_endpoints_of_a_conforming_document_can_be_registered_but_for_their_handlers() -> None:
+def test_endpoints_of_a_conforming_document_lack_only_handlers() -> None:
     service = service_of(booking())
     findings = check_endpoint(service.endpoints[0], load_bundled(), service.policies)
     assert {finding.rule[0] for finding in findings if finding.severity == "error"} <= {"H"}

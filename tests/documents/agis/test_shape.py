@@ -31,7 +31,7 @@ def accepts(endpoint: Endpoint, value: object) -> bool:
 
 
 @pytest.mark.requirement("AGIS-6.2-12")
-def test_what_is_not_said_takes_the_cautious_reading() -> None:
+def test_missing_fields_get_the_cautious_default() -> None:
     endpoint = read()
     semantic = endpoint.semantic
     assert (semantic.impact, semantic.is_idempotent, semantic.confidence) == ("irreversible", False, 0.0)
@@ -41,21 +41,21 @@ def test_what_is_not_said_takes_the_cautious_reading() -> None:
 
 
 @pytest.mark.requirement("AGIS-8.2-6")
-def test_a_service_negotiates_only_if_it_says_so() -> None:
+def test_negotiation_is_off_by_default() -> None:
     assert not read_vocabulary({"declared_verbs": ["BOOK"]}).negotiable
     assert read_vocabulary({"declared_verbs": ["BOOK"], "negotiable": True}).negotiable
 
 
-def test_what_is_said_wrong_stays_for_the_rules_to_report() -> None:
+def test_wrong_values_are_kept_for_the_rules() -> None:
     semantic = read(semantic={"impact_tier": "reversable", "capability": "poetry", "confidence_guidance": 7}).semantic
     assert (semantic.impact, semantic.capability, semantic.confidence_guidance) == ("reversable", "poetry", 7)
 
 
-def test_a_method_is_read_in_capitals_whatever_its_letters() -> None:
+def test_method_is_read_in_capitals() -> None:
     assert read(method="Book").method == "BOOK"
 
 
-def test_an_input_is_closed_unless_it_says_otherwise() -> None:
+def test_input_is_closed_unless_declared_open() -> None:
     assert read().input_schema["additionalProperties"] is False
     schema = read(input={"additionalProperties": True}).input_schema
     assert (schema["additionalProperties"], schema["type"], schema["$schema"]) == (True, "object", DIALECT)
@@ -77,7 +77,7 @@ def test_an_input_that_is_a_shared_schema_is_closed_too() -> None:
 @pytest.mark.parametrize(
     ("kept", "read_as"), [("creation", "creation"), ("nonsense", "transaction"), (5, "transaction")]
 )
-def test_the_category_of_agtp_that_agis_has_no_word_for_is_read_back(kept: Any, read_as: str) -> None:
+def test_agtp_category_that_agis_lacks_is_read_back(kept: Any, read_as: str) -> None:
     semantic = {"capability": "transaction", "x-agtp-capability": kept}
     assert read(semantic=semantic).semantic.capability == read_as
 

@@ -52,7 +52,7 @@ def test_every_canonical_document_conforms(data: dict[str, Any]) -> None:
 
 @given(st.recursive(values, lambda inner: st.fixed_dictionaries({}, optional=dict.fromkeys(booking(), inner))))
 @settings(max_examples=200)
-def test_no_document_is_too_odd_to_be_checked(data: Any) -> None:
+def test_any_document_is_checked_without_an_exception(data: Any) -> None:
     for finding in check_structure(tree_of(data)):
         assert finding.rule in {"Y880", *(rule.id for rule in RULES)}
         assert finding.location is not None
@@ -135,7 +135,7 @@ def test_a_document_is_a_mapping(document: Any) -> None:
         ("/endpoints/0/proposed", 1),
     ],
 )
-def test_a_value_of_the_wrong_type_is_an_error_where_it_stands(pointer: str, value: Any) -> None:
+def test_wrong_type_is_an_error_with_its_location(pointer: str, value: Any) -> None:
     data = booking()
     *parents, last = pointer.split("/")[1:]
     block: Any = data
@@ -199,7 +199,7 @@ def test_endpoints_under_keys_are_an_error_and_still_checked() -> None:
     assert "bespeak format" in found[0].help
 
 
-def test_an_unknown_key_is_a_warning_with_the_key_that_was_meant() -> None:
+def test_unknown_key_is_a_warning_with_a_suggestion() -> None:
     data = booking() | {"descripton": "a", "x-own": 1}
     data["endpoints"][0] |= {"input_schema": {}, "x-more": 1, "colour": "red", "handler": "a.b"}
     data["endpoints"][0]["semantic"] |= {"impact": "reversible", "idempotent": True}

@@ -30,7 +30,7 @@ def test_both_forms_are_read_as_the_same_data(data: dict[str, Any]) -> None:
 
 @given(anything)
 @settings(max_examples=100)
-def test_what_has_been_written_is_written_the_same_again(data: dict[str, Any]) -> None:
+def test_writing_twice_gives_the_same_text(data: dict[str, Any]) -> None:
     yaml_text, json_text = write_yaml(data), write_json(data)
     one, other = parse_yaml(yaml_text, "a"), parse_json(json_text, "a")
     assert not isinstance(one, SyntaxFault)
@@ -39,7 +39,7 @@ def test_what_has_been_written_is_written_the_same_again(data: dict[str, Any]) -
     assert (write_json(one.data), write_json(other.data)) == (json_text, json_text)
 
 
-def test_a_document_reads_like_one() -> None:
+def test_written_document_is_readable() -> None:
     text = write_yaml(booking())
     assert text.startswith('agis: "1.0"\nservice: Acme Rooms\nagtp: agtp://rooms.acme.example\n')
     assert "\n\nvocabulary:\n  declared_verbs: [BOOK]\n" in text
@@ -48,7 +48,7 @@ def test_a_document_reads_like_one() -> None:
     assert "errors: [room_unavailable]\n" in text
 
 
-def test_endpoints_are_told_apart_by_an_empty_line() -> None:
+def test_endpoints_are_separated_by_an_empty_line() -> None:
     data = booking()
     data["endpoints"] *= 2
     assert "errors: [room_unavailable]\n\n  - method: BOOK\n" in write_yaml(data)

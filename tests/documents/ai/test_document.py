@@ -79,7 +79,7 @@ def test_a_capability_without_a_required_member_is_found(key: str) -> None:
         ({"meta": {"github": "x"}}, "D105 /meta/github"),
     ],
 )
-def test_what_is_wrong_is_found_where_it_stands(change: dict[str, Any], expected: str) -> None:
+def test_wrong_values_are_reported_with_their_location(change: dict[str, Any], expected: str) -> None:
     _, found = read({**FLIGHTS, **change})
     assert found == [expected]
 
@@ -95,7 +95,7 @@ def consume(data: dict[str, Any], most: int | None = 100) -> tuple[AiDocument | 
     return consume_ai(root, most=most), [finding.rule for finding in root.findings.found]
 
 
-def test_a_stranger_may_say_more_and_of_a_later_version() -> None:
+def test_unknown_members_and_later_versions_are_accepted_by_consumers() -> None:
     document, found = consume({**FLIGHTS, "aiendpoint": "9.0", "new": 1, "meta": {"webmcp": 1}})
     assert document is not None
     assert (document.name, len(document.capabilities), found) == ("Flights", 1, [])
@@ -103,13 +103,13 @@ def test_a_stranger_may_say_more_and_of_a_later_version() -> None:
 
 @pytest.mark.requirement("AI-4.3-5")
 @pytest.mark.parametrize("key", ["aiendpoint", "service", "capabilities"])
-def test_a_stranger_must_say_what_is_required(key: str) -> None:
+def test_missing_required_member_makes_a_document_unusable(key: str) -> None:
     document, _ = consume({name: value for name, value in FLIGHTS.items() if name != key})
     assert document is None
 
 
 @pytest.mark.requirement("AI-6.5-2")
-def test_the_texts_of_a_stranger_are_cut_at_their_bounds() -> None:
+def test_long_texts_are_cut_by_consumers() -> None:
     [entry] = FLIGHTS["capabilities"]
     long = {
         **entry,
@@ -126,7 +126,7 @@ def test_the_texts_of_a_stranger_are_cut_at_their_bounds() -> None:
     assert max(map(len, capability.params.values())) == 500
 
 
-def test_a_capability_that_cannot_be_used_is_left_out_and_told() -> None:
+def test_unusable_capability_is_skipped_and_reported() -> None:
     [entry] = FLIGHTS["capabilities"]
     document, found = consume({**FLIGHTS, "capabilities": [{**entry, "id": "Ä"}, entry, entry, 7]})
     assert document is not None
@@ -134,7 +134,7 @@ def test_a_capability_that_cannot_be_used_is_left_out_and_told() -> None:
     assert found.count("W106") == 2
 
 
-def test_as_many_capabilities_are_taken_as_are_wanted() -> None:
+def test_number_of_capabilities_is_limited_on_request() -> None:
     [entry] = FLIGHTS["capabilities"]
     many = {**FLIGHTS, "capabilities": [{**entry, "id": f"c{number}"} for number in range(150)]}
     for most, count in ((100, 100), (None, 150), (150, 150)):

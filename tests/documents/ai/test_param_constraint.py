@@ -53,7 +53,7 @@ def test_a_constraint_becomes_a_keyword(text: str, kind: str, schema: dict[str, 
 @pytest.mark.parametrize(
     "text", ["airport code", "2026-11-16", "min", "default", "a|", "max many", "5-1", "of things", "or else", "1e999"]
 )
-def test_what_is_no_constraint_changes_nothing(text: str) -> None:
+def test_unknown_constraint_changes_nothing(text: str) -> None:
     found: dict[str, Any] = {}
     assert not read_constraint(text, "string", found)
     assert found == {}
@@ -74,7 +74,7 @@ def test_what_is_no_constraint_changes_nothing(text: str) -> None:
         ("pattern (", "string"),
     ],
 )
-def test_a_constraint_that_no_schema_could_have_changes_nothing(text: str, kind: str) -> None:
+def test_invalid_constraint_changes_nothing(text: str, kind: str) -> None:
     found: dict[str, Any] = {"type": kind}
     assert not read_constraint(text, kind, found)
     assert found == {"type": kind}

@@ -68,7 +68,7 @@ def test_a_schema_is_written_in_the_compact_notation(schema: Any, written: str) 
     assert write_param(schema, required=True, root=root) == written
 
 
-def test_a_description_is_cut_between_words_and_one_that_is_not_wanted_is_left_out() -> None:
+def test_description_is_cut_between_words_or_omitted() -> None:
     schema = {"type": "string", "description": "The name of the guest\n  as it stands in the passport"}
     assert write_param(schema, required=False, longest=30) == "string, optional -- The name of the guest as it..."
     assert write_param(schema, required=False, longest=0) == "string, optional"
@@ -192,7 +192,7 @@ def schemas(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(schemas(), st.booleans(), st.none() | DESCRIPTIONS)
-def test_what_is_written_is_read_back(schema: dict[str, Any], required: bool, about: str | None) -> None:
+def test_written_parameter_is_read_back(schema: dict[str, Any], required: bool, about: str | None) -> None:
     line = write_param({**schema, "description": about} if about else schema, required=required)
     assert _PARAM.match(line), "what the linter of such documents asks for"
     found = parse_param(line)
@@ -200,18 +200,18 @@ def test_what_is_written_is_read_back(schema: dict[str, Any], required: bool, ab
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=8), st.sampled_from(TYPES), max_size=5))
-def test_names_of_fields_are_read_back_whatever_they_are(kinds: dict[str, str]) -> None:
+def test_any_field_name_is_read_back(kinds: dict[str, str]) -> None:
     schema = {"type": "object", "properties": {name: {"type": kind} for name, kind in kinds.items()}}
     found = parse_param(write_param(schema, required=True)).schema
     assert list(found.get("properties", {})) == list(kinds)
 
 
 @given(st.text(max_size=200) | st.from_regex(r'(string|array|of|required|[,"({\[\])}|:? -])+', fullmatch=True))
-def test_no_text_is_too_much_for_the_reader(text: str) -> None:
+def test_any_text_is_parsed_without_an_exception(text: str) -> None:
     found = parse_param(text)
     assert isinstance(found.schema, dict)
     assert isinstance(found.description, str)
 
 
-def test_a_very_long_text_is_read_as_far_as_anybody_would_read_it() -> None:
+def test_very_long_text_is_cut() -> None:
     assert parse_param("string, required, " + "(" * 1_000_000).required

@@ -31,12 +31,12 @@ def test_a_group_is_a_part_and_a_large_one_several() -> None:
     ]
 
 
-def test_a_name_that_a_group_has_already_is_not_given_again() -> None:
+def test_taken_group_name_is_not_used_again() -> None:
     parts = divide(entries(rooms=150, **{"rooms-2": 1}), room=60_000)
     assert [part.name for part in parts] == ["rooms", "rooms-3", "rooms-2"]
 
 
-def test_small_neighbours_share_a_part_where_there_would_be_too_many() -> None:
+def test_small_neighbours_share_a_part_if_there_are_too_many() -> None:
     parts = divide([Entry(f"g{number:03}", b"x") for number in range(500)], room=60_000)
     assert [part.name for part in parts] == [
         "g000-to-g099",
@@ -53,19 +53,19 @@ def test_neighbours_that_share_a_part_do_not_take_the_name_of_a_third() -> None:
     assert [part.name for part in parts][:3] == ["a-to-a-b", "a-to-a-b-2", "g00"]
 
 
-def test_more_parts_than_one_document_leads_to_lie_within_others() -> None:
+def test_too_many_parts_are_nested_in_index_parts() -> None:
     parts = divide([Entry(f"g{number}", b"x") for number in range(20_000)], room=60_000)
     assert len(parts) == 3
     assert all(part.parts and len(part.parts) <= MOST_PARTS and not part.entries for part in parts)
 
 
 @pytest.mark.parametrize(("count", "room", "fitting"), [(100, 1000, True), (101, 1000, False), (100, 399, False)])
-def test_one_document_holds_so_many_capabilities_and_bytes(count: int, room: int, fitting: bool) -> None:
+def test_capabilities_and_bytes_of_one_document_are_limited(count: int, room: int, fitting: bool) -> None:
     assert fits([Entry("g", b"abc")] * count, room) is fitting
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef") | st.text("ab-2", max_size=4), st.integers(1, 300)), max_size=400))
-def test_every_entry_is_in_exactly_one_part_and_every_name_is_one_of_its_own(given: list[tuple[str, int]]) -> None:
+def test_every_entry_is_in_exactly_one_part_and_names_are_unique(given: list[tuple[str, int]]) -> None:
     listed = [Entry(group, f"{number}:".encode() + b"x" * size) for number, (group, size) in enumerate(given)]
     parts = divide(listed, room=1000)
     found = [entry for part in leaves(parts) for entry in part.entries]

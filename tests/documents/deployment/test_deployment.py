@@ -81,7 +81,7 @@ def test_a_folder_is_read_whole(tmp_path: Path) -> None:
     assert deployment.endpoints[0].location.file == str(tmp_path / "endpoints" / "b.toml")
 
 
-def test_our_configuration_goes_before_that_of_the_reference(tmp_path: Path) -> None:
+def test_bespeak_toml_takes_precedence_over_agtp_server_toml(tmp_path: Path) -> None:
     files = {
         "bespeak.toml": SERVER,
         "agtp-server.toml": SERVER.replace('"s"', '"t"'),
@@ -92,7 +92,7 @@ def test_our_configuration_goes_before_that_of_the_reference(tmp_path: Path) -> 
     assert deployment.service().identity.server_id == "s"
 
 
-def test_without_a_configuration_the_server_id_is_assumed_with_a_warning(tmp_path: Path) -> None:
+def test_missing_server_id_gets_a_default_with_a_warning(tmp_path: Path) -> None:
     deployment, findings = read_deployment(write(tmp_path, {"a.toml": endpoint("/a")}))
     assert rules(findings) == ["Y820"]
     assert deployment.service().identity.server_id == "localhost"
@@ -127,7 +127,7 @@ def test_an_endpoint_or_a_recipe_file_can_be_named_by_itself(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["none", "none.toml", "pipe.toml", "x" * 5000, "a\0b"])
-def test_what_cannot_be_read_is_a_finding(tmp_path: Path, name: str) -> None:
+def test_unreadable_path_is_a_finding(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / "pipe.toml")
     deployment, findings = read_deployment(tmp_path / name)
     assert rules(findings) == ["D101"]
@@ -206,7 +206,7 @@ def test_a_link_to_another_folder_is_followed(tmp_path: Path) -> None:
     assert paths(deployment) == ["/a"]
 
 
-def test_a_link_that_leads_nowhere_is_a_finding(tmp_path: Path) -> None:
+def test_dangling_link_is_a_finding(tmp_path: Path) -> None:
     write(tmp_path, {"bespeak.toml": SERVER, "endpoints/a.toml": endpoint("/a")})
     (tmp_path / "endpoints" / "b.toml").symlink_to(tmp_path / "nowhere")
     (tmp_path / "endpoints" / "c.toml").symlink_to(tmp_path / "endpoints" / "c.toml")

@@ -125,7 +125,7 @@ def test_a_whole_file_is_read_without_a_finding() -> None:
     )
 
 
-def test_plain_schemas_are_taken_as_they_are() -> None:
+def test_plain_schemas_are_read_unchanged() -> None:
     schemas = """\
 [endpoint.input_schema]
 type = "object"
@@ -148,7 +148,7 @@ def test_a_schema_beside_the_lists_is_refused() -> None:
     assert (finding.rule, finding.pointer) == ("D109", "/endpoint/input_schema")
 
 
-def test_a_full_schema_in_an_entry_goes_before_its_short_keys() -> None:
+def test_full_schema_of_an_entry_overrides_its_short_keys() -> None:
     entry = 'schema = { type = "array", items = { type = "string" } }\ndescription = "Notes."\n'
     schema = good(WHOLE.replace('type = "integer"\nminimum = 1\ndefault = 1\n', entry)).input_schema
     assert schema["properties"]["nights"] == {
@@ -158,7 +158,7 @@ def test_a_full_schema_in_an_entry_goes_before_its_short_keys() -> None:
     }
 
 
-def test_an_endpoint_without_lists_takes_nothing_and_says_so() -> None:
+def test_endpoint_without_lists_takes_no_input_and_is_reported() -> None:
     endpoint, findings = parse_endpoint(HEAD + SEMANTIC + ERRORS + HANDLER, "x.toml")
     assert endpoint is not None
     assert endpoint.input_schema["properties"] == {}
@@ -166,7 +166,7 @@ def test_an_endpoint_without_lists_takes_nothing_and_says_so() -> None:
     assert [(finding.rule, finding.severity) for finding in findings] == [("D118", "info")] * 2
 
 
-def test_empty_lists_say_the_same_without_a_finding() -> None:
+def test_empty_lists_declare_no_input_without_a_finding() -> None:
     text = HEAD + "input = {}\noutput = []\nerrors = []\n" + SEMANTIC + HANDLER
     assert parse_endpoint(text, "x.toml")[1] == []
 
@@ -191,7 +191,7 @@ def test_errors_may_be_written_in_many_ways(written: str, read: list[tuple[str, 
 @pytest.mark.parametrize(
     "written", ["errors = 3", "errors = [3]", 'errors = ["a", {}]', "errors = { a = 1 }", "errors = {a = []}"]
 )
-def test_errors_in_no_known_form_are_refused(written: str) -> None:
+def test_errors_in_an_unknown_form_are_refused(written: str) -> None:
     assert {finding.rule for finding in wrong(HEAD + written + "\n" + SEMANTIC + INPUT + OUTPUT + HANDLER)} == {"D104"}
 
 
@@ -228,7 +228,7 @@ def test_a_missing_capability_is_inherited_later() -> None:
 
 
 @pytest.mark.requirement("API-7.1-1")
-def test_an_unusual_actor_is_welcome() -> None:
+def test_unusual_actor_is_accepted() -> None:
     assert good(WHOLE.replace('actor = "agent"', 'actor = "lighthouse keeper"')).semantic.actor == "lighthouse keeper"
 
 
@@ -273,7 +273,7 @@ def test_a_wrong_type_is_refused_in_its_place(old: str, new: str, pointer: str) 
 
 
 @pytest.mark.parametrize("written", ["semantic = 1", "handler = 1", "input = 1", "output = 1", "input_schema = 1"])
-def test_a_part_that_is_no_table_is_refused(written: str) -> None:
+def test_part_that_is_not_a_table_is_refused(written: str) -> None:
     name = written.partition(" ")[0]
     parts = {"semantic": SEMANTIC, "handler": HANDLER, "input": INPUT, "input_schema": INPUT, "output": OUTPUT}
     text = WHOLE.replace(parts[name], "").replace(HEAD, f"{HEAD}{written}\n")
@@ -313,7 +313,7 @@ def test_an_unknown_key_is_a_warning_with_the_nearest(old: str, new: str, key: s
         ("[endpoint]", 'required_scopes = ["booking:room"]\n[endpoint]'),
     ],
 )
-def test_scopes_nobody_reads_are_refused(old: str, new: str) -> None:
+def test_misplaced_scopes_are_refused(old: str, new: str) -> None:
     (finding,) = wrong(WHOLE.replace(old, new, 1))
     assert finding.rule == "D105"
     assert (
@@ -388,7 +388,7 @@ def test_module_and_function_apart_are_refused() -> None:
 
 @pytest.mark.requirement("API-12.2-1")
 @pytest.mark.parametrize("function", ["book", "rooms:book", "rooms..book", "rooms.book()", ".book", "rooms.1"])
-def test_a_function_that_is_no_dotted_path_is_refused(function: str) -> None:
+def test_function_that_is_not_a_dotted_path_is_refused(function: str) -> None:
     assert the_error(WHOLE.replace("rooms.handlers.book", function)).pointer == "/endpoint/handler/function"
 
 
@@ -408,7 +408,7 @@ def test_steps_inside_a_composition_are_refused() -> None:
         'recipe = "r"',
     ],
 )
-def test_a_handler_without_what_it_needs_is_refused(handler: str) -> None:
+def test_handler_without_a_required_key_is_refused(handler: str) -> None:
     assert the_error(WHOLE.replace(HANDLER, f"[endpoint.handler]\n{handler}\n")).rule == "D103"
 
 
@@ -417,7 +417,7 @@ def test_an_unknown_kind_of_handler_is_refused() -> None:
 
 
 @pytest.mark.requirement("API-12.3-10")
-def test_an_external_service_has_thirty_seconds_unless_it_says_otherwise() -> None:
+def test_external_service_has_a_default_timeout_of_thirty_seconds() -> None:
     handler = good(WHOLE.replace(HANDLER, EXTERNAL)).handler
     assert handler == ExternalService(url="https://upstream.example/booking", method="POST", timeout_seconds=30.0)
 
@@ -451,7 +451,7 @@ def test_a_wrong_field_of_an_external_service_is_refused(line: str, rule: str) -
     assert the_error(WHOLE.replace(HANDLER, EXTERNAL.replace('method = "POST"', line))).rule == rule
 
 
-def test_an_external_service_says_where_each_field_goes() -> None:
+def test_places_of_fields_in_an_external_service_are_read() -> None:
     keys = """\
 query = ["page"]
 lists = { page = "pipe" }
@@ -544,12 +544,12 @@ def test_any_value_in_any_place_is_read_or_reported(changes: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("false", False)])
-def test_whether_a_call_waits_for_a_confirmation_is_read(text: str, value: bool) -> None:
+def test_confirmation_setting_is_read(text: str, value: bool) -> None:
     assert good(WHOLE.replace("[endpoint.semantic]", f"confirm = {text}\n[endpoint.semantic]")).confirm is value
     assert good(WHOLE).confirm is None
 
 
-def test_where_the_output_says_when_an_item_changed_is_read() -> None:
+def test_place_of_the_change_time_is_read() -> None:
     text = WHOLE.replace("[endpoint.semantic]", 'since = "rooms[].updated_at"\n[endpoint.semantic]')
     assert good(text).since == "rooms[].updated_at"
     assert good(WHOLE).since is None
@@ -562,7 +562,7 @@ def test_a_cost_is_read_by_unit() -> None:
 
 
 @pytest.mark.parametrize("line", ['USD = "2 cents"', "gold = 1", "tokens = true", "tokens = 1.5", "USD = 2020-01-01"])
-def test_a_cost_that_is_no_amount_is_refused_where_it_stands(line: str) -> None:
+def test_invalid_cost_is_refused_with_its_location(line: str) -> None:
     finding = the_error(WHOLE + f"[endpoint.cost]\n{line}\n")
     assert (finding.rule, finding.pointer) == ("Y880", f"/endpoint/cost/{line.split(maxsplit=1)[0]}")
 

@@ -35,19 +35,19 @@ def test_every_kind_of_handler_can_be_bound() -> None:
     assert isinstance(fetch.handler, ExternalService)
 
 
-def test_a_key_that_names_no_endpoint_is_an_error_that_says_how_one_is_named() -> None:
+def test_key_that_does_not_name_an_endpoint_is_an_error_with_advice() -> None:
     entries, [finding] = read('[handlers.BOOK]\ntype = "registered_function"\nfunction = "rooms.book"\n')
     assert entries == ()
     assert (finding.rule, finding.severity) == ("D104", "error")
     assert '[handlers."BOOK /reservation"]' in finding.help
 
 
-def test_a_handler_of_no_known_kind_is_an_error() -> None:
+def test_handler_of_an_unknown_kind_is_an_error() -> None:
     entries, findings = read('handlers."FIND /room" = "rooms.find"\n[handlers."BOOK /room"]\ntype = "function"\n')
     assert entries == ()
     assert {finding.rule for finding in findings} == {"D104", "D106"}
     assert findings
 
 
-def test_without_the_table_there_is_none() -> None:
+def test_missing_table_has_no_handlers() -> None:
     assert read("") == ((), [])

@@ -13,12 +13,12 @@ def read(text: str) -> tuple[HttpSettings, list[str]]:
     return document.http, [f"{finding.rule} {finding.pointer}" for finding in findings if finding.severity == "error"]
 
 
-def test_without_the_table_nothing_is_said() -> None:
+def test_missing_table_has_defaults_and_no_findings() -> None:
     assert read("") == (HttpSettings(), [])
 
 
 @pytest.mark.requirement("AI-3.2-8")
-def test_every_setting_is_read_and_nothing_stands_twice() -> None:
+def test_every_setting_is_read_without_duplicates() -> None:
     settings, wrong = read(
         """[http]
 url = "https://rooms.example/agents/"
@@ -81,7 +81,7 @@ related_services = ["agtp://spa.example"]
         ("cors = 'https://desk.example'", "D104 /http/cors"),
     ],
 )
-def test_a_wrong_value_is_told_and_keeps_its_default(line: str, finding: str) -> None:
+def test_wrong_value_is_reported_and_the_default_is_used(line: str, finding: str) -> None:
     settings, wrong = read(f"[http]\n{line}\n")
     assert wrong == [finding]
     assert settings == HttpSettings()
@@ -94,7 +94,7 @@ def test_origins_are_kept_as_browsers_write_them() -> None:
     assert settings.cors == ("https://desk.example", "http://[::1]:81", "*")
 
 
-def test_networks_and_longer_tags_are_taken() -> None:
+def test_networks_and_longer_tags_are_accepted() -> None:
     settings, wrong = read('[http]\ntrusted_proxies = ["10.0.0.0/8", "::1"]\nlanguage = ["zh-Hant", "es-419"]\n')
     assert wrong == []
     assert (settings.trusted_proxies, settings.language) == (("10.0.0.0/8", "::1"), ("zh-Hant", "es-419"))

@@ -12,7 +12,7 @@ from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 
 
-def test_identity_of_an_empty_table_names_nobody() -> None:
+def test_identity_of_an_empty_table_has_no_operator() -> None:
     assert ServerSettings().identity == ServerIdentity(server_id="", operator="unspecified", contact="")
 
 

@@ -153,12 +153,12 @@ def test_anything_but_the_five_http_verbs_in_legacy_is_an_error(written: str) ->
 
 
 @pytest.mark.parametrize("written", ['legacy = "SOME"', "legacy = 1", "allow = 1", 'allow = "all"', "disallow = 'X'"])
-def test_a_method_policy_in_no_known_form_is_an_error(written: str) -> None:
+def test_method_policy_in_an_unknown_form_is_an_error(written: str) -> None:
     finding = only(f"[policies.methods]\n{written}\n")
     assert (finding.rule, finding.severity) == ("D104", "error")
 
 
-def test_an_alias_is_a_redirect_and_lets_an_http_verb_in() -> None:
+def test_alias_is_a_redirect_and_allows_an_http_verb() -> None:
     methods = clean('[policies.methods.aliases]\nget = "FETCH"\nFIND = "QUERY"\n').policies.methods
     assert methods.legacy == ("GET",)
     assert methods.redirects == (
@@ -186,7 +186,7 @@ def test_an_alias_is_a_redirect_and_lets_an_http_verb_in() -> None:
         ("[[resources]]\nname = 'r'", "D103", "/resources/0"),
     ],
 )
-def test_what_is_wrong_is_an_error_in_its_place(text: str, rule: str, pointer: str) -> None:
+def test_wrong_values_are_errors_with_their_location(text: str, rule: str, pointer: str) -> None:
     finding = only(text)
     assert (finding.rule, finding.severity, finding.pointer) == (rule, "error", pointer)
     assert finding.location is not None
@@ -243,12 +243,12 @@ def test_an_identity_without_operator_or_contact_is_a_warning() -> None:
     assert [finding.rule for finding in findings] == ["Y820", "Y820"]
 
 
-def test_signing_in_the_manner_of_the_reference_needs_its_switch() -> None:
+def test_signing_keys_of_the_reference_implementation_need_its_switch() -> None:
     assert clean('[signing]\nenabled = true\nkey_path = "k.pem"\n').signing_key == Path("d/k.pem")
     assert clean('[signing]\nenabled = false\nkey_path = "k.pem"\n').signing_key is None
 
 
-def test_recipes_may_be_named_in_the_manner_of_the_reference() -> None:
+def test_recipes_key_of_the_reference_implementation_is_read() -> None:
     assert clean('[synthesis]\nrecipes_file = "r.toml"\n').recipes == Path("d/r.toml")
     assert clean(
         '[policies.synthesis]\nrecipes_file = "p.toml"\n[synthesis]\nrecipes_file = "r.toml"\n'

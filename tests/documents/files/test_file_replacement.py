@@ -39,13 +39,13 @@ def test_a_failure_leaves_the_old_text_and_nothing_else(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.agis"]
 
 
-def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+def test_missing_file_is_not_created(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         replace_text(tmp_path / "a.agis", "new")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_new_file_has_the_mode_new_files_have(tmp_path: Path) -> None:
+def test_new_file_has_the_default_mode(tmp_path: Path) -> None:
     usual, made = tmp_path / "usual", tmp_path / "made"
     usual.touch()
     replace_text(made, "new", create=True)
@@ -53,20 +53,20 @@ def test_a_new_file_has_the_mode_new_files_have(tmp_path: Path) -> None:
     assert made.stat().st_mode == usual.stat().st_mode
 
 
-def test_content_is_written_with_its_mode_where_nothing_was(tmp_path: Path) -> None:
+def test_new_content_is_written_with_its_mode(tmp_path: Path) -> None:
     path = tmp_path / "a.document"
     replace_bytes(path, b"\xff", 0o600)
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"\xff", 0o600)
 
 
-def test_content_that_cannot_be_put_in_its_place_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_replacement_leaves_no_temporary_file(tmp_path: Path) -> None:
     (tmp_path / "taken" / "by").mkdir(parents=True)
     with pytest.raises(OSError, match="directory"):
         replace_bytes(tmp_path / "taken", b"x", 0o600)
     assert [entry.name for entry in tmp_path.iterdir()] == ["taken"]
 
 
-def test_to_read_the_mask_does_not_change_it() -> None:
+def test_reading_the_umask_does_not_change_it() -> None:
     before = os.umask(0o027)
     try:
         assert (file_mask(), file_mask()) == (0o027, 0o027)

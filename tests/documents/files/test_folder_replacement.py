@@ -16,7 +16,7 @@ def content(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_new_folder_has_all_files_and_nothing_stands_beside_it(tmp_path: Path) -> None:
+def test_new_folder_has_all_files_and_leaves_no_temporary_folder(tmp_path: Path) -> None:
     write_folder(tmp_path / "deep" / "out", FILES)
     assert content(tmp_path / "deep" / "out") == FILES
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["out"]
@@ -48,7 +48,7 @@ def test_with_force_other_files_stay_and_outdated_ones_go(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_link_that_is_replaced_does_not_lead_the_text_elsewhere(tmp_path: Path) -> None:
+def test_link_is_replaced_and_its_target_is_unchanged(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
     (tmp_path / "other").write_text("mine")
@@ -58,7 +58,7 @@ def test_a_link_that_is_replaced_does_not_lead_the_text_elsewhere(tmp_path: Path
     assert content(folder) == FILES
 
 
-def test_what_cannot_be_written_leaves_everything_as_it_was(tmp_path: Path) -> None:
+def test_failed_write_leaves_the_folder_unchanged(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     write_folder(folder, FILES)
     with pytest.raises(OSError):
@@ -69,14 +69,14 @@ def test_what_cannot_be_written_leaves_everything_as_it_was(tmp_path: Path) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
+def test_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("mine")
     with pytest.raises(NotADirectoryError):
         write_folder(tmp_path / "out", FILES, force=True)
     assert (tmp_path / "out").read_text() == "mine"
 
 
-def test_nothing_is_written_through_a_link_that_leads_out_of_the_folder(tmp_path: Path) -> None:
+def test_link_that_points_outside_the_folder_is_not_followed(tmp_path: Path) -> None:
     folder, outside = tmp_path / "out", tmp_path / "outside"
     folder.mkdir()
     outside.mkdir()

@@ -18,7 +18,7 @@ def test_a_pointer_gets_its_line(tmp_path: Path) -> None:
     assert (placed.rule, placed.message) == (finding.rule, finding.message)
 
 
-def test_what_has_no_file_no_pointer_or_a_line_already_stays_as_it_is(tmp_path: Path) -> None:
+def test_finding_without_file_or_pointer_or_with_a_line_stays_unchanged(tmp_path: Path) -> None:
     broken = tmp_path / "broken.toml"
     broken.write_text("[endpoint")
     findings = [

@@ -5,20 +5,20 @@ from __future__ import annotations
 from bespeak.documents.openapi.adopted_definitions import Definitions
 
 
-def test_definitions_move_to_the_whole() -> None:
+def test_definitions_move_to_the_combined_schema() -> None:
     definitions = Definitions()
     assert definitions.adopt({"$ref": "#/$defs/A", "$defs": {"A": {"type": "string"}}}) == {"$ref": "#/$defs/A"}
     assert definitions.found == {"A": {"type": "string"}}
 
 
-def test_the_same_definition_is_there_once() -> None:
+def test_equal_definitions_are_stored_once() -> None:
     definitions = Definitions()
     for _ in range(2):
         definitions.adopt({"$ref": "#/$defs/A", "$defs": {"A": {"type": "string"}}})
     assert list(definitions.found) == ["A"]
 
 
-def test_another_definition_of_the_same_name_gets_another_and_references_follow() -> None:
+def test_conflicting_definition_is_renamed_and_references_follow() -> None:
     definitions = Definitions()
     definitions.adopt({"$defs": {"A": {"type": "string"}}})
     tree = {"type": "object", "properties": {"next": {"$ref": "#/$defs/A"}}}
@@ -27,7 +27,7 @@ def test_another_definition_of_the_same_name_gets_another_and_references_follow(
     assert definitions.found["A_2"]["properties"]["next"] == {"$ref": "#/$defs/A_2"}
 
 
-def test_names_and_data_are_no_references() -> None:
+def test_names_and_data_are_not_references() -> None:
     definitions = Definitions()
     definitions.adopt({"$defs": {"A": True}})
     schema = {

@@ -47,7 +47,7 @@ def test_every_status_is_kept_as_one_of_three_forms() -> None:
         ({"200": {"$ref": "#/nowhere"}}, "D161", ["200"]),
     ],
 )
-def test_what_is_no_response_is_told(responses: Any, rule: str, statuses: list[str]) -> None:
+def test_invalid_response_is_reported(responses: Any, rule: str, statuses: list[str]) -> None:
     operation, found = read_operation({"responses": responses})
     assert ([answer.status for answer in operation.answers], rules(found)) == (statuses, [rule])
 

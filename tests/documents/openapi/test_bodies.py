@@ -40,7 +40,7 @@ def test_json_is_chosen_and_the_others_are_listed() -> None:
         ({"application/json": {}}, "application/json", {}),
     ],
 )
-def test_whatever_is_offered_can_be_sent(content: Any, media_type: str, schema: Any) -> None:
+def test_any_offered_media_type_can_be_sent(content: Any, media_type: str, schema: Any) -> None:
     body = read_operation({"requestBody": {"content": content}})[0].body
     assert body is not None
     assert (body.media_type, body.schema, body.required) == (media_type, schema, False)
@@ -56,7 +56,7 @@ def test_whatever_is_offered_can_be_sent(content: Any, media_type: str, schema: 
         ({"content": {"application/json": {"schema": {"$ref": "https://x.example/s.json"}}}}, "D161"),
     ],
 )
-def test_a_body_that_cannot_be_read_is_open_and_told(body: Any, rule: str) -> None:
+def test_unreadable_body_is_open_and_reported(body: Any, rule: str) -> None:
     operation, found = read_operation({"requestBody": body})
     assert operation.body is not None
     assert (operation.body.schema, rules(found)) == ({}, [rule])
@@ -75,7 +75,7 @@ def test_a_get_has_no_body() -> None:
     assert (made.operations[0].body, rules(found)) == (None, ["D168"])
 
 
-def test_an_empty_form_of_a_get_is_not_worth_a_word() -> None:
+def test_empty_form_of_a_get_is_ignored_silently() -> None:
     empty = {"content": {"application/x-www-form-urlencoded": {"schema": {"type": "object", "properties": {}}}}}
     made, found = read(document({"/room": {"get": {"requestBody": empty, "responses": OK}}}))
     assert (made.operations[0].body, found) == (None, [])

@@ -19,7 +19,7 @@ def shaped(schema: dict[str, Any], media_type: str = "application/json", *, requ
     return shape
 
 
-def test_no_body_is_none() -> None:
+def test_missing_body_has_an_empty_shape() -> None:
     assert shape_body(None, SchemaFitter()) == BodyShape()
 
 
@@ -50,7 +50,7 @@ def test_a_reference_to_its_own_definition_is_followed() -> None:
     assert list(shaped({"$ref": "#/$defs/N", "$defs": {"N": OBJECT}}).properties) == ["a", "b"]
 
 
-def test_what_is_only_read_is_no_input() -> None:
+def test_read_only_property_is_not_an_input() -> None:
     schema = {"type": "object", "properties": {"id": {"readOnly": True}, "a": {}}, "required": ["id", "a"]}
     assert (list(shaped(schema).properties), shaped(schema).needed) == (["a"], ("a",))
 
@@ -77,7 +77,7 @@ def test_another_kind_of_json_is_named_in_a_header() -> None:
 
 
 @pytest.mark.parametrize("media_type", ["application/xml", "application/octet-stream", "text/csv"])
-def test_a_body_that_nobody_here_can_send_is_a_reason_where_it_is_required(media_type: str) -> None:
+def test_required_body_of_an_unsupported_type_is_a_reason_to_skip(media_type: str) -> None:
     needed = shape_body(Body(media_type=media_type, required=True, schema={}), SchemaFitter())
     assert isinstance(needed, str)
     assert media_type in needed

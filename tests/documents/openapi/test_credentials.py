@@ -38,7 +38,7 @@ def test_a_token_is_a_header() -> None:
 
 
 @pytest.mark.parametrize("name", ["oauth"])
-def test_a_token_of_an_issuer_is_a_token(name: str) -> None:
+def test_oauth2_and_openid_tokens_are_bearer_tokens(name: str) -> None:
     assert chosen({name: ()}, names=(name,)).headers == {"Authorization": "Bearer ${UPSTREAM_ACME_NOTES_TOKEN}"}
 
 
@@ -48,7 +48,7 @@ def test_user_and_password_are_given_as_base64() -> None:
     assert "base64" in found.variables[0].what
 
 
-def test_a_key_is_where_the_upstream_wants_it() -> None:
+def test_api_key_is_sent_in_its_declared_place() -> None:
     found = chosen({"header": (), "query": (), "cookie": ()})
     assert found.headers == {"X-Key": "${UPSTREAM_ACME_NOTES_HEADER_API_KEY}"}
     assert found.query == {"key": "${UPSTREAM_ACME_NOTES_QUERY_API_KEY}"}
@@ -57,20 +57,20 @@ def test_a_key_is_where_the_upstream_wants_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["digest", "tls", "broken", "unknown"])
-def test_a_way_that_nobody_here_can_go_is_the_gravest_thing_to_review(name: str) -> None:
+def test_unsupported_scheme_is_a_high_risk(name: str) -> None:
     found = chosen({name: ()})
     assert not found.is_sent
     assert [guess.risk for guess in found.guesses] == ["high"]
     assert name in found.guesses[0].otherwise
 
 
-def test_the_first_way_that_can_be_gone_is_gone_and_told() -> None:
+def test_first_supported_scheme_is_used_and_reported() -> None:
     found = chosen({"tls": ()}, {"bearer": (), "header": ()}, {"basic": ()})
     assert found.headers.keys() == {"Authorization", "X-Key"}
     assert [guess.confidence for guess in found.guesses] == [0.8]
 
 
-def test_where_anybody_is_let_in_no_credential_is_sent() -> None:
+def test_no_credential_is_sent_if_anonymous_calls_are_allowed() -> None:
     assert not chosen().is_sent
     assert not chosen({}, {"bearer": ()}).is_sent
     assert chosen({"bearer": ()}, {}).guesses
@@ -85,5 +85,5 @@ def test_where_anybody_is_let_in_no_credential_is_sent() -> None:
         ("GitHub", "UPSTREAM_GIT_HUB_TOKEN"),
     ],
 )
-def test_a_variable_has_a_name_that_shells_take_and_that_nothing_else_has(title: str, name: str) -> None:
+def test_variable_has_a_unique_name_that_is_valid_in_shells(title: str, name: str) -> None:
     assert chosen({"bearer": ()}, names=("bearer",), title=title).variables[0].name == name

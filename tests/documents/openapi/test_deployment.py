@@ -77,7 +77,7 @@ def imported(data: dict[str, Any] | None = None) -> Imported:
 
 
 @pytest.mark.requirement("API-14.1-2")
-def test_every_guess_stands_in_its_file() -> None:
+def test_every_guess_is_a_comment_in_its_file() -> None:
     made = imported()
     files = {name: text for name, text in made.files.items() if name.endswith(".toml")}
     assert sum(text.count("# review (") for text in files.values()) == sum(made.guesses.values())
@@ -96,7 +96,7 @@ def test_the_folder_is_a_deployment(tmp_path: Path) -> None:
     assert service.apis[0]["http_documentation"] == "https://notes.example"
 
 
-def test_what_was_made_is_what_is_read_back() -> None:
+def test_written_endpoints_are_read_back() -> None:
     made = imported()
     for facade in made.facades:
         texts = [text for name, text in made.files.items() if name.startswith("endpoints/")]
@@ -107,7 +107,7 @@ def test_what_was_made_is_what_is_read_back() -> None:
         assert same.input_schema == facade.endpoint.input_schema
 
 
-def test_names_of_files_differ_also_where_capitals_do_not_count() -> None:
+def test_file_names_are_unique_regardless_of_case() -> None:
     data = described("https://notes.example")
     data["paths"]["/Notes"] = data["paths"]["/notes"]
     names = [name.lower() for name in imported(data).files]
@@ -117,7 +117,7 @@ def test_names_of_files_differ_also_where_capitals_do_not_count() -> None:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.lists(OPERATIONS, min_size=1, max_size=4), st.text(max_size=20), st.text(max_size=12))
-def test_lint_has_nothing_to_say_about_any_import_but_what_waits_for_a_review(
+def test_lint_reports_only_pending_reviews_for_any_import(
     operations: list[Operation], title: str, version: str
 ) -> None:
     made = import_description(

@@ -10,7 +10,7 @@ import pytest
 from bespeak.documents.openapi.description import Description, Operation, Parameter
 
 
-def test_a_description_cannot_be_changed_behind_anybodys_back() -> None:
+def test_description_is_immutable() -> None:
     operation = Operation(method="GET", path="/pets", base="https://pets.example", pointer="/paths/~1pets/get")
     description = Description(openapi="3.1.0", operations=(operation,))
     with pytest.raises(FrozenInstanceError):
@@ -30,6 +30,6 @@ def test_a_description_cannot_be_changed_behind_anybodys_back() -> None:
         ({"style": "deepObject", "is_json": True}, "json"),
     ],
 )
-def test_a_parameter_says_how_several_values_are_written(fields: dict[str, Any], style: str) -> None:
+def test_parameter_has_a_list_style(fields: dict[str, Any], style: str) -> None:
     given = {"name": "q", "place": "query", "required": False, "schema": {"type": "array"}, **fields}
     assert Parameter(**given).list_style == style

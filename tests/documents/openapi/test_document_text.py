@@ -15,7 +15,7 @@ DATA: dict[str, Any] = {"openapi": "3.1.0", "paths": {"/a b": {"get": {"response
 
 @pytest.mark.parametrize("name", ["api.json", "api.yaml", "https://x.example/api"])
 @pytest.mark.parametrize("text", [json.dumps(DATA), json.dumps(DATA).encode(), "\ufeff " + json.dumps(DATA, indent=2)])
-def test_json_is_known_by_its_first_character(name: str, text: str | bytes) -> None:
+def test_json_is_recognised_by_its_first_character(name: str, text: str | bytes) -> None:
     document, found = parse_document(text, name)
     assert document is not None
     assert (document.data, document.name, found) == (DATA, name, [])
@@ -29,7 +29,7 @@ def test_everything_else_is_yaml() -> None:
     assert str(document.locate("")) == "api.json:1:1"
 
 
-def test_places_in_json_are_lines_as_long_as_that_is_cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_short_json_texts_have_line_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     text = json.dumps(DATA, indent=1)
     document, _ = parse_document(text, "api.json")
     assert document is not None
@@ -56,7 +56,7 @@ def test_places_in_json_are_lines_as_long_as_that_is_cheap(monkeypatch: pytest.M
         ("a: *a\n", "D102", "alias"),
     ],
 )
-def test_a_text_that_is_no_document_is_refused_with_its_place(text: str | bytes, rule: str, reason: str) -> None:
+def test_invalid_text_is_refused_with_its_location(text: str | bytes, rule: str, reason: str) -> None:
     document, found = parse_document(text, "https://x.example/api")
     assert document is None
     assert [finding.rule for finding in found] == [rule]
@@ -77,7 +77,7 @@ def test_30_megabytes_are_read_and_40_are_not() -> None:
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "b": {"c": 1,\n "c": 2}}', "b: {c: 1,\n c: 2}\n"])
-def test_a_key_that_stands_twice_is_told(text: str) -> None:
+def test_duplicate_key_is_reported(text: str) -> None:
     document, found = parse_document(text, "api")
     assert document is not None
     assert document.data["b"] == {"c": 2}

@@ -60,14 +60,14 @@ def service(notes: NotesApi, folder: Path) -> Iterator[SyncServiceClient]:
 
 @pytest.mark.process
 @pytest.mark.requirement("API-14.1-2")
-def test_lint_finds_nothing_but_what_waits_for_a_review(folder: Path) -> None:
+def test_lint_reports_only_pending_reviews(folder: Path) -> None:
     ended = command("lint", str(folder), "--format", "json")
     found = {entry["rule"] for entry in json.loads(ended.stdout)["findings"]}
     assert (ended.returncode, found) == (0, {"R901"})
 
 
 @pytest.mark.process
-def test_parameters_go_where_the_upstream_wants_them(service: SyncServiceClient, notes: NotesApi) -> None:
+def test_parameters_are_sent_in_their_declared_places(service: SyncServiceClient, notes: NotesApi) -> None:
     reply = service.call(
         "LIST",
         "/notes",
@@ -94,7 +94,7 @@ def test_parameters_go_where_the_upstream_wants_them(service: SyncServiceClient,
 
 
 @pytest.mark.process
-def test_a_page_ends_whether_or_not_a_caller_says_so(service: SyncServiceClient, notes: NotesApi) -> None:
+def test_page_size_is_limited_by_default(service: SyncServiceClient, notes: NotesApi) -> None:
     service.call("LIST", "/notes")
     assert notes.last.query == [("limit", "20")]
     with pytest.raises(ServiceError):
@@ -140,7 +140,7 @@ def test_an_upstreams_refusal_has_a_name(service: SyncServiceClient, note: str, 
 
 
 @pytest.mark.process
-def test_a_value_cannot_leave_its_place_in_the_path(service: SyncServiceClient, notes: NotesApi) -> None:
+def test_path_value_cannot_change_the_path(service: SyncServiceClient, notes: NotesApi) -> None:
     service.call("FETCH", "/notes/a%20b%3Fx%3D1")
     assert notes.last.path == "/v2/notes/a%20b%3Fx%3D1"
 
@@ -178,13 +178,13 @@ def test_a_file_is_sent_as_bytes(service: SyncServiceClient, notes: NotesApi) ->
 
 
 @pytest.mark.process
-def test_a_body_that_is_no_object_is_one_field(service: SyncServiceClient, notes: NotesApi) -> None:
+def test_body_that_is_not_an_object_is_one_field(service: SyncServiceClient, notes: NotesApi) -> None:
     service.call("SEARCH", "/notes", body=["red", "green"])
     assert (notes.last.path, notes.last.json) == ("/v2/notes/search", ["red", "green"])
 
 
 @pytest.mark.process
-def test_what_changes_something_needs_a_scope(notes: NotesApi, folder: Path) -> None:
+def test_changing_operation_needs_a_scope(notes: NotesApi, folder: Path) -> None:
     env = {"UPSTREAM_ACME_NOTES_API_KEY": "secret-key", "SSL_CERT_FILE": str(notes.authority)}
     with (
         serving(folder, env=env) as served,
@@ -197,7 +197,7 @@ def test_what_changes_something_needs_a_scope(notes: NotesApi, folder: Path) -> 
 
 
 @pytest.mark.process
-def test_a_server_without_its_credential_says_which_is_missing(folder: Path) -> None:
+def test_missing_credential_is_named(folder: Path) -> None:
     ended = command("serve", str(folder), "--strict", "--agtp", "127.0.0.1:0")
     assert ended.returncode == 2
     assert "UPSTREAM_ACME_NOTES_API_KEY" in ended.stderr
@@ -217,7 +217,7 @@ def an_operation(
     return Operation(method=method, path=path, base=base, pointer="", **fields)
 
 
-def test_the_base_path_is_the_upstreams_business() -> None:
+def test_base_path_appears_only_in_the_upstream_url() -> None:
     facade = one(an_operation(path="/pets/{petId}"))
     assert facade.endpoint.path == "/pets/{pet_id}"
     assert facade.endpoint.handler.url == "https://pets.example/v1/pets/{pet_id}"  # type: ignore[union-attr]
@@ -235,7 +235,7 @@ def test_a_query_in_a_path_is_sent_as_one_and_a_fragment_is_not_sent(path: str, 
     assert one(an_operation("POST", path)).endpoint.handler.url == url  # type: ignore[union-attr]
 
 
-def test_no_description_reads_a_variable_of_this_server() -> None:
+def test_description_cannot_read_environment_variables() -> None:
     accept = Parameter(name="Accept", place="header", required=True, schema={"type": "string", "enum": ["${HOME}/x"]})
     body = Body(media_type="application/${AWS_SECRET}+json", required=True, schema={"type": "object"})
     facade = one(an_operation("POST", parameters=(accept,), body=body))
@@ -244,7 +244,7 @@ def test_no_description_reads_a_variable_of_this_server() -> None:
     assert lost == ["without the header Accept", "without the header Content-Type"]
 
 
-def test_plain_http_becomes_https_and_is_the_first_thing_to_review() -> None:
+def test_plain_http_becomes_https_and_is_a_high_risk() -> None:
     facade = one(an_operation(base="http://pets.example"))
     assert facade.endpoint.handler.url == "https://pets.example/pets"  # type: ignore[union-attr]
     assert [guess.risk for guess in facade.guesses if "plain http" in guess.text] == ["high"]
@@ -259,13 +259,13 @@ def test_plain_http_becomes_https_and_is_the_first_thing_to_review() -> None:
         (an_operation(answers=(DocumentedResponse(status="200", media_type="image/png", schema={}),)), "image/png"),
     ],
 )
-def test_what_cannot_be_called_is_left_out_with_a_reason(operation: Operation, reason: str) -> None:
+def test_uncallable_operation_is_left_out_with_a_reason(operation: Operation, reason: str) -> None:
     facades, [left_out] = make_facades(Description(openapi="3.0.3", operations=(operation,)), load_bundled())
     assert facades == []
     assert reason in left_out.why
 
 
-def test_what_is_deprecated_upstream_is_deprecated_here() -> None:
+def test_deprecated_operation_becomes_a_deprecated_endpoint() -> None:
     deprecated = one(an_operation(deprecated=True)).endpoint.deprecated
     assert deprecated is not None
     assert deprecated.deprecated_in == "1"
@@ -280,6 +280,8 @@ def test_what_is_deprecated_upstream_is_deprecated_here() -> None:
         ("DELETE", ({"key": ()},), ("acme:write",)),
     ],
 )
-def test_nothing_that_changes_or_uses_a_credential_is_open(method: str, security: Any, scopes: tuple[str, ...]) -> None:
+def test_changing_or_credentialed_endpoint_requires_a_scope(
+    method: str, security: Any, scopes: tuple[str, ...]
+) -> None:
     key = SecurityScheme(name="key", kind="http", scheme="bearer")
     assert one(an_operation(method, security=security), schemes={"key": key}).endpoint.required_scopes == scopes

@@ -35,7 +35,7 @@ def json_body(schema: dict[str, Any], *, required: bool = True) -> Body:
     return Body(media_type="application/json", required=required, schema=schema)
 
 
-def test_every_place_has_its_fields() -> None:
+def test_fields_are_assigned_to_their_places() -> None:
     shape = shaped(
         parameter("noteId", "path", required=True),
         parameter("sortBy"),
@@ -53,11 +53,11 @@ def test_every_place_has_its_fields() -> None:
     assert is_closed(shape.schema)
 
 
-def test_a_path_parameter_that_nobody_described_is_a_text() -> None:
+def test_undescribed_path_parameter_is_a_string() -> None:
     assert shaped(path="/notes/{id}").schema["properties"] == {"id": {"type": "string", "minLength": 1}}
 
 
-def test_fields_of_one_name_are_told_apart_by_their_place() -> None:
+def test_fields_with_the_same_name_get_their_place_as_prefix() -> None:
     body = json_body({"type": "object", "properties": {"id": {"type": "integer"}, "ID": TEXT}})
     shape = shaped(parameter("id"), path="/notes/{id}", body=body)
     assert list(shape.schema["properties"]) == ["id", "query_id", "body_id", "body_id_2"]
@@ -72,16 +72,16 @@ def test_fields_of_one_name_are_told_apart_by_their_place() -> None:
 @pytest.mark.parametrize(
     "name", ["Authorization", "Cookie", "Host", "Content-Type", "Accept", "X-Forwarded-For", "Agent-ID", "Connection"]
 )
-def test_headers_that_are_the_facades_own_are_no_input(name: str) -> None:
+def test_headers_set_by_the_facade_are_not_inputs(name: str) -> None:
     assert shaped(parameter(name, "header", required=True)).schema["properties"] == {}
 
 
-def test_an_accept_that_has_one_value_is_sent() -> None:
+def test_accept_header_with_a_single_value_is_sent() -> None:
     accept = parameter("Accept", "header", {"type": "string", "enum": ["application/vnd.x+json"]}, required=True)
     assert shaped(accept).headers == {"Accept": "application/vnd.x+json"}
 
 
-def test_what_is_a_credential_is_no_input() -> None:
+def test_credential_is_not_an_input() -> None:
     assert shaped(parameter("api_key"), credentials={("query", "api_key")}).schema["properties"] == {}
 
 
@@ -105,7 +105,7 @@ def test_one_value_needs_no_style() -> None:
     assert shaped(parameter("q", explode=False)).lists == {}
 
 
-def test_an_object_that_is_spread_over_the_query_is_its_properties() -> None:
+def test_exploded_object_becomes_its_properties() -> None:
     schema = {"type": "object", "properties": {"fromDate": TEXT, "to": TEXT}, "required": ["to"]}
     shape = shaped(parameter("range", schema=schema))
     assert shape.query == ["from_date", "to"]
@@ -122,13 +122,13 @@ def test_an_object_that_is_spread_over_the_query_is_its_properties() -> None:
         ({"type": "string"}, {"type": "string"}, []),
     ],
 )
-def test_a_page_has_an_end(schema: dict[str, Any], bounded: dict[str, Any], own: list[tuple[str, str]]) -> None:
+def test_page_size_is_limited(schema: dict[str, Any], bounded: dict[str, Any], own: list[tuple[str, str]]) -> None:
     shape = shaped(parameter("perPage", schema=schema))
     assert shape.schema["properties"]["per_page"] == bounded
     assert shape.own_query == own
 
 
-def test_whoever_sends_an_optional_body_sends_all_of_it() -> None:
+def test_required_fields_of_an_optional_body_apply_once_it_is_sent() -> None:
     schema = {"type": "object", "properties": {"a": TEXT, "b": TEXT}, "required": ["a"]}
     compiled = compile_schema(shaped(body=json_body(schema, required=False)).schema)
     assert isinstance(compiled, Validator)
@@ -155,7 +155,7 @@ def test_an_operation_whose_body_cannot_be_sent_has_a_reason() -> None:
     assert "application/xml" in str(shape_input(operation, choose_path("/x", "CREATE", VERBS), SchemaFitter()))
 
 
-def test_a_value_that_an_upstream_insists_on_is_sent_without_asking() -> None:
+def test_single_allowed_value_is_sent_automatically() -> None:
     shape = shaped(
         parameter("X-Target", "header", {"type": "string", "enum": ["Db.Create"]}, required=True),
         parameter("Version", "query", {"type": "string", "const": "2016"}, required=True),

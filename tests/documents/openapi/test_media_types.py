@@ -9,7 +9,7 @@ import pytest
 from bespeak.documents.openapi.media_types import bodyless_schema, is_binary, is_json, preferred, spoken
 
 
-def test_the_best_comes_first() -> None:
+def test_best_media_type_comes_first() -> None:
     offered = ["text/csv", "multipart/form-data", "application/x-www-form-urlencoded", "*/*", "application/hal+json"]
     assert preferred([*offered, "application/json; charset=utf-8"]) == [
         "application/json; charset=utf-8",
@@ -21,7 +21,7 @@ def test_the_best_comes_first() -> None:
     ]
 
 
-def test_where_anything_may_be_sent_json_is() -> None:
+def test_json_is_sent_if_any_type_is_allowed() -> None:
     assert spoken("*/*") == "application/json"
     assert spoken(" text/csv ") == "text/csv"
 
@@ -49,6 +49,6 @@ def test_json_has_many_names(media_type: str, answer: bool) -> None:
         ("image/png", {"type": "string", "contentEncoding": "base64"}),
     ],
 )
-def test_a_type_alone_tells_something_about_a_body(media_type: str, schema: dict[str, Any]) -> None:
+def test_media_type_alone_gives_a_schema(media_type: str, schema: dict[str, Any]) -> None:
     assert bodyless_schema(media_type) == schema
     assert is_binary(media_type) is ("contentEncoding" in schema)

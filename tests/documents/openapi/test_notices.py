@@ -22,14 +22,14 @@ def test_many_findings_of_one_rule_are_shown_in_part_and_counted() -> None:
     assert found[-1].severity == "warning"
 
 
-def test_the_same_thing_at_the_same_place_is_told_once() -> None:
+def test_duplicate_finding_is_reported_once() -> None:
     notices = Notices("api.json")
     for _ in range(3):
         notices.info(NOT_IMPORTED, "not imported", ROOT.below("a"))
     assert [(finding.pointer, str(finding.location)) for finding in notices.all()] == [("/a", "api.json:3")]
 
 
-def test_findings_of_whoever_read_the_text_come_along() -> None:
+def test_findings_of_the_text_reader_are_included() -> None:
     notices = Notices("api.json")
     finding = Diagnostic("D109", "warning", "twice")
     notices.pass_on(finding)

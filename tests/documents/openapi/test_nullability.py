@@ -23,7 +23,7 @@ NULL = {"type": "null"}
         ({"minLength": 1}, None),
     ],
 )
-def test_a_type_follows_from_what_only_one_type_has(schema: dict[str, Any], kind: str | None) -> None:
+def test_type_follows_from_keywords_of_one_type(schema: dict[str, Any], kind: str | None) -> None:
     assert typed(schema).get("type") == kind
 
 
@@ -51,5 +51,5 @@ def test_null_among_the_values_is_an_alternative(nullable: bool) -> None:
     assert with_null({"enum": [None], "title": "t"}, nullable=nullable) == {"title": "t", "type": "null"}
 
 
-def test_what_is_not_nullable_stays_as_it_is() -> None:
+def test_schema_that_is_not_nullable_stays_unchanged() -> None:
     assert with_null({"type": "string"}, nullable=False) == {"type": "string"}

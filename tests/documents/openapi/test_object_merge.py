@@ -27,7 +27,7 @@ def test_one_closed_part_closes_the_whole() -> None:
     assert merged["additionalProperties"] is False
 
 
-def test_what_further_properties_may_be_is_kept_where_the_parts_agree() -> None:
+def test_schema_of_additional_properties_is_kept_if_the_parts_agree() -> None:
     text = {"additionalProperties": {"type": "string"}}
     merged = merge_objects([{**A, **text}, {**B, **text}])
     assert merged is not None
@@ -38,7 +38,7 @@ def test_what_further_properties_may_be_is_kept_where_the_parts_agree() -> None:
 @pytest.mark.parametrize(
     "part", [{"$ref": "#/$defs/X"}, {"anyOf": [{}]}, {"type": "string"}, {"type": ["object", "null"]}]
 )
-def test_parts_that_say_more_stay_apart(part: dict[str, Any]) -> None:
+def test_parts_with_other_keywords_are_not_merged(part: dict[str, Any]) -> None:
     assert merge_objects([A, part]) is None
 
 
@@ -52,12 +52,12 @@ def test_parts_that_say_more_stay_apart(part: dict[str, Any]) -> None:
         ({"type": "string"}, {"minLength": 1}, {"allOf": [{"type": "string"}, {"minLength": 1}]}),
     ],
 )
-def test_a_property_of_two_parts_has_to_keep_both(one: dict[str, Any], other: dict[str, Any], both: Any) -> None:
+def test_property_of_two_parts_must_match_both(one: dict[str, Any], other: dict[str, Any], both: Any) -> None:
     merged = merge_objects([{"properties": {"p": one}}, {"properties": {"p": other}}])
     assert merged is not None
     assert merged["properties"]["p"] == both
 
 
-def test_a_part_loses_only_what_closes_it() -> None:
+def test_opened_part_loses_only_its_closing_keyword() -> None:
     assert opened({**A, "additionalProperties": False}) == A
     assert opened({**A, "additionalProperties": {}}) == {**A, "additionalProperties": {}}

@@ -13,7 +13,7 @@ from bespeak.documents.openapi import operations
 from bespeak.documents.openapi.reader import read_description
 
 
-def test_an_operation_has_all_that_is_said_about_it() -> None:
+def test_operation_has_every_described_field() -> None:
     item = {
         "summary": "Rooms",
         "get": {
@@ -59,7 +59,7 @@ def test_two_operations_with_one_id_are_both_kept() -> None:
         ({"/room": {"get": {"responses": OK, "callbacks": {"done": {}}}}}, "D165", 1),
     ],
 )
-def test_what_is_wrong_with_a_path_is_told_and_the_others_stay(paths: Any, rule: str, count: int) -> None:
+def test_invalid_path_is_reported_and_others_are_kept(paths: Any, rule: str, count: int) -> None:
     made, found = read(document(paths))
     assert len(made.operations) == count
     assert set(rules(found)) == {rule}
@@ -100,7 +100,7 @@ def test_a_description_may_be_split_into_files(tmp_path: Path) -> None:
     assert found == []
 
 
-def test_operations_without_end_are_cut_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_operations_is_limited_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operations, "MAX_OPERATIONS", 5)
     made, found = read(document({f"/{n}": {"get": {"responses": OK}} for n in range(9)}))
     assert (len(made.operations), rules(found)) == (5, ["D165"])

@@ -29,7 +29,7 @@ def test_an_object_is_the_output() -> None:
     assert (shape.schema, shape.answer, shape.output_field, shape.guesses) == (OBJECT, "json", None, [])
 
 
-def test_an_output_is_open_and_asks_for_nothing_that_is_only_written() -> None:
+def test_output_is_open_and_has_no_write_only_properties() -> None:
     hidden = {
         "type": "object",
         "properties": {"p": {"writeOnly": True}},
@@ -49,14 +49,14 @@ def test_an_output_is_open_and_asks_for_nothing_that_is_only_written() -> None:
         ({"oneOf": [{"type": "string"}, {"type": "integer"}]}, "result"),
     ],
 )
-def test_what_is_no_object_becomes_a_field(schema: dict[str, Any], field: str) -> None:
+def test_answer_that_is_not_an_object_becomes_a_field(schema: dict[str, Any], field: str) -> None:
     shape = shaped(answer(schema))
     assert shape.output_field == field
     assert shape.schema == {"type": "object", "properties": {field: schema}, "required": [field]}
 
 
 @pytest.mark.parametrize("schema", [{}, None, {"oneOf": [OBJECT, {"type": "array"}]}, {"not": {"type": "null"}}])
-def test_what_may_be_anything_passes_as_it_comes(schema: Any) -> None:
+def test_answer_of_any_type_is_passed_on_unchanged(schema: Any) -> None:
     shape = shaped(answer(schema))
     assert shape.output_field == "result"
     assert "required" not in shape.schema
@@ -69,7 +69,7 @@ def test_two_successes_are_alternatives() -> None:
     assert shape.schema == {"type": "object", "anyOf": [OBJECT, other]}
 
 
-def test_nothing_is_looked_at_where_nothing_comes() -> None:
+def test_missing_body_is_ignored() -> None:
     assert shaped(answer(None, "204", None)).answer == "none"
     assert shaped(answer(OBJECT), method="HEAD").answer == "none"
 
@@ -79,19 +79,19 @@ def test_a_text_is_a_field() -> None:
     assert (shape.answer, shape.output_field) == ("text", "text")
 
 
-def test_bytes_are_a_reason_to_leave_a_reading_out_and_no_reason_for_others() -> None:
+def test_binary_answer_excludes_only_get_operations() -> None:
     image = answer({}, media_type="image/png")
     operation = Operation(method="GET", path="/x", base="", pointer="", answers=(image,))
     assert "image/png" in str(shape_output(operation, SchemaFitter(), {}))
     assert shaped(image, method="POST").answer == "none"
 
 
-def test_without_a_documented_success_anything_may_come() -> None:
+def test_missing_success_response_accepts_any_object() -> None:
     assert shaped().schema == {"type": "object"}
     assert shaped(DocumentedResponse(status="default", description="An error", media_type="application/json")).guesses
 
 
-def test_a_default_that_is_no_error_is_the_success() -> None:
+def test_default_response_that_is_not_an_error_is_the_success() -> None:
     assert shaped(answer(OBJECT, "default")).schema == OBJECT
 
 

@@ -72,7 +72,7 @@ def test_a_parameter_of_2_0_is_its_own_schema() -> None:
         ({"$ref": "https://x.example/p.json"}, "D161"),
     ],
 )
-def test_what_cannot_be_sent_is_left_out_and_told(parameter: Any, rule: str) -> None:
+def test_unusable_parameter_is_dropped_and_reported(parameter: Any, rule: str) -> None:
     assert one(parameter) == (None, [rule])
 
 
@@ -80,7 +80,7 @@ def test_what_cannot_be_sent_is_left_out_and_told(parameter: Any, rule: str) -> 
     ("extra", "rule"),
     [({"style": "matrix", "schema": {}}, "D164"), ({}, "D164"), ({"content": {"text/csv": {"schema": {}}}}, "D164")],
 )
-def test_what_was_guessed_is_told(extra: Any, rule: str) -> None:
+def test_guessed_serialization_is_reported(extra: Any, rule: str) -> None:
     made, found = one({"name": "a", "in": "query", **extra})
     assert made is not None
     assert (made.style, found) == ("form", [rule])
@@ -125,7 +125,7 @@ def test_an_operation_overrides_the_parameters_of_its_path() -> None:
     assert found == []
 
 
-def test_parameters_and_the_path_agree_in_the_end() -> None:
+def test_path_parameters_match_the_path_template() -> None:
     given = [{"name": "gone", "in": "path", "required": True, "schema": {"type": "string"}}]
     operation, found = read_operation({"parameters": given}, path="/room/{room_id}/{room_id}")
     assert [(p.name, p.place, p.required, p.style, p.explode) for p in operation.parameters] == [
@@ -141,7 +141,7 @@ def test_a_parameter_that_is_described_twice_counts_once() -> None:
     assert rules(found) == ["D109"]
 
 
-def test_parameters_are_a_list_and_not_without_end() -> None:
+def test_parameters_must_be_a_list_of_limited_length() -> None:
     assert rules(read_operation({"parameters": {"a": 1}})[1]) == ["D104"]
     many = [{"name": f"p{n}", "in": "query", "schema": {}} for n in range(500)]
     operation, found = read_operation({"parameters": many})

@@ -47,11 +47,11 @@ DATA = {
         ("#", DATA),
     ],
 )
-def test_a_pointer_leads_to_what_it_names(reference: str, value: Any) -> None:
+def test_pointer_resolves_to_its_target(reference: str, value: Any) -> None:
     assert follow(DATA, reference) == (value, [])
 
 
-def test_a_reference_that_says_more_can_be_an_end() -> None:
+def test_reference_with_other_keys_is_not_followed_with_alone() -> None:
     assert follow(DATA, "#/described", alone=True)[0] == DATA["described"]
     assert follow(DATA, "#/described")[0] == DATA["a/b"]
 
@@ -70,14 +70,14 @@ def test_a_reference_that_says_more_can_be_an_end() -> None:
         ("other.json#/a", "not read from a folder"),
     ],
 )
-def test_a_reference_that_leads_nowhere_is_an_error(reference: str, reason: str) -> None:
+def test_dangling_reference_is_an_error(reference: str, reason: str) -> None:
     value, found = follow(DATA, reference)
     assert value is None
     assert [one[:4] for one in found] == ["D161"]
     assert reason in found[0]
 
 
-def test_definitions_of_a_schema_that_was_put_into_the_description_are_found() -> None:
+def test_definitions_inside_an_embedded_schema_are_found() -> None:
     document = Document("api.json", DATA, lambda _: Location("api.json"))
     spot = Spot({"$ref": "#/$defs/Room"}, document, "/paths/x/schema/items")
     target = References(document, Notices("api.json")).target(spot)
@@ -122,7 +122,7 @@ def test_files_elsewhere_or_broken_are_errors(folder: Path, reference: str, reas
     assert any("D161" in one and reason in one for one in found)
 
 
-def test_a_description_has_so_many_files_and_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_files_in_a_description_is_limited(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(references, "MAX_FILES", 1)
     _, found = follow({}, "schemas/room%201.yaml", folder / "api.json")
     assert "exceeds the limit of" in found[0]

@@ -29,7 +29,7 @@ def web(count: int, links: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("direction", ["input", "output"])
-def test_a_schema_that_reaches_everything_keeps_what_is_nearest(direction: Any) -> None:
+def test_schema_with_too_many_references_keeps_the_nearest(direction: Any) -> None:
     made, found = read_schema({"$ref": "#/components/schemas/Thing1"}, direction=direction, schemas=web(500, 5))
     limits = LIMITS[direction]
     assert 20 < len(made["$defs"]) <= limits.definitions
@@ -40,13 +40,13 @@ def test_a_schema_that_reaches_everything_keeps_what_is_nearest(direction: Any) 
     compiled(made)
 
 
-def test_only_what_is_reached_is_carried() -> None:
+def test_only_reachable_definitions_are_included() -> None:
     made, found = read_schema({"type": "array", "items": {"$ref": "#/components/schemas/Thing7"}}, schemas=web(9, 1))
     assert list(made["$defs"]) == ["Thing7"]
     assert found == []
 
 
-def test_what_is_left_open_keeps_its_type() -> None:
+def test_open_schema_keeps_its_type() -> None:
     schemas = web(500, 5)
     made, _ = read_schema({"$ref": "#/components/schemas/Thing1"}, schemas=schemas)
     opened = [
@@ -102,7 +102,7 @@ def test_equal_schemas_are_one_object() -> None:
     assert first["$defs"] is second["$defs"]
 
 
-def test_defaults_that_the_schema_refuses_are_left_out() -> None:
+def test_invalid_defaults_are_dropped() -> None:
     schema = {
         "type": "object",
         "properties": {

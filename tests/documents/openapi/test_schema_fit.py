@@ -35,18 +35,18 @@ def clean(schema: dict[str, Any]) -> dict[str, Any]:
         ({"items": [True, {"type": "string"}]}, {"items": [True, {"type": "string"}]}),
     ],
 )
-def test_what_toml_cannot_say_is_said_otherwise_or_left_out(schema: dict[str, Any], kept: dict[str, Any]) -> None:
+def test_keyword_that_toml_cannot_express_is_rewritten_or_dropped(schema: dict[str, Any], kept: dict[str, Any]) -> None:
     assert clean(schema) == kept
 
 
 @pytest.mark.parametrize("pattern", ["^(a+)+$", "^(?!x)y$", "(", "(?<=a)b"])
-def test_a_pattern_that_not_every_engine_can_check_is_left_out_and_told(pattern: str) -> None:
+def test_unportable_pattern_is_dropped_and_reported(pattern: str) -> None:
     kept, lost = SchemaFitter().clean({"type": "string", "pattern": pattern})
     assert kept == {"type": "string"}
     assert "pattern" in lost[0]
 
 
-def test_a_part_that_occurs_often_is_cleaned_once_and_told_each_time() -> None:
+def test_repeated_part_is_cleaned_once_and_reported_each_time() -> None:
     part = {"type": "string", "pattern": "("}
     fitter = SchemaFitter()
     first, lost = fitter.clean({"properties": {"a": part, "b": part}})
@@ -55,7 +55,7 @@ def test_a_part_that_occurs_often_is_cleaned_once_and_told_each_time() -> None:
     assert fitter.clean({"items": part})[1] == lost
 
 
-def test_a_schema_that_is_too_large_is_cut_where_it_is_deep() -> None:
+def test_large_schema_is_cut_at_its_deepest_parts() -> None:
     inner = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(60)}}
     large = {"type": "object", "properties": {f"q{number}": inner for number in range(60)}}
     fitted, lost = bound(large)
@@ -64,14 +64,14 @@ def test_a_schema_that_is_too_large_is_cut_where_it_is_deep() -> None:
     assert "deeper" in lost[0]
 
 
-def test_definitions_that_nothing_refers_to_any_more_go() -> None:
+def test_unused_definitions_are_removed() -> None:
     deep: dict[str, Any] = {"$ref": "#/$defs/A"}
     wide = {f"p{number}": {"type": "object", "properties": {"x": {"items": deep}}} for number in range(1_600)}
     fitted, _ = bound({"type": "object", "properties": wide, "$defs": {"A": {"type": "string"}}})
     assert "$defs" not in fitted
 
 
-def test_what_cannot_be_used_at_all_accepts_anything_of_its_kind() -> None:
+def test_unusable_schema_accepts_any_value_of_its_type() -> None:
     fitted, lost = bound({"type": "object", "required": "no list"})
     assert fitted == {"type": "object"}
     assert lost
@@ -109,7 +109,7 @@ def test_any_schema_becomes_one_that_can_be_written_compiled_and_linted(schema: 
     assert list(traps(fitted)) == []
 
 
-def test_what_was_valid_stays_valid() -> None:
+def test_valid_values_stay_valid() -> None:
     schema = {"type": "object", "properties": {"kind": {"enum": ["a", None]}, "when": {"default": None}}}
     fitted = compile_schema(clean(schema))
     assert isinstance(fitted, Validator)

@@ -33,7 +33,7 @@ def read(schema: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         ({"dependentRequired": {"a": ["b"], "c": 1}}, {"dependentRequired": {"a": ["b"]}}),
     ],
 )
-def test_a_keyword_is_brought_to_what_2020_12_says(schema: dict[str, Any], made: dict[str, Any]) -> None:
+def test_keyword_is_converted_to_2020_12(schema: dict[str, Any], made: dict[str, Any]) -> None:
     assert read(schema) == (made, [])
 
 
@@ -58,12 +58,12 @@ def test_a_keyword_is_brought_to_what_2020_12_says(schema: dict[str, Any], made:
         ("pattern", "a" * 3000),
     ],
 )
-def test_a_keyword_that_means_nothing_is_left_out_with_a_complaint(keyword: str, value: Any) -> None:
+def test_invalid_keyword_is_dropped_and_reported(keyword: str, value: Any) -> None:
     assert read({keyword: value}) == ({}, [keyword])
 
 
 @pytest.mark.parametrize("pattern", ["^[a-z]+$", "\\d{3}", "\\p{L}", ""])
-def test_a_pattern_that_every_engine_takes_has_no_fault(pattern: str) -> None:
+def test_portable_pattern_has_no_fault(pattern: str) -> None:
     assert pattern_fault(pattern) is None
 
 
@@ -72,6 +72,6 @@ def test_a_number_may_be_written_as_a_text(given: Any, value: Any) -> None:
     assert number(given) == value
 
 
-def test_null_is_found_wherever_it_hides() -> None:
+def test_nested_null_is_found() -> None:
     assert is_null_free({"a": [1, {"b": "c"}]})
     assert not is_null_free({"a": [1, {"b": None}]})

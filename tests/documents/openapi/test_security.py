@@ -49,7 +49,7 @@ def test_schemes_are_read_with_their_place() -> None:
         ),
     ],
 )
-def test_an_operation_has_its_own_requirements_or_those_of_all(whole: Any, own: Any, security: Any) -> None:
+def test_operation_has_its_own_or_the_global_requirements(whole: Any, own: Any, security: Any) -> None:
     made, found = described(SCHEMES, whole, own)
     assert (made.operations[0].security, found) == (security, [])
 
@@ -66,7 +66,7 @@ def test_a_scheme_that_cannot_be_used_is_left_out(scheme: Any) -> None:
 @pytest.mark.parametrize(
     ("own", "rule"), [([{"unknown": []}], "D169"), ("key", "D104"), (["key"], "D104"), ({"key": []}, "D104")]
 )
-def test_a_requirement_that_names_nothing_is_told(own: Any, rule: str) -> None:
+def test_invalid_requirement_is_reported(own: Any, rule: str) -> None:
     made, found = described(SCHEMES, own=own)
     assert (made.operations[0].security, found) == ((), [rule])
 

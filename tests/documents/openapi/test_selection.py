@@ -37,12 +37,12 @@ def test_patterns_choose_operations(include: tuple[str, ...], exclude: tuple[str
     assert [DESCRIPTION.operations.index(operation) for operation in found] == kept
 
 
-def test_a_server_is_for_operations_that_have_none() -> None:
+def test_server_is_set_for_operations_without_one() -> None:
     bases = [operation.base for operation in with_server(DESCRIPTION, "https://b.example/v1/").operations]
     assert bases == ["https://b.example/v1", "https://a.example", "https://b.example/v1"]
 
 
-def test_an_address_with_variables_left_in_it_gives_way_to_the_one_that_is_named() -> None:
+def test_address_with_unresolved_variables_is_replaced() -> None:
     open_ended = Operation(method="GET", path="/pets", base="https://{tenant}.example/{version}", pointer="")
     [operation] = with_server(Description(openapi="3.0.3", operations=(open_ended,)), "https://b.example").operations
     assert operation.base == "https://b.example"

@@ -24,18 +24,18 @@ def urls(*given: str) -> list[dict[str, str]]:
     return [{"url": url} for url in given]
 
 
-def test_the_nearest_server_counts() -> None:
+def test_nearest_server_is_used() -> None:
     whole, near, nearest = urls("https://a.example/v1/"), urls("https://b.example"), urls("http://c.example:8080/x")
     assert base(whole) == ("https://a.example/v1", [])
     assert base(whole, item=near) == ("https://b.example", [])
     assert base(whole, item=near, operation=nearest) == ("http://c.example:8080/x", [])
 
 
-def test_of_several_servers_the_first_is_taken_and_that_is_told() -> None:
+def test_first_of_several_servers_is_used_and_reported() -> None:
     assert base(urls("https://a.example", "https://b.example")) == ("https://a.example", ["D167"])
 
 
-def test_variables_are_at_their_defaults() -> None:
+def test_variables_have_their_defaults() -> None:
     variables = {"region": {"default": "eu"}, "port": {"enum": [8443]}, "path": {"default": ""}}
     server = {"url": "https://{region}.a.example:{port}/{path}", "variables": variables}
     assert base([server]) == ("https://eu.a.example:8443", [])
@@ -55,7 +55,7 @@ def test_addresses_are_made_absolute(url: str, base_url: str | None, result: str
     assert base(urls(url), base_url=base_url) == (result, [])
 
 
-def test_the_address_a_description_came_from_is_a_base() -> None:
+def test_source_address_is_the_base() -> None:
     assert base(urls("/v2"), source="https://a.example/openapi.json") == ("https://a.example/v2", [])
     assert base([], source="https://a.example/docs/openapi.json") == ("https://a.example", [])
 
@@ -64,7 +64,7 @@ def test_the_address_a_description_came_from_is_a_base() -> None:
     "servers",
     [urls("/v1"), urls("ftp://a.example"), urls("https://"), urls("https://[bad"), [], [1], "x", urls("{x}"), None],
 )
-def test_an_address_that_cannot_be_called_is_told(servers: Any) -> None:
+def test_unusable_address_is_reported(servers: Any) -> None:
     result, found = base(servers)
     assert result == ""
     assert set(found) == {"D167"}
@@ -87,19 +87,19 @@ def test_2_0_has_schemes_a_host_and_a_base_path(parts: dict[str, Any], base_url:
     assert rules(found) == ([] if result else ["D167"])
 
 
-def test_credentials_in_an_address_are_left_out_and_that_is_told() -> None:
+def test_credentials_in_an_address_are_dropped_and_reported() -> None:
     assert base(urls("https://user:s3cret@a.example/v1?key=abc")) == ("https://a.example/v1", ["D167"])
 
 
 @pytest.mark.parametrize(
     "url", ["https://a b.example", "https://a\\.example", "https://a.example:99999", "https://[::1"]
 )
-def test_an_address_that_is_none_is_not_called(url: str) -> None:
+def test_invalid_address_is_not_used(url: str) -> None:
     assert base(urls(url)) == ("", ["D167"])
 
 
 @pytest.mark.parametrize("url", ["https://[::1]:8443", "https://münchen.example", "https://{tenant}.a.example"])
-def test_hosts_may_be_addresses_and_of_any_script(url: str) -> None:
+def test_host_may_be_an_ip_address_or_an_international_name(url: str) -> None:
     found, _ = base(urls(url))
     assert found == url
 

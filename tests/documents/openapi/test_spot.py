@@ -31,12 +31,12 @@ ROOT = Spot(DATA, Document("api.json", DATA, lambda _: Location("api.json")))
         ((), DATA, ""),
     ],
 )
-def test_what_stands_below_is_found_or_is_nothing(parts: tuple[Any, ...], value: Any, at: str) -> None:
+def test_value_below_a_key_is_found_or_none(parts: tuple[Any, ...], value: Any, at: str) -> None:
     spot = ROOT.below(*parts)
     assert (spot.value, spot.at) == (value, at)
 
 
-def test_extensions_are_no_entries_and_only_objects_and_lists_have_parts() -> None:
+def test_extensions_are_not_entries_and_scalars_have_no_parts() -> None:
     assert "x-note" not in dict(ROOT.entries())
     assert list(ROOT.below("n").entries()) == []
     assert list(ROOT.below("n").items()) == []

@@ -40,7 +40,7 @@ def read(text: str) -> YamlReader:
         ("# nothing\n", None),
     ],
 )
-def test_a_text_means_what_its_author_meant(text: str, data: Any) -> None:
+def test_values_are_read_as_intended(text: str, data: Any) -> None:
     assert read(text).data == data
 
 
@@ -62,17 +62,17 @@ json_data = st.recursive(
 
 
 @given(json_data)
-def test_what_was_written_is_read_again(data: Any) -> None:
+def test_written_data_is_read_back(data: Any) -> None:
     assert read(yaml.safe_dump(data, allow_unicode=True)).data == data
 
 
-def test_places_are_those_of_lists_and_mappings() -> None:
+def test_lists_and_mappings_have_locations() -> None:
     reader = read("a:\n  b:\n    - c\n")
     assert reader.places[id(reader.data["a"])] == (2, 3)
     assert reader.places[id(reader.data["a"]["b"])] == (3, 5)
 
 
-def test_repeated_keys_are_told_and_the_last_counts() -> None:
+def test_duplicate_keys_are_reported_and_the_last_counts() -> None:
     reader = read("a: 1\nb: 2\na: 3\n")
     assert reader.data == {"a": 3, "b": 2}
     assert reader.repeated == [("a", 3, 1)]
@@ -96,7 +96,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         (f"a: {'9' * 5000}\n", "digits"),
     ],
 )
-def test_what_cannot_be_data_is_refused(text: str, reason: str) -> None:
+def test_yaml_that_is_not_data_is_refused(text: str, reason: str) -> None:
     with pytest.raises(NotationError) as refused:
         read(text)
     assert reason in refused.value.message

@@ -42,7 +42,7 @@ def test_a_document_has_every_required_field_even_if_little_is_known() -> None:
     assert set(project()) >= REQUIRED | {"skills", "requires", "trust_tier", "verification_path"}
 
 
-def test_what_is_published_can_be_read_again_as_the_same_agent() -> None:
+def test_published_document_is_read_back_as_the_same_agent() -> None:
     first = agent(
         description="At the desk.",
         scopes_accepted=["booking:*"],
@@ -71,7 +71,7 @@ def test_what_is_published_can_be_read_again_as_the_same_agent() -> None:
 
 
 @pytest.mark.requirement("CORE-7.3-3", "CORE-7.5-5")
-def test_methods_hold_the_floor_and_the_scopes_stand_in_both_forms() -> None:
+def test_methods_include_the_floor_and_scopes_have_both_forms() -> None:
     document = project(requires={"methods": ["BOOK", "QUERY"], "scopes": ["a:b"], "wildcards": True})
     assert document["methods"] == [*FLOOR_METHODS, "BOOK"]
     assert document["requires"] == {"methods": ["BOOK", "QUERY"], "scopes": ["a:b"], "wildcards": True}
@@ -88,7 +88,7 @@ def test_an_identity_without_proof_carries_a_warning_and_its_reason() -> None:
 
 
 @pytest.mark.requirement("CORE-7.3-5")
-def test_a_score_nobody_worked_out_counts_for_nothing_and_is_said_to() -> None:
+def test_missing_score_is_zero_with_a_warning() -> None:
     document = project(trust_tier=1, verification_path="dns-anchored")
     assert (document["trust_score"], document["trust_warning"]) == (0.0, "trust-score-degraded")
 
@@ -110,19 +110,19 @@ def test_a_warning_of_the_issuer_is_passed_on() -> None:
         {"unheard_of": "x-marks"},
     ],
 )
-def test_what_is_not_for_others_stays_where_it_is(member: dict[str, Any]) -> None:
+def test_private_fields_are_not_published(member: dict[str, Any]) -> None:
     document = project(**member)
     assert not member.keys() & document.keys()
     assert b"x-marks" not in msgspec.json.encode(document)
 
 
 @pytest.mark.requirement("CORE-7.3-4")
-def test_what_issuers_recommend_is_passed_on() -> None:
+def test_known_fields_of_the_issuer_are_published() -> None:
     said = {"org_domain": "acme.example", "cert_status": "valid", "audit_log_uri": "agtp://acme.example/records"}
     assert project(**said).items() >= said.items()
 
 
-def test_the_version_changes_with_the_content_unless_the_issuer_says_one() -> None:
+def test_version_changes_with_the_content_unless_the_issuer_sets_it() -> None:
     assert project()["document_version"] == project()["document_version"]
     assert project()["document_version"] != project(description="x")["document_version"]
     assert project(document_version="v7")["document_version"] == "v7"
@@ -146,5 +146,5 @@ def test_projecting_leaves_the_agent_as_it_was_and_gives_the_same_each_time() ->
     assert project_identity(one, SERVICE, updated=UPDATED)["skills"] == ["reads"]
 
 
-def test_the_state_is_told_as_it_is() -> None:
+def test_status_is_published_unchanged() -> None:
     assert project(status="Suspended")["status"] == "suspended"

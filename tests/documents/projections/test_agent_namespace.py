@@ -38,7 +38,7 @@ AGENTS = [
 
 
 @pytest.mark.requirement("CORE-7.3-10")
-def test_only_active_agents_that_are_no_experiments_are_listed() -> None:
+def test_only_active_and_non_experimental_agents_are_listed() -> None:
     document = project_namespace(AGENTS, service(), generated_at=NOW)
     assert [entry["canonical_id"] for entry in document["agents"]] == [AGENTS[0].agent_id, AGENTS[6].agent_id]
     assert (document["total_active"], document["generated_at"]) == (2, NOW)
@@ -47,7 +47,7 @@ def test_only_active_agents_that_are_no_experiments_are_listed() -> None:
 
 
 @pytest.mark.requirement("CORE-7.3-11")
-def test_an_entry_says_who_it_is_and_where() -> None:
+def test_entry_has_identity_and_address() -> None:
     first, second = project_namespace(AGENTS, service(), generated_at=NOW)["agents"]
     assert first == {
         "agent_label": "Agent-1",
@@ -75,7 +75,7 @@ def test_an_agent_is_reached_at_the_servers_own_name(server_id: str, host: str) 
     assert document["agents"][0]["manifest_uri"].endswith(f"@{host}")
 
 
-def test_the_zone_is_named_where_there_is_one() -> None:
+def test_common_zone_is_named() -> None:
     zoned = [agent(1, document={"governance_zone": "zone:a"}), agent(2, document={"governance_zone": "zone:a"})]
     assert project_namespace(zoned, service(), generated_at=NOW)["governance_zone"] == "zone:a"
     mixed = [*zoned, agent(3)]

@@ -67,7 +67,7 @@ def promised(endpoint: Endpoint) -> Endpoint:
     )
 
 
-def test_a_deployment_survives_the_way_through_a_document_but_for_its_handlers() -> None:
+def test_round_trip_through_a_document_loses_only_handlers() -> None:
     before = hotel()
     text = write_yaml(project_agis(before))
     tree = parse_yaml(text, "hotel.agis")
@@ -88,7 +88,7 @@ def test_the_vocabulary_is_the_verbs_in_use() -> None:
     assert project_agis(replace(service, vocabulary=None))["vocabulary"] == {"declared_verbs": ["BOOK"]}
 
 
-def test_what_bespeak_itself_registers_is_left_out() -> None:
+def test_built_in_endpoints_are_left_out() -> None:
     service = service_of(tree_of(booking()))
     builtin = replace(service.endpoints[0], method="QUERY", path="/", builtin=True)
     document = project_agis(replace(service, endpoints=(*service.endpoints, builtin)))
@@ -112,7 +112,7 @@ def test_a_category_that_agis_lacks_is_written_as_the_nearest_and_kept() -> None
         assert service_of(tree_of(document)).endpoints[0].semantic.capability == capability
 
 
-def test_a_cost_survives_the_way_through_a_document() -> None:
+def test_cost_survives_a_round_trip() -> None:
     data = booking()
     data["endpoints"][0]["cost"] = {"tokens": 500, "USD": "0.02"}
     service = service_of(tree_of(data))
@@ -120,7 +120,7 @@ def test_a_cost_survives_the_way_through_a_document() -> None:
 
 
 @pytest.mark.parametrize("since", ["rooms[].updated_at", "[].updated_at", "updated_at"])
-def test_what_since_is_held_against_survives_too(since: str) -> None:
+def test_since_survives_a_round_trip(since: str) -> None:
     data = booking()
     assert "since" not in project_agis(service_of(tree_of(data)))["endpoints"][0]
     data["endpoints"][0]["since"] = since
@@ -130,7 +130,7 @@ def test_what_since_is_held_against_survives_too(since: str) -> None:
 
 
 @pytest.mark.parametrize("confirm", [True, False])
-def test_whether_calls_are_confirmed_survives_too(confirm: bool) -> None:
+def test_confirm_survives_a_round_trip(confirm: bool) -> None:
     data = booking()
     assert "confirm" not in project_agis(service_of(tree_of(data)))["endpoints"][0]
     data["endpoints"][0]["confirm"] = confirm

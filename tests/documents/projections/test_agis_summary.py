@@ -28,7 +28,7 @@ def summary(*endpoints: Endpoint, settings: HttpSettings | None = None, **fields
 
 
 @pytest.mark.requirement("AGIS-11.1-2")
-def test_every_field_of_the_draft_is_there() -> None:
+def test_every_field_of_the_draft_is_present() -> None:
     found = summary(
         vocabulary=Vocabulary(domain="hospitality", namespace="acme", version="0.9"),
         data_manifest=DataManifest(available_data=(STAYS,), pre_auth_discovery=True),
@@ -53,7 +53,7 @@ def test_every_field_of_the_draft_is_there() -> None:
 
 
 @pytest.mark.requirement("AGIS-11.1-2")
-def test_what_the_contract_does_not_say_is_null_and_not_left_out() -> None:
+def test_unknown_values_are_null_and_not_omitted() -> None:
     found = summary()
     assert (found["domain"], found["namespace"]) == (None, None)
     assert (found["data_classes"], found["pre_auth_discovery"]) == ([], False)
@@ -71,7 +71,7 @@ def test_classes_are_named_unless_they_are_for_callers_with_credentials(
     assert "Who stayed" not in str(found)
 
 
-def test_internal_and_built_in_endpoints_are_not_told() -> None:
+def test_internal_and_built_in_endpoints_are_left_out() -> None:
     found = summary(replace(BOOK, internal=True), replace(FIND, method="DISCOVER", builtin=True), FIND)
     assert (found["methods"], found["capability_summary"]) == (["FIND"], ["discovery"])
 
@@ -87,7 +87,7 @@ def test_internal_and_built_in_endpoints_are_not_told() -> None:
         (FIND, {}, ["request", "query"]),
     ],
 )
-def test_the_ways_of_interaction_are_those_that_work(
+def test_only_supported_interaction_modes_are_listed(
     endpoint: Endpoint, fields: dict[str, Any], protocols: list[str]
 ) -> None:
     assert summary(endpoint, **fields)["interaction_protocols"] == protocols

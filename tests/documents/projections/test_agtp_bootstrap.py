@@ -12,7 +12,7 @@ def service(server_id: str, agtp: str | None = None) -> Service:
     return Service(identity=ServerIdentity(server_id=server_id, operator="Acme", contact=""), agtp=agtp)
 
 
-def test_the_document_says_where_and_since_when_and_claims_no_proof() -> None:
+def test_document_has_address_and_time_and_no_verification() -> None:
     assert project_bootstrap(service("rooms.example"), port=4480, updated="2026-11-16T08:00:00Z") == {
         "agtp_version": "1.0",
         "endpoint": "rooms.example:4480",
@@ -36,7 +36,7 @@ def test_the_document_says_where_and_since_when_and_claims_no_proof() -> None:
         ("x", f"agtp://{'a' * 64}@public.example", "public.example:4480"),
     ],
 )
-def test_an_address_in_the_contract_goes_before_where_this_process_listens(
+def test_address_of_the_contract_takes_precedence_over_the_listening_port(
     server_id: str, agtp: str | None, endpoint: str
 ) -> None:
     assert project_bootstrap(service(server_id, agtp), port=5000, updated="")["endpoint"] == endpoint

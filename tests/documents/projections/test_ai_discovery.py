@@ -66,7 +66,7 @@ def assert_good(encoded: bytes, *, besides: Iterable[str] = ()) -> None:
 
 
 @pytest.mark.requirement("AI-3.3-11", "AI-3.3-13")
-def test_the_document_of_the_example_hotel_is_small_and_says_what_can_be_called() -> None:
+def test_document_of_the_example_hotel_is_small_and_lists_its_capabilities() -> None:
     service = read_deployment(HOTEL)[0].service()
     documents = project_ai(service, service.endpoints, WEB, ("open",), updated="2026-11-16T08:00:00Z")
     assert documents is not None
@@ -111,41 +111,41 @@ def test_a_service_is_described_by_its_name_its_sentence_and_its_settings() -> N
     }
 
 
-def test_without_a_sentence_the_endpoints_say_what_the_service_is_about() -> None:
+def test_missing_description_is_derived_from_the_endpoints() -> None:
     assert document(FIND, BOOK)["service"]["description"] == "Operations on rooms, room"
 
 
-def test_endpoints_are_told_with_the_path_the_service_is_mounted_under() -> None:
+def test_endpoints_include_the_mount_path() -> None:
     web = replace(WEB, url="https://acme.example/api")
     assert document(FIND, web=web)["capabilities"][0]["endpoint"] == "/api/rooms:find"
 
 
 @pytest.mark.requirement("AI-3.3-2", "AI-6.1-1")
-def test_internal_and_built_in_endpoints_are_not_told() -> None:
+def test_internal_and_built_in_endpoints_are_left_out() -> None:
     hidden = replace(BOOK, internal=True)
     built_in = replace(make_endpoint("DISCOVER", "/", echo), builtin=True)
     assert [each["id"] for each in document(hidden, built_in, FIND)["capabilities"]] == ["find_rooms"]
 
 
 @pytest.mark.requirement("AI-3.3-1")
-def test_there_is_no_document_of_nothing() -> None:
+def test_service_without_listed_endpoints_has_no_document() -> None:
     service = Service(identity=ServerIdentity(server_id="x", operator="", contact=""))
     assert project_ai(service, [replace(FIND, internal=True)], WEB, ("open",), updated="2026-11-16") is None
 
 
-def test_a_name_of_nothing_but_blanks_is_none() -> None:
+def test_blank_name_counts_as_missing() -> None:
     blank = ServerIdentity(server_id="rooms.example", operator="Acme", contact="", name=" \u2028 ")
     assert document(FIND, identity=blank)["service"]["name"] == "rooms.example"
 
 
-def test_what_is_deprecated_comes_last_and_names_its_successor() -> None:
+def test_deprecated_endpoint_comes_last_and_names_its_successor() -> None:
     old = replace(FIND, deprecated=Deprecation(deprecated_in="1", successor_method="BOOK", successor_path="/room"))
     found = document(old, BOOK)["capabilities"]
     assert [each["id"] for each in found] == ["book_room", "find_rooms"]
     assert found[1]["description"] == "Deprecated, use book_room: Do the thing."
 
 
-def test_what_stands_in_the_path_is_required_whether_or_not_the_input_names_it() -> None:
+def test_path_parameter_is_required_even_if_the_input_lacks_it() -> None:
     endpoint = make_endpoint("FETCH", "/rooms/{room_id}/beds/{bed}", echo, properties={"bed": {"type": "integer"}})
     assert document(endpoint)["capabilities"][0]["params"] == {
         "bed": "integer, required",
@@ -167,24 +167,24 @@ def test_what_stands_in_the_path_is_required_whether_or_not_the_input_names_it()
         (("mtls", "signed"), (FIND,), {"type": "apikey", "header": "Agent-Signature"}),
     ],
 )
-def test_auth_is_what_callers_have_to_show(
+def test_auth_names_the_required_credential(
     modes: tuple[str, ...], endpoints: tuple[Endpoint, ...], expected: dict[str, str]
 ) -> None:
     assert document(*endpoints, modes=modes)["auth"] == expected
 
 
-def test_callers_who_must_declare_scopes_or_be_known_do_not_come_without_anything() -> None:
+def test_auth_is_not_none_if_scopes_or_known_agents_are_required() -> None:
     assert document(FIND, policies=Policies())["auth"]["type"] == "apikey"
     assert document(FIND, require_known_agents=True)["auth"]["type"] == "apikey"
 
 
-def test_certificates_alone_have_no_word_in_the_format() -> None:
+def test_auth_is_omitted_for_certificates_alone() -> None:
     encoded = project(FIND, modes=("mtls",)).main
     assert "auth" not in msgspec.json.decode(encoded)
     assert_good(encoded, besides={"D185"})
 
 
-def test_where_people_read_about_authentication_is_told() -> None:
+def test_auth_docs_are_included() -> None:
     web = replace(WEB, auth_docs="https://acme.example/auth")
     assert document(FIND, web=web)["auth"] == {"type": "none", "docs": "https://acme.example/auth"}
 
@@ -202,12 +202,12 @@ def test_the_rate_is_the_tightest_that_is_enforced(agent: str | None, address: s
     assert found == {"requests_per_minute": expected, "agent_tier_available": True}
 
 
-def test_where_nothing_is_limited_nothing_is_said() -> None:
+def test_rate_limits_are_omitted_if_there_are_none() -> None:
     assert "rate_limits" not in document(FIND)
 
 
 @pytest.mark.requirement("AI-3.5-1")
-def test_changes_since_a_time_are_promised_where_all_that_reads_can_tell_them() -> None:
+def test_delta_support_needs_since_on_every_reading_endpoint() -> None:
     telling = replace(FIND, since="[].updated_at")
     silent = make_endpoint("FETCH", "/rooms/{room_id}", echo)
     for endpoints in ((FIND,), (BOOK,), (telling, silent)):
@@ -216,7 +216,7 @@ def test_changes_since_a_time_are_promised_where_all_that_reads_can_tell_them() 
         assert document(*endpoints)["token_hints"]["delta_support"] is True
 
 
-def test_an_endpoint_with_very_many_parameters_tells_those_it_needs() -> None:
+def test_endpoint_with_too_many_parameters_lists_the_required_ones() -> None:
     described = {**TEXT, "description": "Something that takes a while to explain in full."}
     names = [f"parameter_{number}" for number in range(1000)]
     endpoint = make_endpoint(
@@ -264,13 +264,13 @@ def test_of_ten_thousand_endpoints_each_is_found_in_exactly_one_part(many: AiDoc
 
 
 @pytest.mark.requirement("AI-4.5-1")
-def test_every_document_of_many_is_good(many: AiDocuments) -> None:
+def test_every_part_of_a_large_service_is_valid(many: AiDocuments) -> None:
     for encoded in (many.main, *many.parts.values()):
         assert_good(encoded)
         assert len(msgspec.json.decode(encoded)["capabilities"]) <= MOST_CAPABILITIES
 
 
-def test_the_document_of_many_begins_with_what_everybody_can_call(many: AiDocuments) -> None:
+def test_main_document_begins_with_public_capabilities(many: AiDocuments) -> None:
     main = msgspec.json.decode(many.main)["capabilities"]
     assert len(main) == MOST_CAPABILITIES
     assert all(each["method"] == "GET" for each in main)
@@ -278,7 +278,7 @@ def test_the_document_of_many_begins_with_what_everybody_can_call(many: AiDocume
     assert {each["endpoint"] for each in main if not each["endpoint"].startswith(PATH)} <= free
 
 
-def test_what_costs_something_comes_behind_what_is_free_whatever_it_changes() -> None:
+def test_free_capabilities_come_before_priced_ones() -> None:
     things = [make_endpoint("LIST", f"/thing/x{number}", echo) for number in range(150)]
     dear = [replace(each, cost=Cost({"tokens": Decimal(5)})) for each in things[:75]]
     free = [replace(each, semantic=replace(each.semantic, impact="irreversible")) for each in things[75:]]
@@ -327,7 +327,7 @@ WORDS = st.text(min_size=1, max_size=400).filter(str.strip)
 @pytest.mark.requirement("AI-3.3-3", "AI-3.3-5", "AI-3.3-7", "AI-3.3-10", "AI-3.3-11", "AI-3.3-12")
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.dictionaries(st.text(max_size=8), SCHEMAS, max_size=6), SCHEMAS, WORDS, WORDS)
-def test_any_contract_gives_a_good_document(fields: dict[str, Any], output: Any, intent: str, name: str) -> None:
+def test_any_contract_gives_a_valid_document(fields: dict[str, Any], output: Any, intent: str, name: str) -> None:
     endpoint = make_endpoint(
         "BOOK", "/room/{id}", echo, properties=fields, required=tuple(fields), impact="irreversible"
     )

@@ -38,7 +38,7 @@ def test_a_function_is_named_after_its_endpoint(pairs: list[str], names: list[st
     assert function_names(endpoints) == names
 
 
-def test_a_tool_name_is_the_name_unless_it_is_taken_or_none_of_python() -> None:
+def test_tool_name_is_used_unless_taken_or_not_a_python_name() -> None:
     (first, *_) = hotel_endpoints()
     named = [
         replace(first, semantic=replace(first.semantic, mcp_tool_name=name))
@@ -56,9 +56,7 @@ def test_a_tool_name_is_the_name_unless_it_is_taken_or_none_of_python() -> None:
         (("value", "give", "whole_inputs"), "whole_input_input"),
     ],
 )
-def test_the_parameter_for_the_whole_input_has_the_name_of_no_field_and_nearly_of_none(
-    fields: tuple[str, ...], name: str
-) -> None:
+def test_whole_input_parameter_is_not_similar_to_a_field(fields: tuple[str, ...], name: str) -> None:
     assert whole_input_name(fields) == name
 
 
@@ -96,7 +94,7 @@ def test_a_cost_is_written_and_read_back() -> None:
 
 
 @pytest.mark.parametrize("confirm", [True, False, None])
-def test_whether_calls_are_confirmed_is_written_and_read_back(confirm: bool | None) -> None:
+def test_confirm_is_written_and_read_back(confirm: bool | None) -> None:
     service = read_deployment(HOTEL)[0].service()
     guarded = replace(service, endpoints=(replace(service.endpoints[0], confirm=confirm),))
     [text] = [text for name, text in deployment_files(guarded).items() if name.startswith("endpoints/")]
@@ -106,7 +104,7 @@ def test_whether_calls_are_confirmed_is_written_and_read_back(confirm: bool | No
     assert endpoint.confirm is confirm
 
 
-def test_that_no_document_names_an_endpoint_is_written_and_read_back() -> None:
+def test_internal_is_written_and_read_back() -> None:
     service = read_deployment(HOTEL)[0].service()
     hidden = replace(service, endpoints=(replace(service.endpoints[0], internal=True),))
     [text] = [text for name, text in deployment_files(hidden).items() if name.startswith("endpoints/")]
@@ -116,7 +114,7 @@ def test_that_no_document_names_an_endpoint_is_written_and_read_back() -> None:
     assert endpoint.internal
 
 
-def test_what_since_is_held_against_is_written_and_read_back() -> None:
+def test_since_is_written_and_read_back() -> None:
     service = read_deployment(HOTEL)[0].service()
     dated = replace(service, endpoints=(replace(service.endpoints[0], since="[].updated_at"),))
     [text] = [text for name, text in deployment_files(dated).items() if name.startswith("endpoints/")]
@@ -126,7 +124,7 @@ def test_what_since_is_held_against_is_written_and_read_back() -> None:
     assert endpoint.since == "[].updated_at"
 
 
-def test_what_bespeak_itself_registers_gets_no_file() -> None:
+def test_built_in_endpoint_gets_no_file() -> None:
     service = read_deployment(HOTEL)[0].service()
     (first, *_) = service.endpoints
     only = replace(service, endpoints=(first, replace(first, path="/", builtin=True)))
@@ -161,7 +159,7 @@ def test_an_upstream_is_written_and_read_back() -> None:
     assert endpoint.handler == upstream
 
 
-def test_a_configuration_says_what_the_service_is_called_and_which_apis_it_fronts() -> None:
+def test_configuration_has_the_service_name_and_its_apis() -> None:
     service = read_deployment(HOTEL)[0].service()
     named = replace(service, description="Rooms.", apis=({"type": "openapi"},))
     named = replace(named, identity=replace(named.identity, name="Acme Rooms", contact="ops@acme.example"))

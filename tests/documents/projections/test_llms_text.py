@@ -40,17 +40,17 @@ def test_the_page_has_a_title_a_summary_and_links() -> None:
     )
 
 
-def test_links_are_whole_addresses_where_the_service_says_its_own() -> None:
+def test_links_are_absolute_if_the_url_is_configured() -> None:
     text = page(FIND, url="https://rooms.example/api")
     assert "(https://rooms.example/api/rooms:find)" in text
     assert "(https://rooms.example/api/openapi.json)" in text
 
 
-def test_internal_endpoints_are_not_told() -> None:
+def test_internal_endpoints_are_left_out() -> None:
     assert "/rooms" not in page(replace(FIND, internal=True))
 
 
-def test_ten_thousand_endpoints_do_not_make_a_book() -> None:
+def test_number_of_listed_endpoints_is_limited() -> None:
     text = page(*(make_endpoint("FIND", f"/thing-{number}", echo) for number in range(10_000)))
     assert text.count("\n- [FIND") == MOST_ENDPOINTS
     assert "- 9800 more: " in text
@@ -58,7 +58,7 @@ def test_ten_thousand_endpoints_do_not_make_a_book() -> None:
 
 
 @given(st.text(min_size=1), st.text())
-def test_no_word_of_a_contract_becomes_markup(name: str, intent: str) -> None:
+def test_texts_of_a_contract_do_not_become_markup(name: str, intent: str) -> None:
     text = page(replace(FIND, semantic=replace(FIND.semantic, intent=intent)), name=name, description=intent)
     assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1
     assert len(re.findall(r"(?<!\\)\]\(", text)) == 2

@@ -64,7 +64,7 @@ def test_the_signature_is_a_detached_jws_that_an_independent_verifier_accepts() 
     raw.verify(urlsafe_b64decode(signature.encode()), signing_input)
 
 
-def test_the_private_key_never_stands_in_the_signature() -> None:
+def test_signature_never_contains_the_private_key() -> None:
     header = sign_manifest(MANIFEST, generate_key()).split(".")[0]
     assert set(json.loads(urlsafe_b64decode(header.encode()))["jwk"]) == {"crv", "kid", "kty", "x"}
 
@@ -75,13 +75,13 @@ def test_a_signature_by_the_pinned_key_is_valid_and_trusted() -> None:
     assert (verdict.state, verdict.trusted, verdict.key_id) == ("valid", True, key_id(key))
 
 
-def test_without_a_pinned_key_a_whole_manifest_is_valid_but_not_trusted() -> None:
+def test_intact_manifest_without_a_pinned_key_is_valid_but_not_trusted() -> None:
     key = generate_key()
     verdict = verify_manifest(signed(key))
     assert (verdict.state, verdict.trusted, verdict.key_id) == ("valid", False, key_id(key))
 
 
-def test_a_manifest_that_went_over_the_wire_in_another_order_still_verifies() -> None:
+def test_reordered_manifest_still_verifies() -> None:
     key = generate_key()
     again = msgspec.json.decode(json.dumps(dict(reversed(signed(key).items())), indent=2, ensure_ascii=False).encode())
     assert verify_manifest(again, key).state == "valid"
@@ -98,13 +98,13 @@ def test_a_changed_manifest_is_invalid() -> None:
     assert verify_manifest({**signed(key), "added": True}).state == "invalid"
 
 
-def test_a_signature_by_another_key_than_the_pinned_one_is_of_an_unknown_key() -> None:
+def test_signature_by_a_key_that_is_not_pinned_is_unknown_key() -> None:
     verdict = verify_manifest(signed(generate_key()), generate_key())
     assert verdict.state == "unknown-key"
     assert not verdict.trusted
 
 
-def test_another_key_under_the_pinned_name_is_caught() -> None:
+def test_another_key_with_the_pinned_id_is_detected() -> None:
     pinned, other = generate_key(), generate_key()
     envelope = with_header(sign_manifest(MANIFEST, other), kid=key_id(pinned))
     assert verify_manifest({**MANIFEST, "manifest_signature": envelope}, pinned).state == "unknown-key"
@@ -122,7 +122,7 @@ def test_a_signature_that_carries_no_key_needs_a_pinned_one() -> None:
     assert verify_manifest(manifest, key).trusted
 
 
-def test_a_payload_inside_the_envelope_does_not_count_only_the_manifest_does() -> None:
+def test_payload_inside_the_envelope_is_ignored() -> None:
     key = generate_key()
     header = {"alg": "Ed25519", "jwk": public_jwk(key)}
     for payload, state in ((canonical_manifest(MANIFEST), "valid"), (b"{}", "invalid")):
@@ -161,7 +161,7 @@ def test_no_other_algorithm_is_accepted() -> None:
         "\ud800..x",
     ],
 )
-def test_what_is_no_jws_is_a_verdict_not_an_exception(envelope: object) -> None:
+def test_text_that_is_not_a_jws_gives_a_verdict(envelope: object) -> None:
     assert verify_manifest({**MANIFEST, "manifest_signature": envelope}).state in ("invalid", "unknown-key")
 
 
@@ -186,7 +186,7 @@ def test_a_manifest_without_a_canonical_form_is_a_verdict() -> None:
     assert verify_manifest({"endpoints": deep, "manifest_signature": "a..b"}).state == "invalid"
 
 
-def test_other_content_is_signed_and_judged_in_the_same_way() -> None:
+def test_other_content_is_signed_and_verified_in_the_same_way() -> None:
     key = generate_key()
     envelope = sign_content(b"content", key)
     assert verify_content(envelope, b"content", key).trusted

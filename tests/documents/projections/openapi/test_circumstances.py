@@ -23,7 +23,7 @@ UNSAFE = replace(BOOK, semantic=replace(BOOK.semantic, is_idempotent=False))
         ("irreversible", False, True, True),
     ],
 )
-def test_a_key_is_needed_where_twice_is_not_once_and_nothing_can_be_undone(
+def test_key_is_needed_for_irreversible_calls_that_are_not_idempotent(
     impact: str, idempotent: bool, taken: bool, needed: bool
 ) -> None:
     endpoint = replace(BOOK, semantic=replace(BOOK.semantic, impact=impact, is_idempotent=idempotent))

@@ -75,7 +75,7 @@ def test_operation_ids_are_unique(service: Service) -> None:
     assert len(set(ids)) == len(ids)
 
 
-def test_what_is_internal_or_built_in_is_not_told() -> None:
+def test_internal_and_built_in_endpoints_are_left_out() -> None:
     hidden = replace(make_endpoint("CANCEL", "/room", echo), internal=True)
     found = of(make_endpoint("BOOK", "/room", echo), hidden)
     assert list(found["paths"]) == ["/room:book"]
@@ -83,7 +83,7 @@ def test_what_is_internal_or_built_in_is_not_told() -> None:
 
 
 @pytest.mark.requirement("API-14.2-1", "API-14.2-2")
-def test_it_says_what_it_is_derived_from_and_where_that_is() -> None:
+def test_document_names_the_manifest_it_is_derived_from() -> None:
     info = of(make_endpoint("BOOK", "/room", echo))["info"]
     assert info["x-agtp-derived-from"] == "agtp-manifest"
     assert info["x-agtp-manifest"] == "agtp://test.example"
@@ -100,14 +100,14 @@ def test_it_says_what_it_is_derived_from_and_where_that_is() -> None:
         ("the desk", {"name": "Test"}),
     ],
 )
-def test_the_contact_is_an_address_of_mail_or_of_the_web(contact: str, told: dict[str, str]) -> None:
+def test_contact_is_an_e_mail_address_or_a_url(contact: str, told: dict[str, str]) -> None:
     service = build(make_endpoint("BOOK", "/room", echo)).routes.service
     found = document(replace(service, identity=replace(service.identity, contact=contact)))
     assert found["info"]["contact"] == told
     check(found)
 
 
-def test_the_server_is_where_the_settings_say_it_is() -> None:
+def test_server_is_the_configured_url() -> None:
     service = build(make_endpoint("BOOK", "/room", echo)).routes.service
     assert document(service)["servers"] == [{"url": "/"}]
     settings = HttpSettings(url="https://rooms.example/api")

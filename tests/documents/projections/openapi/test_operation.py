@@ -50,7 +50,7 @@ def test_an_endpoint_that_changes_something_has_a_post_of_its_own_id() -> None:
     assert found["post"]["requestBody"]["required"] is False
 
 
-def test_what_openapi_has_no_word_for_is_said_in_words_of_agtp() -> None:
+def test_facts_that_openapi_lacks_are_agtp_extensions() -> None:
     endpoint = replace(
         FIND,
         namespace="desk",
@@ -83,7 +83,7 @@ def test_what_openapi_has_no_word_for_is_said_in_words_of_agtp() -> None:
     }
 
 
-def test_a_confirmation_that_the_policy_asks_for_is_told() -> None:
+def test_confirmation_required_by_the_policy_is_documented() -> None:
     book = make_endpoint("BOOK", "/room", echo, impact="irreversible")
     assert item(book, confirm_irreversible=True)[0]["post"]["x-agtp-confirm"] is True
     assert "x-agtp-confirm" not in item(book)[0]["post"]

@@ -24,7 +24,7 @@ def names(endpoint: object, mode: str = "open", **served: bool) -> set[str]:
     return {PARAMETERS[name]["name"] for name in parameters_of(endpoint, circumstances)}  # type: ignore[arg-type]
 
 
-def test_a_key_is_for_what_may_not_be_done_twice_and_where_it_is_kept() -> None:
+def test_key_is_offered_for_non_idempotent_calls_with_a_store() -> None:
     assert "Idempotency-Key" in names(UNSAFE)
     assert "Idempotency-Key" not in names(BOOK)
     assert "Idempotency-Key" not in names(UNSAFE, keeps_state=False)
@@ -37,19 +37,19 @@ def test_a_key_that_the_operator_demands_is_required() -> None:
     assert "RequiredIdempotencyKey" not in parameters_of(BOOK, served)
 
 
-def test_an_agent_and_its_scopes_are_claimed_only_where_claims_are_believed() -> None:
+def test_agent_and_scope_headers_are_offered_only_in_open_mode() -> None:
     assert {"Agent-ID", "Authority-Scope"} <= names(BOOK)
     assert {"Agent-ID", "Authority-Scope"}.isdisjoint(names(BOOK, "token"))
 
 
-def test_the_agent_has_to_be_named_where_its_authority_is_needed() -> None:
+def test_agent_header_is_required_if_authority_is_needed() -> None:
     served = Circumstances(modes=("open",), policies=Policies(scope_required_for_invocation=False))
     assert "AgentId" in parameters_of(BOOK, served)
     assert "RequiredAgentId" in parameters_of(replace(BOOK, required_scopes=("room:book",)), served)
     assert PARAMETERS["RequiredAgentId"]["required"] is True
 
 
-def test_a_budget_is_for_what_costs_and_a_confirmation_for_what_waits() -> None:
+def test_budget_and_confirmation_headers_are_offered_where_they_apply() -> None:
     assert {"Budget-Limit", "Confirmation-ID"}.isdisjoint(names(BOOK))
     assert "Budget-Limit" in names(replace(BOOK, cost=read_cost({"tokens": 5})[0]))
     assert "Confirmation-ID" in names(replace(BOOK, confirm=True))
@@ -59,7 +59,7 @@ def test_the_budget_has_every_unit() -> None:
     assert PARAMETERS["BudgetLimit"]["schema"]["properties"].keys() == UNITS.keys()
 
 
-def test_hints_give_way_to_fields_of_the_input() -> None:
+def test_input_fields_take_precedence_over_hints() -> None:
     assert token_hints(BOOK) == ["compact", "fields"]
     assert token_hints(replace(BOOK, since="rooms[].changed")) == ["compact", "fields", "since"]
     own = make_endpoint("FIND", "/room", echo, properties={"compact": {"type": "string"}})

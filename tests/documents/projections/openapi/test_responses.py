@@ -42,7 +42,7 @@ def served(**fields: Any) -> Circumstances:
         (replace(BOOK, confirm=True), {"keeps_state": True}, {403, 404, 408, 409, 429, 503}),
     ],
 )
-def test_the_refusals_are_those_that_can_come(endpoint: Any, fields: dict[str, Any], more: set[int]) -> None:
+def test_only_possible_refusals_are_documented(endpoint: Any, fields: dict[str, Any], more: set[int]) -> None:
     found = set(refusals_of(endpoint, served(**fields), has_body=False))
     assert found == {400, 401, 500} | more
 
@@ -77,6 +77,6 @@ def test_an_object_that_has_not_changed_is_not_sent_again(since: str | None, unc
     assert ("304" in found) is unchanged
 
 
-def test_every_header_of_a_shared_response_is_there() -> None:
+def test_every_header_of_a_shared_response_is_defined() -> None:
     for response in shared_responses().values():
         assert response["headers"].keys() <= HEADERS.keys()

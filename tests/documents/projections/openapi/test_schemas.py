@@ -31,7 +31,7 @@ def test_a_definition_becomes_a_component_of_its_own() -> None:
     }
 
 
-def test_a_definition_that_two_schemas_bring_is_written_once() -> None:
+def test_shared_definition_is_written_once() -> None:
     components = SchemaComponents({})
     add(components, "AInput", with_guest(GUEST))
     add(components, "BInput", with_guest(dict(reversed(GUEST.items()))))
@@ -39,7 +39,7 @@ def test_a_definition_that_two_schemas_bring_is_written_once() -> None:
     assert set(components.schemas) == {"AInput", "BInput", "Guest"}
 
 
-def test_another_definition_of_the_same_name_is_kept_apart() -> None:
+def test_conflicting_definition_gets_its_own_name() -> None:
     components = SchemaComponents({"Problem": {}})
     add(components, "AInput", with_guest(GUEST))
     add(components, "BInput", with_guest({"type": "string"}))
@@ -50,7 +50,7 @@ def test_another_definition_of_the_same_name_is_kept_apart() -> None:
     assert components.schemas["Problem"] == {}
 
 
-def test_definitions_differ_where_what_they_lead_to_differs() -> None:
+def test_definitions_with_different_targets_differ() -> None:
     def party(guest: dict[str, Any]) -> dict[str, Any]:
         return {"$ref": "#/$defs/Party", "$defs": {"Party": {"items": {"$ref": "#/$defs/Guest"}}, "Guest": guest}}
 
@@ -70,7 +70,7 @@ def test_a_definition_that_leads_back_to_its_schema_is_that_schemas_own() -> Non
     assert components.schemas["BInput.X"] == {"not": reference("BInput")}
 
 
-def test_anchors_of_two_schemas_do_not_meet() -> None:
+def test_anchors_of_two_schemas_do_not_collide() -> None:
     components = SchemaComponents({})
     for name, kind in (("AInput", "string"), ("BInput", "null")):
         add(components, name, {"items": {"$ref": "#it"}, "$defs": {"X": {"$anchor": "it", "type": kind}}})

@@ -11,14 +11,14 @@ from bespeak.documents.projections.openapi.security import security_of, security
 from bespeak.state.identity.settings import MODES
 
 
-def test_where_headers_are_believed_nothing_is_called_security() -> None:
+def test_open_mode_has_no_security_schemes() -> None:
     served = Circumstances(modes=("open",), policies=Policies())
     assert security_schemes(("open",)) == {}
     assert security_of(make_endpoint("BOOK", "/room", echo, scopes=("room:book",)), served) == []
 
 
 @pytest.mark.parametrize("mode", MODES[1:])
-def test_every_mode_that_proves_something_has_its_scheme(mode: str) -> None:
+def test_every_mode_with_proof_has_a_scheme(mode: str) -> None:
     (scheme,) = security_schemes((mode,)).values()
     expected = {"token": "http", "mtls": "mutualTLS", "signed": "apiKey"}
     assert scheme["type"] == expected[mode]
@@ -32,7 +32,7 @@ def test_every_mode_that_proves_something_has_its_scheme(mode: str) -> None:
         ((), False, [{}, {"Bearer": []}, {"ClientCertificate": []}]),
     ],
 )
-def test_one_proof_of_several_will_do_and_none_where_nothing_is_asked(
+def test_one_of_several_proofs_is_enough_and_none_if_optional(
     scopes: tuple[str, ...], always: bool, asked: list[dict[str, list[str]]]
 ) -> None:
     served = Circumstances(modes=("token", "mtls"), policies=Policies(scope_required_for_invocation=always))
