@@ -1,4 +1,4 @@
-"""Names of endpoints for programs: readable, unique, and never changed by an endpoint beside them."""
+"""Program-friendly endpoint names: readable, unique, and independent of other endpoints."""
 
 from __future__ import annotations
 

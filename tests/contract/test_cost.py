@@ -1,4 +1,4 @@
-"""A declared cost: what may be written, and how it is told."""
+"""A declared cost: accepted notations and its output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where each part of an input is said on HTTP."""
+"""Places of an input's parts on HTTP."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ SCALARS = TEXT | st.integers(-(2**53), 2**53) | st.booleans() | st.floats(allow_
 
 
 def written(name: str, value: Any, style: str) -> list[tuple[str, str]]:
-    """The pairs as a server reads them."""
+    """Return the pairs as a server reads them."""
     faults: list[Violation] = []
     found = list(pairs(name, value, style, "/f", faults))
     encoded = "&".join(f"n={text}" for _, text in found)

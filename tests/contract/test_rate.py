@@ -1,4 +1,4 @@
-"""Rates: how they are written, and how far apart they keep two calls."""
+"""Rates: notation, and the interval between two calls."""
 
 from __future__ import annotations
 

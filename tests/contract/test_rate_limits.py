@@ -1,4 +1,4 @@
-"""[limits.rate] as it is read."""
+"""Reading of [limits.rate]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AGIS documents for tests: one by hand, and as many as hypothesis can think of."""
+"""AGIS documents for tests: one written by hand, and generated ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ values: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
     max_leaves=12,
 )
-"""Anything JSON can say."""
+"""Any JSON value."""
 
 sentences = st.sampled_from(("Books a room for the agent.", "Finds rooms: all of them", "yes", "Ändert das Zimmer #7."))
 names = st.sampled_from(("Room", "Bed", "House-2"))
@@ -106,7 +106,7 @@ def _endpoints(shared: tuple[str, ...]) -> st.SearchStrategy[dict[str, Any]]:
 
 @st.composite
 def documents(draw: st.DrawFn) -> dict[str, Any]:
-    """Canonical documents: everything that has a default is said, and the vocabulary is the verbs in use."""
+    """Generate canonical documents: every default is explicit, and the vocabulary is the verbs in use."""
     shared = tuple(draw(st.lists(names, unique=True, max_size=3)))
     endpoints = draw(st.lists(_endpoints(shared), min_size=1, max_size=3, unique_by=lambda e: (e["method"], e["path"])))
     used = list(dict.fromkeys(entry["method"] for entry in endpoints))
@@ -135,7 +135,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def booking() -> dict[str, Any]:
-    """A small conforming document, fresh for each test to break."""
+    """Return a small conforming document, new for each test to break."""
     return {
         "agis": "1.0",
         "service": "Acme Rooms",

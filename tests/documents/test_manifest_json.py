@@ -1,4 +1,4 @@
-"""Manifests of others: typed where they keep to the draft, tolerant where not, harmless where they are garbage."""
+"""Manifests of other servers: typed where they follow the draft, tolerant otherwise, harmless if they are garbage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts in whatever notation."""
+"""Texts in any notation."""
 
 from __future__ import annotations
 

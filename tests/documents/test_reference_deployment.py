@@ -1,4 +1,4 @@
-"""A folder made for the reference implementation loads unchanged, and what has no effect here is named."""
+"""A folder made for the reference implementation loads unchanged, and settings without effect are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON Schemas of documents: the one of /.well-known/ai says what its facts say, at every level."""
+"""The JSON Schemas of documents: that of /.well-known/ai follows the draft at every level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TOML text means what the data meant."""
+"""TOML text has the meaning of its data."""
 
 from __future__ import annotations
 

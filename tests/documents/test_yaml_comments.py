@@ -1,4 +1,4 @@
-"""Which comments a YAML text has, and what each is about."""
+"""Comments of a YAML text, and the entries they belong to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML text means what the data meant, whatever the data is."""
+"""YAML text has the meaning of its data, for any data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read(text: str) -> Any:
 
 
 def same(one: object, other: object) -> bool:
-    """Equality that tells 1 from 1.0 and from true."""
+    """Compare values; 1, 1.0 and true differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):

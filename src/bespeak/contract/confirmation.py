@@ -10,5 +10,5 @@ def needs_confirmation(endpoint: Endpoint, policies: Policies) -> bool:
     """Return True if calls of an endpoint need a confirmation: its own setting wins over the policy."""
     if endpoint.confirm is not None:
         return endpoint.confirm
-    # To decide something is irreversible too; were that to wait for a decision, nothing would ever be decided.
+    # Confirming is irreversible too; if it needed a confirmation, nothing could ever be confirmed.
     return policies.confirm_irreversible and endpoint.semantic.impact == "irreversible" and not endpoint.builtin

@@ -44,7 +44,7 @@ def read_cost(declared: Mapping[str, object]) -> tuple[Cost | None, list[Fault]]
 def _read(unit: str, value: object) -> Decimal | str:
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         return f"the cost in {brief(unit)} must be a number; got {brief(value)}"
-    # The shortest text that means the float is what its author wrote: 0.02, and not 0.0200000000000000004.
+    # The shortest text of the float is what its author wrote: 0.02, not 0.0200000000000000004.
     amount = parse_amount(unit, value if isinstance(value, str) else _digits(value))
     if isinstance(amount, Decimal) and unit == "calls" and amount < ONE_CALL:
         return "the cost in 'calls' must be at least 1"
@@ -54,5 +54,5 @@ def _read(unit: str, value: object) -> Decimal | str:
 def _digits(value: float | Decimal) -> str:
     try:
         return str(value)
-    except ValueError:  # an integer beyond the digits that Python converts
+    except ValueError:  # an integer with more digits than Python converts
         return "a number with too many digits"

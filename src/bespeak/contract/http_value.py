@@ -59,7 +59,7 @@ def in_path(value: Any, at: str, faults: list[Violation]) -> str:
 def in_header(value: Any, at: str, faults: list[Violation]) -> str:
     """Encode a value as a header; return None if a header cannot hold it."""
     text = joined(value, ",", at, faults)
-    # Blanks at the ends of a header are nobody's, and would be lost.
+    # Spaces at the ends of a header value would be lost.
     readable = is_header_value(text) and text == text.strip(" \t") and all(character <= "\xff" for character in text)
     if not readable or len(text) > MAX_HEADER:
         faults.append(unusable(at, f"{brief(text)} is not allowed in a header"))

@@ -98,7 +98,7 @@ class _Writer:
                 self.comment(child(at, key))
             self.lines.append(f"{_key(key)} = {text}")
         for key, value in large.items():
-            # Nothing below a table without comments has any.
+            # A table without comments has none below it.
             self.table(value, f"{name}.{_key(key)}" if name else _key(key), child(at, key) if commented else _NOWHERE)
 
 

@@ -91,7 +91,7 @@ def _scalars(tree: YamlTree) -> Iterator[tuple[int, int]]:
         if not isinstance(node, yaml.ScalarNode):
             continue
         start, end = node.start_mark.index, node.end_mark.index
-        if node.style in _BLOCK_STYLES:  # a comment may stand beside the mark that a block of text starts with
+        if node.style in _BLOCK_STYLES:  # a comment may follow the indicator of a block scalar
             line_end = tree.text.find("\n", start, end)
             start = line_end if line_end >= 0 else end
         yield start, end

@@ -1,4 +1,4 @@
-"""The catalogs that come with bespeak, and catalogs by reference."""
+"""Bundled catalogs, and catalogs by reference."""
 
 from __future__ import annotations
 

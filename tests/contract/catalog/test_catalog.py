@@ -1,4 +1,4 @@
-"""Looking verbs up in a catalog."""
+"""Look-up of verbs in a catalog."""
 
 from __future__ import annotations
 

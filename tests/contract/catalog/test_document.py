@@ -1,4 +1,4 @@
-"""Reading catalog documents: a finding for everything that is wrong, and the schema agrees."""
+"""Catalog documents: every error has a finding, and the schema agrees."""
 
 from __future__ import annotations
 

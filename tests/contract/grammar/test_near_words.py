@@ -1,4 +1,4 @@
-"""Which words are offered for a text that is none."""
+"""Words suggested for an unknown text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Closed schemas, held against what a validator makes of them."""
+"""Closed schemas, compared with the results of a validator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a schema says of members, and what may be left out of a value."""
+"""Members that a schema describes, and members that may be removed from a value."""
 
 from __future__ import annotations
 

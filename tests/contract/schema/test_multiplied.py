@@ -1,4 +1,4 @@
-"""Schemas that are short and ask for endless work."""
+"""Short schemas that cause endless work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bespeak.protocol.fault import Fault
 
 
 def multiplying(keyword: str, levels: int, base: str = "#") -> dict[str, Any]:
-    """Each level asks the next one ten times."""
+    """Build levels that each refer to the next one ten times."""
     shared: dict[str, Any] = {
         f"s{level}": {keyword: [{"$ref": f"{base}/$defs/s{level + 1}"}] * 10} for level in range(levels)
     }

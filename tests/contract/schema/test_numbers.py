@@ -1,4 +1,4 @@
-"""Numbers JSON does not have."""
+"""Numbers that JSON lacks."""
 
 from __future__ import annotations
 

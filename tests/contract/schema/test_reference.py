@@ -1,4 +1,4 @@
-"""A local reference leads to one place in its document, in bounded time."""
+"""A local reference resolves to one place in its document, in bounded time."""
 
 from __future__ import annotations
 

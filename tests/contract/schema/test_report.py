@@ -1,4 +1,4 @@
-"""What an agent is told about an input that breaks its schema."""
+"""The refusal of an input that violates its schema."""
 
 from __future__ import annotations
 

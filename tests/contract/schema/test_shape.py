@@ -1,4 +1,4 @@
-"""What a schema amounts to: its type, and the fields of an object."""
+"""Summary of a schema: its type, and the fields of an object."""
 
 from __future__ import annotations
 

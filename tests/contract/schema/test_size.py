@@ -1,4 +1,4 @@
-"""How large a value is."""
+"""Size checks of values."""
 
 from __future__ import annotations
 

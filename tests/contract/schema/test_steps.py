@@ -1,4 +1,4 @@
-"""From one subschema to the next."""
+"""Steps from one subschema to the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A walk over a schema visits what is in schema position, and nothing else."""
+"""A walk over a schema visits only schema positions."""
 
 from __future__ import annotations
 

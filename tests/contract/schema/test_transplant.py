@@ -1,4 +1,4 @@
-"""Schemas moved into a larger document: every reference arrives where it led before."""
+"""Schemas moved into a larger document: every reference keeps its target."""
 
 from __future__ import annotations
 

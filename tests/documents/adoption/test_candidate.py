@@ -1,4 +1,4 @@
-"""A candidate says what its upstream claims, in HTTP's terms or by hints."""
+"""A candidate holds the claims of its upstream, by HTTP method or by hints."""
 
 from __future__ import annotations
 

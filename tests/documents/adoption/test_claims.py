@@ -1,4 +1,4 @@
-"""Every operation gets a place of its own, whatever the others are."""
+"""Every operation gets its own method and path."""
 
 from __future__ import annotations
 

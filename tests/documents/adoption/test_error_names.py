@@ -1,4 +1,4 @@
-"""Errors have names that say what happened."""
+"""Error names describe the failure."""
 
 from __future__ import annotations
 

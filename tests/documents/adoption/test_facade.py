@@ -1,4 +1,4 @@
-"""Files say which command made them."""
+"""Files name the command that wrote them."""
 
 from __future__ import annotations
 

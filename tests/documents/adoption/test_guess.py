@@ -1,4 +1,4 @@
-"""A guess says what, why, how sure and what else."""
+"""A guess has a text, a reason, a confidence and an alternative."""
 
 from __future__ import annotations
 

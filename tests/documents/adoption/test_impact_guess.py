@@ -1,4 +1,4 @@
-"""What a call leaves behind is guessed on the safe side."""
+"""The impact of a call is guessed conservatively."""
 
 from __future__ import annotations
 

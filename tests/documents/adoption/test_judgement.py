@@ -1,4 +1,4 @@
-"""A candidate gets a contract whether or not HTTP says anything about it; every guess is flagged."""
+"""A candidate gets a contract with or without HTTP methods; every guess is flagged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of one world in the spelling of another."""
+"""Conversion of names between spellings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths name things: verbs, versions and half parameters go, and what the upstream calls it is kept."""
+"""Paths contain nouns: verbs, versions and partial parameters are removed, and the upstream's path is kept."""
 
 from __future__ import annotations
 

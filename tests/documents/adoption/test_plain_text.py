@@ -1,4 +1,4 @@
-"""Texts of strangers: plain, visible, short, and to no model."""
+"""Texts of descriptions: plain, visible, short, and not addressed to a model."""
 
 from __future__ import annotations
 

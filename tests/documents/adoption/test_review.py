@@ -1,4 +1,4 @@
-"""REVIEW.md lists every guess, the gravest first."""
+"""REVIEW.md lists every guess, the highest risk first."""
 
 from __future__ import annotations
 

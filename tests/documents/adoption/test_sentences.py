@@ -1,4 +1,4 @@
-"""Intent and outcome keep the rules for both, whatever a description says."""
+"""Intent and outcome follow their rules for any description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The canonical form: one order of keys, methods in capitals, nothing gained and nothing lost."""
+"""The canonical form: one order of keys, methods in capitals, the same content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AGIS documents become the contract model, however much of them is wrong."""
+"""AGIS documents become the contract model, even with errors."""
 
 from __future__ import annotations
 

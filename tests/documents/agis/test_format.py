@@ -1,4 +1,4 @@
-"""Formatting changes the text and never what it says, and loses no comment."""
+"""Formatting changes the text, never the content, and loses no comment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared schemas travel with the schema that uses them, and find their way back."""
+"""Shared schemas are copied into the schemas that use them, and back."""
 
 from __future__ import annotations
 

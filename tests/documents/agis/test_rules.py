@@ -1,4 +1,4 @@
-"""The rules of pass 1: each says what it asks, and its own examples break it and keep it."""
+"""The rules of pass 1: each has its texts, and its own examples break it and keep it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def rules_broken_by(text: str) -> set[str]:
 
 
 def within(rule: Rule, piece: str) -> str:
-    """A document around a piece that belongs into an endpoint."""
+    """Put a piece of an endpoint into a whole document."""
     if not piece.startswith("semantic"):
         return piece
     lines = piece.splitlines()

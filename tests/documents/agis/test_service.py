@@ -1,4 +1,4 @@
-"""A document as a service: identity, custom verbs, nothing that answers."""
+"""A document as a service: identity, custom verbs, no handlers."""
 
 from __future__ import annotations
 

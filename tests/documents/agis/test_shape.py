@@ -1,4 +1,4 @@
-"""The parts of a document in the model: what is not said is read with caution, and inputs are closed."""
+"""The parts of a document in the model: cautious defaults, and closed inputs."""
 
 from __future__ import annotations
 

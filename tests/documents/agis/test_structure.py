@@ -1,4 +1,4 @@
-"""Pass 1: everything that is wrong with the structure of a document is said once, where it stands."""
+"""Pass 1: every structural error of a document is reported once, with its location."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters in one line: what is written is read back, and every notation in use is read."""
+"""Parameters in one line: a round trip, and every notation in use."""
 
 from __future__ import annotations
 

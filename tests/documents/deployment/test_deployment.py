@@ -1,4 +1,4 @@
-"""A folder as one deployment: what is found where, and what goes wrong with files."""
+"""A folder as one deployment: its files, and file errors."""
 
 from __future__ import annotations
 

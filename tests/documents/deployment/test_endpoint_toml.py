@@ -1,4 +1,4 @@
-"""Endpoint files: every shape is read, and everything that is wrong is reported at once, each in its place."""
+"""Endpoint files: every shape is read, and all errors are reported at once, each with its location."""
 
 from __future__ import annotations
 

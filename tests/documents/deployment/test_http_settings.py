@@ -1,4 +1,4 @@
-"""`[http]`: what is read, and what is refused with its place."""
+"""`[http]`: accepted values, and refused ones with their locations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recipes: every step in order, and every mistake in its place."""
+"""Recipes: every step in order, and every error with its location."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configurations: what is written is read, what is wrong is reported, what has no effect is named."""
+"""Configurations: values are read, errors and settings without effect are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file replaced in one step keeps its mode and its links, and a failure leaves the old text."""
+"""A file is replaced atomically, keeps its mode and links, and survives a failure."""
 
 from __future__ import annotations
 

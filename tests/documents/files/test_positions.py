@@ -1,4 +1,4 @@
-"""Lines for findings that only know a file and a pointer."""
+"""Lines for findings with only a file and a pointer."""
 
 from __future__ import annotations
 

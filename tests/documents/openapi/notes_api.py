@@ -1,4 +1,4 @@
-"""A small HTTP API about notes on a real HTTPS port, which remembers what it was asked, and its description."""
+"""A small HTTP API about notes on a real HTTPS port, which records its requests, and its description."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NotesApi:
 
     port: int
     authority: Path
-    """The certificate by which it is known."""
+    """Certificate of its authority."""
     seen: list[Seen] = field(default_factory=list)
 
     @property
@@ -63,7 +63,7 @@ class NotesApi:
 
 
 def respond(seen: Seen) -> tuple[int, str, bytes]:
-    """What the API answers."""
+    """Return the answer of the API."""
     if seen.headers.get("x-api-key") != "secret-key":
         return 401, "application/json", b"{}"
     if seen.path.endswith("/missing"):
@@ -83,7 +83,7 @@ def respond(seen: Seen) -> tuple[int, str, bytes]:
 
 @contextmanager
 def running_notes(folder: Path) -> Iterator[NotesApi]:
-    """The API on a free port until the block ends."""
+    """Run the API on a free port until the block ends."""
     authority = trustme.CA()
     certificate = authority.issue_cert("127.0.0.1", "localhost")
     pem, trusted = folder / "server.pem", folder / "authority.pem"
@@ -121,7 +121,7 @@ NOTE_ID = {"name": "noteId", "in": "path", "required": True, "schema": {"type": 
 
 
 def described(server: str) -> dict[str, Any]:
-    """The description of the API at an address."""
+    """Return the description of the API at an address."""
     good = {"200": {"description": "The note.", **_json(NOTE)}}
     return {
         "openapi": "3.0.3",

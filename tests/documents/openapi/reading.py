@@ -1,4 +1,4 @@
-"""Small descriptions, read."""
+"""Small descriptions for tests, and functions that read them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OK: dict[str, Any] = {"200": {"description": "Good."}}
 
 
 def document(paths: Mapping[str, Any], version: str = "3.0.3", **parts: Any) -> dict[str, Any]:
-    """A description with a title and a server."""
+    """Build a description with a title and a server."""
     if version == "2.0":
         return {"swagger": version, "info": {"title": "Rooms"}, "host": "rooms.example", "paths": paths, **parts}
     servers = [{"url": "https://rooms.example"}]
@@ -24,7 +24,7 @@ def document(paths: Mapping[str, Any], version: str = "3.0.3", **parts: Any) -> 
 
 
 def read(data: Mapping[str, Any], source: str = "api.json", **options: Any) -> tuple[Description, list[Diagnostic]]:
-    """A description that can be read, and the findings about it."""
+    """Read a valid description and return its findings."""
     made, found = read_description(json.dumps(data), source, **options)
     assert made is not None, found
     return made, found
@@ -33,7 +33,7 @@ def read(data: Mapping[str, Any], source: str = "api.json", **options: Any) -> t
 def read_operation(
     operation: Mapping[str, Any], version: str = "3.0.3", *, path: str = "/room", **parts: Any
 ) -> tuple[Operation, list[Diagnostic]]:
-    """One POST operation and the findings about it."""
+    """Read one POST operation and return its findings."""
     made, found = read(document({path: {"post": {"responses": OK, **operation}}}, version, **parts))
     return made.operations[0], found
 
@@ -41,7 +41,7 @@ def read_operation(
 def read_schema(
     schema: Any, version: str = "3.0.3", *, direction: str = "input", schemas: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, Any], list[Diagnostic]]:
-    """A schema as the body of a request or a response, and the findings about it."""
+    """Read a schema as the body of a request or a response and return its findings."""
     content = {"content": {"application/json": {"schema": schema}}}
     operation: dict[str, Any] = {"requestBody": content}
     if direction == "output":
@@ -53,12 +53,12 @@ def read_schema(
 
 
 def rules(found: list[Diagnostic]) -> list[str]:
-    """The rules of findings, in their order."""
+    """Return the rules of findings, in order."""
     return [finding.rule for finding in found]
 
 
 def compiled(schema: Mapping[str, Any]) -> Validator:
-    """The validator of a schema that has to be usable."""
+    """Compile a schema that must be usable."""
     made = compile_schema(schema)
     assert not isinstance(made, Fault), (made, schema)
     return made

@@ -1,4 +1,4 @@
-"""Credentials are the operator's: variables in headers, queries and cookies, and nothing of the caller."""
+"""Credentials belong to the operator: variables in headers, queries and cookies, nothing from the caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A definition knows how much it takes and what it refers to."""
+"""A definition has a size and its references."""
 
 from __future__ import annotations
 

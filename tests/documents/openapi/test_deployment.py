@@ -1,4 +1,4 @@
-"""The files of an import are read back as what was meant, with a comment for every guess."""
+"""The files of an import are read back, with a comment for every guess."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one form of every OpenAPI description."""
+"""The common form of every OpenAPI description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of a description is told by its content, and refused with a reason where it is none."""
+"""The notation of a description is detected by its content, and invalid text is refused with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A facade works: what is called here arrives at a real upstream as its description wants it, and nothing else does."""
+"""A facade works: calls arrive at a real upstream as its description demands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One flat input of parameters and body, each field with its way to the upstream."""
+"""One flat input of parameters and body, each field with its place upstream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON is spoken where it can be, then forms, then whatever there is."""
+"""JSON is preferred, then forms, then any other type."""
 
 from __future__ import annotations
 

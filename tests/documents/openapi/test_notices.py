@@ -1,4 +1,4 @@
-"""Findings about a description are few, however large it is."""
+"""Findings about a large description are limited in number."""
 
 from __future__ import annotations
 

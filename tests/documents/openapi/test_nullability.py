@@ -1,4 +1,4 @@
-"""Types that were left out are added where they are plain, and null is taken without being written."""
+"""Obvious types are added, and null is accepted without being written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of an object become one object, or stay apart where they say more than that."""
+"""Parts of an object are merged, or stay separate if they have other keywords."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every operation is found, wherever it stands, and none is lost silently."""
+"""Every operation is found, and none is lost silently."""
 
 from __future__ import annotations
 

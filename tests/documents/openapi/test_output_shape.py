@@ -1,4 +1,4 @@
-"""What comes back is one object, whatever the upstream answers."""
+"""The output is one object for any answer of the upstream."""
 
 from __future__ import annotations
 

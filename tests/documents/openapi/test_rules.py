@@ -27,7 +27,7 @@ def test_bad_example_breaks_the_rule_and_good_example_keeps_it(rule: Rule) -> No
 
 
 def found_in(piece: str) -> list[Any]:
-    """The findings about a description with a piece in it."""
+    """Return the findings about a description that contains a piece."""
     part = yaml.safe_load(piece)
     if "info" in part:
         return read_description(piece, "api.yaml")[1]

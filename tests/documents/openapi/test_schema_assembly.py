@@ -1,4 +1,4 @@
-"""Every schema is complete in itself, and none is larger than one endpoint can carry."""
+"""Every schema is self-contained, and none is too large for an endpoint."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bespeak.documents.openapi.schema_assembly import LIMITS
 
 
 def web(count: int, links: int) -> dict[str, Any]:
-    """Schemas of which each refers to several others, so that each reaches all."""
+    """Build schemas that each refer to several others, so that each reaches all."""
     return {
         f"Thing{n}": {
             "type": "object",

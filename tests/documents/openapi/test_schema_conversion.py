@@ -1,4 +1,4 @@
-"""Schemas of every dialect of OpenAPI mean the same as JSON Schema 2020-12, and always compile."""
+"""Schemas of every OpenAPI dialect keep their meaning in JSON Schema 2020-12, and always compile."""
 
 from __future__ import annotations
 

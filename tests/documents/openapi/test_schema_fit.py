@@ -1,4 +1,4 @@
-"""Schemas that an endpoint file can carry: what has to go goes by accepting more."""
+"""Schemas for endpoint files: a dropped constraint means that more is accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plain keywords are kept where they mean something, and complained of where they do not."""
+"""Valid keywords are kept, others are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an upstream asks of its callers is read from every version."""
+"""Security requirements of an upstream are read from every version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A place in a description tells what stands there, whatever that is."""
+"""Access to the values at a place of a description."""
 
 from __future__ import annotations
 

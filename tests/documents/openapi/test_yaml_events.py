@@ -1,4 +1,4 @@
-"""YAML is read as those who write descriptions mean it, in bounded time and memory."""
+"""YAML is read as authors of descriptions mean it, in bounded time and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published identity document: complete in both forms, and nothing in it that is not for others."""
+"""The published identity document: complete in both forms, without private fields."""
 
 from __future__ import annotations
 

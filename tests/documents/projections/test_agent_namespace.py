@@ -1,4 +1,4 @@
-"""The Agent Namespace Document: who is active and no experiment, signed; and the state of one agent."""
+"""The signed Agent Namespace Document lists active, non-experimental agents; and the status of one agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service as an AGIS document: nothing that the document can say is lost on the way."""
+"""A service as an AGIS document: nothing that the document can express is lost."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def hotel() -> Service:
 
 
 def promised(endpoint: Endpoint) -> Endpoint:
-    """What an endpoint promises, whoever answers; the dialect of its schemas goes without saying."""
+    """Return the contract of an endpoint without its handler and the dialect of its schemas."""
     return replace(
         endpoint,
         handler=OpaqueHandler(type=""),

@@ -1,4 +1,4 @@
-"""/.well-known/agis.json: every field of AGIS 11.1, and nothing of the data manifest but names."""
+"""/.well-known/agis.json: every field of AGIS 11.1, and only names of the data manifest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/.well-known/agtp: from a domain to where AGTP is spoken."""
+"""/.well-known/agtp: from a domain to its AGTP address."""
 
 from __future__ import annotations
 

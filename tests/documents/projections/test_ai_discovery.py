@@ -1,4 +1,4 @@
-"""The /.well-known/ai document: always valid, never too large, and nothing in it that does not hold."""
+"""The /.well-known/ai document: always valid, never too large, and correct."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def document(*endpoints: Endpoint, **options: Any) -> dict[str, Any]:
 
 
 def assert_good(encoded: bytes, *, besides: Iterable[str] = ()) -> None:
-    """Whether a document is what those who publish one have to write."""
+    """Assert that a document follows the producers' rules."""
     assert len(encoded) <= MOST_BYTES
     validator = compile_schema(load_schema("ai"))
     assert isinstance(validator, Validator)

@@ -1,4 +1,4 @@
-"""A service as files: names that are free, texts that are read back."""
+"""A service as files: unique names, and texts that are read back."""
 
 from __future__ import annotations
 

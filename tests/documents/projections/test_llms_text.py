@@ -1,4 +1,4 @@
-"""llms.txt: a title, a sentence, links; and never more than somebody would read."""
+"""llms.txt: a title, a sentence, links, and a limited length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The manifest signature: what is signed, which keys and algorithms count, and what a verdict says."""
+"""The manifest signature: signed content, accepted keys and algorithms, and verdicts."""
 
 from __future__ import annotations
 

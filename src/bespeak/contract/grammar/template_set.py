@@ -37,7 +37,7 @@ class TemplateSet:
         alike = self._shapes.setdefault((len(template.segments), len(template.parameters)), {})
         literal = sum(1 << place for place, segment in enumerate(template.segments) if segment is not None)
         for other, shape in alike.items():
-            # Where one of the two has a parameter anything matches; only shared literals can tell them apart.
+            # A parameter in either template matches anything; only shared literals can distinguish them.
             rival = shape.find(template, literal & other)
             if rival is not None:
                 return rival

@@ -112,7 +112,7 @@ def _check(schema: object, text: bytes) -> Fault | None:
     if dialect not in (DIALECT, DIALECT + "#"):
         return Fault(f"the dialect must be {DIALECT}; got {dialect!r}", "/$schema")
     if b"$ref" not in text and b"$dynamicRef" not in text and text.count(b"{") + text.count(b"[") <= MAX_DEPTH:
-        return None  # nothing refers, nothing can be too deep: most schemas, and a server may start with thousands
+        return None  # the fast path for most schemas: no references, and too short to be deep
     found = list(nodes(schema))
     references = 0
     for at, node in found:
@@ -135,7 +135,7 @@ def _violation(error: jsonschema_rs.ValidationError) -> Violation:
     schema_path = list(error.schema_path)
     keyword, message = str(schema_path[-1]) if schema_path else "false", error.message
     if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.FalseSchema):
-        # The library speaks of the schema `false` here; a reader wants to know what may not stand where.
+        # The library's message names the schema `false`; readers need to know what is not allowed.
         if keyword == "additionalProperties":
             message = "no properties are allowed here"
         else:

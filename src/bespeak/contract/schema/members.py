@@ -24,7 +24,7 @@ _SAYING: Final = frozenset({"type", "const", "enum", "items", "prefixItems"})
 
 def members_of(schema: Mapping[str, Any]) -> Members:
     """Return the members of the values that a schema describes."""
-    # A copy of plain dictionaries: what is remembered by identity must not change, nor go away.
+    # A copy of plain dictionaries: objects cached by identity must neither change nor be freed.
     return _Document(msgspec.json.decode(msgspec.json.encode(schema))).root
 
 
@@ -118,10 +118,10 @@ class Members:
             for judge in self._judges:
                 declared = _table(judge, "properties")
                 found += [declared[name]] if name in declared else [judge[key] for key in _OTHERS if key in judge]
-                # Which pattern fits is for the validator; here each may.
+                # The validator decides which pattern matches; here each may.
                 found += _table(judge, "patternProperties").values()
             known = self._document.view(found)
-            if name in self.names:  # what callers make up is not remembered
+            if name in self.names:  # names invented by callers are not cached
                 self._below[name] = known
         return known
 
@@ -162,7 +162,7 @@ class _Document:
             judge = waiting.pop()
             if id(judge) not in judges:
                 judges[id(judge)] = judge
-                # What a value must not be says nothing of what it is.
+                # `not` says nothing about the members that a value has.
                 waiting += [step for step in reversed(self._steps.of(judge)) if step is not judge.get("not")]
         return self._known(judges)
 

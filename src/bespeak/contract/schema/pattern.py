@@ -71,7 +71,7 @@ def slowness(pattern: str) -> str | None:
     try:
         choices = _Reader(pattern).choices(0)
     except (_Unreadable, IndexError):
-        return None  # whether it is a pattern at all is asked elsewhere
+        return None  # validity is checked elsewhere
     return next(_reasons(choices), None)
 
 

@@ -47,7 +47,7 @@ class Claim:
         why = "; ".join((*self.path.reasons[:4], *([f"{self.moved} is taken"] if self.moved else ())))
         if candidate.path is None:
             yield Guess(at="/path", text=self.path.path, why=why, confidence=0.6)
-        # Parameters under names of ours are no guess: the URL of the handler says whose they are.
+        # Renamed parameters are not a guess: the URL of the handler shows the mapping.
         elif self.moved or self.path.path != self.path.url_path(candidate.path.partition("#")[0]):
             text = f"{self.path.path} for {candidate.path[:120]}"
             yield Guess(at="/path", text=text, why=why, confidence=0.8)

@@ -101,7 +101,7 @@ def shape_errors(candidate: Candidate, *, has_credential: bool) -> ErrorShape:
 def _is_named(status: str, *, has_credential: bool) -> bool:
     if status in _OWN_TO_SERVER:
         return not has_credential
-    # What says only that the upstream failed is upstream_error without a word.
+    # A description that only reports a failure needs no name beyond upstream_error.
     return not status.startswith("5") or status in ("501", "503")
 
 

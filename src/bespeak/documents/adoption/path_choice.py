@@ -68,19 +68,19 @@ def choose_path(described: str, verb: str, verbs: frozenset[str], *, topic: str 
     segments: list[str] = []
     for at, piece in enumerate(pieces):
         if piece.startswith("{"):
-            if piece not in segments:  # one value fills both places of a path that names it twice
+            if piece not in segments:  # one value fills both places of a repeated parameter
                 segments.append(piece)
             continue
         last, following = segments[-1] if segments else "", pieces[at + 1] if at + 1 < len(pieces) else ""
         said = (word and "".join(words(piece)) == word) or _says(hyphenated(piece), verb)
-        # What begins a path is what its parameters belong to, unless a thing follows: /search/issues.
+        # The first segment owns the parameters of a path, unless a noun follows: /search/issues.
         if said and (_acts(piece, last) if last else following[:1] not in ("", "{")):
             reasons.append(f"{piece[:_SHOWN]!r} only repeats {verb}")
             continue
         name = _segment(piece, verb, verbs, reasons, alone=at == 0 and len(pieces) == 1, topic=topic)
         if name:
             segments.append(name)
-    segments, later = _without_version(segments, reasons)  # a verb may have stood before it
+    segments, later = _without_version(segments, reasons)  # a removed verb may have preceded it
     version = version or later
     if not segments or segments[0].startswith("{"):
         thing = _thing(topic, segments, verb, verbs)
@@ -126,7 +126,7 @@ def topic_of(candidate: Candidate, verbs: frozenset[str] = frozenset()) -> str:
     """Return the subject of a candidate: its first tag, its first literal segment, or the noun in its name."""
     literals = [name for part in bare_path(candidate.path or "").split("/") for name in _literals(part)]
     things = [name for name in map(hyphenated, literals) if name and name not in _PREFIXES]
-    # A path that is nothing but a command does not name a resource.
+    # A path that is only a command does not name a resource.
     if len(things) == 1 and leaking_segment(f"/{things[0]}", verbs) is not None:
         things.insert(0, _object_of(candidate))
     found = (hyphenated(name) for name in (*candidate.tags[:1], *things, _object_of(candidate)))

@@ -159,7 +159,7 @@ def _said(candidate: Candidate) -> Iterator[tuple[str, str, float]]:
     # github_get_issue: no method is repeated in the name, so its `get` is the verb.
     said += [(word, candidate.name_kind, 0.8) for word in words(candidate.name) if word in _HTTP_WORDS]
     if not changes(said[0][0] if said else ""):
-        # Nothing else says whether a call changes something: a word that says it does is believed first.
+        # Only the words show whether a call changes something, so a word for a change comes first.
         yield from ((word, source, 0.6) for word, source in changing_words(candidate))
     yield from said
 
@@ -177,7 +177,7 @@ def _verb_words(candidate: Candidate, method: str) -> Iterator[tuple[str, str, f
     summary = _summary_verb(candidate)
     if summary:
         yield summary, "the summary", 0.9
-    # pets_list, PetController_create and repos/list-for-org have the verb behind what it is about.
+    # In pets_list, PetController_create and repos/list-for-org the verb follows the noun.
     for word in parts[1:]:
         if word not in _HTTP_WORDS and _base(word) == word and is_plain_verb(word, lexicon()):
             yield word, candidate.name_kind, 0.85
@@ -218,7 +218,7 @@ def _verb_at_end(method: str, path: str) -> str:
         return parts[0] if is_plain_verb(parts[0], lexicon()) or parts[0] in _LEADING else ""
     if word in COMMANDS and (method in ("GET", "POST") or word in _SAID):
         return word
-    # Behind a colon stands a command, behind what a POST is sent to mostly too, also where the word can be a noun.
+    # A command follows a colon, and mostly also the resource of a POST, even if the word can be a noun.
     sure = command or is_plain_verb(word, lexicon())
     return word if sure and (operation_classes(word) is not None or word in _SAID) else ""
 
@@ -257,7 +257,7 @@ def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float
 def _is_possible(word: str, candidate: Candidate) -> bool:
     """Return True if a word can be the verb: for a GET, two places must say that it changes something."""
     if candidate.claims_to_read and word == "invoke":
-        return False  # `Invoke function delta` is how OData says that something is read
+        return False  # `Invoke function delta` means reading in OData
     if not candidate.claims_to_read or candidate.method is None or not changes(word) or word in _SAID:
         return True
     summary = _summary_verb(candidate)

@@ -87,8 +87,8 @@ def _first_comment(tree: Tree) -> Span | None:
     if tree.notation != "braces":
         return None
     found = [Span(*match.span()) for match in _NUMBER_SIGN.finditer(tree.text)]
-    # What stands in a text of the document is no comment; where that is cannot be told, how often it is can.
-    # Each backslash may have made one that is not written as such, so that in doubt there is a comment.
+    # Number signs inside strings are not comments. Their places are unknown, but they can be counted. Each backslash
+    # may be an escaped one, so in doubt there is a comment.
     most = len(found) + tree.text.count("\\")
     return found[0] if found and most > _number_signs(tree.data) else None
 

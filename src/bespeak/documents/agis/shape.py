@@ -132,7 +132,7 @@ def _closed(schema: Mapping[str, Any], shared: SharedSchemas) -> Mapping[str, An
     """Close an input schema against undeclared fields, unless it declares otherwise."""
     name = target(schema.get("$ref"), shared.schemas)
     if name is not None and isinstance(shared.schemas[name], dict) and schema.keys() <= _ANNOTATIONS:
-        # A schema beside a reference cannot be closed; the schema it leads to can.
+        # A schema with a reference cannot be closed, but its target can.
         own = {key: value for key, value in schema.items() if key != "$ref"}
         schema = {**shared.alone(name), **own}
     else:

@@ -152,7 +152,7 @@ def _read_capabilities(root: Table) -> tuple[AiCapability, ...]:
         root.missing("capabilities", "List at least one thing the service can do.")
     elif root.value("capabilities") == []:
         root.findings.error(WRONG_VALUE, "`capabilities` is empty", root.pointer("capabilities"), "List at least one.")
-    # A stranger's are read one by one, as far as they are wanted.
+    # Consumers read the capabilities one by one, up to a limit.
     return () if root.findings.tolerant else tuple(_capability(entry) for entry in root.tables("capabilities"))
 
 

@@ -94,7 +94,7 @@ def _joined(parts: Iterable[Part], room: int) -> list[Part]:
         else:
             joined.append(part)
             left = room - size
-    # A name of two groups may also be that of a third.
+    # A combined name may equal the name of a third group.
     names: set[str] = set()
     unique = []
     for part in joined:

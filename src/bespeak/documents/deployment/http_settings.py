@@ -43,7 +43,7 @@ def _parse_url(text: str) -> str | None:
 
 
 def _parse_own_url(text: str) -> str | None:
-    # Endpoints are appended to the service's own URL, so that nothing may follow its path.
+    # Paths of endpoints are appended to the service's own URL, so its path must come last.
     return None if _split(text) is None or "?" in text or "#" in text else text.rstrip("/")
 
 

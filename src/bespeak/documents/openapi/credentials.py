@@ -50,7 +50,7 @@ class CredentialChoice:
     def __init__(self, description: Description) -> None:
         self._schemes = description.schemes
         title = "_".join(words(description.title)).upper()[:_LONGEST_PREFIX].strip("_")
-        # A description chooses its title: one called GitHub must not get the GITHUB_TOKEN that is there already.
+        # The title is the description's choice: one called GitHub must not get an existing GITHUB_TOKEN.
         self._prefix = f"UPSTREAM_{title}".rstrip("_")
         kinds = [_kind(scheme) for scheme in self._schemes.values()]
         self._alone = {kind for kind in kinds if kinds.count(kind) == 1}

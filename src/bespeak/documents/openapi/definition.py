@@ -43,7 +43,7 @@ class Definition:
 def names_in(schema: dict[str, Any]) -> tuple[str, ...]:
     """Return the definitions that a schema refers to, nearest first."""
     found = [(len(at), node["$ref"]) for at, node in nodes(schema) if isinstance(node.get("$ref"), str)]
-    found.reverse()  # the walk takes what was written last first
+    found.reverse()  # the walk visits the last entry first
     ordered = (reference.removeprefix(DEFINITIONS) for _, reference in sorted(found, key=lambda one: one[0]))
     return tuple(dict.fromkeys(unescaped(name.partition("/")[0]) for name in ordered))
 

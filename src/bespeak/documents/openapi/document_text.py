@@ -70,7 +70,7 @@ def _repeated_in_json(text: str, name: str) -> list[Diagnostic]:
             found.update({key: None for key, _ in pairs if key in seen or seen.add(key)})  # type: ignore[func-returns-value]
 
     try:
-        # The reader that is fast keeps the last of two keys and says nothing; this one makes nothing of what it reads.
+        # The fast decoder silently keeps the last of two equal keys, so this one only looks for them.
         json.loads(text, object_pairs_hook=look, parse_int=len, parse_float=len)
     except (ValueError, RecursionError):
         return []

@@ -86,7 +86,7 @@ class _Shaper:
     def _add_path(self, name: str, schema: Mapping[str, Any], description: str) -> None:
         own = self._path.parameters[name]
         clean = self._clean(schema, description)
-        # An empty value would be another resource, the collection for one.
+        # An empty value would address another resource, such as the collection.
         if clean.get("type") == "string" and not {"minLength", "enum", "const", "pattern"} & clean.keys():
             clean = {**clean, "minLength": 1}
         self._properties[own] = clean
@@ -173,7 +173,7 @@ class _Shaper:
             isinstance(least, int) and isinstance(most, int)
         ):
             paged["default"] = min(max(_USUAL_PAGE, least), most)
-            # Said in the URL, where what a caller says takes its place: so the default is what really happens.
+            # Sent in the URL, where a caller's value replaces it, so that the default is really applied.
             self._shape.own_query.append((name, str(paged["default"])))
             told.append(f"{paged['default']} by default")
         if told:
@@ -203,7 +203,7 @@ class _Shaper:
         if body.required:
             self._required += needed
         elif needed:
-            # Whoever sends a body sends all of it; whoever sends none is fine.
+            # The body may be omitted, but if it is sent, its required fields must be there.
             shape.schema["dependentRequired"] = dict.fromkeys(named.values(), needed)
 
     def _finish(self) -> None:
@@ -232,7 +232,7 @@ class _Shaper:
     def _keeps_default(self, schema: Mapping[str, Any]) -> bool:
         compiled = compile_schema(schema)
         if isinstance(compiled, Fault):
-            # It may refer to a definition: those are many, and most defaults need none.
+            # Definitions are added only if the part refers to one: they are many, and most defaults need none.
             compiled = compile_schema({**schema, "$defs": self._definitions.found})
         return isinstance(compiled, Fault) or compiled.is_valid(schema["default"])
 

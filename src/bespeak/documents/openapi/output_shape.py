@@ -114,7 +114,7 @@ def _one(schemas: list[dict[str, Any]], definitions: Mapping[str, Any], shape: O
     if kinds == {"object"}:
         return _opened(schemas[0]) if len(schemas) == 1 else {"type": "object", "anyOf": [*map(_opened, schemas)]}
     if "object" in kinds or "any" in kinds:
-        # Which it is shows only when it comes: an object passes as it is, anything else becomes the field.
+        # The type is known only at run time: an object passes unchanged, anything else becomes the field.
         shape.output_field = _ONE
         shape.guesses.append(_guess(f"any object, or {_ONE}", "the answer is not always an object", 0.6, ""))
         return {"type": "object", "properties": {_ONE: several}} if "any" not in kinds else dict(_OPEN)
@@ -147,7 +147,7 @@ def _opened(schema: Mapping[str, Any]) -> dict[str, Any]:
     opened.pop("unevaluatedProperties", None)
     properties, required = opened.get("properties"), opened.get("required")
     if isinstance(properties, Mapping) and isinstance(required, list):
-        # What is only ever written does not come back.
+        # Write-only properties are not returned.
         hidden = {
             name for name, part in properties.items() if isinstance(part, Mapping) and part.get("writeOnly") is True
         }

@@ -65,7 +65,7 @@ class References:
             self._targets[known] = self._find(reference, spot.document)
         found = self._targets[known]
         if isinstance(found, str):
-            # Not remembered: two schemas may each have their own definitions under one name.
+            # Not cached: two schemas may each have their own definitions under one name.
             found = self._nearby(reference, spot) or found
         if isinstance(found, str):
             self._notices.error(BROKEN_REFERENCE, f"the reference {brief(reference)} {found}", spot, _ADVICE)

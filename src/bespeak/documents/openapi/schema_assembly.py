@@ -70,7 +70,7 @@ class SchemaReader:
         converter = self._converters[direction]
         name = schema.get("$ref", "").removeprefix(DEFINITIONS)
         while name:
-            # The properties of an input are looked for at its root, not behind a name.
+            # The properties of an input must be at its root, not behind a reference.
             schema = {**converter.definition(name).body, **{key: schema[key] for key in schema if key != "$ref"}}
             name = schema.get("$ref", "").removeprefix(DEFINITIONS)
         root = Definition("", schema)

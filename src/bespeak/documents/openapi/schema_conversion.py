@@ -167,7 +167,7 @@ class Converter:
                 made = {**made, **added}
             else:
                 made = {**added, "allOf": [made, *added.get("allOf", ())]}
-        # Nothing beside a reference counts in 3.0; whoever writes `nullable` there means it all the same.
+        # In 3.0 keywords beside a reference are ignored, but authors who write `nullable` there mean it.
         return with_null(made, nullable=bool(here.spot.flag("nullable") or here.spot.flag("x-nullable")))
 
     def _leads_back(self, name: str, chain: tuple[str, ...]) -> bool:
@@ -187,7 +187,7 @@ class Converter:
                     seen.add(other)
                     waiting.append(other)
             if len(seen) > _MOST_IN_PLACE:
-                return True  # as bad: nobody could follow it, and a validator would have to
+                return True  # treated the same: too many for a validator
         return False
 
     def _name(self, target: Spot) -> str:
@@ -311,7 +311,7 @@ class Converter:
             parts = [self._schema(here.beside(part, 2)) for part in spot.below(keyword).items()]
             if not parts:
                 continue
-            # A discriminator tells the parts apart where their schemas do not: then more than one may match.
+            # A discriminator distinguishes the parts even if their schemas overlap, so more than one may match.
             loose = keyword == "oneOf" and "discriminator" in spot.value and "anyOf" not in spot.value
             if len(parts) == 1 and not made.keys() & parts[0].keys():
                 made.update(parts[0])

@@ -64,7 +64,7 @@ class SchemaFitter:
             return {}
         own: dict[str, None] = {}
         clean = self._object(value, own, depth)
-        # The part itself is kept too, so that no other gets its id.
+        # The part itself is stored too, so that no other object gets its id.
         self._clean[id(value)] = (value, clean)
         self._losses[id(value)] = tuple(own)
         lost.update(own)
@@ -140,7 +140,7 @@ def _data(key: str, value: Any, lost: dict[str, None]) -> Any:
         return value
     if key == "const":
         return value
-    # An annotation that TOML cannot say, null above all, says little: it is left out.
+    # An annotation that TOML cannot express, such as null, is not worth keeping.
     return value if _has_no_null(value) else _NOTHING
 
 

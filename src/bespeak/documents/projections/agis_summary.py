@@ -38,7 +38,7 @@ def project_summary(
         "agis": AGIS_VERSION,
         "service": service.identity.name or service.identity.server_id,
         "agtp": service.address,
-        # GET / gives it to whoever came by HTTP.
+        # HTTP clients get it from GET /.
         "agis_document": f"{settings.url}/" if settings.url else service.address,
         "methods": list(dict.fromkeys(endpoint.method for endpoint in listed)),
         "domain": vocabulary.domain,

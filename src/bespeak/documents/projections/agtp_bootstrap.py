@@ -20,7 +20,7 @@ def project_bootstrap(service: Service, *, port: int, updated: str) -> dict[str,
     found = _AUTHORITY.match(service.address)
     host = found[1] if found else service.identity.server_id
     named = found[2] if found else None
-    # An address without a port means the usual one, wherever this process listens.
+    # An address without a port means the default port, even if this process listens on another.
     authority = f"{host}:{named or (4480 if service.agtp else port)}"
     root = f"agtp://{authority}/agents"
     return {

@@ -180,7 +180,7 @@ def _capability(endpoint: Endpoint, ids: Mapping[tuple[str, str], str], prefix: 
         encoded = msgspec.json.encode({**told, **({"params": params} if params else {}), "returns": returns})
         if len(encoded) <= _LARGEST:
             return encoded
-    # The first ones that fit: what is required comes first.
+    # As many as fit; required ones come first.
     fields.sort(key=lambda each: not each.required)
     kept: dict[str, str] = {}
     left = _LARGEST - len(msgspec.json.encode({**told, "params": kept, "returns": returns}))
@@ -223,7 +223,7 @@ def _service(service: Service, listed: Sequence[Endpoint], settings: HttpSetting
     name = cut(identity.name, _LONGEST_NAME) or cut(identity.server_id, _LONGEST_NAME)
     block: dict[str, Any] = {"name": name, "description": cut(service.description, _LONGEST_ABOUT)}
     if not block["description"]:
-        # What the endpoints are about says more than nothing.
+        # The nouns of the endpoints are better than an empty description.
         things = ", ".join(dict.fromkeys(group_of(endpoint) for endpoint in listed))
         block["description"] = cut(f"Operations on {things}", _LONGEST_ABOUT)
     languages = [tag for tag in settings.language if _LANGUAGE.fullmatch(tag)]

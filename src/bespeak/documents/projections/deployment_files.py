@@ -169,7 +169,7 @@ def configuration_data(service: Service) -> dict[str, Any]:
             "domain": vocabulary.domain,
             "namespace": vocabulary.namespace,
             "version": vocabulary.version,
-            # Without a manifest there is nothing to negotiate about, and a configuration that says so is refused.
+            # A configuration that is negotiable without a data manifest is refused.
             "negotiable": (vocabulary.negotiable and service.data_manifest is not None) or None,
         }
         configuration["vocabulary"] = {key: value for key, value in block.items() if value is not None}
@@ -216,7 +216,7 @@ def _identifier(text: str) -> str:
     text = text.lower()[:_LONGEST_NAME]
     if not text.isidentifier() or not text.isascii() or text.startswith("_"):
         return ""
-    # In a module with a function `dict`, the annotation `dict[str, Any]` means nothing.
+    # A function called `dict` would break the annotation `dict[str, Any]`.
     return f"{text}_" if keyword.iskeyword(text) or hasattr(builtins, text) else text
 
 

@@ -95,7 +95,7 @@ def verify_content(envelope: object, content: bytes, trusted: OKPKey | None = No
         return SignatureVerdict("invalid", "the signature is not a compact JWS, 'header..signature'")
     before, _, after = envelope.split(".")
     try:
-        # Whatever payload the envelope may carry, only the content at hand counts.
+        # A payload inside the envelope is ignored; only the given content counts.
         signature = extract_compact(f"{before}..{after}".encode(), content, _REGISTRY)
         key = _choose_key(signature.protected, trusted)
         if isinstance(key, SignatureVerdict):

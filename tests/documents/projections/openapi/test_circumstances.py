@@ -1,4 +1,4 @@
-"""What a call needs, by the contract and by how it is served."""
+"""Requirements of a call, by contract and by configuration."""
 
 from __future__ import annotations
 

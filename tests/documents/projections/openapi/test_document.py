@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid for whatever is served, and true to it."""
+"""The OpenAPI document is valid for any service and matches it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MODES = [("open",), ("token",), ("token", "mtls", "signed")]
 
 
 def document(service: Service, modes: tuple[str, ...] = ("open",), **options: Any) -> Any:
-    """The document as a reader gets it."""
+    """Return the document as a reader gets it."""
     registrar = assemble(service, updated="2026-01-01T00:00:00Z").registrar
     projected = project_openapi(
         registrar.service,

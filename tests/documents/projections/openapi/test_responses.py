@@ -1,4 +1,4 @@
-"""Responses: the output, the declared errors, and the refusals that can come."""
+"""Responses: the output, the declared errors, and the possible refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas as components: moved, shared, and never mixed up."""
+"""Schemas as components: moved, shared, and never confused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Security schemes, and what each operation asks for."""
+"""Security schemes, and the requirements of each operation."""
 
 from __future__ import annotations
 

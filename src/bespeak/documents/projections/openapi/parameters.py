@@ -120,8 +120,8 @@ def parameters_of(endpoint: Endpoint, circumstances: Circumstances) -> list[str]
         names.append("BudgetLimit")
     if circumstances.keeps_state and circumstances.confirms(endpoint):
         names.append("ConfirmationId")
-    # An answer to `fields` is a part of what its schema describes, which OpenAPI has no word for: an operation that
-    # took it could promise nothing of any answer. So it is told beside the parameters, with the other hints.
+    # `fields` selects a part of the answer's schema, which OpenAPI cannot express: an operation with this parameter
+    # could not describe any answer. So it is documented with the other hints, beside the parameters.
     return names + [hint.capitalize() for hint in token_hints(endpoint) if hint != "fields"]
 
 

@@ -107,7 +107,7 @@ def responses_of(
         },
         422: _unprocessable(endpoint, circumstances),
     }
-    # Items are left out of a list, and the answer stays one.
+    # Unchanged items are left out of a list, which is still a 200.
     if endpoint.since is not None and LIST not in endpoint.since:
         found[304] = {"description": "Nothing has changed since then.", "headers": _headers(("AGTP-Status",))}
     for number in refusals_of(endpoint, circumstances, has_body=has_body):

@@ -60,7 +60,7 @@ class SchemaComponents:
             return _reference(name, parts)
 
         if definitions and _NAMED not in text:
-            # What stands there already is not copied again; only a name could lead into it from outside.
+            # Definitions that are already stored are not copied again; only an anchor could refer into them.
             schema = {**schema, _DEFINITIONS: {key: definitions[key] for key in new}}
         moved = transplant(schema, refer)
         definitions = moved.pop(_DEFINITIONS, {})
@@ -77,7 +77,7 @@ class SchemaComponents:
         for key in definitions:
             reached = _reached(key, leads)
             if None in reached or _NAMED in text:
-                # It may lead to anywhere in the schema, so that only in the same schema it means the same.
+                # It may refer to any place in the schema, so it has the same meaning only in the same schema.
                 yield key, hashlib.sha256(text).digest()
             else:
                 yield key, b"".join(name.encode() + digests[name] for name in sorted(filter(None, reached)))
