@@ -9,7 +9,7 @@ from typing import Any
 
 from bespeak.faces.connection import FaceConnection, Shared
 from bespeak.faces.server import FaceServer
-from bespeak.faces.timeouts import DEFAULT_TIMEOUTS
+from bespeak.faces.timeouts import DEFAULT_TIMEOUTS, Timeouts
 from bespeak.protocol.exchange.messages import Malformed
 from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Pause
 
@@ -41,7 +41,7 @@ class Lines:
 
 
 class LineConnection(FaceConnection[bytes]):
-    """Says every line again; `wait` after the gate is open, `last` for the last time."""
+    """Says every line again; `wait` after the gate is open, `last` for the last time, `cancel` in a cancelled task."""
 
     def __init__(self, server: LineServer, shared: Shared) -> None:
         super().__init__(shared, Lines(), asyncio.get_running_loop())
@@ -53,6 +53,14 @@ class LineConnection(FaceConnection[bytes]):
             return self._wait_for_gate()
         if request == b"fail":
             raise ZeroDivisionError
+        if request == b"give up":
+            raise asyncio.CancelledError
+        if request in (b"cancel", b"cancel and wait"):
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+            if request == b"cancel and wait":
+                return self._wait_for_gate()
         self.closing = request == b"last"
         return request + b"\n"
 
@@ -62,14 +70,14 @@ class LineConnection(FaceConnection[bytes]):
         return b"waited\n"
 
     def refuse(self, fault: Malformed) -> bytes:
-        return fault.code.encode() + b"\n"
+        return self._server.refuse(fault)
 
 
 class LineServer(FaceServer):
     """Serves lines."""
 
-    def __init__(self, max_connections: int = 10) -> None:
-        super().__init__(timeouts=DEFAULT_TIMEOUTS, max_connections=max_connections)
+    def __init__(self, max_connections: int = 10, timeouts: Timeouts = DEFAULT_TIMEOUTS) -> None:
+        super().__init__(timeouts=timeouts, max_connections=max_connections)
         self.gate = asyncio.Event()
         self.seen: list[tuple[bytes, object]] = []
         self.done = 0

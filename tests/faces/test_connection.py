@@ -10,6 +10,7 @@ import pytest
 from tests.faces.lines import LineServer, call
 
 from bespeak.faces.connection import BATCH_ANSWERS
+from bespeak.faces.timeouts import Timeouts
 
 pytestmark = pytest.mark.anyio
 
@@ -65,3 +66,50 @@ async def test_a_fault_is_answered_behind_what_was_asked_before_it(server: LineS
     server.gate.set()
     assert await reader.read() == b"waited\nquestion\n"
     writer.close()
+
+
+@pytest.mark.parametrize("lines", [b"cancel and wait\n", b"warm\ngive up\n", b"give up\n"])
+@pytest.mark.parametrize("warm", [True, False])
+async def test_a_cancelled_request_ends_its_connection(server: LineServer, lines: bytes, warm: bool) -> None:
+    if warm:  # a task is parked
+        reader, writer = await call(server)
+        writer.write(b"last\n")
+        await reader.read()
+        writer.close()
+    reader, writer = await call(server)
+    writer.write(lines)
+    async with asyncio.timeout(5):
+        assert b"waited" not in await reader.read()
+        while server.connections:
+            await asyncio.sleep(0.01)
+    writer.close()
+
+
+async def test_a_cancellation_left_behind_strikes_no_other_connection(server: LineServer) -> None:
+    first, second = await call(server), await call(server)
+    first[1].write(b"warm\n")
+    await first[0].readline()
+    # Both are read in one turn of the loop.
+    first[1].write(b"cancel\n")
+    second[1].write(b"wait\n")
+    assert await first[0].readline() == b"cancel\n"
+    await asyncio.sleep(0.05)
+    server.gate.set()
+    async with asyncio.timeout(5):
+        assert await second[0].readline() == b"waited\n"
+    first[1].close()
+    second[1].close()
+
+
+async def test_a_peer_that_does_not_read_many_small_answers_is_dropped() -> None:
+    server = LineServer(timeouts=Timeouts(write=0.2))
+    _, writer = await call(server)
+    writer.transport.pause_reading()  # type: ignore[attr-defined]
+    writer.write((b"x" * 900 + b"\n") * 40_000)
+    async with asyncio.timeout(15):
+        while not server.connections:
+            await asyncio.sleep(0.01)
+        while server.connections:
+            await asyncio.sleep(0.05)
+    writer.transport.abort()
+    await server.close()

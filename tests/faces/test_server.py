@@ -8,6 +8,9 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.faces.lines import LineServer, call
 
+from bespeak.faces.timeouts import Timeouts
+from bespeak.protocol.exchange.messages import Malformed
+
 pytestmark = pytest.mark.anyio
 
 
@@ -39,3 +42,19 @@ async def test_work_whose_peer_is_gone_counts_against_the_cap_until_it_is_done(s
     assert await reader.read() == b"last\n"
     for _, each in (*gone, (reader, writer)):
         each.close()
+
+
+async def test_a_deadline_that_fails_leaves_the_others_in_force(caplog: pytest.LogCaptureFixture) -> None:
+    class Faulty(LineServer):
+        def refuse(self, fault: Malformed) -> bytes:
+            raise ZeroDivisionError
+
+    server = Faulty(timeouts=Timeouts(idle=0.2, read=0.2))
+    for begun in (b"half of a li", b"", b"half"):
+        reader, writer = await call(server)
+        writer.write(begun)
+        async with asyncio.timeout(5):
+            assert await reader.read() == b""
+        writer.close()
+    assert "ZeroDivisionError" in caplog.text
+    await server.close()

@@ -250,7 +250,10 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         elif self.reader.buffered:
             seconds = shared.timeouts.read
             message = f"The request was not complete after {seconds:g} seconds."
-            self._refuse(Malformed(status.TIMEOUT, "request-timeout", message))
+            try:
+                self._refuse(Malformed(status.TIMEOUT, "request-timeout", message))
+            except Exception as error:  # noqa: BLE001 - as in _serve; the other deadlines stay in force
+                self._fail(error)
         else:
             self._leave()
 
@@ -278,8 +281,10 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         """Answer complete requests; return the coroutine of the first answer that has to be awaited."""
         try:
             waiting = None if self._leaving else self._answer_all()
-        except Exception:  # noqa: BLE001 - it is reported, and is the end of this connection alone
-            self._fail()
+        except BaseException as error:  # it is reported, and is the end of this connection alone
+            self._fail(error)
+            if isinstance(error, (SystemExit, KeyboardInterrupt)):
+                raise
             return None
         if waiting is None:
             return None
@@ -296,8 +301,11 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
                 if not self._leaving:
                     self._add(answer)
                     following = self._answer_all()
-        except Exception:  # noqa: BLE001 - as above
-            self._fail()
+        except BaseException as error:
+            # Nobody would answer or close otherwise: a connection in which a request is answered has no deadline.
+            self._fail(error)
+            if not isinstance(error, Exception):
+                raise
         finally:
             self._waiting = False
             self.shared.orphans -= self._lost
@@ -333,7 +341,8 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
                 self.flush()
             if count >= BATCH_ANSWERS:
                 self.flush()
-                self.deadline = math.inf
+                if not self._paused:
+                    self.deadline = math.inf
                 self._loop.call_soon(self._proceed)
                 return None
         self._leave()
@@ -371,8 +380,9 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
 
     # Leaving.
 
-    def _fail(self) -> None:
-        _logger.exception("The connection from %s is closed after an error", self.peer.peer)
+    def _fail(self, error: BaseException) -> None:
+        if not isinstance(error, asyncio.CancelledError):
+            _logger.error("The connection from %s is closed after an error", self.peer.peer, exc_info=error)
         # What was answered before was carried out, and the peer should know.
         self._leave()
 

@@ -38,10 +38,13 @@ class TaskPool:
 
     def run(self, step: Step) -> None:
         """Run a step now; if no task is parked, or another one is running, run it soon in a new task."""
-        if not self._parked:
+        parked = self._parked
+        while parked and parked[-1].wake.done():
+            parked.pop()  # a handler that has ended cancelled its task, which is about to end too
+        if not parked:
             self._spawn(step)
             return
-        worker = self._parked[-1]
+        worker = parked[-1]
         try:
             _enter_task(self._loop, worker.task)
         except RuntimeError:  # called inside another task
@@ -52,7 +55,7 @@ class TaskPool:
         finally:
             _leave_task(self._loop, worker.task)
         if rest is not None:
-            self._parked.remove(worker)
+            parked.remove(worker)
             self.waiting.add(worker.task)
             worker.take_over(rest)
 
@@ -95,7 +98,8 @@ class TaskPool:
             except asyncio.CancelledError:
                 if worker.rest is None:
                     # The pool closes, or a handler that has ended had passed its task on.
-                    self._parked.remove(worker)
+                    if worker in self._parked:
+                        self._parked.remove(worker)
                     raise
                 # A timeout of zero struck between the beginning of the step and this moment: it is meant for the rest.
                 task.uncancel()
