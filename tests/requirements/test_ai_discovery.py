@@ -218,7 +218,7 @@ async def test_a_call_that_would_wait_too_long_is_not_sent() -> None:
     first, second = await calls_of(1, 2, moment, timeout=5)
     assert first == {"flights": []}
     assert isinstance(second, RateLimitedError)
-    assert "at most 1 request a minute" in second.message
+    assert "allows 1 request per minute" in second.message
     assert moment.slept == []
 
 

@@ -216,6 +216,6 @@ async def test_the_real_server_is_discovered_called_and_checked(tmp_path: Path) 
 
 @pytest.mark.parametrize("size", [0, -1])
 async def test_a_pool_without_connections_is_refused(size: int) -> None:
-    with pytest.raises(ConfigError, match="pool_size is at least 1"):
+    with pytest.raises(ConfigError, match="pool_size must be at least 1"):
         async with connect("agtp://127.0.0.1", pool_size=size):
             pytest.fail("the block must not be entered")

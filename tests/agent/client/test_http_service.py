@@ -258,6 +258,6 @@ async def test_what_is_offered_is_known_as_for_agtp() -> None:
             "/api/flights/{id}",
             "/api/bookings",
         ]
-        with pytest.raises(ConfigError, match="names no agent"):
+        with pytest.raises(ConfigError, match="does not name an agent"):
             await service.identify()
     assert manifest.endpoint("POST", "/api/bookings") is not None

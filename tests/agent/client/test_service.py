@@ -263,13 +263,13 @@ async def test_the_inventory_is_read_in_both_forms() -> None:
 
 async def test_scopes_are_a_list_and_no_text() -> None:
     async with service_of(always(200, {})) as (service, _):
-        with pytest.raises(ConfigError, match=r"not the text 'rooms:read'; write \['rooms:read'\]"):
+        with pytest.raises(ConfigError, match=r"not the string 'rooms:read'; write \['rooms:read'\]"):
             await service.request("QUERY", "/x", scopes="rooms:read")
 
 
 async def test_a_uri_without_an_agent_has_no_identity_to_ask_for() -> None:
     async with service_of(always(200, {})) as (service, _):
-        with pytest.raises(ConfigError, match="names no agent"):
+        with pytest.raises(ConfigError, match="does not name an agent"):
             await service.identify()
 
 
@@ -280,11 +280,11 @@ def holding_itself() -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("value", "reason"), [(holding_itself(), "holds itself"), (object(), "object"), ("\ud800", "surrogates")]
+    ("value", "reason"), [(holding_itself(), "contains itself"), (object(), "object"), ("\ud800", "surrogates")]
 )
 async def test_an_input_that_is_no_json_is_refused_before_it_is_sent(value: object, reason: str) -> None:
     async with service_of(always(200, {})) as (service, server):
-        with pytest.raises(ConfigError, match=f"input is no JSON: .*{reason}"):
+        with pytest.raises(ConfigError, match=f"input is not JSON: .*{reason}"):
             await service.call("BOOK", "/room", x=value)
         with pytest.raises(ConfigError, match=f"The query .*{reason}"):
             await service.request("QUERY", "/rooms", query={"x": value})

@@ -149,7 +149,7 @@ def test_a_key_file_that_cannot_sign_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"missing\.pem"):
         read_signer(tmp_path / "missing.pem", AGENT)
     (tmp_path / "text").write_text("no key")
-    with pytest.raises(ConfigError, match="cannot be used"):
+    with pytest.raises(ConfigError, match="is not usable"):
         read_signer(tmp_path / "text", AGENT)
     (tmp_path / "public").write_text(public_jwk(generate_key())["x"])
     with pytest.raises(ConfigError, match="public key"):

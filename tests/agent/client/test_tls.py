@@ -58,7 +58,7 @@ def test_a_client_certificate_asks_for_tls_on_loopback_too(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("options", [{"tls": True}, {"ca_file": "x"}, {"client_cert": "x"}])
 def test_plain_and_encrypted_at_once_is_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="give one of them"):
+    with pytest.raises(ConfigError, match="cannot be combined"):
         choose_tls(NETWORK, insecure=True, **options)
 
 

@@ -68,7 +68,7 @@ async def test_a_method_of_agis_is_sent_in_a_header() -> None:
 
 
 async def test_where_nothing_is_the_user_is_told_what_was_looked_at() -> None:
-    with pytest.raises(NothingDiscoveredError, match=r"Looked at .*/\.well-known/ai") as caught:
+    with pytest.raises(NothingDiscoveredError, match=r"Checked .*/\.well-known/ai") as caught:
         await client_of({})
     assert caught.value.discovered.kind == "none"
 
@@ -81,7 +81,7 @@ async def test_who_is_on_agtp_only_is_named() -> None:
 @pytest.mark.requirement("AI-6.4-4")
 async def test_who_is_not_trusted_is_not_reached() -> None:
     async with serving(at({"/.well-known/ai": FLIGHTS})) as web:
-        with pytest.raises(UnreachableError, match="the certificate is not good"):
+        with pytest.raises(UnreachableError, match="the certificate is not valid"):
             async with connect(web.url, web=OPTIONS):
                 pass
 
@@ -90,11 +90,11 @@ async def test_who_is_not_trusted_is_not_reached() -> None:
     ("uri", "options", "words"),
     [
         ("http://a.example", {}, "--insecure"),
-        ("https://me:pw@a.example", {}, "a user or a password"),
+        ("https://me:pw@a.example", {}, "a user name or password"),
         ("https://a.example", {"verify": False}, "always verified"),
         ("https://a.example", {"client_key": Path("x")}, "client_cert"),
-        ("https://[a.example", {}, "is no address"),
-        ("https://", {}, "names no host"),
+        ("https://[a.example", {}, "is not a valid address"),
+        ("https://", {}, "has no host"),
     ],
 )
 async def test_what_cannot_be_meant_is_said(uri: str, options: dict[str, Any], words: str) -> None:

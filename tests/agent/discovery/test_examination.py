@@ -72,7 +72,7 @@ async def test_another_host_is_not_asked_because_a_document_names_it(named: str)
 
 @pytest.mark.parametrize(
     ("named", "why"),
-    [(None, "not there"), (7, "not there"), (" ", "not there"), ("javascript:1", "no https"), ("/gone", "404")],
+    [(None, "is missing"), (7, "is missing"), (" ", "is missing"), ("javascript:1", "not an https"), ("/gone", "404")],
 )
 async def test_why_the_summary_leads_nowhere_is_told(named: object, why: str) -> None:
     seen = await look(host({"/": always(404), SUMMARY_PATH: {**SUMMARY, "agis_document": named}}))

@@ -22,9 +22,9 @@ def caused(cause: Exception) -> httpx.ConnectError:
 @pytest.mark.parametrize(
     ("error", "kind", "words"),
     [
-        (caused(ConnectionRefusedError()), "connection", "nobody listens there"),
-        (caused(ssl.SSLError(1, "wrong version number")), "certificate", "no secure connection"),
-        (httpx.RemoteProtocolError("peer closed"), "protocol", "not whole"),
+        (caused(ConnectionRefusedError()), "connection", "connection refused"),
+        (caused(ssl.SSLError(1, "wrong version number")), "certificate", "TLS handshake failed"),
+        (httpx.RemoteProtocolError("peer closed"), "protocol", "incomplete"),
         (OSError(113, "No route to host"), "connection", "No route to host"),
         (httpx.ReadError(""), "connection", "ReadError"),
     ],

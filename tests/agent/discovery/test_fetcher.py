@@ -275,7 +275,7 @@ def dripping(asked: Asked, writer: asyncio.StreamWriter) -> Any:
 async def test_a_slow_server_has_the_whole_deadline_and_no_more(script: Script) -> None:
     fetched, _ = await fetch(at({PATH: script}), deadline=0.3)
     assert fetched.fault is not None
-    assert (fetched.fault.kind, fetched.fault.message) == ("timeout", "no whole answer within 0.3 seconds")
+    assert (fetched.fault.kind, fetched.fault.message) == ("timeout", "no complete response within 0.3 seconds")
 
 
 async def test_a_body_that_ends_before_its_length_is_no_document() -> None:
@@ -364,7 +364,7 @@ async def test_404_is_not_asked_again_for_a_day(tmp_path: Path) -> None:
             assert fetched.is_missing
         assert web.targets == [PATH]
         assert fetched.fault is not None
-        assert "not asked for again for a day" in fetched.fault.message
+        assert "not fetched again for a day" in fetched.fault.message
         time.now += 3601
         async with fetching(time=time, cache=cache) as fetcher:
             await fetcher.get(web.url + PATH, DISCOVERY)

@@ -206,11 +206,11 @@ def test_a_host_may_be_named_by_one_of_its_documents(path: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("https://flights.test/api", "give https://flights.test"),
-        ("https://flights.test/?q=1", "give https://flights.test"),
+        ("https://flights.test/api", "use https://flights.test"),
+        ("https://flights.test/?q=1", "use https://flights.test"),
         ("http://flights.test", "plain http"),
         ("https://me:secret@flights.test", "password"),
-        ("ftp://flights.test", "no https"),
+        ("ftp://flights.test", "not an https"),
         ("https://", "no host"),
     ],
 )

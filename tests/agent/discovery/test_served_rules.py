@@ -166,7 +166,7 @@ async def test_a_redirect_at_the_host_itself_is_fine() -> None:
 async def test_a_header_that_differs_by_head_is_named() -> None:
     seen = await look(host({AI_PATH: head_with(ETag='"b"')}))
     [finding] = check_answers(seen)
-    assert "another etag" in finding.message
+    assert "a different etag" in finding.message
 
 
 async def test_the_length_by_head_is_compared() -> None:

@@ -88,15 +88,15 @@ def test_nothing_found_lists_the_requested_documents() -> None:
         done = run("discover", url)
     assert done.returncode == 1
     assert "/openapi.json  404" in done.stdout
-    assert "has nothing that can be called" in done.stderr
+    assert "has no callable service" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("discover", "http://127.0.0.1:1"), "nobody listens there"),
+        (("discover", "http://127.0.0.1:1"), "connection refused"),
         (("discover", "http://flights.example"), "--insecure"),
-        (("discover", "https://me:pw@flights.example"), "a user or a password"),
+        (("discover", "https://me:pw@flights.example"), "a user name or password"),
         (("discover", "ftp://flights.example"), "is not a supported URI"),
     ],
 )
@@ -117,7 +117,7 @@ def test_capability_is_called_by_id_or_by_path(tmp_path: Path) -> None:
     assert json.loads(by_place.stdout)["status"] == 200
     assert (wrong.returncode, unknown.returncode) == (1, 1)
     assert '"from" is a required property' in wrong.stderr
-    assert "it has search_flights" in unknown.stderr
+    assert "it offers search_flights" in unknown.stderr
     first = next(asked for asked in web.asked if asked.target.startswith("/api"))
     assert (first.target, first.headers["x-api-key"]) == ("/api/flights?from=ZRH", "sekret")
     assert not any(b"sekret" in file.read_bytes() for file in tmp_path.iterdir())

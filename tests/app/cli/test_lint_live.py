@@ -174,7 +174,7 @@ def test_unreachable_host_exits_with_two_and_other_hosts_are_reported(bad: str) 
         pass
     done = bespeak("lint", url, bad, "--format", "concise")
     assert done.returncode == 2
-    assert f"{url}: W101 the host cannot be asked" in done.stdout
+    assert f"{url}: W101 the host cannot be checked" in done.stdout
     assert "W931" in done.stdout
 
 
@@ -182,9 +182,9 @@ def test_unreachable_host_exits_with_two_and_other_hosts_are_reported(bad: str) 
     ("url", "said"),
     [
         ("http://flights.example", "(--insecure) to allow it"),
-        ("https://flights.example/api/v1", "give https://flights.example"),
-        ("https://me:secret@flights.example", "a user or a password"),
-        ("https://", "names no host"),
+        ("https://flights.example/api/v1", "use https://flights.example"),
+        ("https://me:secret@flights.example", "a user name or password"),
+        ("https://", "has no host"),
     ],
 )
 def test_url_that_is_not_a_host_is_wrong_usage(url: str, said: str) -> None:

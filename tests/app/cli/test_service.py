@@ -47,7 +47,7 @@ async def test_invalid_token_is_not_shown(tmp_path: Path, text: str) -> None:
         bespeak, "call", "agtp://127.0.0.1:9", "QUERY", "/rooms", "--token-file", str(file)
     )
     assert result.returncode == 2
-    assert "The token cannot be sent" in result.stderr
+    assert "The token is not valid" in result.stderr
     assert "secret" not in result.stdout + result.stderr
 
 

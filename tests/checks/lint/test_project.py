@@ -184,7 +184,7 @@ def remote(tmp_path: Path, *, ignore: tuple[str, ...] = ()) -> Project:
     """A run with one document from elsewhere, wrong inside and around."""
     project = Project(tmp_path, Configs(tmp_path), Options(ignore=ignore))
     checked = check_text('{"aiendpoint": "2.0"}', URL, project.remote_context(), "ai")
-    project.add_remote(URL, checked, [Diagnostic("W919", "warning", "there is no Cache-Control", Location(URL))])
+    project.add_remote(URL, checked, [Diagnostic("W919", "warning", "the Cache-Control is missing", Location(URL))])
     return project
 
 

@@ -43,7 +43,7 @@ class AgtpClientConnection(asyncio.Protocol):
         except TimeoutError as error:
             raise TimeoutError(f"No connection to {address} within {connect_timeout:g} seconds.") from error
         except UnicodeError as error:
-            raise OSError(f"{host[:80]!a} is no host name.") from error
+            raise OSError(f"{host[:80]!a} is not a valid host name.") from error
         return protocol
 
     @property
@@ -61,7 +61,7 @@ class AgtpClientConnection(asyncio.Protocol):
         response takes too long, RemoteProtocolError if it is not AGTP or is incomplete.
         """
         if self._answer is not None:
-            raise LocalProtocolError("This connection is waiting for an answer; use one connection for each request.")
+            raise LocalProtocolError("This connection is waiting for a response; use one connection per request.")
         if self._ended:
             raise ConnectionResetError(f"{self._address} has closed this connection.")
         data = self._wire.send(method, target, headers, body)
@@ -89,7 +89,7 @@ class AgtpClientConnection(asyncio.Protocol):
         self._ended = True
         self._transport.abort()
 
-    # What the loop tells.
+    # Callbacks of asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Store the transport of the new connection."""

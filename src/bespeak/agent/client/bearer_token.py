@@ -55,4 +55,4 @@ def read_token(path: Path) -> str:
 def _checked(token: object) -> str:
     if isinstance(token, str) and _FORM.fullmatch(token):
         return token
-    raise ConfigError("The token cannot be sent: it is not one word of letters, digits and -._~+/= as tokens are.")
+    raise ConfigError("The token is not valid: it must be one word of letters, digits and -._~+/=.")

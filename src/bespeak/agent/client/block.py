@@ -17,10 +17,10 @@ class _Block:
 
     _form: str
 
-    if not TYPE_CHECKING:  # A type checker knows better without it.
+    if not TYPE_CHECKING:  # It would hide attribute errors from type checkers.
 
         def __getattr__(self, name: str) -> NoReturn:
-            raise AttributeError(f"There is no {name!r} before the block: write `{self._form}`.")
+            raise AttributeError(f"{name!r} is available only inside the block: write `{self._form}`.")
 
 
 class AsyncBlock(_Block, AbstractAsyncContextManager[ClientT], Generic[ClientT]):

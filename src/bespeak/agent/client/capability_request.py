@@ -87,12 +87,14 @@ def _put(parts: _Parts, placement: Placement, value: Any, at: str) -> None:
             if may_name_header(name):
                 parts.headers[name] = in_header(value, at, parts.faults)
             else:
-                parts.faults.append(unusable(at, f"the document puts it into {brief(name)}, which is no header for it"))
+                parts.faults.append(
+                    unusable(at, f"the document sends it as header {brief(name)}, which is not allowed")
+                )
         case "cookie":
             if is_header_name(name):
                 parts.cookies.append(f"{name}={in_cookie(value, at, parts.faults)}")
             else:
-                parts.faults.append(unusable(at, f"the document puts it into {brief(name)}, which is no cookie"))
+                parts.faults.append(unusable(at, f"the document sends it as cookie {brief(name)}, which is not valid"))
 
 
 def _body(parts: _Parts, media_type: str) -> tuple[bytes, str | None]:
@@ -110,5 +112,5 @@ def _body(parts: _Parts, media_type: str) -> tuple[bytes, str | None]:
         return msgspec.json.encode(content), MEDIA_JSON
     if isinstance(content, str) and kind.startswith("text/"):
         return content.encode(), media_type
-    parts.faults.append(unusable("", f"a body of the type {brief(media_type)} cannot be sent from here"))
+    parts.faults.append(unusable("", f"the client cannot send a body of type {brief(media_type)}"))
     return b"", None

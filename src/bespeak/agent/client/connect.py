@@ -63,14 +63,14 @@ async def connect(
     - `signing_key` pins the public key (PEM or JWK) that signs the manifest and the identity of an agent.
     """
     if pool_size < 1:
-        raise ConfigError(f"pool_size is at least 1, not {pool_size!r}: without a connection nothing can be sent.")
+        raise ConfigError(f"pool_size must be at least 1; got {pool_size!r}.")
     key = _read_key(signing_key)
     credential = BearerCredential(token) if token is not None else None
     if is_web(uri):
         from bespeak.agent.client.web import WebConnection, open_web  # noqa: PLC0415 - AGTP does without HTTP
 
         if not verify:
-            raise ConfigError("On the web the certificate is always verified: give its authority as ca_file.")
+            raise ConfigError("Web certificates are always verified; pass the issuing authority as ca_file.")
         connection = WebConnection(
             timeout=timeout,
             retry=retry or RetryPolicy(),
@@ -124,5 +124,5 @@ def _read_key(text: str | None) -> OKPKey | None:
         return None
     key = parse_key(text)
     if isinstance(key, Fault):
-        raise ConfigError(f"The signing key cannot be used: {key.message}.")
+        raise ConfigError(f"The signing key is not usable: {key.message}.")
     return key

@@ -61,7 +61,7 @@ class HttpExchanger:
                 raise _translated(error) from error
         except httpx.TransportError as error:
             raise _translated(error) from error
-        # A kept connection may have been closed just when the request was on its way.
+        # The server may have closed an idle connection while the request was on its way.
         try:
             return await self._once(method, address, given, body)
         except httpx.TransportError as error:

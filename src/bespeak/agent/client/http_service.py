@@ -44,7 +44,7 @@ class DescribedClient(ServiceClient):
         super().__init__(sender, locator, **options)
         self.discovered: Discovered = discovered
         self._adopt(described_manifest(discovered))
-        self.catalog_version = DEFAULT_CATALOG  # nobody there judges verbs by one
+        self.catalog_version = DEFAULT_CATALOG  # web services have no catalog
 
     async def discover(self, *, refresh: bool = False) -> ManifestDocument:
         """Return the manifest built when the client was opened. Open a new client to read the documents again."""
@@ -58,7 +58,7 @@ class DescribedClient(ServiceClient):
 
     async def identify(self) -> dict[str, Any]:
         """Raise ConfigError: services on the web have no identity documents."""
-        raise ConfigError(f"{self.locator} names no agent; agents are found by agtp://<agent-id>@host.")
+        raise ConfigError(f"{self.locator} does not name an agent; use agtp://<agent-id>@host.")
 
 
 class WebServiceClient(DescribedClient):
@@ -151,8 +151,8 @@ class WebServiceClient(DescribedClient):
         seconds = math.ceil(wait)
         many = f"{self._pace.per_minute} request{'s' if self._pace.per_minute > 1 else ''}"
         message = (
-            f"{self.locator} asks for at most {many} a minute, and so many were made; "
-            f"call again in {seconds} s. Nothing was sent."
+            f"{self.locator} allows {many} per minute, and the limit is reached; "
+            f"retry in {seconds} s. Nothing was sent."
         )
         return Refused(status.RATE_LIMITED, "rate-limited", message, {}, (("Retry-After", str(seconds)),))
 
@@ -173,7 +173,7 @@ class WebServiceClient(DescribedClient):
     def _unknown(self, method: str, path: str) -> Refused:
         wanted = f"{method[:40]} {path[:120]}".strip()
         known = ", ".join(list(self._by_id)[:10]) + (", ..." if len(self._by_id) > 10 else "")
-        message = f"{self.locator} offers no {wanted!r}; it has {known}."
+        message = f"{self.locator} does not offer {wanted!r}; it offers {known}."
         return Refused(status.NOT_FOUND, "endpoint-not-found", message)
 
     def _credentials(self, capability: Capability) -> dict[str, dict[str, str]]:

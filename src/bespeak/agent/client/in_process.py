@@ -34,12 +34,12 @@ class InProcess:
         elif isinstance(message, Malformed):
             answer = self._handler.malformed(message, self._connection)
         else:
-            raise RemoteProtocolError("A whole request was sent and the reader waits for more.")
+            raise RemoteProtocolError("The reader expects more data after a complete request.")
         self._connection.answered += 1
         client.receive_data(to_bytes(answer))
         event = client.next_event()
         if not isinstance(event, ResponseMessage):
-            raise RemoteProtocolError(f"The handler's answer is no AGTP response: {event}.")
+            raise RemoteProtocolError(f"The handler did not return a valid AGTP response: {event}.")
         return event
 
     async def close(self) -> None:

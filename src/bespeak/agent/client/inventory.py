@@ -28,7 +28,7 @@ def parse_inventory(value: Any) -> list[InventoryEntry]:
     if isinstance(value, dict):
         listed = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), None)
     if not isinstance(listed, list):
-        raise RemoteProtocolError(f"DISCOVER /methods was answered with {type(value).__name__}, not with a list.")
+        raise RemoteProtocolError(f"The reply to DISCOVER /methods must be a list; got {type(value).__name__}.")
     return [
         InventoryEntry(method, str(item.get("path") or "/"), str(item.get("description") or ""))
         for item in listed

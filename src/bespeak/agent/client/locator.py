@@ -50,15 +50,15 @@ def parse_uri(uri: str) -> Locator:
     match = _URI.fullmatch(uri)
     if match is None:
         if is_canonical_id(uri.removeprefix("agtp://")):
-            raise _unusable(uri, "names an agent but no host; write agtp://<agent-id>@host")
+            raise _unusable(uri, "names an agent but no host; use agtp://<agent-id>@host")
         raise _unusable(uri, "is not of the form agtp://host[:port] or agtp://<agent-id>@host[:port]")
     agent, six, port = match["agent"], match["six"], match["port"]
     if agent is not None and not is_canonical_id(agent):
         raise _unusable(uri, "has an agent id that is not 64 lower-case hexadecimal digits")
     if agent is None and is_canonical_id(match["host"] or ""):
-        raise _unusable(uri, "names an agent but no host; write agtp://<agent-id>@host")
+        raise _unusable(uri, "names an agent but no host; use agtp://<agent-id>@host")
     if six is not None and not _is_ipv6(six):
-        raise _unusable(uri, "has brackets around something that is no IPv6 address")
+        raise _unusable(uri, "has brackets around a host that is not a valid IPv6 address")
     if port is not None and not 0 < int(port) < 65536:
         raise _unusable(uri, "has a port outside 1 to 65535")
     return Locator(six or match["host"], int(port) if port else DEFAULT_PORT, agent)

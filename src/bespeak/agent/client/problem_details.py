@@ -41,7 +41,7 @@ def _error(status: int, told: Mapping[str, Any]) -> dict[str, Any]:
     message = detail if isinstance(detail, str) else told.get("title")
     kind = told.get("type")
     if not isinstance(code, str) or not code:
-        # Others name a problem by its type, `https://api.example/problems/out-of-credit`.
+        # Other services identify a problem by its type, `https://api.example/problems/out-of-credit`.
         named = kind.rstrip("/").rpartition("/")[2] if isinstance(kind, str) and kind != "about:blank" else ""
         code = named or codes.CODES.get(status, f"status-{status}")
     error: dict[str, Any] = {"code": code, "message": message if isinstance(message, str) else ""}

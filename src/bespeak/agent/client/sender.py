@@ -79,7 +79,7 @@ class Sender:
                         if last or not _is_passing(message):
                             return message
                     except (OSError, RemoteProtocolError) as error:
-                        # A failed handshake fails again: the peer speaks another protocol, or is not trusted.
+                        # A failed handshake fails again: the peer uses another protocol, or is not trusted.
                         if last or isinstance(error, ssl.SSLError):
                             raise UnreachableError(f"{method} {target[:120]}: {self._explain(error)}") from error
                     failures += 1
@@ -99,26 +99,26 @@ class Sender:
             headers = self._credential.add_to(headers)
         if self.signer is None:
             return await self._exchanger.request(method, target, headers.items(), body, retry=repeatable)
-        # Each attempt has a signature of its own: a server takes one only once.
+        # Each attempt has its own signature: a server accepts a signature only once.
         signed = self.signer.sign(method, target, headers, body)
         return await self._exchanger.request(method, target, signed.items(), body)
 
     def _explain(self, error: OSError | RemoteProtocolError) -> str:
         """Describe a connection error, with the option that may help if the two sides use different protocols."""
         if isinstance(error, ConnectionRefusedError):
-            return f"nobody listens at {self._locator}; is the server running?"
-        what = f"{self._locator} gives no reply: {str(error).rstrip('.') or type(error).__name__}."
+            return f"connection refused by {self._locator}; is the server running?"
+        what = f"{self._locator} did not reply: {str(error).rstrip('.') or type(error).__name__}."
         if isinstance(error, ssl.SSLCertVerificationError):
-            return f"{what} Give the authority that issued its certificate as ca_file (--ca-file)."
+            return f"{what} Pass the authority that issued its certificate as ca_file (--ca-file)."
         broken = isinstance(error, ssl.SSLError | RemoteProtocolError | ConnectionResetError | ConnectionAbortedError)
         if self._answered or not broken or self._locator.web is not None:
             return what
         if self._secure and isinstance(error, ConnectionResetError):
-            # The handshake was over for this side: with TLS 1.3 that is when a server refuses a certificate, or none.
-            what = f"{what} If it asks for a certificate, give one it trusts as client_cert (--client-cert)."
+            # With TLS 1.3 a server rejects a missing or invalid client certificate after the handshake.
+            what = f"{what} If the server requires a certificate, pass one it trusts as client_cert (--client-cert)."
         if self._secure:
-            return f"{what} If it speaks plain TCP, say insecure=True (--insecure)."
-        return f"{what} If it speaks TLS, say tls=True (--tls) or give its ca_file (--ca-file)."
+            return f"{what} If the server uses plain TCP, set insecure=True (--insecure)."
+        return f"{what} If the server uses TLS, set tls=True (--tls) or pass its ca_file (--ca-file)."
 
 
 def _is_passing(message: ResponseMessage) -> bool:

@@ -135,7 +135,7 @@ class ServiceClient:
         if self.manifest is not None and self.catalog_version is None:
             offered = ", ".join(self.manifest.catalog_versions_supported)
             raise NoCommonCatalogError(
-                f"{self.locator} validates by catalog {offered}; this client knows {', '.join(bundled_versions())}."
+                f"{self.locator} supports catalog {offered}; this client supports {', '.join(bundled_versions())}."
             )
         reply = await self.request(method, path or "", input or None)
         if not reply.ok:
@@ -173,8 +173,8 @@ class ServiceClient:
         """
         wanted = self.locator.agent_id
         if wanted is None:
-            raise ConfigError(f"{self.locator} names no agent; write agtp://<agent-id>@host.")
-        # Core 2.3: Agent-ID says who asks; who asks for another says for whom beside it.
+            raise ConfigError(f"{self.locator} does not name an agent; use agtp://<agent-id>@host.")
+        # Core 2.3: Agent-ID is the caller; a request about another agent names that one separately.
         asked = None if wanted == self._agent_id else {"agent_id": wanted}
         reply = await self.request("DESCRIBE", "/", asked, headers={"Accept": MEDIA_IDENTITY})
         if not reply.ok:
@@ -182,10 +182,10 @@ class ServiceClient:
         document = reply.output
         found = document.get("agent_id") if isinstance(document, dict) else None
         if found != wanted:
-            # Core 3, form 1a: the host is only a hint, and this one is wrong.
+            # Core 3, form 1a: the host is only a hint, and here it is wrong.
             raise IdentityMismatchError(f"{self.locator} answered with the identity of {str(found)[:80]!r}.")
         if self._signing_key is not None:
-            # Core 7.3: nothing in a document is trusted before its signature is.
+            # Core 7.3: a document is trusted only after its signature is verified.
             verdict = verify_manifest(document, self._signing_key)
             if not verdict.trusted:
                 raise IdentityMismatchError(
@@ -210,27 +210,27 @@ class ServiceClient:
     def _named(self, name: str, given: Mapping[str, Any]) -> tuple[str, str, dict[str, Any] | None]:
         """Resolve a name to method and path; return also the input without the path parameters."""
         if name not in self._ids:
-            known = f" It names {', '.join(list(self._ids)[:10])}." if self._ids else ""
-            raise ConfigError(f"{self.locator} has nothing of the name {name[:80]!r}: give a method and a path.{known}")
+            known = f" Its capabilities are {', '.join(list(self._ids)[:10])}." if self._ids else ""
+            raise ConfigError(f"{self.locator} has no capability {name[:80]!r}; use a method and a path.{known}")
         method, path = self._ids[name]
         left = dict(given)
         for parameter in _PARAMETER.findall(path):
             value = left.pop(parameter, "")
             text = value if isinstance(value, str) else encode_json(value, parameter).decode()
             if not text:
-                raise ConfigError(f"{name} needs {parameter!r}: it stands in the path {path}.")
+                raise ConfigError(f"{name} requires {parameter!r}: it is part of the path {path}.")
             path = path.replace(f"{{{parameter}}}", quote(text, safe=""))
         return method, path, left or None
 
     def _read(self, reply: Reply) -> ManifestDocument:
         manifest, findings = parse_manifest(reply.body)
         if manifest is None:
-            raise RemoteProtocolError(f"{self.locator} gave a manifest that cannot be read: {findings[0]}")
+            raise RemoteProtocolError(f"{self.locator} sent an unreadable manifest: {findings[0]}")
         verdict = verify_manifest(manifest.raw, self._signing_key)
         if verdict.state != "valid" and verdict != self.signature:
-            # AGTP-API 8.8: warn, and go on; the signature alone is no reason to reject.
+            # AGTP-API 8.8: warn and continue; an invalid signature alone does not reject the manifest.
             _logger.warning(
-                "the manifest of %s has no good signature (%s): %s", self.locator, verdict.state, verdict.reason
+                "the manifest of %s has no valid signature (%s): %s", self.locator, verdict.state, verdict.reason
             )
         self.signature = verdict
         if self._sender.signer is not None:
@@ -251,17 +251,17 @@ class ServiceClient:
 
 def _checked_agent(agent_id: str | None) -> str | None:
     if agent_id is not None and not is_canonical_id(agent_id):
-        raise ConfigError(f"An agent id is 64 lower-case hexadecimal digits, not {agent_id[:80]!r}.")
+        raise ConfigError(f"An agent id must be 64 lower-case hexadecimal digits; got {agent_id[:80]!r}.")
     return agent_id
 
 
 def _join_scopes(scopes: Iterable[str]) -> str | None:
     if isinstance(scopes, str):
-        raise ConfigError(f"scopes is a list of scopes, not the text {scopes[:80]!r}; write [{scopes[:80]!r}].")
+        raise ConfigError(f"scopes must be a list, not the string {scopes[:80]!r}; write [{scopes[:80]!r}].")
     tokens = tuple(scopes)
     for token in tokens:
         if not is_scope_token(token):
-            raise ConfigError(f"{token[:80]!r} is no scope; a scope looks like booking:room.")
+            raise ConfigError(f"{token[:80]!r} is not a valid scope; write it like booking:room.")
     return ", ".join(tokens) or None
 
 
@@ -277,7 +277,7 @@ def _hints(fields: Iterable[str] | None, since: str | datetime | None, *, compac
     hints: dict[str, Any] = {COMPACT: True} if compact else {}
     if fields is not None:
         if isinstance(fields, str):
-            raise ConfigError(f"fields is a list of names, not the text {fields[:80]!r}; write [{fields[:80]!r}].")
+            raise ConfigError(f"fields must be a list, not the string {fields[:80]!r}; write [{fields[:80]!r}].")
         hints[FIELDS] = ",".join(fields)
     if since is not None:
         hints[SINCE] = since if isinstance(since, str) else since.isoformat()
@@ -305,6 +305,6 @@ def encode_json(value: object, what: str) -> bytes:
     try:
         return msgspec.json.encode(value)
     except RecursionError as error:
-        raise ConfigError(f"The {what} is no JSON: it is nested too deeply, or holds itself.") from error
+        raise ConfigError(f"The {what} is not JSON: it is nested too deeply or contains itself.") from error
     except (TypeError, ValueError, OverflowError) as error:
-        raise ConfigError(f"The {what} is no JSON: {error}.") from error
+        raise ConfigError(f"The {what} is not JSON: {error}.") from error

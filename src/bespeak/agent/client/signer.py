@@ -51,8 +51,8 @@ class Signer:
             trusted or locator.address.is_loopback or named in (locator.host.lower(), str(locator.address).lower())
         ):
             raise ConfigError(
-                f"{locator} calls itself {server_id[:80]!r}, and nothing is signed for a name that may be another's. "
-                f"If the name is right, say server_id={server_id[:80]!r} (--server-id), or pin the key of its manifest."
+                f"{locator} claims the name {server_id[:80]!r}, which may belong to another server; nothing is signed. "
+                f"If it is right, set server_id={server_id[:80]!r} (--server-id), or pin the key of its manifest."
             )
         self.server_id = server_id
 
@@ -80,11 +80,11 @@ class Signer:
 def read_signer(path: str | Path, agent_id: str | None, server_id: str | None = None) -> Signer:
     """Create a signer from a private key file. Raises ConfigError if the key is unusable or `agent_id` is missing."""
     if agent_id is None:
-        raise ConfigError("agent_key (--agent-key) signs for an agent: say which with agent_id (--agent-id).")
+        raise ConfigError("agent_key (--agent-key) requires agent_id (--agent-id), the agent to sign for.")
     key = read_key(Path(path))
     if isinstance(key, Fault):
-        raise ConfigError(f"The agent key {path} cannot be used: {key.message}.")
+        raise ConfigError(f"The agent key {path} is not usable: {key.message}.")
     private = key.private_key
     if not isinstance(private, PrivateKey):
-        raise ConfigError(f"The agent key {path} is a public key, and cannot sign; give the private one.")
+        raise ConfigError(f"The agent key {path} is a public key; pass the private key.")
     return Signer(private, agent_id, key_id=key_id(key), server_id=server_id)

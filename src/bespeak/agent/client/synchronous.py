@@ -37,14 +37,14 @@ class _LoopThread:
         self._thread.start()
 
     def _serve(self) -> None:
-        # Leaving the runner cancels what an interrupted caller has left behind.
+        # Leaving the runner cancels the tasks of an interrupted caller.
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             runner.get_loop().run_forever()
 
     def run(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
         """Run a coroutine on the loop and wait for its result in the calling thread."""
         with self._turn:
-            # What is handed over before `stop` is cancelled by the runner; what came later would wait for ever.
+            # The runner cancels tasks submitted before `stop`; later ones would wait forever.
             if not self._open:
                 work.close()
                 raise BespeakError(_CLOSED)

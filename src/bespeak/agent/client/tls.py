@@ -26,12 +26,10 @@ def choose_tls(
     with `insecure`. The client certificate is sent to servers that request one.
     """
     if client_key is not None and client_cert is None:
-        raise ConfigError(
-            "client_key (--client-key) is the key of a certificate: give client_cert (--client-cert), too."
-        )
+        raise ConfigError("client_key (--client-key) requires client_cert (--client-cert).")
     wanted = tls or ca_file is not None or client_cert is not None
     if insecure and wanted:
-        raise ConfigError("insecure means plain TCP, and tls, ca_file or client_cert means TLS: give one of them.")
+        raise ConfigError("insecure (plain TCP) cannot be combined with tls, ca_file or client_cert (TLS).")
     if insecure or (locator.address.is_loopback and not wanted):
         return None
     return client_context(ca_file, verify=verify, cert=client_cert, key=client_key)

@@ -51,9 +51,7 @@ class WebConnection:
     def tls(self) -> ssl.SSLContext | None:
         """Return the trusted authorities; None for those of the system."""
         if self.client_key is not None and self.client_cert is None:
-            raise ConfigError(
-                "client_key (--client-key) is the key of a certificate: give client_cert (--client-cert), too."
-            )
+            raise ConfigError("client_key (--client-key) requires client_cert (--client-cert).")
         if self.ca_file is None and self.client_cert is None:
             return None
         return trust(self.ca_file, cert=self.client_cert, key=self.client_key)
@@ -107,7 +105,7 @@ def _choose(
         raise _nothing(discovered)
     if discovered.kind in ("agtp", "agis"):
         if discovered.base.origin != address.origin:
-            message = f"{address} is at {discovered.base.origin} now: connect to that address."
+            message = f"{address} is at {discovered.base.origin}; connect to that address."
             raise NothingDiscoveredError(message, discovered)
         prefix = address.path.rstrip("/") if discovered.kind == "agtp" else ""
         locator = _locator(address, prefix)
@@ -167,10 +165,10 @@ def _nothing(discovered: Discovered) -> NothingDiscoveredError | UnreachableErro
     if faults and not any(step.status for step in discovered.steps):
         return UnreachableError(f"{discovered.address}: {faults[0].message}.")
     if discovered.agtp is not None:
-        message = f"{discovered.address} is reached by AGTP: connect to {discovered.agtp}."
+        message = f"{discovered.address} is an AGTP service: connect to {discovered.agtp}."
         return NothingDiscoveredError(message, discovered)
     said = [finding.message for finding in discovered.findings if finding.severity != "info"]
     reason = f" {said[0][:1].upper()}{said[0][1:]}." if said else ""
     looked = ", ".join(dict.fromkeys(step.url for step in discovered.steps))
-    message = f"{discovered.address} has nothing that can be called.{reason} Looked at {looked}."
+    message = f"{discovered.address} has no callable service.{reason} Checked {looked}."
     return NothingDiscoveredError(message, discovered)

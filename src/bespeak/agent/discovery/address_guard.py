@@ -22,17 +22,17 @@ _REFUSED: Final[tuple[tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, str],
     for network, what in (
         ("0.0.0.0/8", "this network"),
         ("10.0.0.0/8", "a private network"),
-        ("100.64.0.0/10", "the network of a carrier"),
+        ("100.64.0.0/10", "a carrier network"),
         ("127.0.0.0/8", "this machine"),
         ("169.254.0.0/16", "a link-local address"),
         ("172.16.0.0/12", "a private network"),
         ("192.0.0.0/24", "a reserved network"),
-        ("192.0.2.0/24", "a network for examples"),
+        ("192.0.2.0/24", "a documentation network"),
         ("192.88.99.0/24", "a reserved network"),
         ("192.168.0.0/16", "a private network"),
-        ("198.18.0.0/15", "a network for measurements"),
-        ("198.51.100.0/24", "a network for examples"),
-        ("203.0.113.0/24", "a network for examples"),
+        ("198.18.0.0/15", "a benchmarking network"),
+        ("198.51.100.0/24", "a documentation network"),
+        ("203.0.113.0/24", "a documentation network"),
         ("224.0.0.0/4", "a multicast group"),
         ("240.0.0.0/4", "a reserved network"),
         ("::/128", "this network"),
@@ -40,8 +40,8 @@ _REFUSED: Final[tuple[tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, str],
         ("64:ff9b:1::/48", "a private network"),
         ("100::/64", "a reserved network"),
         ("2001::/23", "a reserved network"),
-        ("2001:db8::/32", "a network for examples"),
-        ("3fff::/20", "a network for examples"),
+        ("2001:db8::/32", "a documentation network"),
+        ("3fff::/20", "a documentation network"),
         ("5f00::/16", "a reserved network"),
         ("fc00::/7", "a private network"),
         ("fe80::/10", "a link-local address"),
@@ -121,7 +121,7 @@ class AddressGuard:
         literal = literal_address(host)
         if literal is None:
             if not free and _is_local_name(host):
-                return BlockedAddress(f"{host[:120]!r} is a name of a private network")
+                return BlockedAddress(f"{host[:120]!r} is a private network name")
             try:
                 found = await self._resolve(host, port)
             except (OSError, UnicodeError) as error:
@@ -132,7 +132,7 @@ class AddressGuard:
         if not found:
             return BlockedAddress(f"the name {host[:120]!r} has no address", found=False)
         if not free:
-            # One private address is enough: a name for both is a way to get in by trying often.
+            # One private address blocks the name: otherwise DNS rebinding could reach it by retrying.
             for text in found:
                 what = what_is_private(ipaddress.ip_address(text.partition("%")[0]))
                 if what is not None:

@@ -37,13 +37,13 @@ def read_agis_document(fetched: Fetched) -> tuple[AgisDocument | None, list[Diag
     if isinstance(tree, Diagnostic):
         return None, [replace(tree, severity="warning")]
     if tree is None:
-        return None, [_unused("what is answered is no AGIS document", fetched)]
+        return None, [_unused("the response is not an AGIS document", fetched)]
     document, found = read_agis(tree)
     if document is None or not document.endpoints:
         return None, [*found, _unused("the AGIS document cannot be used", fetched)]
     wrong = _against_agis(fetched)
     if wrong:
-        message = "the AGIS document does not keep the rules of AGIS, and nothing of it is used"
+        message = "the AGIS document is not valid and is not used"
         return None, [*wrong[:_MOST_WRONG], _unused(message, fetched)]
     return document, []
 

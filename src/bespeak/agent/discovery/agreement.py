@@ -65,8 +65,8 @@ def _check_names(seen: Examination) -> Iterator[Diagnostic]:
     for name, text in named[1:]:
         first, other = named[0]
         if text.split() != other.split():
-            message = f"the service is called {brief(text)} here, and {brief(other)} in {_url(seen, first)}"
-            yield _at(rules.NAMES, seen, name, message, "Give it one name.")
+            message = f"the service is named {brief(text)} here but {brief(other)} in {_url(seen, first)}"
+            yield _at(rules.NAMES, seen, name, message, "Use one name.")
 
 
 def _check_summary(seen: Examination) -> Iterator[Diagnostic]:
@@ -75,11 +75,11 @@ def _check_summary(seen: Examination) -> Iterator[Diagnostic]:
         return
     missing = [name for name in MEMBERS if name not in summary]
     if missing:
-        message = f"agis.json does not have {', '.join(missing)}"
-        yield _at(rules.INCOMPLETE, seen, "summary", message, "Write each member, null for what is not said.")
+        message = f"agis.json lacks {', '.join(missing)}"
+        yield _at(rules.INCOMPLETE, seen, "summary", message, "Write every member; use null for an unknown value.")
     if seen.summary_fault:
-        message = f"agis.json leads to no AGIS document: {seen.summary_fault}"
-        yield _at(rules.LEADS_NOWHERE, seen, "summary", message, "Name the address where it is served.")
+        message = f"agis.json does not lead to an AGIS document: {seen.summary_fault}"
+        yield _at(rules.LEADS_NOWHERE, seen, "summary", message, "Write the address where it is served.")
     methods = summary.get("methods")
     if seen.agis is not None and isinstance(methods, list):
         here = {method.upper() for method in methods if isinstance(method, str)}
@@ -100,14 +100,14 @@ def _check_addresses(seen: Examination) -> Iterator[Diagnostic]:
     for name, host in hosts[1:]:
         first, other = hosts[0]
         if host != other:
-            message = f"AGTP is at {brief(host)} by this document, and at {brief(other)} by {_url(seen, first)}"
-            yield _at(rules.ADDRESSES, seen, name, message, "Name one host.")
+            message = f"AGTP is at {brief(host)} in this document but at {brief(other)} in {_url(seen, first)}"
+            yield _at(rules.ADDRESSES, seen, name, message, "Use one host.")
 
 
 def _check_hosts(seen: Examination, capabilities: Iterable[Capability]) -> Iterator[Diagnostic]:
     elsewhere = {str(each.origin) for each in capabilities if each.origin.host != seen.address.origin.host}
     if elsewhere:
-        message = f"capabilities are at {_some(elsewhere)}, where agents send no credential of this host"
+        message = f"capabilities are at {_some(elsewhere)}, where agents do not send the credential for this host"
         yield CAPABILITY_ELSEWHERE.found(message, Location(_url(seen, "ai")))
 
 
@@ -121,14 +121,14 @@ def _check_openapi(seen: Examination, capabilities: list[Capability]) -> Iterato
     }
     if plain:
         message = f"operations are at {_some(plain)}"
-        yield _at(rules.OVER_HTTP, seen, "openapi", message, "Name https addresses in servers.")
+        yield _at(rules.OVER_HTTP, seen, "openapi", message, "Use https addresses in servers.")
     known = {(each.method, _shape(each.target)): each for each in operations}
     own = [each for each in capabilities if each.origin.host == seen.address.origin.host]
     found = [(each, known.get((each.method, _shape(each.target)))) for each in own]
     missing = [f"{each.method} {each.target}" for each, operation in found if operation is None]
     if missing:
-        message = f"of {len(own)} capabilities {len(missing)} are no operations of OpenAPI: {_some(missing)}"
-        advice = "Describe them there, or leave them out of the discovery document."
+        message = f"{len(missing)} of {len(own)} capabilities are not OpenAPI operations: {_some(missing)}"
+        advice = "Describe them in OpenAPI, or remove them from the discovery document."
         yield _at(rules.NOT_IN_OPENAPI, seen, "ai", message, advice)
     yield from _check_auth(seen, [(each, operation) for each, operation in found if operation is not None])
 
@@ -141,8 +141,8 @@ def _check_auth(seen: Examination, pairs: list[tuple[Capability, Capability]]) -
         if not wanted or not given or "none" in wanted or "unknown" in wanted | given or wanted & given:
             continue
         said = "no credential" if given == {"none"} else f"a credential as {_some(given)}"
-        message = f"{capability.id} needs {said} by this document, and by OpenAPI {_some(wanted)}"
-        yield _at(rules.AUTH, seen, "ai", message, "Say the same in both.")
+        message = f"{capability.id} needs {said} in this document but {_some(wanted)} in OpenAPI"
+        yield _at(rules.AUTH, seen, "ai", message, "Use the same in both documents.")
         return
 
 
@@ -154,8 +154,8 @@ def _check_agis(seen: Examination, capabilities: list[Capability]) -> Iterator[D
     named = [(route[1].upper(), route[0] or "/") for route in routes if route is not None]
     missing = [f"{method} {path}" for method, path in named if not _is_declared(method, _shape(path), known)]
     if missing:
-        message = f"of {len(named)} capabilities {len(missing)} are no endpoints of the AGIS document: {_some(missing)}"
-        yield _at(rules.NOT_IN_AGIS, seen, "ai", message, "Declare them there, or leave them out here.")
+        message = f"{len(missing)} of {len(named)} capabilities are not AGIS endpoints: {_some(missing)}"
+        yield _at(rules.NOT_IN_AGIS, seen, "ai", message, "Declare them in the AGIS document, or remove them here.")
 
 
 def _is_declared(method: str, path: str, known: set[tuple[str, str]]) -> bool:

@@ -22,9 +22,12 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_text import json_table
 
 _HINTS: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
-    "compact_mode": (COMPACT, {"type": "boolean", "description": "A shorter answer."}),
-    "field_filtering": (FIELDS, {"type": "string", "description": "The fields to answer with, with commas between."}),
-    "delta_support": (SINCE, {"type": "string", "description": "Only what changed after this time, ISO 8601."}),
+    "compact_mode": (COMPACT, {"type": "boolean", "description": "Return a shorter response."}),
+    "field_filtering": (FIELDS, {"type": "string", "description": "Comma-separated fields to return."}),
+    "delta_support": (
+        SINCE,
+        {"type": "string", "description": "Return only items changed after this time (ISO 8601)."},
+    ),
 }
 
 
@@ -84,7 +87,7 @@ def _with_input(capability: Capability, entry: AiCapability, document: AiDocumen
         if document.token_hints.get(hint) and name not in properties:
             properties[name] = schema
             placements[name] = Placement("query", name)
-    # A document that says nothing of parameters forbids none.
+    # A document without parameters allows any.
     whole = input_schema(properties, required, capability.placeholders, closed=bool(entry.params))
     return replace(capability, input_schema=whole, placements=placements)
 

@@ -27,7 +27,7 @@ async def read_body(response: httpx.Response, most: int, *, cut: bool = False) -
     """
     encoding = response.headers.get("content-encoding", "identity").strip().lower() or "identity"
     if encoding not in ("identity", "gzip", "x-gzip"):
-        raise BodyError("encoding", f"the body is encoded as {encoding[:40]!r}, which was not asked for")
+        raise BodyError("encoding", f"the body is encoded as {encoding[:40]!r}, which was not requested")
     announced = response.headers.get("content-length", "")
     if not cut and announced.isascii() and announced.isdigit() and int(announced[:18]) > most:
         raise BodyError("size", f"it has {announced[:18]} bytes, more than {most}")
@@ -40,11 +40,11 @@ async def read_body(response: httpx.Response, most: int, *, cut: bool = False) -
             try:
                 body += decoder.decompress(chunk, most + 1 - len(body))
             except zlib.error as error:
-                raise BodyError("encoding", "the body is not the gzip it is said to be") from error
+                raise BodyError("encoding", "the body is not valid gzip") from error
         if len(body) > most:
             if cut:
                 return bytes(body[:most])
             raise BodyError("size", f"it has more than {most} bytes")
     if decoder is not None and not decoder.eof:
-        raise BodyError("encoding", "the gzip of the body ends before its end")
+        raise BodyError("encoding", "the gzip body is truncated")
     return bytes(body)

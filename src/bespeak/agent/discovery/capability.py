@@ -91,7 +91,7 @@ def resolve_template(text: str, base: WebAddress, *, insecure: bool = False) -> 
     """Resolve an endpoint to its origin and target: `/x/:id`, `/x/{id}` or an absolute address."""
     marked = in_braces(text) if text.startswith("/") else _colons_behind_host(text)
     names = PLACEHOLDER.findall(marked)
-    # No address has braces: the names step aside while it is resolved.
+    # Braces are not valid in an address, so parameters are masked while it is resolved.
     for index, name in enumerate(names):
         marked = marked.replace(f"{{{name}}}", f"{_MARK}{index}-")
     address = resolve_address(marked, base, insecure=insecure)
@@ -103,7 +103,7 @@ def resolve_template(text: str, base: WebAddress, *, insecure: bool = False) -> 
     for index, name in enumerate(names):
         target = target.replace(f"{_MARK}{index}-", f"{{{name}}}")
     if "{" in PLACEHOLDER.sub("", target):
-        return AddressFault("address", f"{brief(text)} has a parameter that no input can have")
+        return AddressFault("address", f"{brief(text)} has a parameter with an invalid name")
     return address.origin, target
 
 

@@ -75,7 +75,7 @@ class DocumentCache:
             entry = msgspec.msgpack.decode(path.read_bytes(), type=CacheEntry)
         except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
             return None
-        # The name is a hash: only an entry that says the same is the one that was meant.
+        # The file name is a hash: compare the address to exclude collisions.
         return entry if (entry.version, entry.url, entry.accept) == (_VERSION, url, accept) else None
 
     def keep(self, entry: CacheEntry) -> None:
@@ -137,6 +137,6 @@ def open_cache(folder: str | Path | None = None, environment: Mapping[str, str] 
     base = environment.get("XDG_CACHE_HOME", "")
     try:
         home = Path(base) if Path(base).is_absolute() else Path.home() / ".cache"
-    except RuntimeError:  # nobody's home
+    except RuntimeError:  # no home directory
         return None
     return DocumentCache(home / "bespeak" / "discovery")

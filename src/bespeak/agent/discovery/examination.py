@@ -36,7 +36,7 @@ ABSENT: Final = "/.well-known/bespeak-asks-what-is-not-there"
 PLACES: Final = frozenset({"/", WELL_KNOWN_AI, WELL_KNOWN_AGIS, WELL_KNOWN_AGTP, OPENAPI_PLACES[0], LLMS, ALIAS})
 """Paths that a user may type after the host; each means the whole host."""
 
-# Whatever the type: that it is wrong is one finding, and what stands in the document another.
+# Any media type is read: a wrong type and wrong content are separate findings.
 _AI: Final = replace(DISCOVERY, any_type=True)
 _SUMMARY: Final = replace(SUMMARY, any_type=True)
 _OPENAPI: Final = replace(OPENAPI, most=8_000_000)
@@ -162,7 +162,7 @@ class Examiner:
                 )
                 head = await self._get(seen, served.fetched.final_url, kind)
                 seen.documents[name] = replace(served, head=head)
-        # Who has no document is not asked for its alias (ai-discovery-01 4).
+        # The alias is checked only if the host has the document (ai-discovery-01 4).
         if seen.there("ai") is not None:
             seen.alias = await self._get(seen, f"{seen.address.origin}{ALIAS}", _ALIAS)
         seen.absent = await self._get(seen, f"{seen.address.origin}{ABSENT}", _ABSENT)
@@ -204,18 +204,18 @@ class Examiner:
             return
         document = _agis(fetched) if fetched.ok else None
         seen.agis = document
-        # What is another document altogether, as the root of most hosts is, was not asked for.
+        # The root of most hosts is an unrelated page, which is not a fault.
         if document is not None or not fetched.ok:
             seen.documents["agis"] = Served(name="agis", fetched=fetched, is_there=document is not None)
         if document is None and seen.summary is not None and not seen.summary_fault:
-            reason = fetched.fault.message if fetched.fault else "what is answered is no AGIS document"
+            reason = fetched.fault.message if fetched.fault else "the response is not an AGIS document"
             seen.summary_fault = f"{fetched.url}: {reason}"
 
     def _named(self, seen: Examination, fetched: Fetched) -> str | None:
         """Return the path that agis.json names, if it is on this host."""
         named = (seen.summary or {}).get("agis_document")
         if not isinstance(named, str) or not named.strip():
-            seen.summary_fault = "agis_document is not there"
+            seen.summary_fault = "agis_document is missing"
             return None
         if named.startswith("agtp://"):
             return None
@@ -224,7 +224,7 @@ class Examiner:
         if isinstance(place, AddressFault):
             seen.summary_fault = f"agis_document: {place.message}"
             return None
-        # Another host may be the public name of this one, and is not asked because a stranger's document says so.
+        # The named host may be the public name of this one, but an untrusted document is no reason to contact it.
         return place.target if place.origin == seen.address.origin else None
 
     def _read_openapi(self, seen: Examination) -> None:

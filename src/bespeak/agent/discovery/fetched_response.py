@@ -43,7 +43,7 @@ async def take_answer(response: httpx.Response, kind: DocumentKind, url: str) ->
     if response.status_code != 200:
         return answer
     if not kind.takes(answer.media_type):
-        return answer  # what it is decides before anybody reads it
+        return answer  # the body of another media type is not read
     try:
         return replace(answer, body=await read_body(response, kind.most, cut=kind.cut))
     except BodyError as error:
@@ -58,17 +58,17 @@ def broken(error: Exception, url: str) -> FetchedResponse:
     certificate = find_cause(error, ssl.SSLCertVerificationError)
     if certificate is not None:
         reason = getattr(certificate, "verify_message", None) or certificate
-        return failed("certificate", f"the certificate is not good: {reason}", url)
+        return failed("certificate", f"the certificate is not valid: {reason}", url)
     secure = find_cause(error, ssl.SSLError)
     if secure is not None:
-        return failed("certificate", f"there is no secure connection: {getattr(secure, 'reason', None) or secure}", url)
+        return failed("certificate", f"the TLS handshake failed: {getattr(secure, 'reason', None) or secure}", url)
     if isinstance(error, httpx.RemoteProtocolError):
-        return failed("protocol", f"the answer is not whole, or no HTTP: {brief(str(error))}", url)
+        return failed("protocol", f"the response is incomplete or not HTTP: {brief(str(error))}", url)
     if find_cause(error, ConnectionRefusedError) is not None:
-        return failed("connection", "nobody listens there", url)
+        return failed("connection", "connection refused", url)
     system = find_cause(error, OSError)
     said = (system.strerror if system else None) or str(error) or type(error).__name__
-    return failed("connection", f"there is no connection: {said[:200]}", url)
+    return failed("connection", f"connection failed: {said[:200]}", url)
 
 
 def failed(kind: FaultKind, message: str, url: str) -> FetchedResponse:

@@ -106,19 +106,19 @@ class Fetcher:
         if robots.allows(address.target):
             return None
         where = f"{address.origin}/robots.txt"
-        return FetchFault("robots", f"{where} does not let {AGENT} ask for {address.path[:200]}", str(address))
+        return FetchFault("robots", f"{where} does not allow {AGENT} to fetch {address.path[:200]}", str(address))
 
     async def _read_robots(self, origin: Origin) -> Robots | FetchFault:
         fetched = await self.get(f"{origin}/robots.txt", ROBOTS, robots=False)
         fault = fetched.fault
         if fault is None:
             return parse_robots(fetched.body)
-        # RFC 9309 2.3.1: what cannot be had for good forbids nothing, what cannot be had now forbids everything.
+        # RFC 9309 2.3.1: a missing robots.txt allows everything, an unreachable one nothing.
         led_astray = fault.kind in ("redirect", "downgrade", "encoding") or bool(fetched.hops)
         if led_astray or (fault.kind == "status" and 400 <= (fetched.status or 0) < 500):
             return ALL_ALLOWED
         if fault.kind == "status":
-            message = f"{origin}/robots.txt was answered with {fetched.status}: until it can be read, nothing is asked"
+            message = f"{origin}/robots.txt returned {fetched.status}: nothing is fetched until it can be read"
             return FetchFault("robots", message, fault.url)
         return fault
 
@@ -126,14 +126,14 @@ class Fetcher:
         """Return the target of a redirect if it may be followed."""
         at, location = str(address), answer.headers.get("location", "")
         if trace.kind.method != "GET":
-            return FetchFault("redirect", "it is somewhere else, and only documents are followed", at)
+            return FetchFault("redirect", "it is redirected, and redirects are followed only for documents", at)
         if not location:
-            return FetchFault("redirect", f"the answer {answer.status} does not say where to go", at)
+            return FetchFault("redirect", f"the {answer.status} response has no Location", at)
         if len(trace.hops) >= MOST_REDIRECTS:
             return FetchFault("redirect", f"there are more than {MOST_REDIRECTS} redirects", at)
         onward = resolve_address(location, address, insecure=True)
         if isinstance(onward, AddressFault):
-            return FetchFault("redirect", f"a redirect leads to where nobody can go: {onward.message}", at)
+            return FetchFault("redirect", f"a redirect target is not valid: {onward.message}", at)
         if onward.origin.scheme == "http" and address.origin.scheme == "https":
             return FetchFault("downgrade", f"a redirect leads from https to {brief(str(onward))}", at)
         onward_checked = parse_address(str(onward), insecure=self.insecure)
@@ -190,7 +190,7 @@ class Fetcher:
                 finally:
                     await response.aclose()
         except TimeoutError:
-            return failed("timeout", f"no whole answer within {self._deadline:g} seconds", url)
+            return failed("timeout", f"no complete response within {self._deadline:g} seconds", url)
         except BlockedAddressError as error:
             return failed("private" if error.blocked.found else "name", str(error), url)
         except (httpx.TransportError, OSError) as error:
@@ -208,10 +208,10 @@ class Fetcher:
             return answer
         when = _moment(held.stored)
         if held.status in _MISSING:
-            message = f"it was not there on {when}, and is not asked for again for a day (refresh asks now)"
+            message = f"it did not exist on {when}; it is not fetched again for a day (use refresh)"
             return replace(answer, fault=FetchFault("status", message, url))
         left = held.fresh_until - self._clock()
-        message = f"the server asked on {when} to be left alone until {_moment(held.fresh_until)}"
+        message = f"the server requested on {when} not to be contacted until {_moment(held.fresh_until)}"
         return replace(answer, fault=FetchFault("rate", message, url, left))
 
     def _settle(
@@ -229,17 +229,17 @@ class Fetcher:
         if status in REDIRECTS:
             return answer
         if status in _MISSING:
-            # On this machine its developer sits in front of it, and is told at once.
+            # On loopback a developer is waiting, so the result is not cached.
             if not is_loopback(_host(url)):
                 self._remember(url, trace.kind, answer, now + DAY)
-            return replace(answer, fault=FetchFault("status", f"the server has none: {status}", url))
+            return replace(answer, fault=FetchFault("status", f"it does not exist: {status}", url))
         if status == 429:
             if wait is None:
-                return replace(answer, fault=FetchFault("rate", "the server refuses for now: 429", url))
+                return replace(answer, fault=FetchFault("rate", "too many requests: 429", url))
             self._remember(url, trace.kind, answer, now + min(wait, DAY))
-            message = f"the server wants to be asked again in {wait:.0f} seconds, at {_moment(now + wait)}"
+            message = f"the server allows the next request in {wait:.0f} seconds, at {_moment(now + wait)}"
             return replace(answer, fault=FetchFault("rate", message, url, wait))
-        return replace(answer, fault=FetchFault("status", f"the answer is {status}, not 200", url, wait))
+        return replace(answer, fault=FetchFault("status", f"the status is {status}, not 200", url, wait))
 
     def _remember(self, url: str, kind: DocumentKind, answer: FetchedResponse, until: float) -> None:
         """Cache a refusal, to avoid requests before it expires."""

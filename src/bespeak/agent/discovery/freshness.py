@@ -58,7 +58,7 @@ def seconds(text: str) -> float | None:
     plain = text.strip()
     if not plain.isascii() or not plain.isdigit():
         return None
-    # More digits than this say `for ever`, and Python would count them.
+    # Longer numbers exceed any limit, and Python refuses to parse very long ones.
     return float(plain) if len(plain) < 12 else 1e11
 
 

@@ -44,7 +44,7 @@ def live_address(text: str, *, insecure: bool = False) -> WebAddress | AddressFa
     """Parse the address of a host to check. It has no path: discovery documents have fixed paths."""
     address = parse_address(text, insecure=insecure)
     if isinstance(address, WebAddress) and address.target not in PLACES:
-        message = f"a live service is checked as a whole, and {address.target[:100]!r} is a part: give {address.origin}"
+        message = f"a live service is checked without a path such as {address.target[:100]!r}: use {address.origin}"
         return AddressFault("address", message)
     return address
 
@@ -55,7 +55,7 @@ async def check_live(address: WebAddress, examiner: Examiner, context: Context) 
     if seen.unreachable is not None:
         fault = seen.unreachable
         origin = str(address.origin)
-        finding = fault.rule.found(f"the host cannot be asked: {fault.message}", Location(origin))
+        finding = fault.rule.found(f"the host cannot be checked: {fault.message}", Location(origin))
         return LiveCheck(address=address, found={origin: [finding]})
     checked = _check_documents(seen, context)
     around = [*check_answers(seen), *check_agreement(seen)]

@@ -44,7 +44,7 @@ class Lookup:
         address = parse_address(url, insecure=self._fetcher.insecure)
         if isinstance(address, AddressFault):
             return address
-        # Who names the discovery document means the service that it describes.
+        # The address of a discovery document stands for the service that it describes.
         search = Search(address if address.path != WELL_KNOWN_AI else WebAddress(address.origin, "/"))
         if address.path.lower().endswith(_DOCUMENTS):
             await self._read_named(search)
@@ -82,14 +82,14 @@ class Lookup:
     async def _read_manifest(self, search: Search) -> None:
         """Fetch the manifest of an HTTP face of AGTP: DISCOVER on its root."""
         place = f"{search.address.origin}{search.address.path.rstrip('/')}/:discover"
-        # Nothing is posted to who has not shown that it speaks AGTP: only looking does no harm there.
+        # POST is sent only to hosts that have shown that they are an AGTP face; GET is harmless.
         if not _shows_face(search) or search.address.path != "/":
             looked = await self._get(search, place, FACE)
             if _FACE not in looked.headers:
                 return
         fetched = await self._get(search, place, MANIFEST)
         if not fetched.ok:
-            # Who must prove who they are before they may discover is a face nevertheless.
+            # A face that requires authentication for DISCOVER is still a face.
             search.is_face = _FACE in fetched.headers and fetched.status in (401, 403)
             return
         manifest, found = parse_manifest(fetched.body)
@@ -115,13 +115,13 @@ class Lookup:
         search.findings += root.findings.found
         base = parse_address(fetched.final_url, insecure=self._fetcher.insecure)
         if named is None or isinstance(base, AddressFault):
-            search.say(UNUSABLE_DOCUMENT, "agis.json names no AGIS document", fetched.final_url)
+            search.say(UNUSABLE_DOCUMENT, "agis.json does not name an AGIS document", fetched.final_url)
         elif named.startswith("agtp://"):
             search.agtp = search.agtp or named
         else:
             place = resolve_address(named, base, insecure=self._fetcher.insecure)
             if isinstance(place, AddressFault):
-                search.say(ADDRESS_REFUSED, f"agis.json names a document nobody asks for: {place.message}", str(base))
+                search.say(ADDRESS_REFUSED, f"agis.json names an invalid address: {place.message}", str(base))
             else:
                 await self._read_agis(search, str(place))
 
@@ -161,12 +161,12 @@ class Lookup:
         usable, wrong = openapi_capabilities(description, base, insecure=self._fetcher.insecure)
         search.leave_out(wrong, fetched.final_url)
         if not usable:
-            search.say(UNUSABLE_DOCUMENT, "the OpenAPI description has nothing that can be called", fetched.final_url)
+            search.say(UNUSABLE_DOCUMENT, "the OpenAPI description has no callable operations", fetched.final_url)
             return False
         search.openapi = description
         search.capabilities += usable[: self._most]
         if self._most is not None and len(usable) > self._most:
-            message = f"of {len(usable)} operations the first {self._most} are taken"
+            message = f"only the first {self._most} of {len(usable)} operations are used"
             search.say(DOCUMENT_CUT, message, fetched.final_url, help="Use --all to read all of them.")
         return True
 
@@ -180,7 +180,7 @@ class Lookup:
             return
         data = fetched.body[:4096]
         if b"aiendpoint" in data and b"openapi" not in data:
-            message = f"a discovery document counts at {WELL_KNOWN_AI} only"
+            message = f"a discovery document is valid only at {WELL_KNOWN_AI}"
             search.say(UNUSABLE_DOCUMENT, message, fetched.final_url, severity="error")
         elif b"agis" in data and b"openapi" not in data and b"swagger" not in data:
             self._take_agis(search, fetched)
@@ -191,7 +191,7 @@ class Lookup:
         fetched = await self._fetcher.get(url, kind)
         search.steps.append(fetched)
         fault = fetched.fault
-        # That a document is not there is no finding: few services have all of them.
+        # A missing document is not a finding: few services have all of them.
         if fault is not None and not fetched.is_missing and not _is_other(fetched):
             message = f"{kind.what}: {fault.message}"
             search.say(fault.rule, message, fault.url, severity="error")

@@ -66,7 +66,7 @@ def _input(operation: Operation, target: str) -> dict[str, Any]:
     required: list[str] = []
     placements: dict[str, Placement] = {}
     for parameter in operation.parameters:
-        # The same name at two places: the later one says where it goes.
+        # If a name occurs at two places, the later one wins.
         name = parameter.name if parameter.name not in properties else f"{parameter.name}_{parameter.place}"
         properties[name] = _apart(_described(parameter.schema, parameter.description), len(properties))
         placements[name] = Placement(parameter.place, parameter.name, parameter.list_style)
@@ -139,7 +139,7 @@ def _credentials(operation: Operation, schemes: Mapping[str, SecurityScheme]) ->
             places.append(_place(scheme) if scheme else CredentialPlace("unknown"))
         else:
             places.append(CredentialPlace("unknown"))
-    # A credential that is given is used where there is a choice.
+    # Places for a credential come first, so that a configured credential is used.
     return tuple(sorted(places, key=lambda place: place.kind == "none"))
 
 

@@ -39,7 +39,7 @@ class PinnedTransport:
         self._guard = guard
         self._tls = tls
         self._keep = keep
-        # Each origin has connections of its own: two names at one address must not share one.
+        # Each origin has its own connections: two names at one address must not share one.
         self._origins: dict[Origin, httpx.AsyncHTTPTransport] = {}
         self._pins: dict[Origin, tuple[float, list[str]]] = {}
 
@@ -65,7 +65,7 @@ class PinnedTransport:
                 f"{origin.scheme}://{bare}:{origin.port}/",
                 headers=lines,
                 content=body,
-                # The target goes out as it is: resolving its dots would make it another one.
+                # The target is sent unchanged: normalising its dots would change the resource.
                 extensions={"sni_hostname": origin.host, "target": target},
             )
             try:
@@ -100,7 +100,7 @@ class PinnedTransport:
         found = self._origins.get(origin)
         if found is None:
             if len(self._origins) >= _MOST_ORIGINS:
-                raise OSError(f"more than {_MOST_ORIGINS} hosts are not talked to at once")
+                raise OSError(f"at most {_MOST_ORIGINS} hosts can be contacted")
             limits = httpx.Limits(max_connections=max(self._keep, 8), max_keepalive_connections=self._keep)
             tls = self._tls or system_trust()
             found = self._origins[origin] = httpx.AsyncHTTPTransport(verify=tls, trust_env=False, limits=limits)

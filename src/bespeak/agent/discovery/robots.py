@@ -61,7 +61,7 @@ def parse_robots(data: bytes, agent: str = AGENT) -> Robots:
         key, colon, value = line.partition("#")[0].partition(":")
         if colon:
             groups.take(key.strip().lower(), value.strip())
-    # Rules for everybody are for who is not named.
+    # The groups for all agents apply only if no group names this one.
     named = groups.named
     return Robots(tuple(groups.rules[named]), tuple(groups.preferences[named][:20]))
 

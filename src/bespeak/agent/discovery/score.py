@@ -67,13 +67,13 @@ def _served(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
     """Check the responses."""
     ai = seen.documents.get("ai")
     places = {ai.fetched.url, ai.fetched.final_url, str(seen.address.origin)} if ai else set()
-    # The headers of other documents cost nothing.
+    # Headers of other documents do not count.
     broken = {
         finding.rule
         for finding in found
         if finding.location is not None
         and finding.location.file in places
-        # Plain http on this machine is told and costs nothing.
+        # Plain http on this machine is reported but does not count.
         and (finding.severity != "info" or finding.rule != answer.PLAIN.id)
     }
     there = seen.there("ai") is not None
@@ -82,17 +82,17 @@ def _served(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
         why = _of(broken, *rules)
         return _Check(part, points, points if why or not there else 0.0, what, why)
 
-    publish = "Publish /.well-known/ai for everybody, with 200"
+    publish = "Publish /.well-known/ai without authentication, with status 200"
     yield _Check("connection", 6, 0.0 if there else 6.0, publish, _of(broken, *_WIRE))
     reached = ai is not None and ai.fetched.status is not None
     unsafe = _of(broken, answer.PLAIN, answer.CERTIFICATE)
     safe = reached and not unsafe
-    yield _Check("connection", 5, 0.0 if safe else 5.0, "Serve https with a good certificate", unsafe)
+    yield _Check("connection", 5, 0.0 if safe else 5.0, "Serve https with a valid certificate", unsafe)
     yield lost("connection", 3, "Answer within 3 seconds", answer.SLOW)
     yield lost(
         "connection",
         2,
-        "Serve the document where it is looked for",
+        "Serve the document without redirects",
         answer.REDIRECTS,
         answer.DOWNGRADE,
         answer.ELSEWHERE,
@@ -100,7 +100,7 @@ def _served(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
     anywhere = {finding.rule for finding in found}
     soft = _of(anywhere, answer.SOFT_404)
     kept = seen.absent is not None and not soft
-    yield _Check("connection", 2, 0.0 if kept else 2.0, "Answer 404 for what is not there", soft)
+    yield _Check("connection", 2, 0.0 if kept else 2.0, "Return 404 for missing paths", soft)
     yield lost("connection", 2, "Let robots.txt allow /.well-known/", answer.ROBOTS)
     yield lost(
         "headers",
@@ -110,10 +110,10 @@ def _served(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
         answer.UTF8,
         answer.ENCODING,
     )
-    yield lost("headers", 2, "Say charset=utf-8 in the Content-Type", answer.CHARSET, answer.MEDIA_TYPE)
+    yield lost("headers", 2, "Set charset=utf-8 in the Content-Type", answer.CHARSET, answer.MEDIA_TYPE)
     yield lost("headers", 4, "Send Cache-Control: public, max-age=86400", answer.NOT_KEPT, answer.SHORT)
     yield lost("headers", 2, "Send an ETag", answer.VALIDATOR)
-    yield lost("headers", 2, "Answer HEAD as GET", answer.HEAD)
+    yield lost("headers", 2, "Respond to HEAD as to GET", answer.HEAD)
     yield lost("headers", 1, "Send Access-Control-Allow-Origin: *", answer.CORS)
     yield from _agreeing(anywhere, there)
 
@@ -135,7 +135,7 @@ def _agreeing(rules: set[str], there: bool) -> Iterator[_Check]:
         ),
         (
             3,
-            "Say the same about authentication and addresses in all documents",
+            "Use the same authentication and addresses in all documents",
             (agreement.ADDRESSES, agreement.OVER_HTTP, agreement.AUTH),
         ),
     ):
@@ -149,11 +149,11 @@ def _written(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]
     url = served.fetched.final_url if served is not None else None
     errors, warnings, others = _sorted(found, url)
     usable = seen.ai_data is not None
-    verb = "Mend the" if usable else "Publish a document without"
+    verb = "Fix the" if usable else "Publish a document without"
     where = " in the discovery document" if usable else ""
     yield _part(16, errors, usable, f"{verb} errors{where}")
     yield _part(10, warnings, usable, f"{verb} warnings{where}")
-    yield _part(4, others, True, "Mend the errors in the other documents")
+    yield _part(4, others, True, "Fix the errors in the other documents")
     document = seen.ai
     yield from _wealth(document)
     yield from _clarity(document)
@@ -183,10 +183,10 @@ def _part(points: float, wrong: list[str], usable: bool, what: str) -> _Check:
 def _wealth(document: AiDocument | None) -> Iterator[_Check]:
     """Check optional members that help agents to choose a service."""
     for points, said, what in (
-        (1, document is not None and document.category, "Name a category of the service"),
-        (1, document is not None and document.meta.get("last_updated"), "Say meta.last_updated"),
-        (1, document is not None and document.token_hints, "Say token_hints, where the endpoints keep to them"),
-        (2, document is not None and document.auth_type, "Say auth, even if it is none"),
+        (1, document is not None and document.category, "Set a category of the service"),
+        (1, document is not None and document.meta.get("last_updated"), "Set meta.last_updated"),
+        (1, document is not None and document.token_hints, "Set token_hints if the endpoints support them"),
+        (2, document is not None and document.auth_type, "Set auth, with type none if it is not needed"),
     ):
         yield _Check("document", points, 0.0 if said else points, what)
 
@@ -195,7 +195,7 @@ def _clarity(document: AiDocument | None) -> Iterator[_Check]:
     capabilities = document.capabilities if document is not None else ()
     total = len(capabilities) or 1
     bare = sum(not each.returns for each in capabilities) if capabilities else 1
-    yield _Check("capabilities", 5, 5 * bare / total, "Say in returns what each capability gives, field by field")
+    yield _Check("capabilities", 5, 5 * bare / total, "List in returns the fields of each capability's result")
     params = [text for each in capabilities for text in each.params.values()]
     loose = sum(not parse_param(text).schema for text in params)
     notation = (loose / len(params) if params else 0.0) if capabilities else 1.0

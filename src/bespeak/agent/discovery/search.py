@@ -94,7 +94,7 @@ class Search:
             self.say(CONTENT_USAGE, f"{signal}: {brief(value)}", origin, severity="info")
         elsewhere = sorted({str(each.origin) for each in self.capabilities if each.origin != self.address.origin})
         if elsewhere and self.kind != "agtp":
-            message = f"capabilities are at {', '.join(elsewhere[:5])}, where no credential is sent"
+            message = f"capabilities are at {', '.join(elsewhere[:5])}, which receive no credential"
             self.say(CAPABILITY_ELSEWHERE, message, origin, severity="info")
         name, description = self._names()
         return Discovered(
@@ -124,7 +124,7 @@ class Search:
         if self.agis is not None:
             return self.agis.service, self.agis.description
         if self.openapi is not None:
-            # Descriptions of operations are written in paragraphs, and this is one line.
+            # OpenAPI descriptions have paragraphs; this text is one line.
             return self.openapi.title[:_LONGEST_NAME], " ".join(self.openapi.description.split())[:_LONGEST_DESCRIPTION]
         service = (self.summary or {}).get("service")
         return (service[:_LONGEST_NAME] if isinstance(service, str) else ""), ""

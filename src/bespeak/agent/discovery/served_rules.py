@@ -27,12 +27,12 @@ SHORTEST: Final = 3600
 
 _KEEP: Final = "Send Cache-Control: public, max-age=86400."
 _ADVICE: Final[dict[Rule, str]] = {
-    rules.STATUS: "Answer with 200 and the document, or with 404 if there is none.",
-    rules.REDIRECTS: "Serve the document where it is looked for.",
-    rules.DOWNGRADE: "Lead to https, or serve the document where it is looked for.",
-    rules.TOO_LARGE: "Keep it under 64,000 bytes; split the service if that is too little.",
+    rules.STATUS: "Return 200 with the document, or 404 if there is none.",
+    rules.REDIRECTS: "Serve the document without redirects.",
+    rules.DOWNGRADE: "Redirect to https, or serve the document without redirects.",
+    rules.TOO_LARGE: "Keep it under 64,000 bytes, or split the service.",
     rules.ENCODING: "Send the document without an encoding unless the client asks for one.",
-    rules.BROKEN: "Serve it from memory, whole.",
+    rules.BROKEN: "Serve it completely, from memory.",
     rules.ROBOTS: "Write `Allow: /.well-known/` in robots.txt.",
     rules.CERTIFICATE: "Renew the certificate, for this host, with its whole chain.",
 }
@@ -72,8 +72,8 @@ def check_answers(seen: Examination) -> Iterator[Diagnostic]:
     yield from _check_alias(seen)
     yield from _check_absent(seen)
     if seen.unasked:
-        message = f"{len(seen.unasked)} questions were not asked, for the host took too long: {seen.unasked[0]}"
-        yield _at(CUT, str(seen.address.origin), message, "Answer faster, and ask again.")
+        message = f"{len(seen.unasked)} requests were skipped because the host was too slow: {seen.unasked[0]}"
+        yield _at(CUT, str(seen.address.origin), message, "Speed up the responses, and run the check again.")
 
 
 def _at(rule: Rule, url: str, message: str, advice: str = "", severity: Severity | None = None) -> Diagnostic:
@@ -83,12 +83,12 @@ def _at(rule: Rule, url: str, message: str, advice: str = "", severity: Severity
 def _check_scheme(seen: Examination) -> Iterator[Diagnostic]:
     origin = seen.address.origin
     ai = seen.documents.get("ai")
-    # Who only leads from http to https does right.
+    # A redirect from http to https is correct.
     if origin.scheme != "http" or (ai is not None and ai.fetched.ok and ai.fetched.final_url.startswith("https:")):
         return
     here = is_loopback(origin.host)
-    message = "documents come over plain http" + (", which only this machine may do" if here else "")
-    advice = "Serve them over https, too, before anybody else asks for them."
+    message = "documents are served over plain http" + (", which is allowed only on this machine" if here else "")
+    advice = "Serve them over https before you publish the service."
     yield _at(rules.PLAIN, str(origin), message, advice, "info" if here else None)
 
 
@@ -103,12 +103,12 @@ def _check_had(served: Served) -> Iterator[Diagnostic]:
     if fault.kind == "status":
         yield from _check_status(served)
     elif fault.kind == "type" or (fault.kind == "robots" and optional):
-        # What is no discovery document may be something else, and kept from programs.
+        # Another media type may be another document, and robots.txt may disallow optional ones.
         return
     elif fault.kind == "size" and optional:
-        yield _at(CUT, fault.url, f"{fetched.what} is not looked at: {fault.message}", "Publish a smaller one.")
+        yield _at(CUT, fault.url, f"{fetched.what} was not checked: {fault.message}", "Publish a smaller one.")
     else:
-        # A host that cannot be talked to shows so at its robots.txt, which nobody wants to hear of.
+        # An unreachable host fails at its robots.txt; the finding names the requested document instead.
         where = fault.url if fetched.hops else fetched.url
         yield _at(_FAULTS.get(fault.kind, rules.BROKEN), where, f"{fetched.what}: {fault.message}")
 
@@ -119,10 +119,10 @@ def _check_status(served: Served) -> Iterator[Diagnostic]:
     if fetched.is_missing or (served.name in _OPTIONAL and status < 500):
         return
     if status in (401, 403, 407):
-        message = f"{fetched.what} is answered with {status}: agents have no credential before they have read it"
-        yield _at(rules.CREDENTIALS, fetched.final_url, message, "Serve it to everybody.")
+        message = f"{fetched.what} returned {status}: agents have no credentials before they have read it"
+        yield _at(rules.CREDENTIALS, fetched.final_url, message, "Serve it without authentication.")
     else:
-        yield _at(rules.STATUS, fetched.final_url, f"{fetched.what} is answered with {status}")
+        yield _at(rules.STATUS, fetched.final_url, f"{fetched.what} returned {status}")
 
 
 def _check_way(fetched: Fetched) -> Iterator[Diagnostic]:
@@ -134,7 +134,7 @@ def _check_way(fetched: Fetched) -> Iterator[Diagnostic]:
         return
     if asked.origin.host != got.origin.host:
         message = f"{fetched.what} is at another host: {brief(str(got))}"
-        yield _at(rules.ELSEWHERE, fetched.url, message, "Serve it where it is looked for.")
+        yield _at(rules.ELSEWHERE, fetched.url, message, "Serve it on this host.")
 
 
 def _check_content(served: Served) -> Iterator[Diagnostic]:
@@ -148,17 +148,17 @@ def _check_content(served: Served) -> Iterator[Diagnostic]:
         yield _at(rules.CHARSET, url, message, f"Send Content-Type: {wanted}.")
     encoding = fetched.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
-        message = f"the body is encoded as {brief(encoding)}, which was not asked for"
+        message = f"the body is encoded as {brief(encoding)}, which was not requested"
         yield _at(rules.ENCODING, url, message)
     if fetched.body.startswith(BOM_UTF8):
-        yield _at(rules.UTF8, url, "the document begins with a byte order mark", "Send it without.")
+        yield _at(rules.UTF8, url, "the document begins with a byte order mark", "Remove it.")
     elif served.text is None:
         yield _at(rules.UTF8, url, "the document is not UTF-8", "Send it as UTF-8.")
 
 
 def _wrong_type(served: Served) -> Diagnostic:
     shown = served.fetched.headers.get("content-type", "")
-    message = f"the Content-Type is {brief(shown)}" if shown else "there is no Content-Type"
+    message = f"the Content-Type is {brief(shown)}" if shown else "the Content-Type is missing"
     wanted = _TYPES.get(served.name, "application/json")
     return _at(rules.MEDIA_TYPE, served.fetched.final_url, message, f"Send Content-Type: {wanted}.")
 
@@ -169,14 +169,14 @@ def _check_keeping(served: Served) -> Iterator[Diagnostic]:
     words = {word.strip().partition("=")[0].lower() for word in control.split(",")}
     age = _MAX_AGE.search(control)
     if not control.strip() and "expires" not in fetched.headers:
-        yield _at(rules.NOT_KEPT, url, "there is no Cache-Control", _KEEP)
+        yield _at(rules.NOT_KEPT, url, "the Cache-Control is missing", _KEEP)
     elif forbidden := words & {"private", "no-store", "no-cache"}:
         yield _at(rules.NOT_KEPT, url, f"Cache-Control says {', '.join(sorted(forbidden))}", _KEEP)
     elif age is not None and int(age[1]) < SHORTEST:
-        yield _at(rules.SHORT, url, f"the document may be kept for {int(age[1])} seconds only", _KEEP)
+        yield _at(rules.SHORT, url, f"the document may be cached for only {int(age[1])} seconds", _KEEP)
     if fetched.headers.keys().isdisjoint(("etag", "last-modified")):
         advice = "Send an ETag, and answer If-None-Match with 304."
-        yield _at(rules.VALIDATOR, url, "there is neither ETag nor Last-Modified", advice)
+        yield _at(rules.VALIDATOR, url, "the response has neither ETag nor Last-Modified", advice)
     if fetched.headers.get("access-control-allow-origin", "").strip() != "*":
         advice = "Send Access-Control-Allow-Origin: *."
         yield _at(rules.CORS, url, "agents in a browser cannot read the document", advice)
@@ -186,17 +186,17 @@ def _check_head(served: Served) -> Iterator[Diagnostic]:
     head, fetched = served.head, served.fetched
     if head is None:
         return
-    advice = "Answer HEAD as GET, without the body."
+    advice = "Respond to HEAD as to GET, without the body."
     if head.status != 200:
-        came = f"with {head.status}" if head.status else f"not at all ({head.fault.message if head.fault else ''})"
-        yield _at(rules.HEAD, fetched.final_url, f"HEAD is answered {came}, GET with 200", advice)
+        came = str(head.status) if head.status else f"no response ({head.fault.message if head.fault else ''})"
+        yield _at(rules.HEAD, fetched.final_url, f"HEAD returned {came}, GET 200", advice)
         return
     length = head.headers.get("content-length")
     differing = [name for name in ("content-type", "etag") if head.headers.get(name) != fetched.headers.get(name)]
     if length is not None and "content-encoding" not in fetched.headers and length != str(len(fetched.body)):
         differing.append("content-length")
     if differing:
-        message = f"HEAD gives another {differing[0]} than GET: {brief(head.headers.get(differing[0], ''))}"
+        message = f"HEAD returns a different {differing[0]} from GET: {brief(head.headers.get(differing[0], ''))}"
         yield _at(rules.HEAD, fetched.final_url, message, advice)
 
 
@@ -204,11 +204,11 @@ def _check_presence(seen: Examination) -> Iterator[Diagnostic]:
     origin = str(seen.address.origin)
     ai = seen.documents.get("ai")
     if not any(seen.there(name) for name in ("ai", "summary", "agis", "openapi")):
-        # Why there is none may have been told: then nobody knows what there would be.
+        # If the fetch failed, its cause is reported instead.
         if ai is None or ai.fetched.is_missing or ai.fetched.ok:
             yield _at(rules.NOTHING, origin, "the host has no document that describes a service", "Publish one.")
     elif ai is not None and ai.fetched.is_missing:
-        message = f"there is nothing at {WELL_KNOWN_AI}: {ai.fetched.status}"
+        message = f"{WELL_KNOWN_AI} returned {ai.fetched.status}"
         yield _at(rules.NO_DOCUMENT, f"{origin}{WELL_KNOWN_AI}", message, "Publish the discovery document.")
 
 
@@ -218,12 +218,12 @@ def _check_alias(seen: Examination) -> Iterator[Diagnostic]:
         return
     if is_json(alias.media_type) and alias.body != ai.fetched.body:
         message = f"the document here differs from {WELL_KNOWN_AI}"
-        yield _at(rules.ALIAS, alias.url, message, "Serve the same bytes, or answer with 404.")
+        yield _at(rules.ALIAS, alias.url, message, "Serve the same bytes, or return 404.")
 
 
 def _check_absent(seen: Examination) -> Iterator[Diagnostic]:
     absent = seen.absent
     if absent is not None and absent.status == 200:
         shown = brief(absent.media_type) if absent.media_type else "no type"
-        message = f"a path that is not there is answered with 200 and {shown}"
-        yield _at(rules.SOFT_404, absent.url, message, "Answer with 404.")
+        message = f"a path that does not exist returned 200 with {shown}"
+        yield _at(rules.SOFT_404, absent.url, message, "Return 404.")

@@ -64,27 +64,27 @@ def parse_address(text: str, *, insecure: bool = False) -> WebAddress | AddressF
     if len(text) > _LONGEST:
         return AddressFault("address", f"{shown} is longer than {_LONGEST} characters")
     if any(ord(character) <= 0x20 or ord(character) == 0x7F or character == "\\" for character in text):
-        return AddressFault("address", f"{shown} has characters that no address has")
+        return AddressFault("address", f"{shown} contains characters that are not allowed in an address")
     try:
         parts = urlsplit(text)
         port = parts.port
         host = (parts.hostname or "").encode("idna" if not text.isascii() else "ascii").decode()
     except (ValueError, UnicodeError):
-        return AddressFault("address", f"{shown} is no address")
+        return AddressFault("address", f"{shown} is not a valid address")
     scheme = parts.scheme.lower()
     if scheme not in _PORTS:
-        return AddressFault("scheme", f"{shown} is no https address")
+        return AddressFault("scheme", f"{shown} is not an https address")
     if "@" in parts.netloc:
-        return AddressFault("credentials", "an address with a user or a password in it is not asked")
+        return AddressFault("credentials", "an address must not contain a user name or password")
     if host and _HOST.fullmatch(host) is None:
-        return AddressFault("address", f"{shown} has characters that no host has")
+        return AddressFault("address", f"{shown} contains characters that are not allowed in a host name")
     if not host or port == 0:
-        return AddressFault("address", f"{shown} names no host" if not host else f"{shown} has no usable port")
+        return AddressFault("address", f"{shown} has no host" if not host else f"{shown} has no valid port")
     if scheme == "http" and not (insecure or is_loopback(host)):
-        return AddressFault("plain", f"{shown} is plain http, over which anybody could answer")
+        return AddressFault("plain", f"{shown} is plain http, which is not secure")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if not target.isascii():
-        return AddressFault("address", f"{shown} has characters that no address has")
+        return AddressFault("address", f"{shown} contains characters that are not allowed in an address")
     return WebAddress(Origin(scheme, host, port or _PORTS[scheme]), target)
 
 
@@ -93,5 +93,5 @@ def resolve_address(text: str, base: WebAddress, *, insecure: bool = False) -> W
     try:
         whole = urljoin(str(base), text)
     except ValueError:
-        return AddressFault("address", f"{brief(text[:200])} is no address")
+        return AddressFault("address", f"{brief(text[:200])} is not a valid address")
     return parse_address(whole, insecure=insecure)

@@ -12,7 +12,7 @@ from bespeak.text.source.span import Location
 
 URL = "https://flights.test:8443/.well-known/ai"
 LIVE = Report(
-    findings=[Finding(Diagnostic("W919", "warning", "there is no Cache-Control", Location(URL)), "f1")],
+    findings=[Finding(Diagnostic("W919", "warning", "the Cache-Control is missing", Location(URL)), "f1")],
     files=[URL],
     scores=[Score(subject="https://flights.test:8443", parts=[Part(name="headers", points=96, of=100)])],
 )
