@@ -62,7 +62,7 @@ def test_an_endpoint_is_named_by_its_template(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "words"), [(None, "nobody"), ("hush", "nobody"), (AGENT, f"somebody who claims to be {AGENT}")]
+    ("given", "words"), [(None, "nobody"), ("hush", "nobody"), (AGENT, f"a caller claiming to be {AGENT}")]
 )
 def test_who_is_refused_before_it_is_known_has_only_claimed_to_be_somebody(
     bench: Bench, given: str | None, words: str

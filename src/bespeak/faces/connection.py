@@ -137,20 +137,20 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         self._loop = loop
         self._answers: list[bytes] = []
         self._pending = 0  # bytes in _answers
-        self._busy = False  # requests are being answered, or will be in a moment
-        self._waiting = False  # an answer is being waited for
-        self._reading = False  # a message has begun and its deadline stands
-        self._paused = False  # the peer does not take its answers
-        self._unsent = 0  # bytes that it had not taken when that was last looked at
-        self._held = False  # the peer is held back: it sends faster than it is answered
-        self._ended = False  # the peer sends no more
-        self._leaving = False  # nothing more is read or answered
+        self._busy = False  # requests are being answered, or are scheduled to be
+        self._waiting = False  # an answer is being awaited
+        self._reading = False  # a message has begun, with a deadline
+        self._paused = False  # the peer does not read its answers
+        self._unsent = 0  # unread bytes at the last check
+        self._held = False  # reading is paused: the peer sends faster than it is answered
+        self._ended = False  # the peer sends no more data
+        self._leaving = False  # no more reading or answering
         self._lost = False
         self.closing = False
         """True if `answer` has decided to close the connection after its answer."""
         self.deadline = math.inf
 
-    # What a face adds.
+    # Implemented by a face.
 
     def begin(self, peer: Connection) -> None:
         """Record the peer's address and certificate."""
@@ -164,7 +164,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         """Answer a message that could not be parsed."""
         raise NotImplementedError
 
-    # What the loop tells.
+    # Callbacks of the loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start waiting for requests."""
@@ -232,7 +232,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         elif not self._leaving:
             self._proceed()
 
-    # What the server tells.
+    # Calls of the server.
 
     def expire(self) -> None:
         """Act on a deadline that has passed."""
@@ -330,7 +330,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
                 return None
             answer = self.answer(event)
             if not isinstance(answer, bytes):
-                # What was answered before must not wait with it.
+                # Earlier answers must not wait with it.
                 self.flush()
                 if not self._paused:
                     self.deadline = math.inf
@@ -378,12 +378,12 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
             self._held = False
             self.transport.resume_reading()
 
-    # Leaving.
+    # Closing.
 
     def _fail(self, error: BaseException) -> None:
         if not isinstance(error, asyncio.CancelledError):
             _logger.error("The connection from %s is closed after an error", self.peer.peer, exc_info=error)
-        # What was answered before was carried out, and the peer should know.
+        # Earlier requests were carried out, so their answers are still sent.
         self._leave()
 
     def _refuse(self, fault: Malformed) -> None:
@@ -400,7 +400,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         self.deadline = self.shared.now + self.shared.timeouts.linger
         self._release()
         if self.transport.can_write_eof():
-            with contextlib.suppress(OSError):  # the peer may be gone, and the loop has not told yet
+            with contextlib.suppress(OSError):  # the peer may have disconnected without a callback yet
                 self.transport.write_eof()
 
     def _leave(self) -> None:

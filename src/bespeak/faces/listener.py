@@ -21,7 +21,7 @@ async def open_listeners(host: str, port: int, *, reuse_port: bool = False) -> l
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         return _listen({address: family for family, _, _, _, address in found}, reuse_port)
-    except (OSError, UnicodeError) as error:  # UnicodeError: no host name, like a..b
+    except (OSError, UnicodeError) as error:  # UnicodeError: not a valid host name, such as a..b
         raise _refusal(Address(host, port), error) from error
 
 
@@ -34,7 +34,7 @@ def reserve_port(address: Address, *, shared: bool) -> tuple[socket.socket, Addr
     placeholder = socket.socket(family, socket.SOCK_STREAM)
     try:
         with socket.socket(family, socket.SOCK_STREAM) as alone:
-            # Without SO_REUSEPORT this fails while somebody else listens, who would then get half of the callers.
+            # Without SO_REUSEPORT this fails if another process listens, which would get half of the connections.
             alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             alone.bind((address.host, address.port))
         placeholder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -68,6 +68,6 @@ def _listen(addresses: Mapping[tuple[Any, ...], int], reuse_port: bool) -> list[
 
 def _refusal(address: Address, error: OSError | UnicodeError) -> ConfigError:
     taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-    advice = " Stop who is there, or choose another port." if taken else ""
+    advice = " Stop the process that uses it, or choose another port." if taken else ""
     reason = getattr(error, "strerror", None) or error
     return ConfigError(f"Cannot listen on {address}: {reason}.{advice}")

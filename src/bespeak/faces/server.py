@@ -39,7 +39,7 @@ class FaceServer:
         self._admitting: set[asyncio.Task[None]] = set()
         self._sweeping: asyncio.TimerHandle | None = None
 
-    # What a face adds.
+    # Implemented by a face.
 
     def connect(self, shared: Shared) -> FaceConnection[Any]:
         """Make the protocol of one connection."""
@@ -52,7 +52,7 @@ class FaceServer:
     def tick(self) -> None:
         """Run periodic work; called about once a second."""
 
-    # What others use.
+    # Public interface.
 
     @property
     def connections(self) -> int:
@@ -97,7 +97,7 @@ class FaceServer:
             loop.remove_reader(listener)
             listener.close()
         self._listeners.clear()
-        await asyncio.sleep(0)  # so that every admission that was begun has taken hold of its socket
+        await asyncio.sleep(0)  # lets every pending admission take its socket
         for task in self._admitting:
             task.cancel()
         await asyncio.gather(*self._admitting, return_exceptions=True)
@@ -139,8 +139,8 @@ class FaceServer:
             except ConnectionAbortedError:
                 continue
             except OSError as error:
-                # No descriptors or no memory: trying again at once would spin, giving up would be the end.
-                _logger.warning("Cannot accept a connection: %s; trying again in %s s", error, ACCEPT_PAUSE)
+                # No descriptors or no memory: retrying at once would spin, and giving up would end the server.
+                _logger.warning("Cannot accept a connection: %s; retrying in %s s", error, ACCEPT_PAUSE)
                 loop.remove_reader(listener)
                 loop.call_later(ACCEPT_PAUSE, self._listen, shared, listener, ssl)
                 return
@@ -148,7 +148,7 @@ class FaceServer:
 
     def _admit(self, shared: Shared, accepted: socket.socket, ssl: tls.SSLContext | None) -> None:
         accepted.setblocking(False)
-        with contextlib.suppress(OSError):  # the peer may be gone already
+        with contextlib.suppress(OSError):  # the peer may have disconnected
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self.connections + shared.orphans >= self._max_connections:
             self._turn_away(accepted, secure=ssl is not None)
@@ -172,7 +172,7 @@ class FaceServer:
                 ssl_shutdown_timeout=SHUTDOWN_TIMEOUT if ssl else None,
             )
         except (OSError, TimeoutError) as error:
-            _logger.debug("A connection ended before it began: %s", error)
+            _logger.debug("A connection ended during its handshake: %s", error)
         finally:
             connection.shared.pending.discard(connection)
 
@@ -180,16 +180,16 @@ class FaceServer:
         """Refuse a connection, with the reason if that needs no waiting; a TLS handshake only to refuse is too
         expensive.
         """
-        reason = f"This server has its {self._max_connections} connections in use; try again later."
+        reason = f"All {self._max_connections} connections of this server are in use; try again later."
         with contextlib.closing(accepted):
             if secure:
                 return
             try:
                 accepted.send(self.refuse(Malformed(status.UNAVAILABLE, "too-many-connections", reason)))
             except OSError as error:
-                _logger.debug("A connection over the cap was gone before it could be told: %s", error)
+                _logger.debug("A connection over the limit was closed before it could be refused: %s", error)
             except Exception:
-                _logger.exception("A connection over the cap could not be answered")
+                _logger.exception("Could not refuse a connection over the limit")
 
     def _sweep(self, shared: Shared) -> None:
         """Check all deadlines: one timer per server instead of one per request."""

@@ -74,7 +74,7 @@ class TaskPool:
             worker.task.cancel()
 
     def _spawn(self, step: Step) -> None:
-        # The context is the pool's: the caller's may hold variables of another request.
+        # Use the pool's context: the caller's may hold variables of another request.
         task = self._loop.create_task(self._live(step), context=self._context.copy())
         self.waiting.add(task)
         task.add_done_callback(self.waiting.discard)
@@ -87,7 +87,7 @@ class TaskPool:
         while True:
             if rest is not None:
                 await rest
-            # A step that ignored a cancellation leaves its mark on the task, which later ones would take for theirs.
+            # A step that ignored a cancellation leaves the task marked, which would cancel later steps.
             if self._draining or task.cancelling() or len(self._parked) >= PARKED:
                 return
             worker = _Worker(task, self._loop.create_future())
@@ -97,11 +97,11 @@ class TaskPool:
                 await worker.wake
             except asyncio.CancelledError:
                 if worker.rest is None:
-                    # The pool closes, or a handler that has ended had passed its task on.
+                    # The pool is closing, or a finished handler had leaked its task.
                     if worker in self._parked:
                         self._parked.remove(worker)
                     raise
-                # A timeout of zero struck between the beginning of the step and this moment: it is meant for the rest.
+                # A timeout of zero expired after the step began: it applies to the rest of the step.
                 task.uncancel()
                 task.cancel()
             rest = worker.rest

@@ -46,23 +46,25 @@ class Address:
         try:
             hosts = {ipaddress.ip_address(self.host), ipaddress.ip_address(other.host)}
         except ValueError:
-            return True  # a name may stand for any of them
+            return True  # a name may resolve to any address
         return len(hosts) == 1 or any(host.is_unspecified for host in hosts)
 
 
 def parse_address(text: str, default: int = DEFAULT_PORT) -> Address:
     """Parse `HOST:PORT`, `HOST`, `:PORT` or `[IPv6]:PORT`; use the port `default` if there is none."""
     if _PORT.fullmatch(text):
-        raise ConfigError(f"{text!r} is no address: write :{text} for a port of this machine")
+        raise ConfigError(f"{text!r} is not a valid address: write :{text} for a port of this machine")
     if "://" in text:
-        raise ConfigError(f"{text[:80]!r} is no address: write HOST:PORT, without a scheme")
+        raise ConfigError(f"{text[:80]!r} is not a valid address: write HOST:PORT, without a scheme")
     bracketed = text.endswith("]") or ":" not in text
     host, _, port = (text, "", "") if bracketed else text.rpartition(":")
     if ":" in host and not host.startswith("["):
-        raise ConfigError(f"{text!r} is no address: write an IPv6 host in brackets, [::1]:{default}")
+        raise ConfigError(f"{text!r} is not a valid address: write an IPv6 host in brackets, [::1]:{default}")
     if _HOST.fullmatch(host) is None:
-        raise ConfigError(f"{text[:80]!r} is no address: write HOST:PORT, :PORT or [IPv6]:PORT")
+        raise ConfigError(f"{text[:80]!r} is not a valid address: write HOST:PORT, :PORT or [IPv6]:PORT")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
     if port and not (port.isascii() and port.isdigit() and len(port) <= 5 and int(port) < 65536):
-        raise ConfigError(f"{text[:80]!r} is no address: the port is a number from 0 to 65535, not {port[:80]!r}")
+        raise ConfigError(
+            f"{text[:80]!r} is not a valid address: the port is a number from 0 to 65535, not {port[:80]!r}"
+        )
     return Address(host, int(port) if port else default)

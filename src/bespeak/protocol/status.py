@@ -93,7 +93,7 @@ HTTP: Final[dict[int, int]] = {
     PROPOSAL_APPROVED: 201,
     GRAMMAR_VIOLATION: BAD_REQUEST,
     SCOPE_VIOLATION: FORBIDDEN,
-    # A dearer call stays too dear: 429 would let a client wait and try again.
+    # The cost does not change with time: 429 would make a client wait and retry.
     BUDGET_EXCEEDED: 402,
     ZONE_VIOLATION: FORBIDDEN,
     COUNTERPARTY_UNVERIFIED: FORBIDDEN,

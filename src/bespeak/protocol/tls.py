@@ -71,8 +71,8 @@ def peer_certificate(tls: ssl.SSLObject) -> bytes | None:
 
 def _load_pair(context: ssl.SSLContext, cert: str | Path, key: str | Path | None) -> None:
     def refuse() -> str:
-        # Without this OpenSSL would ask for the password on the terminal, where nobody may be.
-        raise ConfigError(f"The key {key or cert} is protected by a password; give one that is not.")
+        # Without this OpenSSL would prompt for the password on the terminal.
+        raise ConfigError(f"The key {key or cert} is protected by a password; use one without a password.")
 
     try:
         context.load_cert_chain(cert, key, refuse)

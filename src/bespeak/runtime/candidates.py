@@ -16,7 +16,7 @@ class Candidates:
 
     def __init__(self, endpoints: Iterable[Endpoint], agents: Iterable[Agent]) -> None:
         written = [endpoint for endpoint in endpoints if endpoint.is_listed]
-        # Core 7.4: experiments are found by nobody, and neither is who may not act.
+        # Core 7.4: experimental and inactive agents are not listed.
         hosted = [agent for agent in agents if agent.is_discoverable]
         self._entries: list[dict[str, Any]] = [
             {"kind": "endpoint", "method": one.method, "path": one.path, "description": one.description}

@@ -59,7 +59,9 @@ class Confirmations:
             return self._open(call, digest)
         if not is_case_id(case_id):
             return Refused(
-                status.BAD_REQUEST, "invalid-confirmation-id", "The Confirmation-ID is none that this server gives."
+                status.BAD_REQUEST,
+                "invalid-confirmation-id",
+                "The Confirmation-ID is not valid; send one that this server has issued.",
             )
         return UseCase(case_id, digest, agent_id or "")
 
@@ -88,7 +90,7 @@ class Confirmations:
             return Refused(
                 status.CONTENT_TOO_LARGE,
                 "too-large-to-confirm",
-                f"{endpoint} has to be confirmed, and a call of more than {MOST_SUBJECT // 1024} KiB cannot be.",
+                f"{endpoint} requires a confirmation, for which a call may have at most {MOST_SUBJECT // 1024} KiB.",
             )
         return OpenCase(
             case_id=f"conf-{secrets.token_hex(16)}",
@@ -107,7 +109,7 @@ def too_many_cases(conflict: Conflict) -> Refused:
     return Refused(
         status.RATE_LIMITED,
         "too-many-cases",
-        f"The agent has {conflict.details['most']} cases that nobody has decided; ask again when some of them are.",
+        f"The agent has {conflict.details['most']} undecided cases, the maximum; try again when some are decided.",
         headers=(("Retry-After", "60"),),
     )
 
@@ -115,11 +117,11 @@ def too_many_cases(conflict: Conflict) -> Refused:
 def required(case: Case) -> Refused:
     """Build the 262 for a call that waits for a confirmation, or does not name the one it has."""
     if case.state == ACCEPTED:
-        message = "This call has been confirmed; send it again as it was, with the Confirmation-ID."
+        message = "This call has been confirmed; repeat it unchanged, with the Confirmation-ID."
     else:
         message = (
-            "This call runs only when it has been confirmed by somebody other than the caller: CONFIRM / with this id "
-            "as target_id. Then send it again as it was, with the Confirmation-ID."
+            "This call requires a confirmation by someone other than the caller: CONFIRM / with this id "
+            "as target_id. Then repeat it unchanged, with the Confirmation-ID."
         )
     details: dict[str, Any] = {
         "type": "confirmation-required",
@@ -152,31 +154,31 @@ def refusal(conflict: Conflict, case_id: str) -> Refused:
 _UNKNOWN: Final = (
     status.NOT_FOUND,
     "confirmation-not-found",
-    "There is no confirmation of this id for this agent; send the call without Confirmation-ID to ask for one.",
+    "This agent has no confirmation with this id; send the call without Confirmation-ID to request one.",
 )
 _REFUSALS: Final[Mapping[str, tuple[int, str, str]]] = {
     "not-found": _UNKNOWN,
-    # Whether somebody else has such a confirmation is nobody's business.
+    # Do not reveal whether another agent has such a confirmation.
     "of-another": _UNKNOWN,
     "pending": (
         status.AUTHORIZATION_REQUIRED,
         "confirmation-required",
-        "The call has not been confirmed yet; send it again later, as it is.",
+        "The call has not been confirmed yet; repeat it unchanged later.",
     ),
-    "rejected": (status.FORBIDDEN, "confirmation-rejected", "The call was rejected, and does not run."),
+    "rejected": (status.FORBIDDEN, "confirmation-rejected", "The call was rejected and will not run."),
     "expired": (
         status.TIMEOUT,
         "confirmation-expired",
-        "The confirmation has expired; send the call without Confirmation-ID to ask for another.",
+        "The confirmation has expired; send the call without Confirmation-ID to request another.",
     ),
     "digest-differs": (
         status.CONFLICT,
         "confirmation-differs",
-        "The confirmation was given for another call; send exactly what was confirmed, or ask for a new confirmation.",
+        "The confirmation was given for another call; send exactly what was confirmed, or request a new confirmation.",
     ),
     "used": (
         status.CONFLICT,
         "confirmation-used",
-        "The confirmation has been used already, and it is good for one call; ask for another.",
+        "The confirmation has already been used; it is valid for one call. Request another.",
     ),
 }

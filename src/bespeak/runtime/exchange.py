@@ -82,7 +82,7 @@ class Exchange(msgspec.Struct, frozen=True):
     def caller(self) -> str:
         """Description of the caller, for people."""
         claimed = self.claimed_agent_id
-        return self.call.agent_id or ("nobody" if claimed is None else f"somebody who claims to be {claimed}")
+        return self.call.agent_id or ("nobody" if claimed is None else f"a caller claiming to be {claimed}")
 
     @property
     def particulars(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class Exchange(msgspec.Struct, frozen=True):
         return {
             **_ids(self.response.headers),
             "agent_id": principal.agent_id,
-            # Core 10.1: an agent is logged with the principal it was found to act for.
+            # Core 10.1: an agent is logged with the principal it acts for.
             "principal_id": principal.principal_id and principal.principal_id[:_LONGEST],
             "claimed_agent_id": self.claimed_agent_id,
             "method": self.method,

@@ -37,7 +37,7 @@ class Follower:
     async def refresh(self) -> None:
         """Load the changes of the store."""
         if self._store is not None:
-            async with self._refreshing:  # so that nobody puts what was read before over what was read after
+            async with self._refreshing:  # so that an older read never replaces a newer one
                 await self._take_in(self._store)
 
     async def close(self) -> None:
@@ -58,8 +58,8 @@ class Follower:
             try:
                 await self.refresh()
             except StoreError as error:
-                # Somebody may have been revoked: what could not be read now is read as soon as it can be.
-                message = "the %s in the store could not be read, and will be in %g s: %s"
+                # An agent may have been revoked, so read again as soon as possible.
+                message = "could not read the %s in the store; retrying in %g s: %s"
                 _logger.warning(message, self._topic, _PAUSE, error)
                 self._behind = True
                 await asyncio.sleep(_PAUSE)

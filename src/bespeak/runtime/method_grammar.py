@@ -21,7 +21,7 @@ def check_method_grammar(call: Call) -> Refused | None:
     """Run passes 2 and 3 on the method of a request that asks for them. Warnings do not refuse it."""
     asked = call.request.headers[METHOD_GRAMMAR]
     if asked.strip().upper() != GRAMMAR:
-        # Whoever names a grammar relies on its being applied; to ignore an unknown one would feign that it was.
+        # A caller that names a grammar relies on it, so an unknown one must not be ignored.
         return Refused(
             status.BAD_REQUEST,
             "unsupported-grammar",

@@ -87,7 +87,7 @@ class Principals:
         from bespeak.state.identity.delegation import verify_chain  # noqa: PLC0415 - loads cryptography, if there is a chain
 
         if caller is None:
-            return self.credentials_missing("Delegation-Chain is for an agent that says who it is")
+            return self.credentials_missing("Delegation-Chain requires an identified agent")
         chain = verify_chain(
             header,
             caller=caller,
@@ -103,7 +103,7 @@ class Principals:
             most = delegator.max_delegation_depth if delegator is not None else None
             if most is not None and hop.depth >= most:
                 return _too_deep(number, most)
-            # Core 7.6: each hop is logged, so that a chain can be rebuilt.
+            # Core 7.6: each hop is logged, so that a chain can be reconstructed.
             _logger.info("delegation %s: %s to %s, %s", hop.token_id, hop.delegator, hop.delegate, hop.scopes)
         return chain
 
@@ -124,7 +124,7 @@ class Principals:
         if not modes:
             return authorization_required("credentials-missing", f"{why}; send Agent-ID.")
         return authorization_required(
-            "credentials-missing", f"{why}; prove which one calls, by {' or '.join(modes)}.", modes=modes
+            "credentials-missing", f"{why}; authenticate with {' or '.join(modes)}.", modes=modes
         )
 
     async def renew_keys(self) -> None:
@@ -146,7 +146,7 @@ class Principals:
             return Refused(
                 status.BAD_REQUEST,
                 "invalid-canonical-id",
-                f"Agent-ID is 64 lower-case hexadecimal digits, not {agent_id[:80]!r}.",
+                f"Agent-ID must be 64 lower-case hexadecimal digits; got {agent_id[:80]!r}.",
             )
         agent = self._find(agent_id)
         if isinstance(agent, Refused):
@@ -163,7 +163,7 @@ class Principals:
         agent = self._find(found.agent_id)
         if isinstance(agent, Refused):
             return agent
-        # A credential cannot widen a document. Where there is none, what nothing grants is nobody's.
+        # A credential cannot widen a document. Without a document, only what the credential grants is in force.
         granted = Scopes(agent.scopes) if agent is not None else None
         if granted is None:
             granted = found.scopes or NO_SCOPES
@@ -198,10 +198,10 @@ def inactive(agent: Agent) -> Refused | None:
         return None
     details = {"agent_status": agent.status}
     if state == "suspended":
-        message = "The agent is suspended; whoever runs this server can reinstate it."
+        message = "The agent is suspended; the operator of this server can reinstate it."
         return Refused(status.UNAVAILABLE, "agent-suspended", message, details)
     if state in _GONE:
-        message = f"The agent is {state}; its id will not be used again."
+        message = f"The agent is {state}; its id will not be reused."
         if agent.successor is not None:
             details["successor_agent"] = agent.successor
         return Refused(status.GONE, "agent-revoked", message, details)
@@ -230,7 +230,7 @@ def _read_claim(scope: str | None) -> Scopes | Refused | None:
     return Refused(
         status.BAD_REQUEST,
         "invalid-authority-scope",
-        f"Authority-Scope holds {claimed[:80]!r}, which is no scope; write tokens like booking:room, "
+        f"Authority-Scope contains {claimed[:80]!r}, which is not a valid scope; write tokens like booking:room, "
         "in lower case, separated by commas.",
     )
 

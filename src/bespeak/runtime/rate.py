@@ -153,8 +153,8 @@ def unused_limits(limits: RateLimits, endpoints: Iterable[Endpoint]) -> list[Dia
     known = {endpoint.key for endpoint in endpoints}
     return [
         NO_EFFECT.found(
-            f"limits.rate.endpoints bounds {method} {path}, and no such endpoint is served",
-            advice="Write the method and the path as the endpoint has them, {parameters} included.",
+            f"limits.rate.endpoints names {method} {path}, but there is no such endpoint",
+            advice="Write the method and the path as the endpoint declares them, {parameters} included.",
         )
         for method, path in limits.endpoints
         if (method, path) not in known

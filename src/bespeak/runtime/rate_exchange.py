@@ -79,12 +79,12 @@ class RateExchange:
             failed = await self._attempt()
             if failed is not None and clock() >= silent_until:
                 silent_until = clock() + _LONGEST_SILENCE
-                _logger.warning("rate limits are counted by each process alone, for the store is away: %s", failed)
+                _logger.warning("rate limits are counted per process while the store is unavailable: %s", failed)
 
     async def _attempt(self) -> StoreError | None:
         try:
             await self.exchange()
         except StoreError as error:
-            # Whether it was counted is unknown. To tell it again could count it twice; a limit may rather be lenient.
+            # It may have been counted. Sending it again could count it twice; a lenient limit is preferable.
             return error
         return None

@@ -97,7 +97,7 @@ class Registrar:
         left_out = {id(endpoint) for endpoint, finding in clashes if finding.severity == "error"}
         valid = [endpoint for endpoint in accepted if id(endpoint) not in left_out]
         if beside is None:
-            # A built-in endpoint does not take the place of one that the operator wrote and that cannot be bound.
+            # A built-in endpoint must not replace an operator's endpoint that cannot be bound.
             self._claimed = {_pair(endpoint) for endpoint in valid}
         routes = []
         for endpoint in valid:
@@ -177,9 +177,9 @@ class Registrar:
             case ExternalService() as handler:
                 return self._bind_external(endpoint, handler)
             case Composition(recipe=recipe):
-                reason = f"it runs the recipe {recipe!r}, and this version of bespeak does not execute recipes"
+                reason = f"it runs the recipe {recipe!r}, but this version of bespeak does not execute recipes"
             case other:
-                reason = f"its handler type {other.type!r} says nothing about how to call it"
+                reason = f"its handler type {other.type!r} cannot be called"
         return None, [NOT_RUNNABLE.at(endpoint, "/handler", f"not registered: {reason}")]
 
     def _bind_external(

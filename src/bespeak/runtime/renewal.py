@@ -32,7 +32,7 @@ class Renewal:
                 done = await self._store.do(self._command)
                 held = not isinstance(done, Conflict) and done[0]
             except StoreUnavailableError:
-                _logger.warning("the lease of a request that is being carried out could not be prolonged")
+                _logger.warning("could not renew the lease of a running request")
 
     def cancel(self) -> None:
         """Stop renewing: the handler has ended."""

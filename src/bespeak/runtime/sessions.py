@@ -34,24 +34,24 @@ _RESUME: Final = "RESUME"
 _WEAK: Final = Refused(
     status.BAD_REQUEST,
     "session-id-weak",
-    f"The Session-ID looks as if it could be guessed; make a new one of at least {WANTED_BITS} random bits for each "
+    f"The Session-ID is too easy to guess; use a new one of at least {WANTED_BITS} random bits for each "
     "session, such as 32 random hexadecimal digits or a UUID of version 4.",
 )
 _MALFORMED: Final = Refused(
     status.BAD_REQUEST,
     "invalid-session-id",
-    "A Session-ID is 1 to 256 letters, digits and characters of . _ ~ : @ + / = -, and what came is something else.",
+    "A Session-ID is 1 to 256 letters, digits and characters of . _ ~ : @ + / = -.",
 )
 _OF_ANOTHER: Final = Refused(
     status.FORBIDDEN,
     "session-of-another",
-    "The Session-ID belongs to another agent, or to another TLS identity of this one; begin a session of your own "
+    "The Session-ID belongs to another agent, or to another TLS identity of this one; start a session of your own "
     "with a new id.",
 )
 _EXPIRED: Final = Refused(
     status.TIMEOUT,
     "session-expired",
-    "The session was suspended and not resumed in time; begin a new one with a new id.",
+    "The session was suspended and not resumed in time; start a new one with a new id.",
 )
 
 
@@ -65,7 +65,7 @@ class Sessions:
         self._clock = clock
         self._most = most
         self._fresh_for = settings.idle / 4
-        # The owner of each session, and until when the store need not hear of it again.
+        # The owner of each session, and the time until which the store need not be asked.
         self._known: OrderedDict[str, tuple[str, str, float]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -90,7 +90,7 @@ class Sessions:
         elif self._clock() < known[2]:
             return None if known[:2] == (agent_id, tls_identity) else self._of_another(call)
         if not agent_id:
-            # There is nobody to bind it to, and strangers are not to fill the store with rows.
+            # There is no agent to bind it to, and anonymous callers must not fill the store with rows.
             return SeekSession(session_id)
         self._expect(session_id, agent_id, tls_identity)
         return BindSession(session_id, agent_id, tls_identity, self.settings.idle, call.method == _RESUME)
@@ -101,7 +101,7 @@ class Sessions:
             return self._of_another(call) if isinstance(found, Conflict) else None
         session_id = call.request.headers[SESSION_ID]
         if found == ACTIVE:
-            if session_id in self._known:  # else it was suspended after the store had answered
+            if session_id in self._known:  # else it was suspended after the store answered
                 owner = (call.principal.agent_id or "", call.principal.tls_identity or "")
                 self._known[session_id] = (*owner, self._clock() + self._fresh_for)
             return None
@@ -122,7 +122,7 @@ class Sessions:
     def _of_another(self, call: Call) -> Refused:
         told = Exchange(call, Response(_OF_ANOTHER.status)).particulars
         _logger.warning(
-            "the session of somebody else was named: %s %s by %s from %s",
+            "a request named a session of another agent: %s %s by %s from %s",
             *(told["method"], told["path"], told["agent_id"], told["peer"]),
             extra={"particulars": told},
         )

@@ -58,7 +58,7 @@ class Shaping:
             return Refused(
                 status.BAD_REQUEST,
                 "token-hints-not-supported",
-                f"{self._endpoint} is a method of every server and gives its answer whole; leave out {names}.",
+                f"{self._endpoint} is a built-in method and returns its complete answer; omit {names}.",
                 {"parameters": sorted(given)},
             )
         hints = read_hints(given)
@@ -69,7 +69,7 @@ class Shaping:
         try:
             return self._shaped(hints, output)
         except RecursionError:
-            return output  # nested deeper than Python goes: whole is better than not at all
+            return output  # nested too deeply for Python: return all of it rather than fail
 
     def _shaped(self, hints: TokenHints, output: Any) -> Any:
         if hints.compact:
@@ -84,7 +84,7 @@ class Shaping:
         if type(output) not in (dict, list):
             return output
         less = without_empty(output, self._members)
-        # What members depend on each other by, a walk through the schema does not see; the schema itself does.
+        # Walking the schema does not reveal dependencies between members, so validate the result.
         return less if self._output.is_valid(less) else output
 
     def _refuse(self, hints: TokenHints) -> Refused | None:
@@ -92,7 +92,7 @@ class Shaping:
             return Refused(
                 status.BAD_REQUEST,
                 "since-not-supported",
-                f"since: the contract of {self._endpoint} does not say where its output tells when something changed.",
+                f"since: the contract of {self._endpoint} does not declare a time of change in its output.",
                 {"parameter": "since"},
             )
         unknown = list(_unknown(hints.fields, self._members)) if hints.fields else []
@@ -113,7 +113,7 @@ def _refuse_fields(unknown: list[tuple[str, str, Members]]) -> Refused:
     whole, name, members = unknown[0]
     there = members.reachable
     around = whole[: len(whole) - len(name)]
-    choice = f"there are {', '.join(there[:_MOST_NAMED])}" if there else "there is nothing inside"
+    choice = f"available: {', '.join(there[:_MOST_NAMED])}" if there else "it has no fields"
     suggestions: dict[str, list[str]] = {}
     for given, part, inside in unknown[:_MOST_SUGGESTED]:
         near = get_close_matches(part[:_LONGEST], inside.reachable[:_MOST_COMPARED])
@@ -124,5 +124,5 @@ def _refuse_fields(unknown: list[tuple[str, str, Members]]) -> Refused:
         "available": [around + one for one in there[:_MOST_NAMED]],
         "suggestions": suggestions,
     }
-    message = f"fields: {whole[:_LONGEST]!r} is no field of the output; {choice}."
+    message = f"fields: {whole[:_LONGEST]!r} is not a field of the output; {choice}."
     return Refused(status.BAD_REQUEST, "unknown-fields", message, details)

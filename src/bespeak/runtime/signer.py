@@ -21,7 +21,7 @@ class Signer:
 
         private = key.private_key
         if not isinstance(private, PrivateKey):
-            raise ConfigError("The signing key is the public half of a key, and signing takes the private one.")
+            raise ConfigError("The signing key is a public key; signing requires the private key.")
         self._key = key
         self.private_key: PrivateKey = private
 

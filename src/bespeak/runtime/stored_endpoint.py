@@ -48,9 +48,9 @@ def _handler(endpoint: Endpoint, handler: HandlerBinding) -> dict[str, Any]:
             found = resolve_function(dotted)
             if isinstance(found, str) or (target is not None and found is not target):
                 raise ConfigError(
-                    f"{endpoint} is kept in the store, so every process has to find its function {dotted!r} by its "
-                    "dotted path; put it at the top level of a module."
+                    f"{endpoint} is stored, so every process must be able to import its function {dotted!r}; "
+                    "put it at the top level of a module."
                 )
             return {"type": handler.type, "function": dotted, **({"blocking": True} if blocking else {})}
         case _:
-            raise ConfigError(f"{endpoint} has a handler of type {handler.type!r}, which cannot be kept in the store.")
+            raise ConfigError(f"{endpoint} has a handler of type {handler.type!r}, which cannot be stored.")

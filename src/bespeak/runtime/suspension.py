@@ -31,7 +31,7 @@ def begin(coroutine: Coroutine[Any, Any, ResultT], variables: Context) -> Finish
     try:
         outside = current_task() is None
     except RuntimeError:
-        outside = False  # without a loop there is nothing to wait in
+        outside = False  # without a loop there is no task to wait in
     return _in_task(coroutine, variables) if outside else _run(coroutine, variables)
 
 
@@ -62,7 +62,7 @@ def _resume(coroutine: Coroutine[Any, Any, ResultT], variables: Context, awaited
         try:
             given = yield awaited
             step = coroutine.send
-        except BaseException as error:  # noqa: BLE001 - the coroutine decides what becomes of it
+        except BaseException as error:  # noqa: BLE001 - the coroutine handles it
             step, given = coroutine.throw, error
         try:
             awaited = variables.run(step, given)

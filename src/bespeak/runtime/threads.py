@@ -12,7 +12,7 @@ ResultT = TypeVar("ResultT")
 
 _MOST: Final = 32
 
-# Not the loop's own executor: closing a loop waits for that one, and a handler may never come back.
+# Not the loop's own executor: closing a loop waits for it, and a handler may never return.
 _pool: Final = ThreadPoolExecutor(_MOST, "bespeak-handler")
 _running: set[object] = set()
 
@@ -34,7 +34,7 @@ def _call(function: Callable[..., ResultT], arguments: tuple[Any, ...]) -> Resul
     try:
         return function(*arguments)
     except StopIteration as error:
-        # A future cannot hold it, so that whoever awaits the future would wait for ever.
+        # A future cannot hold StopIteration: awaiting it would never end.
         raise RuntimeError("the function raised StopIteration") from error
     finally:
         _running.discard(token)

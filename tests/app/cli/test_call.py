@@ -257,4 +257,4 @@ def test_options_reduce_the_response(tmp_path: Path) -> None:
     assert (code, text) == (0, "note: nothing changed since then\n")
     code, text = fetch("--fields", "texts")
     assert code == 1
-    assert "unknown-fields: fields: 'texts' is no field of the output; there are text, updated_at, author." in text
+    assert "unknown-fields: fields: 'texts' is not a field of the output; available: text, updated_at, author." in text

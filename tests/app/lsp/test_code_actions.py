@@ -33,7 +33,7 @@ def test_a_safe_repair_is_preferred() -> None:
 
 def test_an_unsafe_repair_is_named_so() -> None:
     first = actions("M211")[0]
-    assert first.title == "Write BOOK (M211, unsafe: look at it)"
+    assert first.title == "Write BOOK (M211, unsafe: review it)"
     assert not first.is_preferred
 
 

@@ -31,5 +31,5 @@ def test_an_unknown_verb_shows_what_is_near_and_what_the_passes_say() -> None:
     finding = Diagnostic("M211", "error", "BOOKING is a present participle", help="Write BOOK.")
     text = verb_text("BOOKING", CATALOG, [finding])
     assert "not in the catalog" in text
-    assert "Near to it: BOOK" in text
+    assert "Similar verbs: BOOK" in text
     assert "M211: BOOKING is a present participle. Write BOOK." in text

@@ -41,7 +41,7 @@ def test_http_beyond_this_machine_is_held_to_the_same_rules(tmp_path: Path) -> N
         plan_settings("rooms:app", ServerDocument(), http="0.0.0.0")
     certificate = tmp_path / "cert.pem"
     certificate.touch()
-    with pytest.raises(ConfigError, match=r"\(--http\) would be believed .* choose \[auth\] modes"):
+    with pytest.raises(ConfigError, match=r"\(--http\) would not be authenticated: choose \[auth\] modes"):
         plan_settings("rooms:app", ServerDocument(), http="0.0.0.0", certificate=certificate, key=certificate)
     assert plan_settings("rooms:app", ServerDocument(), http="0.0.0.0", insecure=True).http is not None
     with pytest.raises(ConfigError, match="another port"):
@@ -89,7 +89,7 @@ def test_client_certificates_need_tls_and_their_authorities(pair: tuple[Path, Pa
     cert, key = pair
     ca = tmp_path / "ca.pem"
     document = ServerDocument(auth=AuthSettings(modes=("mtls",), mtls=MtlsSettings(ca=ca)))
-    with pytest.raises(ConfigError, match="TLS only"):
+    with pytest.raises(ConfigError, match="require TLS"):
         plan_settings("rooms:app", document)
     with pytest.raises(ConfigError, match=r"ca\.pem"):
         plan_settings("rooms:app", document, certificate=cert, key=key)

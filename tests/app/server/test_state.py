@@ -87,7 +87,7 @@ def test_errors_of_other_tables_keep_nobody_from_the_store(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("target", ["", "nothing-there", "agtp://host", "x.txt", "no module:app"])
 def test_what_is_no_target_is_refused_with_what_one_is(target: str) -> None:
-    with pytest.raises(ConfigError, match="no deployment is at"):
+    with pytest.raises(ConfigError, match="there is no deployment at"):
         store_place(target)
 
 

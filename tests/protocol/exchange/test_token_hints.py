@@ -39,12 +39,12 @@ def test_every_hint_is_read() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "part"),
     [
-        *(("compact", text, "neither true nor false") for text in ("", "1", "True", "yes", "x" * 5000)),
-        *(("fields", text, "names no field") for text in ("", ",", "a,", "a..b", ".a", " ", "a, ,b")),
-        ("fields", "a" * 2001, "2001 characters"),
-        ("fields", ",".join(["a"] * 101), "101 fields"),
+        *(("compact", text, "write true or false") for text in ("", "1", "True", "yes", "x" * 5000)),
+        *(("fields", text, "is not a field name") for text in ("", ",", "a,", "a..b", ".a", " ", "a, ,b")),
+        ("fields", "a" * 2001, "at most 2000 characters; got 2001"),
+        ("fields", ",".join(["a"] * 101), "at most 100 fields are allowed; got 101"),
         ("fields", ".".join(["a"] * 11), "more than 10 levels"),
-        *(("since", text, "is no moment") for text in ("", "yesterday", "1796119200", "2026-13-01", "x" * 5000)),
+        *(("since", text, "is not a valid time") for text in ("", "yesterday", "1796119200", "2026-13-01", "x" * 5000)),
     ],
 )
 def test_what_is_no_hint_is_refused_with_the_reason(name: str, text: str, part: str) -> None:

@@ -86,7 +86,7 @@ def test_a_type_that_exists_only_for_the_type_checker_is_explained() -> None:
 
 
 def test_an_annotation_that_is_no_type_is_explained() -> None:
-    with pytest.raises(ContractError, match="no type"):
+    with pytest.raises(ContractError, match="not a type"):
         read_signature(no_type)
 
 

@@ -25,7 +25,7 @@ def test_a_cost_above_the_limit_is_a_456_that_says_both() -> None:
     assert reply.error["cost"] == {"calls": "1", "tokens": "500", "USD": "0.02"}
     assert reply.error["limit"] == {"USD": "0.01", "tokens": "500", "GBP": "0.00"}
     assert reply.error["exceeded"] == ["USD"]
-    assert "0.02 USD where 0.01 is allowed" in reply.error["message"]
+    assert "0.02 USD (limit 0.01)" in reply.error["message"]
 
 
 @pytest.mark.parametrize("limit", ["USD=0.02", "tokens=1000000", "EUR=0, compute-seconds=0", "calls=1"])

@@ -93,7 +93,7 @@ def test_who_presents_nothing_is_nobody_and_has_no_authority_to_claim(tmp_path: 
     assert bench.send("FETCH", "/menu").json["agent"] is None
     nobody = bench.send("BOOK", "/room").error
     assert (nobody["type"], nobody["modes"]) == ("credentials-missing", ["token"])
-    assert "by token" in nobody["message"]
+    assert "authenticate with token" in nobody["message"]
     for headers in ({"authority_scope": "booking:room"}, {"delegation_chain": "a.b.c"}):
         reply = bench.send("FETCH", "/menu", **headers)
         assert (reply.status, reply.error["type"]) == (262, "credentials-missing")

@@ -25,7 +25,7 @@ def brace_place(text: str, offset: int) -> Place:
     """Return the place of an offset."""
     path = _blocks(text, offset)
     start = text.rfind("\n", 0, offset) + 1
-    start = max(start, text.rfind("{", start, offset) + 1)  # a block may open and go on in one line
+    start = max(start, text.rfind("{", start, offset) + 1)  # a block may open and continue on one line
     line = text[start:offset]
     assigned = _KEY.match(line)
     if assigned is not None:

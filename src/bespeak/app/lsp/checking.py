@@ -75,7 +75,7 @@ def check(text: str, path: Path | None, here: Path) -> Checked:
     """Return the findings `bespeak lint` would report if the text were saved. `here` is the project folder."""
     if len(text) > LONGEST:
         megabytes = LONGEST >> 20
-        message = f"this is longer than {megabytes} million characters and not checked while it is edited"
+        message = f"this document has more than {megabytes} million characters and is not checked while it is edited"
         return Checked(text, (Finding(UNREADABLE.found(message, advice="Run `bespeak lint` on it.", severity="info")),))
     try:
         return _run(text, path, here)
@@ -99,7 +99,7 @@ def _run(text: str, path: Path | None, here: Path) -> Checked:
     subject = read_subject(text, shown)
     return Checked(
         text,
-        # What is stale in a baseline is a finding about that file.
+        # Stale baseline entries are findings about the baseline file.
         tuple(finding for finding in outcome.findings if finding.file in ("", shown)),
         None if isinstance(subject, Diagnostic) else subject,
         Surroundings().context(path or here / STDIN, config).catalog,

@@ -66,4 +66,4 @@ def _repairs(finding: Finding, positions: Positions) -> Iterator[tuple[str, list
     edits = repair(finding, positions)
     if fix is not None and edits:
         rule = finding.diagnostic.rule
-        yield (f"{fix.title} ({rule})" if fix.safe else f"{fix.title} ({rule}, unsafe: look at it)"), edits, fix.safe
+        yield (f"{fix.title} ({rule})" if fix.safe else f"{fix.title} ({rule}, unsafe: review it)"), edits, fix.safe

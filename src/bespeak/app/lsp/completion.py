@@ -156,7 +156,7 @@ class Completion:
         schemas = self._data().get("schemas")
         for name in schemas if isinstance(schemas, dict) else ():
             reference = f"#/schemas/{name}"
-            # Without quotation marks YAML would take it for a comment.
+            # Without quotation marks YAML would read it as a comment.
             text = reference if self.cursor.quote else f'"{reference}"'
             item = self._item(reference, types.CompletionItemKind.Reference, text)
             if item is not None:

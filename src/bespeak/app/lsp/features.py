@@ -37,7 +37,7 @@ def make_server(server: Server | None = None) -> Server:
 
 def serve(server: Server | None = None) -> int:
     """Serve the editor over standard input and output until it disconnects; return the exit code."""
-    # The protocol has standard output for itself: whatever else is printed goes to standard error.
+    # Standard output is reserved for the protocol: other output goes to standard error.
     sys.stdout.flush()
     output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -28,21 +28,21 @@ _JSON_SCHEMA: Final[Outline] = {
             "description": "The fields of an object, each with its schema.",
             "additionalProperties": {"type": "object", "format": SCHEMA},
         },
-        "required": {"type": "array", "description": "The fields that must be there.", "items": {"type": "string"}},
-        "additionalProperties": {"type": "boolean", "description": "Whether fields that are not named may be there."},
+        "required": {"type": "array", "description": "The required fields.", "items": {"type": "string"}},
+        "additionalProperties": {"type": "boolean", "description": "True if undeclared fields are allowed."},
         "items": {"type": "object", "description": "The schema of the items of an array.", "format": SCHEMA},
-        "description": {"type": "string", "description": "What it means, for people and agents."},
-        "format": {"type": "string", "description": "A closer look at a string.", "enum": list(_FORMATS)},
-        "enum": {"type": "array", "description": "The values there are."},
-        "const": {"description": "The one value there is."},
-        "default": {"description": "What holds if nothing is said."},
-        "minimum": {"type": "number", "description": "The smallest number."},
-        "maximum": {"type": "number", "description": "The largest number."},
-        "minLength": {"type": "integer", "description": "The fewest characters."},
-        "maxLength": {"type": "integer", "description": "The most characters."},
-        "pattern": {"type": "string", "description": "A regular expression that the text keeps to."},
-        "minItems": {"type": "integer", "description": "The fewest items."},
-        "maxItems": {"type": "integer", "description": "The most items."},
+        "description": {"type": "string", "description": "A description for people and agents."},
+        "format": {"type": "string", "description": "The format of a string.", "enum": list(_FORMATS)},
+        "enum": {"type": "array", "description": "The allowed values."},
+        "const": {"description": "The only allowed value."},
+        "default": {"description": "The default value."},
+        "minimum": {"type": "number", "description": "The minimum."},
+        "maximum": {"type": "number", "description": "The maximum."},
+        "minLength": {"type": "integer", "description": "The minimum number of characters."},
+        "maxLength": {"type": "integer", "description": "The maximum number of characters."},
+        "pattern": {"type": "string", "description": "A regular expression that the text must match."},
+        "minItems": {"type": "integer", "description": "The minimum number of items."},
+        "maxItems": {"type": "integer", "description": "The maximum number of items."},
         "$ref": {"type": "string", "description": f"A shared schema of the document, {_SHARED}NAME."},
     },
 }
@@ -93,7 +93,7 @@ def _step(field: Outline, part: str) -> Outline | None:
         items: Outline | None = field.get("items")
         return items
     if "items" in field and "properties" not in field:
-        # TOML leads through a list without saying so: [recipe.pattern] is about the last [[recipe]].
+        # TOML passes through lists implicitly: [recipe.pattern] belongs to the last [[recipe]].
         field = _referenced(field["items"])
     known = properties(field).get(part)
     if known is not None:

@@ -29,7 +29,7 @@ class Place:
 
 def flow_place(text: str, start: int, offset: int) -> Place | None:
     """Return the place of an offset inside the bracket that opens at `start`; None if it is closed earlier."""
-    # Of each open bracket: its kind, and in a mapping the key whose value comes.
+    # For each open bracket: its kind, and in a mapping the key of the next value.
     frames: list[tuple[str, str | None]] = []
     last = ""
     for token in _TOKEN.finditer(text, start, offset):

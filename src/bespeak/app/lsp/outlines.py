@@ -54,22 +54,22 @@ def _verb(about: str) -> Outline:
 _FIELD: Final = {
     "name": _text("The name of the field."),
     "type": _text("Its type.", enum=list(TYPES)),
-    "format": _text("A closer look at a string.", enum=["uuid", "date", "date-time", "time", "uri", "email"]),
-    "description": _text("What it means, for people."),
-    "default": {"description": "What holds if the caller says nothing."},
-    "minimum": _number("The smallest number."),
-    "maximum": _number("The largest number."),
-    "maxLength": _number("The most characters."),
-    "pattern": _text("A regular expression that the text keeps to."),
-    "enum": _texts("The values there are."),
+    "format": _text("The format of a string.", enum=["uuid", "date", "date-time", "time", "uri", "email"]),
+    "description": _text("A description for people."),
+    "default": {"description": "The default value."},
+    "minimum": _number("The minimum."),
+    "maximum": _number("The maximum."),
+    "maxLength": _number("The maximum number of characters."),
+    "pattern": _text("A regular expression that the text must match."),
+    "enum": _texts("The allowed values."),
     "items": {"type": "object", "description": "The schema of the items of an array.", "format": SCHEMA},
 }
 
 _DEPRECATED: Final = _table(
     "When the endpoint became deprecated; every response then warns.",
-    deprecated_in=_text("The version it is deprecated since."),
-    removed_in=_text("The version it will be gone in."),
-    successor=_table("What to call in its place.", method=_verb("Its verb."), path=_text("Its path.")),
+    deprecated_in=_text("The version that deprecated it."),
+    removed_in=_text("The version that removes it."),
+    successor=_table("The replacement.", method=_verb("Its verb."), path=_text("Its path.")),
 )
 
 _HANDLER: Final = _table(
@@ -89,13 +89,13 @@ _ENDPOINT: Final = {
     "semantic": outline_of(Semantic),
     "input_schema": {"type": "object", "description": "The JSON Schema of the parameters.", "format": SCHEMA},
     "output_schema": {"type": "object", "description": "The JSON Schema of the result.", "format": SCHEMA},
-    "confirm": _flag("Whether a call needs a confirmation by somebody else, whatever the policies say."),
-    "since": _text("Where the output says when an item changed, as rooms[].updated_at; ?since= asks by it."),
-    "internal": _flag("Whether it is served and named in no document that is published."),
-    "errors": _table("The ways a call can fail: names with what each means, or a list of names."),
+    "confirm": _flag("True if every call needs a confirmation by someone else, regardless of the policies."),
+    "since": _text("The time of change in the output, such as rooms[].updated_at; ?since= uses it."),
+    "internal": _flag("True to serve it without listing it in any published document."),
+    "errors": _table("The errors of a call: names with descriptions, or a list of names."),
     "deprecated": _DEPRECATED,
     "cost": _table(
-        "What a call costs at most; Budget-Limit is held against it.",
+        "The maximum cost of a call; it is compared with Budget-Limit.",
         **{unit: _number(f"The most {unit} of one call.") for unit in UNITS},
     ),
 }
@@ -103,8 +103,8 @@ _ENDPOINT: Final = {
 _STEP: Final = {
     "method": _verb("The verb of the step."),
     "path": _text("The path of the step."),
-    "parameters": _table("What the step is called with."),
-    "capture_as": _text("The name later steps know the result by."),
+    "parameters": _table("The input of the step."),
+    "capture_as": _text("The name of the result for later steps."),
 }
 
 OUTLINES: Final[Mapping[Kind, Outline]] = {
@@ -115,8 +115,8 @@ OUTLINES: Final[Mapping[Kind, Outline]] = {
             **_ENDPOINT,
             input=_table(
                 "The parameters as lists of fields.",
-                required=_tables("Parameters every call has.", **_FIELD),
-                optional=_tables("Parameters a call may have.", **_FIELD),
+                required=_tables("Required parameters.", **_FIELD),
+                optional=_tables("Optional parameters.", **_FIELD),
             ),
             output=_tables("The result as a list of fields.", **_FIELD),
             handler=_HANDLER,
@@ -144,7 +144,7 @@ OUTLINES: Final[Mapping[Kind, Outline]] = {
                 has_parameters=_texts("Parameters the proposal has."),
             ),
             steps=_tables("What it does, in order.", **_STEP),
-            aggregation=_table("What becomes of the results.", mode=_text("The way.", enum=["last", "merge", "list"])),
+            aggregation=_table("How the results are combined.", mode=_text("The way.", enum=["last", "merge", "list"])),
         ),
     ),
     "manifest": _table(
@@ -166,22 +166,22 @@ OUTLINES: Final[Mapping[Kind, Outline]] = {
             name=_text("Its name."),
             description=_text("What it is for."),
             category=_texts("The fields it belongs to."),
-            language=_texts("The languages it speaks."),
+            language=_texts("The supported languages."),
         ),
         capabilities=_tables(
             "What it can do.",
-            id=_text("A name for programs."),
+            id=_text("A machine-readable name."),
             description=_text("What it does."),
-            endpoint=_text("Where it is called."),
+            endpoint=_text("The URL to call."),
             method=_text("The HTTP method.", enum=list(HTTP_METHODS)),
             params=_table("Its parameters, each with what it means."),
             returns=_text("What it returns."),
         ),
         auth=_table(
-            "How a caller shows who it is.",
+            "How callers authenticate.",
             type=_text("The way.", enum=list(AUTH_TYPES)),
             header=_text("The header that carries it."),
-            docs=_text("Where that is described."),
+            docs=_text("The URL of its documentation."),
         ),
     ),
 }

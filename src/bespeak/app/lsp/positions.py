@@ -23,7 +23,7 @@ class Positions:
         self.text = text
         self._encoding = encoding
         self._starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
-        # Findings know only the line feed as the end of a line; the protocol knows the carriage return as well.
+        # In findings only a line feed ends a line; in the protocol a carriage return does too.
         self._feeds = [0]
         at = text.find("\n")
         while at >= 0:

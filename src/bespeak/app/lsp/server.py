@@ -46,11 +46,11 @@ class Server(LanguageServer):
     """The server. `check` is the function that checks a text."""
 
     def __init__(self, check: Check = check) -> None:
-        # All of a text comes with each change: it is small, and an editor and pygls may split lines differently.
+        # Each change sends the full text: it is small, and an editor and pygls may split lines differently.
         super().__init__("bespeak", version("bespeak"), types.TextDocumentSyncKind.Full)
         self._check = check
         self._known: dict[str, Known] = {}
-        # One at a time: checks only compute, and the loop goes on answering meanwhile.
+        # One thread: checks are CPU-bound, and the loop keeps answering meanwhile.
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="check")
         self.was_shut_down = False
 
@@ -166,7 +166,7 @@ class Server(LanguageServer):
                 known.told = True
             elif known.told:
                 self._publish(uri, [])
-        except Exception as error:  # noqa: BLE001 - whatever one document does, the server goes on for the others
+        except Exception as error:  # noqa: BLE001 - one document must not stop the server for the others
             self.report_server_error(error, type(error))
             self._publish(uri, [_defect(error)])
 
@@ -178,5 +178,5 @@ class Server(LanguageServer):
 
 def _defect(error: Exception) -> types.Diagnostic:
     start = types.Position(0, 0)
-    text = f"bespeak cannot check this document: {type(error).__name__}: {error}. This is a defect of bespeak."
+    text = f"bespeak cannot check this document: {type(error).__name__}: {error}. This is a bug in bespeak."
     return types.Diagnostic(types.Range(start, start), text, types.DiagnosticSeverity.Warning, source=SOURCE)

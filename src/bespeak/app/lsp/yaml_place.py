@@ -58,11 +58,11 @@ def _above(text: str, start: int, line: _Line) -> tuple[str, ...]:
         if column == 0 and not in_list:
             break
         if written.startswith(" " * (column + 1)):
-            continue  # most of a long document; it need not be looked at closely
+            continue  # a shortcut for most lines of a long document
         above = _Line(written)
         if above.is_empty:
             continue
-        # The items of a list may stand in the column of its key.
+        # The items of a list may be in the column of its key.
         if above.key is not None and (above.column < column or (in_list and above.column == column)):
             found.append(above.key)
             column, in_list = above.column, False
@@ -79,7 +79,7 @@ def _in_flow(text: str, start: int, offset: int) -> Place | None:
     lines = ((start, text[start:offset]), *islice(_upwards(text, start), _FLOW_LINES))
     for at, written in lines:
         line = _Line(written)
-        # What goes on in brackets is indented further than their key; a key that is not has given them up.
+        # Text in brackets is indented further than their key; a key that is not ends them.
         if line.rest[:1] in ("[", "{") and (leftmost is None or line.column < leftmost):
             opening = at + line.rest_at
             inside = flow_place(text, opening, offset)

@@ -99,7 +99,7 @@ def assemble(
     """
     server_id = service.identity.server_id
     if not server_id.strip() or not is_header_value(server_id):
-        raise ConfigError(f"server_id stands in a header of every response, so it cannot be {server_id!r}")
+        raise ConfigError(f"server_id is sent in a header of every response, so it cannot be {server_id!r}")
     findings: list[Diagnostic] = []
     catalog, found = open_catalog(service.catalog, base)
     if catalog is None:
@@ -124,15 +124,15 @@ def _disable_unsupported(service: Service, *, verifies: bool) -> tuple[Service, 
     if policies.wildcards_accepted and service.wildcard_handler is None:
         policies = replace(policies, wildcards_accepted=False)
         message = "policies.wildcards_accepted is true, but nothing answers ad-hoc calls"
-        findings.append(_unkept(message, "The manifest says false; give a wildcard_handler to change that."))
+        findings.append(_unkept(message, "The manifest says false; set a wildcard_handler to change that."))
     vocabulary = service.vocabulary
     if vocabulary is not None and vocabulary.negotiable:
         vocabulary = replace(vocabulary, negotiable=False)
-        message = "vocabulary.negotiable is true, but this version of bespeak negotiates no endpoints"
+        message = "vocabulary.negotiable is true, but this version of bespeak does not negotiate endpoints"
         findings.append(_unkept(message, "The AGIS document at the root does not say negotiable."))
     if service.agents and service.agent_disclosure == "authenticated" and not verifies:
-        message = "agents are disclosed to authenticated callers, but in open mode nobody is"
-        findings.append(_unkept(message, "Nobody sees hosted_agents; choose [auth] modes to change that."))
+        message = "agents are disclosed to authenticated callers, but open mode authenticates none"
+        findings.append(_unkept(message, "No caller sees hosted_agents; choose [auth] modes to change that."))
     return replace(service, policies=policies, vocabulary=vocabulary), findings
 
 

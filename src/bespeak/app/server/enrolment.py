@@ -41,12 +41,12 @@ def issuer_of(target: str, key_file: Path | None) -> Issuer:
     path = key_file or server.signing_key
     if path is None:
         raise ConfigError(
-            "an agent's identity is signed by who issues it, and there is no key: give --issuer-key FILE, or "
+            "an agent's identity must be signed, and there is no key: give --issuer-key FILE, or set "
             "signing_key in bespeak.toml. `bespeak keys new --out FILE` makes one."
         )
     key = read_key(path)
     if not key.is_private:
-        raise ConfigError(f"{path} holds the public half of a key, and signing takes the private one")
+        raise ConfigError(f"{path} contains a public key; signing requires the private key")
     identity = server.identity
     return Issuer(
         server_id=identity.server_id if identity is not None else _NOBODY,

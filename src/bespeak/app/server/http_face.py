@@ -47,7 +47,7 @@ def build_middleware(face: HttpFace, settings: HttpSettings) -> Application | No
     """
     outer: Application | None = None
     if settings.cors:
-        from starlette.middleware.cors import CORSMiddleware  # noqa: PLC0415 - for who lets pages of other sites call
+        from starlette.middleware.cors import CORSMiddleware  # noqa: PLC0415 - only for CORS
 
         outer = CORSMiddleware(
             cast("Any", face),
@@ -58,7 +58,7 @@ def build_middleware(face: HttpFace, settings: HttpSettings) -> Application | No
             max_age=3600,
         )
     if settings.trusted_proxies:
-        from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware  # noqa: PLC0415 - for who has proxies
+        from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware  # noqa: PLC0415 - only behind proxies
 
         outer = cast("Application", ProxyHeadersMiddleware(cast("Any", outer or face), list(settings.trusted_proxies)))
     return outer

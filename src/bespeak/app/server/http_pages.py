@@ -119,8 +119,8 @@ def check_publishing(registrar: Registrar) -> list[Diagnostic]:
     listed = [endpoint for endpoint in registrar.endpoints.values() if endpoint.is_listed]
     if not listed or rates.agent or rates.address or all(endpoint.key in rates.endpoints for endpoint in listed):
         return []
-    message = "endpoints are published on the web, and nothing limits how often they are called (AI-Discovery 6)"
-    advice = 'Write [limits.rate] with agent = "600/min" and address = "600/min", as much as the service can stand.'
+    message = "endpoints are published on the web without a rate limit (AI-Discovery 6)"
+    advice = 'Set [limits.rate], for example agent = "600/min" and address = "600/min".'
     return [UNLIMITED_ON_THE_WEB.found(message, advice=advice)]
 
 
@@ -179,7 +179,7 @@ class _Contents:
         )
 
     def openapi(self) -> bytes:
-        from bespeak.documents.projections.openapi.document import project_openapi  # noqa: PLC0415 - for who asks for it
+        from bespeak.documents.projections.openapi.document import project_openapi  # noqa: PLC0415 - only if requested
 
         routes = self._routes
         warned = {method: routes.catalog.warns_of(method) for method, _ in routes.endpoints}

@@ -30,7 +30,7 @@ class Keeper:
         self._server = self.dispatcher.server
         self._sweeper = Sweeper(store)
         rates = self._server.rates
-        # A process that is alone with its store counts alone too.
+        # A process with a store of its own counts on its own too.
         self._exchange = RateExchange(rates, store) if rates is not None and not store.sole else None
 
     async def start(self) -> None:

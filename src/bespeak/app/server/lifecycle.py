@@ -52,7 +52,7 @@ async def serve(
         at = await agtp.start(settings.address.host, settings.address.port, ssl=context, reuse_port=reuse_port)
         settings = replace(settings, address=Address(*at[0]))
         if settings.http is not None:
-            # Its documents say where AGTP is spoken, which is known now.
+            # Its documents contain the port of AGTP, which is known now.
             web = _web_server(keeper.dispatcher, settings, limits, timeouts)
             context = _tls(settings, "http/1.1")
             at = await web.start(settings.http.host, settings.http.port, ssl=context, reuse_port=reuse_port)
@@ -61,7 +61,7 @@ async def serve(
         await agtp.close()
         await keeper.stop()
         raise
-    # What exists now lives as long as the process: the collector need not look at it again.
+    # All current objects live as long as the process, so the collector can skip them.
     gc.freeze()
     ready(settings)
     try:
@@ -74,7 +74,7 @@ async def serve(
 def _web_server(dispatcher: Dispatcher, settings: Settings, limits: Limits, timeouts: Timeouts) -> HttpServer:
     from bespeak.app.server.http_face import build_middleware, make_face  # noqa: PLC0415
     from bespeak.app.server.http_pages import Publishing  # noqa: PLC0415
-    from bespeak.faces.http.server import HttpServer  # noqa: PLC0415 - loads httptools, only if HTTP is spoken
+    from bespeak.faces.http.server import HttpServer  # noqa: PLC0415 - loads httptools, only for HTTP
 
     assert settings.http is not None
     publishing = Publishing(auth=settings.auth, keys_required=settings.keys_required, agtp_port=settings.address.port)

@@ -106,15 +106,15 @@ class MountedService:
         """Open the store in the running loop, unless that is done; return the application that answers requests."""
         loop = asyncio.get_running_loop()
         if self._loop is not None and self._loop.is_closed():
-            # A server that is started again in the same process, as tests do, has a loop of its own.
+            # A server restarted in the same process, as in tests, has a new loop.
             self._starting, self._loop, self._keeper, self._application = asyncio.Lock(), None, None, None
         async with self._starting:
             if self._application is not None:
                 return self._application
             document = self._target.document
             if document.auth.is_open:
-                _logger.warning("callers are believed whatever they say they are: no [auth] modes are chosen")
-            # Nobody knows how many processes the server has, so the store is never taken for one's own.
+                _logger.warning("callers are not authenticated: no [auth] modes are chosen")
+            # The number of processes is unknown, so the store is assumed to be shared.
             role: Role = "sole" if self._place == MEMORY else "shared"
             store = open_store(self._place, role=role, durability=document.store.durability)
             keeper = Keeper(self._assembled, store, document, signing_keys(document.signing_key))
@@ -150,7 +150,7 @@ class MountedService:
 
 def _not_started(error: BespeakError) -> Reply:
     """Build the 503 for a service whose store cannot be opened."""
-    _logger.error("The service cannot begin: %s", error)
+    _logger.error("The service cannot start: %s", error)
     message = "This server cannot reach its state, so nothing is acknowledged. Try again later."
     reply = refusal(status.UNAVAILABLE, "store-unavailable", message)
     reply.headers.append((b"retry-after", b"2"))
@@ -162,7 +162,7 @@ def _settings(given: HttpSettings, changes: dict[str, Any]) -> HttpSettings:
     for name in changes:
         if name not in known:
             raise ConfigError(f"[http] has no key {name!r}; it has {', '.join(sorted(known))}")
-    # Read like those of a file: a text in place of a list of origins would let in whoever is a part of it.
+    # Validated like those of a file: a string in place of a list of origins would allow each of its parts.
     values = {name: list(value) if isinstance(value, tuple) else value for name, value in changes.items()}
     findings = Findings(lambda _: Location("asgi"))
     read = read_settings(HttpSettings, Table(values, "/http", findings))

@@ -12,7 +12,7 @@ from bespeak.contract.policy import Policies
 from bespeak.contract.service import Service
 from bespeak.protocol.address import Address
 
-_EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - these are looked for, not bound
+_EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not bound
 
 
 def with_public_url(settings: Settings, service: Service) -> Settings:

@@ -51,7 +51,7 @@ def assemble_target(target: Target, updated: str, *, http_url: str | None = None
     assembled.findings[:0] = target.findings
     assembled.findings.extend(unknown_fields(target.document.audit.fields, assembled.registrar.endpoints.values()))
     if http_url is not None:
-        from bespeak.app.server.http_pages import check_publishing  # noqa: PLC0415 - for who speaks HTTP
+        from bespeak.app.server.http_pages import check_publishing  # noqa: PLC0415 - only for HTTP
 
         assembled.findings.extend(check_publishing(assembled.registrar))
     return assembled
@@ -85,7 +85,7 @@ def serve_target(
     updated = now()
     with contextlib.ExitStack() as held:
         if settings.http is not None and settings.http.port == 0 and settings.workers == 1:
-            # The documents name the port, so it is chosen before they are made.
+            # The documents contain the port, so it is chosen before they are built.
             placeholder, http = reserve_port(settings.http, shared=False)
             held.enter_context(placeholder)
             settings = replace(settings, http=http)
@@ -96,7 +96,7 @@ def serve_target(
             raise ConfigError("not started: --strict was given, and there are errors")
         if settings.workers > 1:
             workers = Workers(settings, updated, _work)
-            # Faults of the store are told once, here, before the first worker starts; its tables are up to date then.
+            # Report errors of the store once, before the first worker starts. This also migrates its tables.
             run(_try_store(settings))
             return workers.run(lambda served: ready(assembled, served))
         run(_try_addresses(settings))
@@ -135,7 +135,7 @@ def _work(settings: Settings, updated: str, ready: Connection) -> None:
         assembled = assemble_target(target, updated, http_url=settings.web.url if settings.http is not None else None)
         keeper = _keeper(assembled, target, settings)
         parent = multiprocessing.parent_process()
-        # A parent that is killed cannot say goodbye; its sentinel can be read as soon as it is gone.
+        # A killed parent sends no signal, but its sentinel becomes readable.
         lifeline = parent.sentinel if parent else None
         run(serve(keeper, settings, ready=lambda *_: ready.send(True), reuse_port=True, lifeline=lifeline))
         _leave_threads_behind()
@@ -147,7 +147,7 @@ def _leave_threads_behind() -> None:
     """End the process now if handlers are stuck in threads after the drain timeout: threads cannot be stopped."""
     stuck = running_threads()
     if stuck:
-        _logger.warning("%d handlers did not come back in time and are left behind", stuck)
+        _logger.warning("%d handlers did not finish in time and are abandoned", stuck)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)

@@ -60,11 +60,11 @@ class Settings:
         if self.http is not None:
             self._check_reach("HTTP", self.http)
             if self.http.port and self.http.overlaps(self.address):
-                raise ConfigError(f"AGTP on {self.address} and HTTP on {self.http} meet: give --http another port")
+                raise ConfigError(f"AGTP on {self.address} and HTTP on {self.http} conflict: give --http another port")
         if "mtls" in self.auth.modes:
             self._check_mtls()
         if not 1 <= self.workers <= 256:
-            raise ConfigError(f"--workers is a number from 1 to 256, not {self.workers}")
+            raise ConfigError(f"--workers must be 1 to 256; got {self.workers}")
 
     def _check_reach(self, protocol: str, address: Address) -> None:
         """Require TLS and authentication on addresses that others can reach, unless the operator opts out."""
@@ -78,15 +78,13 @@ class Settings:
             )
         if self.auth.is_open:
             raise ConfigError(
-                f"callers on {address}{option} would be believed whatever they say they are: choose [auth] modes in "
+                f"callers on {address}{option} would not be authenticated: choose [auth] modes in "
                 "bespeak.toml (token, mtls, signed), or give --insecure"
             )
 
     def _check_mtls(self) -> None:
         if self.certificate is None:
-            raise ConfigError(
-                "client certificates come with TLS only: give --cert and --key, or leave mtls out of [auth]"
-            )
+            raise ConfigError("client certificates require TLS: give --cert and --key, or remove mtls from [auth]")
         if self.auth.mtls.ca is None or not self.auth.mtls.ca.is_file():
             raise ConfigError(f"no such file: {self.auth.mtls.ca}, the ca of [auth.mtls]")
 

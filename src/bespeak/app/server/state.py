@@ -78,6 +78,6 @@ def _configuration(target: str) -> tuple[Path, Path | None]:
     if names_attribute(target) and all(part.isidentifier() for part in str(place).split(".")):
         return Path(), None
     raise ConfigError(
-        f"no deployment is at {target!r}: give a folder, an .agis, .toml or .py file, or module:app; "
+        f"there is no deployment at {target!r}: give a folder, an .agis, .toml or .py file, or module:app; "
         "or name the store with --store"
     )

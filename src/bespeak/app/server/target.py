@@ -139,7 +139,7 @@ def _join(files: Service, app: Service, document: ServerDocument) -> Service:
     return replace(
         files,
         identity=_joined_identity(files.identity, app.identity) if document.identity is not None else app.identity,
-        # A verb beyond the catalog that an endpoint of the app has is admitted, whoever has the last word otherwise.
+        # Verbs of the app's endpoints beyond the catalog are admitted, although settings of files take precedence.
         policies=with_custom(own, (verb for verb in app.policies.methods.custom if verb in used)),
         catalog=document.main.catalog or app.catalog,
         endpoints=(*files.endpoints, *app.endpoints),
@@ -194,7 +194,7 @@ def _import_file(path: Path) -> ModuleType:
     name = f"bespeak_target_{path.stem}_{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ConfigError(f"{path} is no Python file")
+        raise ConfigError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     with _import_errors(str(path)):

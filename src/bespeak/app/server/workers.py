@@ -56,7 +56,7 @@ class Workers:
         """Start one worker and wait until it accepts connections; return False if it died first."""
         receiver, sender = self._context.Pipe(duplex=False)
         process = self._context.Process(target=self._main, args=(self._settings, self._updated, sender), daemon=True)
-        # A worker that is still importing has no handler yet: it inherits that Ctrl-C is for its parent to deal with.
+        # A worker that is still importing has no handler yet: it inherits that Ctrl-C is left to its parent.
         interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
         process.start()
         signal.signal(signal.SIGINT, interrupt)
@@ -79,7 +79,7 @@ class Workers:
             now = time.monotonic()
             self._restarts = [moment for moment in self._restarts if now - moment < 60] + [now]
             if len(self._restarts) > _RESTARTS_PER_MINUTE:
-                _logger.error("more than %s workers fell within a minute; stopping", _RESTARTS_PER_MINUTE)
+                _logger.error("more than %s workers died within a minute; stopping", _RESTARTS_PER_MINUTE)
                 return False
             if not self._start():
                 return False

@@ -39,7 +39,7 @@ async def call_application(app: Application, scope: Scope, body: bytes) -> Reply
     finally:
         cycle.ended.set()
     if cycle.start is None or not cycle.complete:
-        raise RuntimeError("The application returned without a whole answer.")
+        raise RuntimeError("The application returned without a complete response.")
     reply = Reply(cycle.start["status"], list(cycle.start.get("headers", ())), b"".join(cycle.parts))
     if scope["method"] != "HEAD" and all(name != b"content-length" for name, _ in reply.headers):
         reply.headers.append((b"content-length", b"%d" % len(reply.body)))
@@ -74,9 +74,9 @@ class _Cycle:
             self.parts.append(part)
             self._size += len(part)
             if self._size > RESPONSE_LIMITS.body:
-                raise RuntimeError(f"The application's answer is larger than {RESPONSE_LIMITS.body} bytes.")
+                raise RuntimeError(f"The application's response is larger than {RESPONSE_LIMITS.body} bytes.")
             if not message.get("more_body", False):
                 self.complete = True
                 self.ended.set()
         else:
-            raise RuntimeError(f"The application sent {message['type']!r} out of turn.")
+            raise RuntimeError(f"The application sent an unexpected {message['type']!r}.")

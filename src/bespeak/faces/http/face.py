@@ -92,13 +92,13 @@ class HttpFace:
         if kind == "http":
             try:
                 reply = await self._serve(scope, receive)
-            except Exception as error:  # noqa: BLE001 - it is reported, and the caller gets an answer whatever it was
+            except Exception as error:  # noqa: BLE001 - it is logged, and the caller gets an answer in any case
                 reply = failed(error)
             await send_reply(reply, scope["method"], send)
         elif kind == "lifespan":
             await _live(receive, send)
         else:
-            await send({"type": "websocket.close", "code": 1008, "reason": "This service has no web sockets."})
+            await send({"type": "websocket.close", "code": 1008, "reason": "This service does not support WebSockets."})
 
     async def _serve(self, scope: Scope, receive: Receive) -> Reply:
         connection = connection_of(scope)
@@ -124,7 +124,7 @@ class HttpFace:
             path = self._below_prefix(site, path, headers)
         found = None
         if AGIS_METHOD not in headers:
-            # The path of a document names no verb, so that none is the path of an endpoint.
+            # The path of a document has no verb, so it cannot be the path of an endpoint.
             found = site.literal.get(path)
             if found is None and path in site.pages:
                 return _page(site.pages[path], http_method, headers)
@@ -177,7 +177,7 @@ class HttpFace:
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                return Malformed(status.BAD_REQUEST, "incomplete-message", "The body ends before its length.")
+                return Malformed(status.BAD_REQUEST, "incomplete-message", "The body is incomplete.")
             part: bytes = message.get("body", b"")
             parts.append(part)
             size += len(part)
@@ -196,7 +196,7 @@ def _target(
         verb = "GET" if http_method == "HEAD" else http_method
         if verb not in site.routes.policies.methods.legacy:
             return _advise(site, path, http_method)
-        # AGTP-API 3.6: what a verb of HTTP means here is the operator's choice, except that a GET changes nothing.
+        # AGTP-API 3.6: the operator chooses the meaning of HTTP verbs, except that GET changes nothing.
         return Target(path, verb, reads)
     if AGIS_NAMESPACE in headers:
         refused = _check_namespace(site, headers[AGIS_NAMESPACE])
@@ -232,7 +232,7 @@ def _options(site: Site, method: str, path: str, http_method: str) -> Reply:
     allow = "GET, HEAD, POST, OPTIONS" if readable else "POST, OPTIONS"
     if http_method == "OPTIONS":
         return Reply(status.NO_CONTENT, [(b"allow", allow.encode())], b"")
-    message = f"An endpoint is called by {'GET or POST' if readable else 'POST'}, not by {http_method[:20]}."
+    message = f"Call an endpoint with {'GET or POST' if readable else 'POST'}, not with {http_method[:20]}."
     return refusal(status.METHOD_NOT_ALLOWED, "method-not-allowed", message, allow=allow)
 
 
@@ -243,9 +243,9 @@ def _advise(site: Site, path: str, http_method: str) -> Reply:
         return Reply(status.NO_CONTENT, [(b"allow", b"OPTIONS")], b"")
     if not offered:
         lists = " and ".join(page for page in _LISTS if page in site.pages)
-        advice = f" {lists} list what is here." if lists else ""
-        return refusal(status.NOT_FOUND, "endpoint-not-found", f"Nothing is at {path[:120]!r}.{advice}")
-    message = f"{http_method[:20]} says nothing of what is meant: {', '.join(offered[:20])}, or send X-AGIS-Method."
+        advice = f" {lists} list the endpoints." if lists else ""
+        return refusal(status.NOT_FOUND, "endpoint-not-found", f"Nothing is served at {path[:120]!r}.{advice}")
+    message = f"{http_method[:20]} does not name an endpoint: use {', '.join(offered[:20])}, or send X-AGIS-Method."
     return refusal(
         status.METHOD_NOT_ALLOWED, "method-not-allowed", message, allow="OPTIONS", details={"routes": offered[:20]}
     )
@@ -285,7 +285,7 @@ def connection_of(scope: Scope) -> Connection:
     host, port = scope.get("client") or ("", 0)
     if known is not None and host in ("", known.address):
         return known
-    # A certificate that the proxy presented says nothing about the caller behind it.
+    # A certificate presented by the proxy does not identify the client behind it.
     connection = Connection(face="http", peer=f"{host}:{port}", address=host, secure=scope.get("scheme") == "https")
     connection.answered = 1
     return connection

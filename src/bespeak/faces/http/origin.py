@@ -46,8 +46,8 @@ class Origins:
         if not self._loopback or host is None or (len(host) <= _LONGEST and self._served(host)):
             return None
         message = (
-            f"This service answers on this machine only, not as {host[:80]!r}; "
-            "call it at localhost, or name its public address in [http] url."
+            f"This service answers only on this machine, not as {host[:80]!r}; "
+            "call it at localhost, or set its public address in [http] url."
         )
         return Forbidden(421, "host-not-served", message)
 
@@ -58,7 +58,7 @@ class Origins:
             return None
         if len(origin) <= _LONGEST and self._admitted(origin, headers.get("host", "")[:_LONGEST]):
             return None
-        message = f"Pages of {origin[:80]!r} may not call this service; its operator can let them, in [http] cors."
+        message = f"Pages of {origin[:80]!r} may not call this service; the operator can allow it in [http] cors."
         return Forbidden(403, "origin-not-allowed", message)
 
     def _is_served(self, host: str) -> bool:
@@ -70,10 +70,10 @@ class Origins:
 
     def _is_admitted(self, origin: str, host: str) -> bool:
         place = _place(origin)
-        # `null` is no place, among others: a sandboxed page, a file.
+        # `null`, the origin of sandboxed pages and files, for example, is not a valid origin.
         if place is None or not _NAME.fullmatch(origin.partition("://")[2]):
             return False
-        # A proxy may have ended TLS, so that the scheme here is not the one the page knows.
+        # A proxy may have terminated TLS, so the scheme here may differ from that of the page.
         return place in self._allowed or place == self._own or place == _place(f"{place[0]}://{host}")
 
 

@@ -36,7 +36,7 @@ class Page:
         kept = [
             (b"etag", self.etag.encode()),
             (b"cache-control", b"public, max-age=%d" % DAY),
-            # Documents are for everybody, so that pages of other sites may read them too.
+            # Documents are public, so pages of other origins may read them too.
             (b"access-control-allow-origin", b"*"),
         ]
         if self._vary is not None:
@@ -63,7 +63,7 @@ class Page:
 
     def make(self) -> None:
         """Build the content now, before the first request."""
-        self._whole  # noqa: B018 - looking at it makes it
+        self._whole  # noqa: B018 - the access builds it
 
     def answer(self, headers: Mapping[str, str]) -> Reply:
         """Return the document, or 304 if the client holds the current version."""

@@ -59,7 +59,7 @@ class HttpConnection(FaceConnection[Asked]):
         """Answer a request; return a coroutine only if the answer has to be awaited."""
         try:
             answer = self._ask_face(request) if self._serving.app is None else self._ask_application(request)
-        except Exception as error:  # noqa: BLE001 - it is reported, and the peer gets an answer whatever it was
+        except Exception as error:  # noqa: BLE001 - it is logged, and the peer gets an answer in any case
             answer = failed(error)
         return self._encode(answer, request) if isinstance(answer, Reply) else self._wait_for(answer, request)
 
@@ -81,7 +81,7 @@ class HttpConnection(FaceConnection[Asked]):
         headers = head.headers
         if isinstance(headers, Malformed):
             return face.malformed(headers, connection)
-        headers = headers.copy()  # the head may be that of many requests
+        headers = headers.copy()  # many requests may share the head
         found = face.admit(head.http_method, head.path, headers)
         return found if isinstance(found, Reply) else face.call(found, head.query, headers, body, connection)
 

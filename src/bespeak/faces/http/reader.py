@@ -71,18 +71,18 @@ class RequestReader:
         self.expects = False
         """True if the peer waits for 100 Continue before it sends the body."""
         self._ended = False
-        self._in_message = False  # a request has begun and is not whole
+        self._in_message = False  # a request has begun and is not complete
         self._in_head = False
-        self._begun_here = 0  # requests that began in the bytes at hand
+        self._begun_here = 0  # requests that began in the current chunk
         self._fault: Malformed | None = None
-        self._refused: Malformed | None = None  # what was said against a request while the parser is still at work
-        self._piece = 0  # bytes that came last
-        self._begun = 0  # bytes of the piece in which the message began
-        self._head = 0  # bytes of the pieces behind that one, as long as the head lasts
-        self._size = 0  # the same behind the head
+        self._refused: Malformed | None = None  # the refusal of a request that the parser has not finished
+        self._piece = 0  # bytes of the current chunk
+        self._begun = 0  # bytes of the chunk in which the message began
+        self._head = 0  # bytes of the following chunks, up to the end of the head
+        self._size = 0  # the same after the head
         self._url = b""
         self._headers: Headers = []
-        self._watched: dict[bytes, bytes] = {}  # headers that decide how the rest is read
+        self._watched: dict[bytes, bytes] = {}  # headers that decide how the rest is parsed
         self._body: list[bytes] = []
         self._body_size = 0
 
@@ -158,13 +158,13 @@ class RequestReader:
         if self._refused is not None:
             return self._refused
         if isinstance(error, httptools.HttpParserCallbackError):
-            _logger.error("A request could not be taken from the parser", exc_info=error.__context__)
+            _logger.error("Could not read a request from the parser", exc_info=error.__context__)
             return Malformed(status.SERVER_ERROR, "server-error", "The request could not be read.")
-        return Malformed(status.BAD_REQUEST, "malformed-request", f"This is no request of HTTP/1.1: {error}.")
+        return Malformed(status.BAD_REQUEST, "malformed-request", f"This is not a valid HTTP/1.1 request: {error}.")
 
     def _new_parser(self) -> Any:
         parser = httptools.HttpRequestParser(self)
-        # What stands behind a last request is for nobody, and no reason to refuse it.
+        # Data after the last request is ignored, and no reason to refuse it.
         parser.set_dangerous_leniencies(lenient_data_after_close=True)
         return parser
 
@@ -177,8 +177,8 @@ class RequestReader:
         method = self._parser.get_method()
         wanted = b", ".join(value for name, value in self._headers if name == b"upgrade").lower()
         if method == b"CONNECT" or b"websocket" in wanted:
-            what = "tunnels" if method == b"CONNECT" else "web sockets"
-            message = f"This service has no {what}; its endpoints are called by GET and POST."
+            what = "tunnels" if method == b"CONNECT" else "WebSockets"
+            message = f"This service does not support {what}; call its endpoints with GET and POST."
             return Malformed(status.NOT_IMPLEMENTED, "upgrade-not-supported", message)
         lines = [b"%b %b HTTP/%b" % (method, self._url, self._parser.get_http_version().encode())]
         lines += [b"%b: %b" % pair for pair in self._headers if pair[0] not in _HOP]
@@ -198,7 +198,7 @@ class RequestReader:
                 return self._too_large()
         return None
 
-    # What the parser tells.
+    # Callbacks of the parser.
 
     def on_message_begin(self) -> None:
         """Handle the start of a request."""
@@ -246,7 +246,7 @@ class RequestReader:
         self._in_message = self.expects = False
         parser = self._parser
         if parser.should_upgrade():
-            return  # what becomes of it is decided outside of the parser
+            return  # it is handled outside the parser
         version = parser.get_http_version()
         path, query = split_target(self._url)
         if self._url[:1] not in (b"/", b"*"):
@@ -272,16 +272,16 @@ class RequestReader:
         watched = self._watched
         version = self._parser.get_http_version()
         if version not in _VERSIONS:
-            return Malformed(505, "version-not-supported", f"This server speaks HTTP/1.1, not HTTP/{version}.")
+            return Malformed(505, "version-not-supported", f"This server supports HTTP/1.1, not HTTP/{version}.")
         if b"host" not in watched and version == "1.1":
-            return Malformed(status.BAD_REQUEST, "host-missing", "A request of HTTP/1.1 names its Host.")
+            return Malformed(status.BAD_REQUEST, "host-missing", "An HTTP/1.1 request requires a Host header.")
         if int(watched.get(b"content-length", b"0")) > self._limits.body:
             return self._too_large()
         if watched.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
-            message = "The body has a transfer encoding other than chunked; send it without."
+            message = "The body has a transfer encoding other than chunked; remove it."
             return Malformed(status.NOT_IMPLEMENTED, "transfer-encoding-not-supported", message)
         if watched.get(b"expect", b"100-continue").lower() != b"100-continue":
-            return Malformed(417, "expectation-failed", "The only expectation known here is 100-continue.")
+            return Malformed(417, "expectation-failed", "The only supported expectation is 100-continue.")
         return None
 
     def _head_too_large(self) -> Malformed:

@@ -26,7 +26,7 @@ class Site:
     def __init__(self, routes: RouteTable, pages: Pages) -> None:
         self.routes = routes
         self.pages = pages
-        # The blocks of routes live as long as the table, so that their identity says which one it is.
+        # The blocks of routes live as long as the table, so they can be keyed by identity.
         self.blocks: dict[int, Headers] = {}
         """Encoded header blocks, by block."""
         self.good: dict[int, Headers] = {}
@@ -42,7 +42,7 @@ class Site:
                     self.good[id(block)] = [*encoded, NO_STORE, (b"agtp-status", b"200")]
                 self.literal[f"{path}:{method.lower()}"] = (path, method)
         vocabulary = routes.service.vocabulary
-        # A service that declares none of its own has nothing that could be mistaken; the built-in methods do.
+        # Built-in methods have a namespace too, but a service that declares none cannot be confused with others.
         endpoints = [endpoint for endpoint in routes.endpoints.values() if not endpoint.builtin]
         own = {vocabulary.namespace} if vocabulary and vocabulary.namespace else set()
         self.namespaces = {each.namespace for each in endpoints if each.namespace is not None} | own

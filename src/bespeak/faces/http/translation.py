@@ -118,7 +118,7 @@ def read_headers(pairs: Headers, most: int) -> dict[str, str] | Malformed:
             text = value.decode("latin-1")
         if key in headers:
             if key in _SINGLE:
-                return Malformed(status.BAD_REQUEST, "invalid-header", f"The header {key} stands twice.")
+                return Malformed(status.BAD_REQUEST, "invalid-header", f"The header {key} occurs twice.")
             text = f"{headers[key]}, {text}"
         headers[key] = text
     if AGIS_GRAMMAR in headers and headers.setdefault(METHOD_GRAMMAR, headers[AGIS_GRAMMAR]) != headers[AGIS_GRAMMAR]:
@@ -140,7 +140,7 @@ def meant(path: str, headers: Mapping[str, str]) -> tuple[str, str] | None:
     if named is None:
         return split_verb(path)
     named = named.strip()
-    # AGIS 4: methods are compared without regard to capitals. In other scripts several letters have the same one.
+    # AGIS 4: methods are compared without regard to case, for ASCII only: elsewhere several letters share a capital.
     return path, named.upper() if named.isascii() else named
 
 
@@ -183,7 +183,7 @@ def to_http(response: Response, block: Headers, challenge: bytes) -> Reply:
         if number == status.UNAUTHORIZED:
             headers.append((b"www-authenticate", challenge))
         elif number == status.METHOD_NOT_ALLOWED:
-            # RFC 9110 15.5.6 wants the header; that other verbs are at other paths is told in the body.
+            # RFC 9110 15.5.6 requires the header; the body lists the paths of other verbs.
             headers += [] if any(name == b"allow" for name, _ in headers) else [(b"allow", b"OPTIONS")]
     if number not in (status.NO_CONTENT, status.NOT_MODIFIED):
         headers.append((b"content-length", b"%d" % len(body)))

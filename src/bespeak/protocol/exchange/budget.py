@@ -24,7 +24,7 @@ _MONEY_PLACES: Final = 2
 def parse_budget(text: str) -> dict[str, Decimal] | Fault:
     """Parse a list `unit=value, unit=value`; return the fault of its first entry that is not valid."""
     amounts: dict[str, Decimal] = {}
-    # One comma more than there are units: whatever stands behind it is an entry too many, and read as one text.
+    # One comma more than there are units: the rest is one entry too many, and is read as one text.
     for part in text.split(",", len(UNITS)):
         entry = part.strip()
         unit, equals, value = entry.partition("=")
@@ -35,7 +35,7 @@ def parse_budget(text: str) -> dict[str, Decimal] | Fault:
         if isinstance(amount, str):
             return Fault(amount, entry)
         if unit in amounts:
-            return Fault(f"{unit} is bounded twice", entry)
+            return Fault(f"{unit} is limited twice", entry)
         amounts[unit] = amount
     return amounts
 
@@ -44,10 +44,10 @@ def parse_amount(unit: str, text: str) -> Decimal | str:
     """Parse an amount of a unit, or return what is wrong with it."""
     places = UNITS.get(unit)
     if places is None:
-        return f"{unit[:40]!r} is none of the units {', '.join(UNITS)}"
+        return f"{unit[:40]!r} is not one of the units {', '.join(UNITS)}"
     found = _AMOUNT.fullmatch(text)
     if found is None:
-        return f"{text[:40]!r} is no amount: digits, and for some units a point and decimals"
+        return f"{text[:40]!r} is not a valid amount: write digits, and for some units a point and decimals"
     if len(found[2] or "") > places:
         form = f"has at most {places} decimal places" if places else "is a whole number"
         return f"an amount of {unit} {form}, not {text[:40]}"

@@ -17,7 +17,7 @@ WANTED_BITS: Final = 128
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9._~:@+/=-]{1,256}")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-# A word in front is passed over, unless it may be part of the number.
+# A leading word is skipped, unless it may be part of the number.
 _HEX = re.compile(r"(?:[A-Za-z]{1,16}[._:-])??([0-9a-f-]+|[0-9A-F-]+)")
 _OF_TIME: Final = frozenset("1267")
 """UUID versions made mostly of clock and counter; the others have 122 bits and count as 128."""

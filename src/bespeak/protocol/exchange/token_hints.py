@@ -51,31 +51,31 @@ def read_hints(given: Mapping[str, str]) -> TokenHints | Refused:
     """Read the hints from decoded query parameters, or return what is wrong with them."""
     compact, listed, moment = given.get(COMPACT), given.get(FIELDS), given.get(SINCE)
     if compact is not None and compact not in ("true", "false"):
-        return _wrong(COMPACT, f"{compact[:_SHOWN]!r} is neither true nor false.")
+        return _wrong(COMPACT, f"{compact[:_SHOWN]!r} is not valid; write true or false.")
     fields = None if listed is None else read_fields(listed)
     if isinstance(fields, str):
         return _wrong(FIELDS, fields)
     since = None if moment is None else read_since(moment)
     if moment is not None and since is None:
-        advice = "write a date or a moment of ISO 8601, like 2026-12-01T10:00:00Z; without an offset it is UTC."
-        return _wrong(SINCE, f"{moment[:_SHOWN]!r} is no moment: {advice}")
+        advice = "write a date or time of ISO 8601, like 2026-12-01T10:00:00Z; without an offset it is UTC."
+        return _wrong(SINCE, f"{moment[:_SHOWN]!r} is not a valid time: {advice}")
     return TokenHints(compact == "true", fields, since)
 
 
 def read_fields(text: str) -> Wanted | str:
     """Parse a list of member names, nested by dots, or return what is wrong with it."""
     if len(text) > MOST_CHARACTERS:
-        return f"{len(text)} characters are more than the {MOST_CHARACTERS} that a list of fields may have."
+        return f"a list of fields may have at most {MOST_CHARACTERS} characters; got {len(text)}."
     names = text.split(",")
     if len(names) > MOST_FIELDS:
-        return f"{len(names)} fields are more than {MOST_FIELDS}."
+        return f"at most {MOST_FIELDS} fields are allowed; got {len(names)}."
     wanted: Wanted = {}
     for name in names:
         parts = [part.strip() for part in name.split(".")]
         if not all(parts):
-            return f"{name[:_SHOWN]!r} names no field; write names with commas between them, like id,owner.name."
+            return f"{name[:_SHOWN]!r} is not a field name; write names separated by commas, like id,owner.name."
         if len(parts) > MOST_LEVELS:
-            return f"{name[:_SHOWN]!r} goes down more than {MOST_LEVELS} levels."
+            return f"{name[:_SHOWN]!r} has more than {MOST_LEVELS} levels."
         _want(wanted, parts)
     return wanted
 
@@ -93,7 +93,7 @@ def _want(wanted: Wanted, parts: list[str]) -> None:
 
 def read_since(text: str) -> datetime | None:
     """Parse the `since` timestamp."""
-    # In a query of the web a plus is a space, and few callers know: before an offset it can be nothing else.
+    # In a query string a plus is a space, which few callers know: before an offset it can only be a plus.
     return read_moment(text.replace(" ", "+") if "T" in text else text)
 
 

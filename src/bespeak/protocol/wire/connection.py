@@ -27,7 +27,9 @@ class ClientConnection(ResponseReader):
     def next_event(self) -> ResponseMessage | Malformed | Pause:
         """Return the next response, the fault that ended reading, or a Pause."""
         if not self.awaited and self.buffered:
-            return self._fail(Malformed(400, "unexpected-response", "The server sent bytes that answer no request."))
+            return self._fail(
+                Malformed(400, "unexpected-response", "The server sent a response that no request asked for.")
+            )
         event = super().next_event()
         if isinstance(event, ResponseMessage):
             self.awaited -= 1

@@ -83,7 +83,7 @@ def parse_response_head(head: bytes, limits: Limits) -> ResponseHead | Malformed
     match = abnf.STATUS_LINE.fullmatch(first)
     if match is None:
         wanted = "AGTP/1.0, a number of three digits and its text"
-        return Malformed(400, INVALID_STATUS_LINE, f"A status line is {wanted}; this one is {_shown(first)}.")
+        return Malformed(400, INVALID_STATUS_LINE, f"A status line must be {wanted}; got {_shown(first)}.")
     fields = _parse_plain_fields(head, limits) or _parse_fields(lines, limits)
     return fields if isinstance(fields, Malformed) else ResponseHead(int(match[1]), match[2] or "", *fields)
 
@@ -96,7 +96,7 @@ def check_beginning(data: bytes | bytearray, limits: Limits, code: str) -> Malfo
     if not data.startswith(abnf.PREFIX) and not abnf.PREFIX.startswith(data):
         seen = next(n for n, (have, want) in enumerate(zip(data, abnf.PREFIX, strict=False), start=1) if have != want)
         begins = _shown(data[:seen].decode("latin-1"))
-        return Malformed(400, code, f"A message begins with 'AGTP/1.0 '; this one begins with {begins}.")
+        return Malformed(400, code, f"A message must begin with 'AGTP/1.0 '; got {begins}.")
     if len(data) >= limits.line and data.find(b"\n", 0, limits.line) < 0:
         name = "status-line-too-long" if code == INVALID_STATUS_LINE else "request-line-too-long"
         return Malformed(400, name, f"The start line is longer than {limits.line} bytes.")
@@ -117,7 +117,7 @@ def _text(line: bytes, code: str) -> str | Malformed:
         text = line.decode()
     except UnicodeDecodeError as error:
         return Malformed(400, code, f"Byte {error.start} of {_shown(line.decode('latin-1'))} is not UTF-8.")
-    # isprintable is a fast yes: it leaves tabs and rare characters to the pattern.
+    # isprintable is a fast path: tabs and rare characters are left to the pattern.
     if text.isprintable() or (control := abnf.CONTROL.search(text)) is None:
         return text
     return Malformed(400, code, f"Control character {control[0]!a} in {_shown(text)}.")
@@ -135,7 +135,7 @@ def _read_request_line(line: bytes) -> tuple[str, str, str] | Malformed:
     match = abnf.REQUEST_LINE.fullmatch(text)
     if match is None:
         wanted = "AGTP/1.0 METHOD /path, with single spaces"
-        return Malformed(400, INVALID_REQUEST_LINE, f"A request line is {wanted}; this one is {_shown(text)}.")
+        return Malformed(400, INVALID_REQUEST_LINE, f"A request line must be {wanted}; got {_shown(text)}.")
     path, _, query = (match[2] or "/").partition("?")
     return match[1], path, query
 
@@ -150,7 +150,7 @@ def _read_field(line: bytes) -> tuple[str, str] | Malformed:
     name, colon, value = text.partition(":")
     if not colon or abnf.FIELD_NAME.fullmatch(name) is None:
         wanted = "'Name: value' on one line"
-        return Malformed(400, INVALID_HEADER, f"A header line is {wanted}; this one is {_shown(text)}.")
+        return Malformed(400, INVALID_HEADER, f"A header line must be {wanted}; got {_shown(text)}.")
     return name.lower(), value.strip(" \t")
 
 
@@ -180,7 +180,9 @@ def _parse_fields(lines: list[bytes], limits: Limits) -> tuple[MappingProxyType[
     A repeated list-valued header is joined by commas (RFC 9110 5.3).
     """
     if len(lines) - 1 > limits.headers:
-        return Malformed(400, "head-too-large", f"{len(lines) - 1} header lines; at most {limits.headers} are read.")
+        return Malformed(
+            400, "head-too-large", f"At most {limits.headers} header lines are allowed; got {len(lines) - 1}."
+        )
     headers: dict[str, str] = {}
     for line in lines[1:]:
         field = _read_field(line)
@@ -190,7 +192,7 @@ def _parse_fields(lines: list[bytes], limits: Limits) -> tuple[MappingProxyType[
         if name in headers:
             if name in ONCE:
                 code = INVALID_CONTENT_LENGTH if name == "content-length" else INVALID_HEADER
-                return Malformed(400, code, f"{name} stands twice; send it once.")
+                return Malformed(400, code, f"{name} occurs twice; send it once.")
             value = f"{headers[name]}, {value}"
         headers[name] = value
     length = _length(headers, limits)
@@ -207,10 +209,12 @@ def _length(headers: Mapping[str, str], limits: Limits) -> int | Malformed:
         return 0
     if not (value.isascii() and value.isdigit() and len(value) <= abnf.MOST_DIGITS):
         wanted = "a plain number of at most 15 digits"
-        return Malformed(400, INVALID_CONTENT_LENGTH, f"Content-Length is {wanted}; this one is {_shown(value)}.")
+        return Malformed(400, INVALID_CONTENT_LENGTH, f"Content-Length must be {wanted}; got {_shown(value)}.")
     length = int(value)
     if length > limits.body:
-        return Malformed(413, "content-too-large", f"A body of {length} bytes; at most {limits.body} are read.")
+        return Malformed(
+            413, "content-too-large", f"A body may have at most {limits.body} bytes; this one has {length}."
+        )
     return length
 
 

@@ -43,7 +43,7 @@ class Reader(Generic[HeadT, MessageT_co]):
         self._code = code
         self._buffer: bytes | bytearray = b""
         self._start = 0  # where the current message begins in the buffer
-        self._scanned = 0  # up to here no end of a head was found
+        self._scanned = 0  # the end of the head is not before this offset
         self._head: HeadT | None = None
         self._body = 0  # where the body of the current message begins
         self._fault: Malformed | None = None

@@ -37,7 +37,7 @@ class RequestHeads(dict[bytes, RequestHead | Malformed]):
     def __init__(self, limits: Limits) -> None:
         super().__init__()
         self._limits = limits
-        # What is cut out counts as well, so the rest may have fewer lines.
+        # Lines that are cut out count too, so the rest may have fewer lines.
         fewer = msgspec.structs.replace(limits, headers=limits.headers - len(_CHANGING))
         self._rests = Memory(functools.partial(parse_request_head, limits=fewer), most=MOST, longest=LONGEST)
 

@@ -23,7 +23,7 @@ def encode_request(method: str, target: str, headers: Pairs = (), body: bytes = 
     match = abnf.REQUEST_LINE.fullmatch(line) if line.isascii() else None
     if match is None or match.groups() != (method, target) or "#" in line:
         raise LocalProtocolError(
-            f"{method[:40]!a} {target[:80]!a} cannot stand on a request line; percent-encode the target."
+            f"{method[:40]!a} {target[:80]!a} is not valid on a request line; percent-encode the target."
         )
     return b"%b\r\n%bContent-Length: %d\r\n\r\n%b" % (line.encode(), _encode_headers(headers), len(body), body)
 
@@ -53,9 +53,9 @@ def encode_ok(block: bytes, headers: Pairs, body: bytes) -> bytes:
 def _encode_headers(headers: Pairs) -> bytes:
     lines = []
     for name, value in headers:
-        # isprintable is a fast yes: it leaves tabs and rare characters to the pattern.
+        # isprintable is a fast path: tabs and rare characters are left to the pattern.
         if not value.isprintable() and abnf.FIELD_VALUE.fullmatch(value) is None:
-            raise LocalProtocolError(f"The value of header {name[:40]!a} holds a control character: {value[:60]!a}.")
+            raise LocalProtocolError(f"The value of header {name[:40]!a} contains a control character: {value[:60]!a}.")
         lines.append(f"{_checked_name(name)}: {value}\r\n")
     try:
         return "".join(lines).encode()
@@ -66,9 +66,9 @@ def _encode_headers(headers: Pairs) -> bytes:
 @functools.lru_cache(maxsize=512)
 def _checked_name(name: str) -> str:
     if abnf.FIELD_NAME.fullmatch(name) is None:
-        raise LocalProtocolError(f"{name[:60]!a} is no header name.")
+        raise LocalProtocolError(f"{name[:60]!a} is not a valid header name.")
     if name.lower() in _FRAMING:
-        raise LocalProtocolError(f"{name} frames the message and is written with it; leave it out.")
+        raise LocalProtocolError(f"{name} is written with the message; omit it.")
     return name
 
 
@@ -76,5 +76,5 @@ def _checked_name(name: str) -> str:
 def _status_line(status: int, reason: str) -> bytes:
     line = f"AGTP/1.0 {status} {reason}"
     if abnf.STATUS_LINE.fullmatch(line) is None:
-        raise LocalProtocolError(f"{line[:80]!a} is no status line.")
+        raise LocalProtocolError(f"{line[:80]!a} is not a valid status line.")
     return f"{line}\r\n".encode()

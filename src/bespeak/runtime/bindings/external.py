@@ -67,7 +67,7 @@ class ExternalBinding:
         self, endpoint: Endpoint, handler: ExternalService, plan: RequestPlan, pool: UpstreamPool, url: httpx.URL
     ) -> None:
         self._endpoint = endpoint
-        # What the five errors of every upstream mean is said here, with the particulars.
+        # The five errors of every upstream are described here, with the particulars.
         declared = (error for error in endpoint.errors if error.name not in UPSTREAM_ERRORS)
         self._meanings = {error.name: error.description for error in declared}
         self._handler = handler
@@ -91,7 +91,7 @@ class ExternalBinding:
             )
         except (httpx.TransportError, UnicodeError) as error:
             failed = self._failed("upstream_connection_error", "The upstream cannot be reached.", cause=error)
-            # Nothing was sent, so that the same request may be sent again, under the same key too.
+            # Nothing was sent, so the same request may be repeated, even with the same key.
             return msgspec.structs.replace(failed, headers=_LATER) if isinstance(error, httpx.ConnectError) else failed
 
     async def aclose(self) -> None:
@@ -99,7 +99,7 @@ class ExternalBinding:
         await self._pool.aclose()
 
     async def _exchange(self, request: httpx.Request) -> Any:
-        # Redirects are not followed: configured credentials go to the configured upstream and nowhere else.
+        # Redirects are not followed: configured credentials go only to the configured upstream.
         response = await self._pool.transport(self._url).handle_async_request(request)
         try:
             refused = self._judge(response)
@@ -128,7 +128,7 @@ class ExternalBinding:
             return self._malformed(str(error))
         if isinstance(payload, dict):
             return rename(payload, self._incoming)
-        # What is no object has no fields to rename; whether it is the output, the output schema says.
+        # Only an object has fields to rename; the output schema decides whether anything else is valid.
         field = self._handler.output_field
         return payload if field is None else {field: payload}
 
@@ -137,7 +137,7 @@ class ExternalBinding:
         errors = self._handler.error_map
         mapped = errors.get(str(code))
         if mapped is None and code not in _REJECTED:
-            # A range leaves out what rejects this server and not the input: a caller could do nothing about it.
+            # A range excludes statuses that reject this server rather than the input: callers cannot fix those.
             mapped = errors.get(f"{code // 100}XX")
         if mapped is None:
             if 200 <= code < 300:
@@ -155,7 +155,7 @@ class ExternalBinding:
     def _failed(
         self, name: str, message: str, upstream_status: int | None = None, *, cause: Exception | None = None
     ) -> Refused:
-        # The cause may name the upstream's host, which is nobody's business outside (core 10.1, item 12).
+        # The cause may name the upstream's host, which must not be disclosed (core 10.1, item 12).
         _logger.warning("%s: %s: %s", self._endpoint, name, cause or message)
         details = {} if upstream_status is None else {"details": {"upstream_status": upstream_status}}
         return Refused(status.UNPROCESSABLE, name, message, details)

@@ -46,7 +46,7 @@ def resolve_function(dotted: str) -> Callable[..., Any] | str:
     """Resolve a dotted path to a callable, or return what is wrong with it."""
     module_name, _, attribute = dotted.rpartition(".")
     if not module_name:
-        return "a dotted path has a module and a function, like rooms.handlers.book_room"
+        return "a dotted path needs a module and a function, such as rooms.handlers.book_room"
     try:
         module = importlib.import_module(module_name)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - an operator's module may fail in any way

@@ -15,7 +15,7 @@ LONGEST_WAIT: Final = 24 * 3600
 """Maximum Retry-After in seconds; a longer wait is shortened to one day."""
 
 _TOLD: Final = frozenset({httpx.codes.TOO_MANY_REQUESTS, httpx.codes.SERVICE_UNAVAILABLE})
-# Encodings of texts. Python knows others, some of which take quadratic time or are none of text.
+# Text encodings. Python has others, some of which take quadratic time or are not text encodings.
 _CHARSET: Final = re.compile(
     r"(?:utf-?(?:8|16|32)(?:-?[lb]e)?|(?:us-)?ascii|iso-?8859-?\d\d?|latin-?1|(?:windows-|cp)125\d"
     r"|shift[_-]jis|euc-(?:jp|kr)|gb(?:k|2312|18030)|big5|koi8-[ru])",
@@ -34,14 +34,14 @@ def decode_json(body: bytes | bytearray) -> Any:
 def decode_text(body: bytes | bytearray, charset: str | None, encoding: str | None) -> str:
     """Decode a text body by its declared charset, else UTF-8; raise ValueError if it is not valid."""
     if encoding is not None and encoding.strip().lower() not in ("", "identity"):
-        # Identity was asked for. Nearly every byte is a letter to some charsets, a compressed one too.
-        raise ValueError("is compressed, which was not asked for")
+        # Identity was requested. Some charsets would decode compressed bytes without an error.
+        raise ValueError("is compressed, although no compression was requested")
     if charset is not None and _CHARSET.fullmatch(charset) is None:
-        raise ValueError("is in a charset that is not known")
+        raise ValueError("has an unknown charset")
     try:
         return body.decode(charset or "utf-8")
     except (UnicodeDecodeError, LookupError):
-        raise ValueError("is not a text of its charset") from None
+        raise ValueError("is not valid text in its charset") from None
 
 
 def retry_after(code: int, headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

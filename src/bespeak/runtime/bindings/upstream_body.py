@@ -71,7 +71,7 @@ def _file_parts(name: str, field: Field, faults: list[Violation]) -> Iterator[Pa
             content = None
         if content is None:
             at = child(field.pointer, index) if several else field.pointer
-            faults.append(unusable(at, f"{brief(item)} is no base64, as the content of a file has to be"))
+            faults.append(unusable(at, f"{brief(item)} is not valid base64; send the content of a file as base64"))
         else:
             yield name, (name, content, "application/octet-stream")
 

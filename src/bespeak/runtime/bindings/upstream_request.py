@@ -49,7 +49,7 @@ class RequestPlan:
         self._configured = configured
         self._standard = {
             "accept": "application/json" if handler.answer == "json" else "*/*",
-            # An encoded body could be a bomb; identity is all that is asked for and all that is read.
+            # An encoded body could be a decompression bomb; only identity is requested and read.
             "accept-encoding": "identity",
             "connection": "keep-alive",
             "user-agent": "bespeak",
@@ -70,7 +70,7 @@ class RequestPlan:
             lines = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
             return faults or httpx.Request(self._handler.method, url, headers=lines, **body)
         except UnicodeEncodeError:
-            return [unusable("", "a text holds half a character, which UTF-8 cannot express")]
+            return [unusable("", "a string contains a lone surrogate, which UTF-8 cannot encode")]
         except httpx.InvalidURL as error:
             return [unusable("", f"the input does not fit into a URL: {error}")]
 
@@ -111,7 +111,7 @@ class RequestPlan:
             return {}
         fields = self._named({name: remaining.pop(name) for name in list(remaining) if name not in self._query})
         if self._form == "multipart":
-            # httpx says the media type: only it knows the boundary.
+            # httpx sets the media type: only it knows the boundary.
             headers.pop("content-type", None)
             return {"files": multipart_body(fields, self._handler.files, faults)}
         if self._form == "form":
@@ -126,7 +126,7 @@ class RequestPlan:
         pairs = form_pairs(fields, faults)
         names = {name for name, _ in pairs}
         faults += [
-            unusable(fields[name].pointer if name in fields else "", f"{name!r} is not for callers to say")
+            unusable(fields[name].pointer if name in fields else "", f"{name!r} is set by this server; omit it")
             for name in sorted(names & self._reserved)
         ]
         names |= self._reserved
@@ -142,6 +142,6 @@ class RequestPlan:
         return found
 
     def _style(self, name: str) -> str:
-        # What is in the query only because there is no body was JSON text before a handler could say how.
+        # Fields in the query for want of a body were JSON before handlers could choose a style.
         implied = name not in self._query and self._form in ("json", "none")
         return self._handler.lists.get(name, "json" if implied else "repeat")

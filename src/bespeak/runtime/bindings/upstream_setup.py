@@ -92,7 +92,7 @@ def _check_url(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnos
             endpoint,
             at,
             f"the host of {shown!r} depends on the input",
-            "Placeholders belong into the path: a caller must not choose the host.",
+            "Put placeholders into the path: a caller must not choose the host.",
         )
         return
     properties = endpoint.input_schema.get("properties", {})
@@ -103,7 +103,7 @@ def _check_url(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnos
 
 
 def _check_transforms(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
-    # A name may stand in the query and in the body; two of them in one place would be one.
+    # A name may be in the query and in the body, but not twice in one of them.
     with_body = handler.body_form != "none" and handler.body_field is None
     places = [(with_body and name not in handler.query, theirs) for name, theirs in handler.input_transform.items()]
     returned = list(handler.output_transform.values())

@@ -40,4 +40,4 @@ def dump_foreign(value: Any) -> dict[str, Any]:
     if describes_itself(type(value)):
         dumped: dict[str, Any] = value.model_dump(mode="json")
         return dumped
-    raise TypeError(f"a handler returned {type(value).__name__}, which is no JSON value")
+    raise TypeError(f"a handler returned {type(value).__name__}, which is not a JSON value")

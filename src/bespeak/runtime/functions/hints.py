@@ -27,7 +27,7 @@ def input_schema(signature: Signature, descriptions: Mapping[str, str]) -> _Sche
         if parameter.annotation is MISSING:
             raise ContractError(f"the parameter {parameter.name!r} has no annotation, so its schema is unknown")
     if signature.takes_rest:
-        raise ContractError("**rest takes anything, and an input takes only what is declared: name the parameters")
+        raise ContractError("**rest accepts any name, but an input has only declared properties: name the parameters")
     properties, definitions = _properties(signature)
     for name, text in descriptions.items():
         if name in properties:
@@ -43,7 +43,7 @@ def input_schema(signature: Signature, descriptions: Mapping[str, str]) -> _Sche
 
 def _properties(signature: Signature) -> tuple[dict[str, _Schema], dict[str, _Schema]]:
     """Return the schema of each parameter, and the definitions they refer to."""
-    _ = signature.has_foreign_types  # names the parameter whose type nobody can describe
+    _ = signature.has_foreign_types  # raises an error that names the parameter without a schema
     signature.check_defaults()
     schemas, definitions = _schemas_of(signature.annotations, "validation")
     for node in (*schemas, *definitions.values()):
@@ -64,7 +64,9 @@ def output_schema(returns: Any) -> _Schema:
 
 def _output(returns: Any) -> _Schema:
     if returns is MISSING:
-        raise ContractError("the return annotation is missing, so the output schema is unknown; None is one too")
+        raise ContractError(
+            "the return annotation is missing, so the output schema is unknown; write -> None if there is no result"
+        )
     if returns is None or returns is type(None):
         return {"$schema": DIALECT, "type": "object", "properties": {}, "additionalProperties": True}
     (schema,), definitions = _schemas_of([returns], "serialization")
@@ -73,8 +75,8 @@ def _output(returns: Any) -> _Schema:
     variants = [target(option.get("$ref"), {"$defs": definitions}, option) for option in options]
     if not all(variant.get("type") in ("object", "array") for variant in variants):
         raise ContractError(
-            f"{_name(returns)} is not what an endpoint returns: return an object (a dataclass, a Struct, "
-            "a TypedDict, a model, a dict) or a list of them, and declare an error for the case that there is none"
+            f"{_name(returns)} is not a valid result of an endpoint: return an object (a dataclass, a Struct, "
+            "a TypedDict, a model, a dict) or a list of them, and declare an error for a missing result"
         )
     if root.get("type") == "object":
         root.setdefault("additionalProperties", True)
@@ -112,7 +114,7 @@ def _composed_schemas(annotations: Sequence[Any], side: Side) -> tuple[Sequence[
 
     types = read_types(annotations)
     objects = [kind for kind in walk(types) if isinstance(kind, Object)]
-    # With the objects beside the annotations their references come back in order: that is how they are named.
+    # Passing the objects with the annotations returns their references in order, which gives their names.
     schemas, components = _components((*annotations, *(known.cls for known in objects)), describe)
     own, references = schemas[: len(annotations)], schemas[len(annotations) :]
     for kind, schema in zip(types, own, strict=True):

@@ -108,7 +108,9 @@ def read_signature(function: Callable[..., Any], properties: Iterable[str] = ())
 
 
 def _read(function: Callable[..., Any], context_names: frozenset[str]) -> Signature:
-    told = _told(function)  # first: it notices a function that wraps itself, which would keep the hints busy for ever
+    told = _told(
+        function
+    )  # first, because it detects a function that wraps itself, on which get_type_hints would not end
     hints = _hints(function)
     parameters: list[Parameter] = []
     context: Parameter | None = None
@@ -119,7 +121,7 @@ def _read(function: Callable[..., Any], context_names: frozenset[str]) -> Signat
             takes_rest = True
             continue
         if kind is _VAR_POSITIONAL:
-            raise ContractError(f"*{name} takes nothing: an input has names, not positions")
+            raise ContractError(f"*{name} cannot be filled: an input has names, not positions")
         parameter = Parameter(name, hints.get(name, MISSING), default, kind is _KEYWORD_ONLY)
         if not _is_context(parameter, context_names):
             parameters.append(parameter)
@@ -176,7 +178,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
             "Define or import the type at module level, not only for the type checker."
         ) from None
     except (TypeError, ValueError, AttributeError, SyntaxError) as error:
-        raise ContractError(f"an annotation is no type: {error}") from None
+        raise ContractError(f"an annotation is not a type: {error}") from None
 
 
 def function_name(function: Callable[..., Any]) -> str:

@@ -26,7 +26,7 @@ def budget_gate(call: RoutedCall) -> Refused | None:
     limit = _remembered(text) if len(text) <= _LONGEST_REMEMBERED else parse_budget(text)
     if isinstance(limit, Fault):
         entry = limit.at[:80]
-        message = f"Budget-Limit holds {entry!r}: {limit.message}. Write it like tokens=5000, USD=0.50."
+        message = f"Budget-Limit contains {entry!r}: {limit.message}. Write it like tokens=5000, USD=0.50."
         return Refused(status.BAD_REQUEST, "invalid-budget-limit", message, {"entry": entry})
     endpoint = call.route.endpoint
     cost = {"calls": ONE_CALL, **(endpoint.cost.amounts if endpoint.cost else {})}
@@ -35,10 +35,10 @@ def budget_gate(call: RoutedCall) -> Refused | None:
         return None
     costs = {unit: format_amount(unit, amount) for unit, amount in cost.items()}
     limits = {unit: format_amount(unit, amount) for unit, amount in limit.items()}
-    told = " and ".join(f"{costs[unit]} {unit} where {limits[unit]} is allowed" for unit in over)
+    told = " and ".join(f"{costs[unit]} {unit} (limit {limits[unit]})" for unit in over)
     return Refused(
         status.BUDGET_EXCEEDED,
         "budget-exceeded",
-        f"{endpoint} costs {told}; raise Budget-Limit or call something cheaper.",
+        f"{endpoint} costs {told}; raise Budget-Limit or call a cheaper endpoint.",
         {"cost": costs, "limit": limits, "exceeded": over},
     )

@@ -11,7 +11,7 @@ from bespeak.runtime.call import RoutedCall
 _UNCONFIRMABLE: Final = Refused(
     status.NOT_IMPLEMENTED,
     "not-implemented",
-    "This call has to be confirmed before it runs, and this server has no store to keep confirmations in.",
+    "This call requires a confirmation, and this server has no store to keep confirmations in.",
     {"missing": "a store to keep state in"},
 )
 

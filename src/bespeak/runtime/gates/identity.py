@@ -45,9 +45,9 @@ def _authenticated(call: Call, authenticator: Authenticator, scope: str | None) 
     if found is None:
         if scope is None and not chained:
             return ANONYMOUS
-        return call.server.principals.credentials_missing("Authority is claimed, and no credential says by whom")
+        return call.server.principals.credentials_missing("Authority-Scope requires an identified agent")
     if found.nonce is not None and found.nonce_expires_at is not None:
-        # A nonce is one agent's: what another one happened to choose is no replay.
+        # Nonces are per agent: the same one from another agent is not a replay.
         call.nonce = (f"{found.agent_id}:{found.nonce}", max(found.nonce_expires_at - time.time(), 1.0))
     principals = call.server.principals
     if chained:

@@ -32,7 +32,7 @@ def _check_values(path: str) -> Fault | None:
     """Find faults that only a request path can have: template parameters, or bytes that are not valid text."""
     for segment in path.split("/"):
         if "{" in segment:
-            return Fault("a request path has values where the template has {parameters}", segment)
+            return Fault("a request path needs values in place of {parameters}", segment)
         try:
             unquote(segment, errors="strict")
         except UnicodeDecodeError:

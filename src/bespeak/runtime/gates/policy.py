@@ -14,4 +14,4 @@ def policy_gate(call: Call) -> Refused | None:
     if call.method in routes.allowed:
         return None
     requested = call.request.method
-    return routes.not_allowed(requested, call.path, f"The policy of this server does not admit {requested}.")
+    return routes.not_allowed(requested, call.path, f"The policy of this server does not allow {requested}.")

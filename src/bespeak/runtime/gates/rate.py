@@ -56,7 +56,7 @@ def _take(buckets: Buckets, key: str, scope: str, who: str) -> Refused | None:
     return Refused(
         status.RATE_LIMITED,
         "rate-limited",
-        f"{who} may call {buckets.rate} and has used that up; call again in {seconds} s.",
+        f"{who} has reached its limit of {buckets.rate}; try again in {seconds} s.",
         {"limit": str(buckets.rate), "scope": scope},
         (("Retry-After", str(seconds)),),
     )

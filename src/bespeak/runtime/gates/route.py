@@ -25,11 +25,11 @@ def route_gate(call: Call) -> RoutedCall | Refused:
             return _not_for_reading(call)
         if call.principal.wildcards:
             return RoutedCall(call, routes.wildcard)
-        # AGTP-API 16.4: without the agent's own consent the safe answer is to ask for it.
+        # AGTP-API 16.4: without the agent's consent, ask for it.
         return authorization_required(
             "wildcards-required",
-            f"No endpoint {call.method} {call.path[:200]} is declared. This server takes ad-hoc calls only from "
-            "agents whose identity document says wildcards: true.",
+            f"No endpoint {call.method} {call.path[:200]} is declared. This server accepts ad-hoc calls only from "
+            "agents whose identity document has wildcards: true.",
         )
     if routes.named_at(call.path):
         requested = call.request.method
@@ -44,5 +44,5 @@ def route_gate(call: Call) -> RoutedCall | Refused:
 
 def _not_for_reading(call: Call) -> Refused:
     """Refuse a request that promises to change nothing (RFC 9110 9.2.1) if its endpoint may."""
-    message = f"{call.method[:40]} {call.path[:120]} is not for GET: send it by POST to its path and verb."
+    message = f"{call.method[:40]} {call.path[:120]} cannot be called with GET; send a POST to its path and verb."
     return Refused(status.METHOD_NOT_ALLOWED, "method-not-allowed", message, headers=_BY_POST)

@@ -18,25 +18,25 @@ def scope_gate(call: RoutedCall) -> Refused | None:
     principal = call.principal
     policies = call.routes.policies
     if endpoint.builtin or (endpoint.key == _INVENTORY and not endpoint.required_scopes):
-        # AGTP-API 8.7 speaks of discovery and of built-ins that only read.
+        # AGTP-API 8.7 applies to discovery and to built-ins that only read.
         informs = endpoint.semantic.impact == "informational"
         if informs and principal.agent_id is None and not policies.anonymous_discovery and not _is_public(call):
             return authorization_required(
-                "anonymous-discovery-disabled", "This server answers discovery only to agents that say who they are."
+                "anonymous-discovery-disabled", "Discovery on this server requires an Agent-ID."
             )
         return None
     if endpoint.required_scopes:
         if principal.agent_id is None:
             scopes = ", ".join(endpoint.required_scopes)
-            return call.server.principals.credentials_missing(f"{endpoint} needs the scopes {scopes} of an agent")
+            return call.server.principals.credentials_missing(f"{endpoint} requires an agent with the scopes {scopes}")
         missing = principal.scopes.missing(endpoint.required_scopes)
         if missing:
             claimable = not principal.known and principal.verified is None and not principal.delegators
-            where = "in Authority-Scope" if claimable else "and the caller was not granted them, or gave them up"
+            where = " in Authority-Scope" if claimable else ", which the caller does not have"
             return Refused(
                 status.SCOPE_VIOLATION,
                 "scope-violation",
-                f"{endpoint} needs the scopes {', '.join(missing)} {where}.",
+                f"{endpoint} needs the scopes {', '.join(missing)}{where}.",
                 {
                     "missing_scopes": missing,
                     "required_scopes": list(endpoint.required_scopes),
@@ -47,7 +47,7 @@ def scope_gate(call: RoutedCall) -> Refused | None:
     if policies.scope_required_for_invocation and not principal.scopes:
         # AGTP-API 8.7; a grant in the agent's document counts as declared (core 2.3: absent means inherited).
         return authorization_required(
-            "scope-required", "This server invokes no endpoint without an Authority-Scope header."
+            "scope-required", "This server requires an Authority-Scope header to call an endpoint."
         )
     return None
 

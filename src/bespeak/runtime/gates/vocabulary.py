@@ -38,9 +38,9 @@ def vocabulary_gate(call: Call) -> Refused | None:
     near = catalog.near(method)
     legacy = catalog.legacy.get(method)
     if legacy is not None:
-        message = f"{method} is a legacy verb this server has not opted into; use {legacy.preferred}."
+        message = f"{method} is a legacy verb, which this server does not accept; use {legacy.preferred}."
     else:
-        advice = f" Did you mean {', '.join(near)}?" if near else " `DISCOVER /methods` lists what this server has."
+        advice = f" Did you mean {', '.join(near)}?" if near else " `DISCOVER /methods` lists the methods here."
         message = f"{_shown(method)} is not in method catalog {catalog.version}.{advice}"
     return Refused(
         status.METHOD_VIOLATION,
@@ -53,7 +53,7 @@ def vocabulary_gate(call: Call) -> Refused | None:
 def _translate_legacy(call: Call) -> None:
     """Translate a legacy verb by what is registered on the path (AGTP-API 3.6)."""
     asked, routes = call.method, call.routes
-    # A verb the policy disallows stays as it is, and so does one it redirects: both are for the policy gate.
+    # Verbs that the policy disallows or redirects stay unchanged: the policy gate handles them.
     if asked in routes.policies.methods.disallow or routes.redirects.follow(asked, call.path)[0] != asked:
         return
     preferred = routes.catalog.legacy[asked].preferred

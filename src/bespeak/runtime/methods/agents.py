@@ -58,8 +58,8 @@ def agents(call: RoutedCall) -> Answer | Refused:
     if call.routes.publication.discloses(call.principal):
         return call.routes.publication.namespace.answer(call.request)
     if call.routes.service.agent_disclosure == "authenticated":
-        # In open mode nobody is, whatever they send.
-        message = "This server names its agents to callers that prove who they are."
+        # In open mode no caller is authenticated.
+        message = "This server discloses its agents only to authenticated callers."
         return authorization_required("credentials-missing", message)
     return Refused(status.FORBIDDEN, "agents-not-disclosed", "This server does not disclose its agents.")
 

@@ -25,7 +25,7 @@ MOST_ATTESTATION: Final = 64 * 1024
 """Maximum bytes of an attestation."""
 _LONGEST_REASON: Final = 4096
 
-_NOT_FOUND: Final = Refused(status.NOT_FOUND, "target-not-found", "There is no case of this target_id here.")
+_NOT_FOUND: Final = Refused(status.NOT_FOUND, "target-not-found", "No case has this target_id.")
 
 
 def confirm(call: RoutedCall) -> Effects | Refused:
@@ -36,7 +36,7 @@ def confirm(call: RoutedCall) -> Effects | Refused:
     given, principal = call.input, call.principal
     reason = given.get("reason")
     if reason is not None and (len(reason) > _LONGEST_REASON or "\0" in reason):
-        return invalid("reason", f"is a text of up to {_LONGEST_REASON} characters without NUL.")
+        return invalid("reason", f"must be a text of up to {_LONGEST_REASON} characters without NUL.")
     attestation = msgspec.json.encode(given["attestation"]) if "attestation" in given else None
     if attestation is not None and len(attestation) > MOST_ATTESTATION:
         return too_large("attestation", MOST_ATTESTATION)
@@ -74,14 +74,14 @@ def _refuse(conflict: Conflict) -> Refused:
     match conflict.reason:
         case "own-case":
             return Refused(
-                status.FORBIDDEN, "own-case", "Who asked for a decision does not take it, nor does anybody for it."
+                status.FORBIDDEN, "own-case", "A requester, or an agent acting for it, cannot take the decision."
             )
         case "not-permitted":
             scope = SCOPES[details["kind"]]
             return Refused(
                 status.FORBIDDEN,
                 "decision-not-permitted",
-                f"This decision is its recipient's, or that of an agent with the scope {scope}.",
+                f"Only the recipient, or an agent with the scope {scope}, may take this decision.",
                 {"required_scopes": [scope]},
             )
         case "already-decided":
@@ -89,10 +89,10 @@ def _refuse(conflict: Conflict) -> Refused:
             return Refused(
                 status.CONFLICT,
                 "already-decided",
-                f"This was {details['status']} at {first['decided_at']}, and a decision is final.",
+                f"This was {details['status']} at {first['decided_at']}; a decision is final.",
                 {"decision": first},
             )
         case "expired":
-            return Refused(status.TIMEOUT, "case-expired", "The time for this decision is over.")
+            return Refused(status.TIMEOUT, "case-expired", "The deadline of this decision has passed.")
         case _:
             return _NOT_FOUND

@@ -83,7 +83,7 @@ def delegate(call: RoutedCall) -> Effects | Refused:
 def _not_permitted(delegator: Agent | None) -> Refused | None:
     """Return a refusal if the caller may not delegate at all."""
     if delegator is None:
-        message = "Only an agent that is registered with this server can delegate: nothing else says what it may do."
+        message = "Only an agent that is registered with this server can delegate."
     elif not may_delegate(delegator):
         message = "The document of this agent does not permit it to delegate."
     else:
@@ -127,7 +127,7 @@ def _task(given: str | Mapping[str, Any]) -> str | Refused:
     """Encode the task for storage."""
     task = given if isinstance(given, str) else msgspec.json.encode(given).decode()
     if "\0" in task:
-        return invalid("task", "holds a NUL, which cannot be kept.")
+        return invalid("task", "contains a NUL, which cannot be stored.")
     return task if len(task.encode()) <= MOST_TASK else too_large("task", MOST_TASK)
 
 
@@ -137,7 +137,7 @@ def _scopes(given: str | Sequence[Any]) -> tuple[str, ...] | Refused:
     bad = next((token for token in tokens if not is_scope_token(token)), None)
     if tokens and bad is None:
         return tuple(dict.fromkeys(tokens))
-    what = f"holds {bad[:80]!r}, which is no scope" if bad is not None else "is empty"
+    what = f"contains {bad[:80]!r}, which is not a valid scope" if bad is not None else "is empty"
     message = f"`authority_scope` {what}; write tokens like booking:room, in lower case."
     return Refused(status.UNPROCESSABLE, "invalid-authority-scope", message)
 
@@ -150,7 +150,7 @@ def _expiry(deadline: str | None, now: float) -> float | Refused:
     if isinstance(seconds, Refused):
         return seconds
     if seconds <= now + 1:
-        return invalid("deadline", "is over already.")
+        return invalid("deadline", "is in the past.")
     return min(seconds, now + LONGEST_LIFETIME)
 
 
@@ -166,7 +166,7 @@ def _beyond(call: RoutedCall, delegator: Agent, wish: Wish) -> Refused | None:
         return Refused(
             status.FORBIDDEN,
             "delegation-depth-exceeded",
-            f"The document of this agent permits {most} hops, its own among them: `depth` is at most {most - 1}.",
+            f"The document of this agent permits {most} hops, including its own: `depth` must be at most {most - 1}.",
             {"max_delegation_depth": most},
         )
     return None
@@ -201,7 +201,7 @@ def _accept(call: RoutedCall, wish: Wish) -> Chain | Refused:
     hop = chain.hops[-1]
     if hop.delegator == wish.delegator and set(hop.scopes) == set(wish.scopes):
         return chain
-    message = "`delegation_token` is by another agent, or for other scopes than `authority_scope`."
+    message = "`delegation_token` is from another agent, or has scopes other than `authority_scope`."
     return Refused(status.UNPROCESSABLE, "delegation-token-mismatch", message)
 
 
@@ -227,12 +227,12 @@ def _record(chain: Chain, wish: Wish, given: Mapping[str, Any]) -> Effects:
         "delegation_chain": chain.header,
     }
     if "callback" in given:
-        # The delegator hands the token over itself, so that this server never hears of a result.
+        # The delegator passes the token on itself, so this server never learns of a result.
         result["callback"] = None
 
     def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
         if isinstance(results, Conflict):
-            message = "This `delegation_token` was used before; sign a new one, with an id of its own."
+            message = "This `delegation_token` has already been used; sign a new one with a new id."
             return Refused(status.CONFLICT, "delegation-token-used", message)
         return Envelope(result)
 

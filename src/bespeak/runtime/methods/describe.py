@@ -33,7 +33,7 @@ def describe(call: RoutedCall) -> Answer | Envelope | Refused:
         return Refused(
             status.UNPROCESSABLE,
             "unknown-capability-domain",
-            f"{', '.join(map(repr, unknown[:5]))} is no capability domain; there are {', '.join(DOMAINS)}.",
+            f"{', '.join(map(repr, unknown[:5]))} is not a valid capability domain; choose from {', '.join(DOMAINS)}.",
             {"unknown": unknown[:20], "capability_domains": list(DOMAINS)},
         )
     return Envelope(_capabilities(call.routes, asked or DOMAINS, call.input.get("version_min")))

@@ -29,7 +29,7 @@ def discover(call: RoutedCall) -> Answer | Envelope | Refused:
     if target == "agents":
         return agents(call)
     criteria = call.input.get("criteria")
-    # Who is known by a token or a certificate and sends no Agent-ID has not asked for candidates by that.
+    # A caller identified by token or certificate, without an Agent-ID header, has not asked for candidates.
     unnamed = criteria is None and AGENT_ID not in call.request.headers
     meant = target == "manifest" or (criteria is None and names_manifest(call.request.headers))
     if meant or call.agent_id is None or unnamed:
@@ -38,7 +38,7 @@ def discover(call: RoutedCall) -> Answer | Envelope | Refused:
         return Refused(
             status.UNPROCESSABLE,
             "missing-required-params",
-            "DISCOVER with an Agent-ID looks for candidates and needs `criteria`; "
+            "DISCOVER with an Agent-ID searches for candidates and requires `criteria`; "
             "send no Agent-ID, or target 'manifest', for the manifest of this server.",
             {"missing": ["criteria"]},
         )

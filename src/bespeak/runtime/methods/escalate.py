@@ -40,7 +40,7 @@ def escalate(call: RoutedCall) -> Effects | Refused:
         return deadline
     recipient = given.get("recipient", call.server.cases.default_recipient)
     if not recipient.isprintable():
-        return invalid("recipient", "holds characters that cannot be printed; name an agent, a person or a group.")
+        return invalid("recipient", "contains non-printable characters; name an agent, a person or a group.")
     content = msgspec.json.encode(_as_it_came(call))
     if len(content) > MOST_CONTENT:
         return too_large("context", MOST_CONTENT)
@@ -64,7 +64,7 @@ def escalate(call: RoutedCall) -> Effects | Refused:
 def _as_it_came(call: RoutedCall) -> dict[str, Any]:
     """Return the input with its members as raw JSON from the body (core 4.9): decoding a number may round it."""
     came = _members(call.request.body) if call.request.body else {}
-    if "parameters" in came:  # the envelope, for ESCALATE has no such parameter
+    if "parameters" in came:  # the envelope: ESCALATE has no such parameter
         came = _members(came["parameters"])
     return {name: came.get(name, value) for name, value in call.input.items()}
 

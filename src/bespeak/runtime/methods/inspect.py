@@ -47,7 +47,7 @@ async def inspect(call: RoutedCall) -> Envelope | Refused:
     if not _may(call, agent_id):
         return _FORBIDDEN
     if call.input["target"] == "chain_head":
-        return _found(await call.server.store.read(ReadChainHead(agent_id)), "No record of this agent is kept here.")
+        return _found(await call.server.store.read(ReadChainHead(agent_id)), "There is no record of this agent.")
     return await _lifecycle(call.server.store, agent_id)
 
 
@@ -58,13 +58,13 @@ async def _record(store: Store, call: RoutedCall) -> Envelope | Refused:
     row = await store.read(ReadAudit(audit_id))
     if row is not None and not _may(call, KeptRecord(*row).agent_id):
         return _FORBIDDEN
-    return _found(row, "No record with this Audit-ID is kept here.")
+    return _found(row, "No record has this Audit-ID.")
 
 
 async def _lifecycle(store: Store, agent_id: str) -> Envelope | Refused:
     events = await store.read(ReadLifecycle(agent_id))
     if not events:
-        return Refused(status.NOT_FOUND, "agent-not-found", "No change of this agent's state is kept here.")
+        return Refused(status.NOT_FOUND, "agent-not-found", "There is no recorded change of this agent's state.")
     listed = [
         {
             "event": event.event,
@@ -102,6 +102,6 @@ def _found(row: Any, otherwise: str) -> Envelope | Refused:
 _FORBIDDEN: Final = Refused(
     status.FORBIDDEN,
     "inspection-forbidden",
-    f"This is about another agent; to inspect it, have the scope {READ} granted and send it in Authority-Scope.",
+    f"This concerns another agent; to inspect it, send the scope {READ} in Authority-Scope, if it is granted.",
     {"required_scopes": [READ]},
 )

@@ -177,7 +177,7 @@ def _impossible(event: str, agent_id: str, conflict: Conflict) -> Refused:
     if conflict.reason == "agent-unknown":
         return Refused(status.NOT_FOUND, "agent-not-found", f"No agent {agent_id} is registered with this server.")
     state = conflict.details["status"]
-    advice = " That is for ever." if state == RETIRED else ""
+    advice = " This is permanent." if state == RETIRED else ""
     return Refused(
         status.CONFLICT,
         "lifecycle-conflict",

@@ -13,13 +13,13 @@ def refuse_without_needs(call: RoutedCall) -> Refused | None:
     if call.server.store is None:
         return not_available(call.method, "a store to keep state in")
     if call.agent_id is None:
-        return call.server.principals.credentials_missing(f"{call.method} is for agents that say who they are")
+        return call.server.principals.credentials_missing(f"{call.method} requires an identified agent")
     return None
 
 
 def not_available(method: str, missing: str, advice: str = "") -> Refused:
     """Build a 501 that names what a method requires."""
-    message = f"{method} is known here but not available, for want of {missing}.{advice}"
+    message = f"{method} is not available on this server: it requires {missing}.{advice}"
     return Refused(status.NOT_IMPLEMENTED, "not-implemented", message, {"method": method, "missing": missing})
 
 
@@ -27,7 +27,7 @@ def read_time(member: str, text: str) -> float | Refused:
     """Parse a timestamp in the input into seconds since 1970, or return a refusal."""
     seconds = read_instant(text)
     if seconds is None:
-        return invalid(member, f"is {text[:80]!r}, which is no time; write it like 2026-11-16T08:00:00Z.")
+        return invalid(member, f"is {text[:80]!r}, which is not a valid time; write it like 2026-11-16T08:00:00Z.")
     return seconds
 
 
@@ -43,6 +43,6 @@ def too_large(member: str, most: int) -> Refused:
     return Refused(
         status.CONTENT_TOO_LARGE,
         f"{member.replace('_', '-')}-too-large",
-        f"`{member}` is kept up to {most // 1024} KiB, and this one is larger.",
+        f"`{member}` must not be larger than {most // 1024} KiB.",
         {"field": f"/{member}", "max_bytes": most},
     )

@@ -17,7 +17,7 @@ def propose(call: RoutedCall) -> Refused:
     explanation = "This server does not negotiate endpoints: its policy says synthesis_enabled is false."
     details: dict[str, Any] = {"reason": "synthesis-disabled", "explanation": explanation}
     if call.agent_id is not None or call.routes.policies.anonymous_discovery:
-        # AGTP-API 10.2, step 5b: entries of the manifest that serve a similar purpose, for who may see it.
+        # AGTP-API 10.2, step 5b: similar entries of the manifest, for callers that may see it.
         similar = call.routes.publication.candidates.find(as_text(call.input), _SIMILAR, agents=False)
         if similar:
             details["similar_endpoints"] = similar

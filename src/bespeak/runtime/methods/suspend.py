@@ -27,9 +27,9 @@ _NONCE_BYTES: Final = 16
 _NOT_FOUND: Final = Refused(
     status.NOT_FOUND,
     "session-not-found",
-    "This agent has no such session here; a session begins with the first request that carries its Session-ID.",
+    "This agent has no such session; a session begins with the first request that carries its Session-ID.",
 )
-_ALREADY: Final = Refused(status.CONFLICT, "session-suspended", "The session is suspended already.")
+_ALREADY: Final = Refused(status.CONFLICT, "session-suspended", "The session is already suspended.")
 
 
 def suspend(call: RoutedCall) -> Effects | Refused:
@@ -74,7 +74,7 @@ def _resume_by(text: str | None, now: float, most: float) -> float | Refused:
     if isinstance(wanted, Refused):
         return wanted
     if wanted <= now:
-        return invalid("resume_by", "is over already; name a time in the future.")
+        return invalid("resume_by", "is in the past; name a time in the future.")
     return min(wanted, now + most)
 
 
