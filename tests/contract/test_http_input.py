@@ -9,7 +9,7 @@ import pytest
 from tests.service import echo, make_endpoint
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.http_input import HttpInput, HttpParameter, place_input, sayable
+from bespeak.contract.http_input import HttpInput, HttpParameter, expressible, place_input
 
 ROOM = {"type": "string"}
 GUEST = {"type": "object", "properties": {"name": {"type": "string"}}}
@@ -95,4 +95,4 @@ def test_get_is_not_offered_if_a_required_field_cannot_be_expressed() -> None:
     ],
 )
 def test_query_has_no_null_and_prefers_strings(schema: Any, said: Any) -> None:
-    assert sayable(schema) == said
+    assert expressible(schema) == said

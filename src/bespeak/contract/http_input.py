@@ -14,7 +14,7 @@ from bespeak.protocol.fault import Fault
 
 _PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
 
-_ABOUT_THE_WHOLE: Final = frozenset(
+_WHOLE_OBJECT: Final = frozenset(
     {
         *("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "not", "const", "enum", "dependentSchemas"),
         *("dependentRequired", "minProperties", "maxProperties", "propertyNames", "unevaluatedProperties"),
@@ -51,7 +51,7 @@ def place_input(endpoint: Endpoint, schema: Mapping[str, Any] | None = None) -> 
     properties = schema.get("properties")
     properties = properties if isinstance(properties, Mapping) else {}
     required = _names(schema.get("required"))
-    path = tuple(HttpParameter(name, sayable(properties.get(name, True)), True) for name in in_path)
+    path = tuple(HttpParameter(name, expressible(properties.get(name, True)), True) for name in in_path)
     body = _without(schema, in_path) if in_path else schema
     return HttpInput(
         path=path,
@@ -63,13 +63,13 @@ def place_input(endpoint: Endpoint, schema: Mapping[str, Any] | None = None) -> 
 
 def _is_needed(endpoint: Endpoint, body: Mapping[str, Any]) -> bool:
     """Return True if an empty input is not valid: a request without a body has an empty input."""
-    if _names(body.get("required")) or _ABOUT_THE_WHOLE.isdisjoint(body):
+    if _names(body.get("required")) or _WHOLE_OBJECT.isdisjoint(body):
         return bool(_names(body.get("required")))
     validator = compile_schema(endpoint.input_schema)
     return isinstance(validator, Fault) or not validator.is_valid({})
 
 
-def sayable(schema: Any) -> Any:
+def expressible(schema: Any) -> Any:
     """Reduce the schema of a property to values that a path or query can express; False if there are none.
 
     Null cannot be expressed, and if a string is allowed, every value is read as a string.
@@ -92,7 +92,7 @@ def sayable(schema: Any) -> Any:
         kept["enum"] = [value for value in schema["enum"] if _is_sayable(value, kinds)]
     for keyword in ("anyOf", "oneOf"):
         if isinstance(schema.get(keyword), list):
-            kept[keyword] = [option for option in map(sayable, schema[keyword]) if option is not False]
+            kept[keyword] = [option for option in map(expressible, schema[keyword]) if option is not False]
             kept[keyword] = [option for option in kept[keyword] if not _kinds(option) or _kinds(option) & kinds]
     if kept.get("default", ...) is None:
         del kept["default"]
@@ -111,7 +111,7 @@ def _query(
     for name, schema in properties.items():
         if name in in_path:
             continue
-        said = sayable(schema)
+        said = expressible(schema)
         if said is not False:
             placed.append(HttpParameter(name, said, name in required))
     unnamed = sorted(required.difference(properties, in_path))
@@ -120,7 +120,7 @@ def _query(
 
 def _without(schema: Mapping[str, Any], names: Iterable[str]) -> Mapping[str, Any]:
     """Remove properties from an object's schema; return it unchanged if they cannot be separated."""
-    if not _ABOUT_THE_WHOLE.isdisjoint(schema):
+    if not _WHOLE_OBJECT.isdisjoint(schema):
         return schema
     kept = dict(schema)
     left = {name: inner for name, inner in schema.get("properties", {}).items() if name not in names}

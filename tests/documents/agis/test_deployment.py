@@ -8,8 +8,8 @@ import pytest
 from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.agis.deployment import (
+    check_identity,
     configuration_naming,
-    nameless,
     served_with,
     with_custom,
     with_document,
@@ -57,8 +57,8 @@ def test_policies_of_a_configuration_keep_the_verbs_of_the_document() -> None:
 
 
 def test_missing_operator_and_contact_are_reported() -> None:
-    assert list(nameless(OF_DOCUMENT, Path("rooms.agis"))) == []
-    [finding] = nameless(ServerIdentity(server_id="a", operator="unspecified", contact=""), Path("rooms.agis"))
+    assert list(check_identity(OF_DOCUMENT, Path("rooms.agis"))) == []
+    [finding] = check_identity(ServerIdentity(server_id="a", operator="unspecified", contact=""), Path("rooms.agis"))
     assert (finding.rule, finding.severity) == ("Y820", "warning")
     assert "`operator` and `contact` are missing" in finding.message
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.openapi.media_types import bodyless_schema, is_binary, is_json, preferred, spoken
+from bespeak.documents.openapi.media_types import default_schema, is_binary, is_json, preferred, sent_type
 
 
 def test_best_media_type_comes_first() -> None:
@@ -22,8 +22,8 @@ def test_best_media_type_comes_first() -> None:
 
 
 def test_json_is_sent_if_any_type_is_allowed() -> None:
-    assert spoken("*/*") == "application/json"
-    assert spoken(" text/csv ") == "text/csv"
+    assert sent_type("*/*") == "application/json"
+    assert sent_type(" text/csv ") == "text/csv"
 
 
 @pytest.mark.parametrize(
@@ -50,5 +50,5 @@ def test_json_has_many_names(media_type: str, answer: bool) -> None:
     ],
 )
 def test_media_type_alone_gives_a_schema(media_type: str, schema: dict[str, Any]) -> None:
-    assert bodyless_schema(media_type) == schema
+    assert default_schema(media_type) == schema
     assert is_binary(media_type) is ("contentEncoding" in schema)

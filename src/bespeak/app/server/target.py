@@ -21,7 +21,7 @@ from bespeak.checks.lint.rules.handler import NOT_IMPORTABLE
 from bespeak.contract.catalog.bundled import open_catalog
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.service import DEFAULT_CATALOG, Resource, ServerIdentity, Service
-from bespeak.documents.agis.deployment import configuration_naming, nameless, with_custom, with_document
+from bespeak.documents.agis.deployment import check_identity, configuration_naming, with_custom, with_document
 from bespeak.documents.deployment.deployment import Deployment, read_deployment
 from bespeak.documents.deployment.folder import is_folder, is_same, is_there
 from bespeak.documents.deployment.handlers_toml import HandlerEntry
@@ -72,7 +72,7 @@ def load_app(app: App, base: Path) -> Target:
     if not app.contract.endpoints:
         raise app.contract.unserved()
     service = app.service()
-    return Target(service, base, findings=[*nameless(service.identity, app.contract.path), *app.findings])
+    return Target(service, base, findings=[*check_identity(service.identity, app.contract.path), *app.findings])
 
 
 def _load_document(path: Path) -> Target:
@@ -102,7 +102,7 @@ def _load_deployment(path: Path) -> Target:
         if not contract.endpoints and server.main.app is None:
             raise contract.unserved(wrong)
         service = with_document(service, replace(contract.service, endpoints=contract.endpoints), server)
-        findings += [*nameless(service.identity, contract.path), *wrong, *contract.findings]
+        findings += [*check_identity(service.identity, contract.path), *wrong, *contract.findings]
     if server.main.app is not None:
         module, _, name = server.main.app.partition(":")
         loaded = load_app(_app_in(_import_module(module), name or "app"), deployment.root)

@@ -32,7 +32,7 @@ _MOST_REFERENCES: Final = 10_000
 _LINEAR: Final = jsonschema_rs.RegexOptions()
 """Options for the linear-time engine: a pattern can be slow to compile, never slow to match."""
 
-_MAY_NOT_COMPILE: Final = re.compile(rb'"(?:pattern|\$(?!schema":"%b"))' % re.escape(DIALECT.encode()))
+_UNCHECKED: Final = re.compile(rb'"(?:pattern|\$(?!schema":"%b"))' % re.escape(DIALECT.encode()))
 """Keywords the meta-schema cannot check: patterns, references and anchors."""
 
 
@@ -92,7 +92,7 @@ def compile_schema(schema: Mapping[str, Any]) -> Validator | Fault:
     if fault is not None:
         return fault
     validator = Validator(key)
-    if _MAY_NOT_COMPILE.search(key) is not None or not jsonschema_rs.meta.is_valid(plain):
+    if _UNCHECKED.search(key) is not None or not jsonschema_rs.meta.is_valid(plain):
         try:
             validator.compiled()
         except jsonschema_rs.ValidationError as error:

@@ -18,7 +18,7 @@ _FIXING: Final = frozenset(
     {"const", "contains", "dependentRequired", "dependentSchemas", "enum", "if", "minProperties", "not"}
 )
 """Keywords that may refuse an object because an optional part is missing, at any depth."""
-_SAYING: Final = frozenset({"type", "const", "enum", "items", "prefixItems"})
+_RESTRICTING: Final = frozenset({"type", "const", "enum", "items", "prefixItems"})
 """Keywords that restrict a schema without properties to something other than any object."""
 
 
@@ -99,7 +99,7 @@ class Members:
         open_ones = [judge for judge in self._judges if judge.get("additionalProperties") is not False]
         if any("object" in _types(judge) for judge in open_ones):
             return True
-        return len(open_ones) == len(self._judges) and all(_SAYING.isdisjoint(judge) for judge in self._judges)
+        return len(open_ones) == len(self._judges) and all(_RESTRICTING.isdisjoint(judge) for judge in self._judges)
 
     @cached_property
     def element(self) -> Members | None:

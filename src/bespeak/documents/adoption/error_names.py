@@ -101,7 +101,7 @@ def shape_errors(candidate: Candidate, *, has_credential: bool) -> ErrorShape:
 def _is_named(status: str, *, has_credential: bool) -> bool:
     if status in _OWN_TO_SERVER:
         return not has_credential
-    # A description that only reports a failure needs no name beyond upstream_error.
+    # Other 5xx statuses are upstream_error without a mapping.
     return not status.startswith("5") or status in ("501", "503")
 
 

@@ -133,7 +133,7 @@ def _intents(candidate: Candidate, verb: str, thing: _Thing) -> Iterator[tuple[s
         if not said or not is_english(sentence_words(said)):
             continue
         heads = head_verbs(said)
-        if source == "description" and heads and _is_told(said, heads[0].start):
+        if source == "description" and heads and _is_narrative(said, heads[0].start):
             continue
         phrase = len(said.split()) <= _FEW and " you " not in said
         if phrase and (not heads or heads[0].kind == "nominal"):
@@ -142,7 +142,7 @@ def _intents(candidate: Candidate, verb: str, thing: _Thing) -> Iterator[tuple[s
     yield _plainly(verb, thing), "the verb and the path", 0.5
 
 
-def _is_told(sentence: str, start: int) -> bool:
+def _is_narrative(sentence: str, start: int) -> bool:
     """Return True if a sentence describes the actor or a meaning instead of the wish."""
     first, *others = sentence.split()
     if first.lower().endswith("ing") and len(others) >= _FEW:

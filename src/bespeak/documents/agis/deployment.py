@@ -74,7 +74,7 @@ def with_custom(policies: Policies, verbs: Iterable[str]) -> Policies:
     return replace(policies, methods=replace(policies.methods, custom=custom))
 
 
-def nameless(identity: ServerIdentity, document: Path) -> Iterable[Diagnostic]:
+def check_identity(identity: ServerIdentity, document: Path) -> Iterable[Diagnostic]:
     """Warn if operator or contact is missing, which every manifest carries (AGTP-API 8.3)."""
     missing = [name for name in ("operator", "contact") if getattr(identity, name) in ("", UNSPECIFIED)]
     if missing:

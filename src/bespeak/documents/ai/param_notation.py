@@ -60,8 +60,8 @@ def write_param(
     parts = [shape.kind if shape.kind in TYPES else "string", "required" if required else "optional"]
     text = ", ".join((*parts, *write_constraints(shape, within)))
     about = shape.schema.get("description") or shape.schema.get("title")
-    told = cut(about, longest) if isinstance(about, str) and longest else ""
-    return f"{text} -- {told}" if told else text
+    description_text = cut(about, longest) if isinstance(about, str) and longest else ""
+    return f"{text} -- {description_text}" if description_text else text
 
 
 def cut(text: str, most: int) -> str:
@@ -98,17 +98,17 @@ def _by_type(line: str) -> ParamNotation | None:
         inside, behind = _parentheses(rest)
         head, about = _described(inside)
         more, after = _described(behind.lstrip(" ,:"), bare=True)
-        items, told = [*split(head, ","), *split(more, ",")], f"{about} {after}"
+        items, description_text = [*split(head, ","), *split(more, ",")], f"{about} {after}"
     elif rest[:1] == ":":
-        items, told = [], rest[1:]
+        items, description_text = [], rest[1:]
     elif rest[:1] in (",", "", "—", "–") or rest[:2] in ("--", "- ") or _goes_on(rest, kind):
-        head, told = _described(f" {rest.lstrip(', ')}")
+        head, description_text = _described(f" {rest.lstrip(', ')}")
         items = split(head, ",")
     elif word[1].lower() in TYPES:
-        items, told = [], line  # a sentence that begins with its type
+        items, description_text = [], line  # a sentence that begins with its type
     else:
         return None
-    return _read(kind, word, items, told)
+    return _read(kind, word, items, description_text)
 
 
 def _by_end(line: str) -> ParamNotation | None:
@@ -121,7 +121,7 @@ def _by_end(line: str) -> ParamNotation | None:
     return _read(kind, word, split(found[1][word.end() :].lstrip(", "), ","), line[: found.start()])
 
 
-def _read(kind: Mapping[str, Any], word: re.Match[str], items: list[str], told: str) -> ParamNotation:
+def _read(kind: Mapping[str, Any], word: re.Match[str], items: list[str], description_text: str) -> ParamNotation:
     schema = dict(kind)
     if word[3]:
         schema = {"type": "array", "items": schema}
@@ -141,7 +141,7 @@ def _read(kind: Mapping[str, Any], word: re.Match[str], items: list[str], told: 
     if word[4]:
         required = False
     about = ", ".join(unknown)
-    return ParamNotation(schema, required, " ".join(f"{about} {told}".split()).strip(" -:—–"))
+    return ParamNotation(schema, required, " ".join(f"{about} {description_text}".split()).strip(" -:—–"))
 
 
 def _requires(found: re.Match[str]) -> bool:

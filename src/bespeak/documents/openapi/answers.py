@@ -7,7 +7,7 @@ from typing import Final
 
 from bespeak.documents.openapi.bodies import BodyReader
 from bespeak.documents.openapi.description import DocumentedResponse
-from bespeak.documents.openapi.media_types import JSON, preferred, spoken
+from bespeak.documents.openapi.media_types import JSON, preferred, sent_type
 from bespeak.documents.openapi.notices import Notices
 from bespeak.documents.openapi.references import References
 from bespeak.documents.openapi.schema_assembly import SchemaReader
@@ -69,7 +69,7 @@ class AnswerReader:
             schema = spot.below("schema")
             if schema.value is None:
                 return DocumentedResponse(status=status, description=description)
-            media_type = spoken((preferred(produces) or [JSON])[0])
+            media_type = sent_type((preferred(produces) or [JSON])[0])
             made = self._schemas.read(schema, "output")
             return DocumentedResponse(status=status, description=description, media_type=media_type, schema=made)
         found = self._bodies.content(spot.below("content"), "output")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from bespeak.documents.openapi.description import Body
-from bespeak.documents.openapi.media_types import JSON, MULTIPART, bodyless_schema, is_binary, preferred, spoken
+from bespeak.documents.openapi.media_types import JSON, MULTIPART, default_schema, is_binary, preferred, sent_type
 from bespeak.documents.openapi.notices import Notices
 from bespeak.documents.openapi.parameters import ParameterReader, without_place
 from bespeak.documents.openapi.references import References
@@ -37,14 +37,14 @@ class BodyReader:
         if spot is None:
             return Body(media_type=JSON, required=False, schema={})
         if method in _BODYLESS:
-            if self._says_something(spot):
+            if self._has_fields(spot):
                 self._notices.warning(UNCLEAR_BODY, f"a body of {method} has no meaning, and is left out", given)
             return None
         if spot.key not in self._known:
             self._known[spot.key] = self._read(spot)
         return self._known[spot.key]
 
-    def _says_something(self, spot: Spot) -> bool:
+    def _has_fields(self, spot: Spot) -> bool:
         """Return True if a body has any fields: some tools describe an empty form for every operation."""
         schemas = [media_type.below("schema") for _, media_type in spot.below("content").entries()]
         return any(schema.value and schema.value.get("properties") != {} for schema in schemas if _is_table(schema))
@@ -77,11 +77,11 @@ class BodyReader:
         if schema is None or schema.value in (None, {}, True):
             if essence(offered[0]) == JSON:
                 self._notices.info(UNCLEAR_BODY, "the body has no schema; any JSON is accepted", content)
-            return spoken(offered[0]), bodyless_schema(offered[0]), tuple(offered[1:])
+            return sent_type(offered[0]), default_schema(offered[0]), tuple(offered[1:])
         made = dict(self._schemas.read(schema, direction))
         if is_binary(offered[0]) and "type" not in made and "$ref" not in made:
-            made = bodyless_schema(offered[0])
-        return spoken(offered[0]), made, tuple(offered[1:])
+            made = default_schema(offered[0])
+        return sent_type(offered[0]), made, tuple(offered[1:])
 
     def read_swagger(
         self, item: Spot, operation: Spot, parameters: ParameterReader, consumes: list[str]
@@ -104,9 +104,9 @@ class BodyReader:
     def _whole(self, spot: Spot, consumes: list[str]) -> Body:
         offered = preferred(consumes) or [JSON]
         schema = spot.below("schema")
-        made = dict(self._schemas.read(schema, "input")) if schema.value is not None else bodyless_schema(offered[0])
+        made = dict(self._schemas.read(schema, "input")) if schema.value is not None else default_schema(offered[0])
         return Body(
-            media_type=spoken(offered[0]),
+            media_type=sent_type(offered[0]),
             required=bool(spot.flag("required")),
             schema=made,
             description=spot.text("description"),

@@ -9,7 +9,7 @@ from typing import Any, Final
 from bespeak.contract.schema.reference import target
 from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
 from bespeak.documents.openapi.description import Body
-from bespeak.documents.openapi.media_types import JSON, MULTIPART, is_json, spoken
+from bespeak.documents.openapi.media_types import JSON, MULTIPART, is_json, sent_type
 from bespeak.documents.openapi.schema_fit import SchemaFitter
 from bespeak.protocol.exchange.media_type import FORM, essence
 
@@ -47,7 +47,7 @@ def shape_body(body: Body | None, fitter: SchemaFitter) -> BodyShape | str:
     clean, lost = fitter.clean(body.schema)
     clean = _resolved(clean)
     shape = BodyShape(form=form, required=body.required, lost=lost)
-    if form == "json" and essence(spoken(body.media_type)) != JSON:
+    if form == "json" and essence(sent_type(body.media_type)) != JSON:
         shape.headers["Content-Type"] = body.media_type
     if body.other_types:
         others = ", ".join(body.other_types[:3])
@@ -66,7 +66,7 @@ def shape_body(body: Body | None, fitter: SchemaFitter) -> BodyShape | str:
 
 def _form(media_type: str) -> str | None:
     kind = essence(media_type)
-    if is_json(spoken(media_type)):
+    if is_json(sent_type(media_type)):
         return "json"
     return {FORM: "form", MULTIPART: "multipart"}.get(kind)
 

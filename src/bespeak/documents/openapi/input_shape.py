@@ -163,11 +163,11 @@ class _Shaper:
         kinds = schema.get("type")
         if "".join(words(name)) not in _PAGE_SIZES or kinds not in ("integer", "number"):
             return schema
-        paged, told = dict(schema), []
+        paged, page_limits = dict(schema), []
         if not {"maximum", "exclusiveMaximum", "enum", "const"} & schema.keys():
             given = [value for key in ("default", "minimum") if isinstance(value := schema.get(key), int)]
             paged["maximum"] = max(_LARGEST_PAGE, *given) if given else _LARGEST_PAGE
-            told.append(f"at most {paged['maximum']}")
+            page_limits.append(f"at most {paged['maximum']}")
         least, most = schema.get("minimum", 0), paged.get("maximum", _LARGEST_PAGE)
         if not {"default", "enum", "const", "exclusiveMaximum", "exclusiveMinimum", "multipleOf"} & schema.keys() and (
             isinstance(least, int) and isinstance(most, int)
@@ -175,9 +175,9 @@ class _Shaper:
             paged["default"] = min(max(_USUAL_PAGE, least), most)
             # Sent in the URL, where a caller's value replaces it, so that the default is really applied.
             self._shape.own_query.append((name, str(paged["default"])))
-            told.append(f"{paged['default']} by default")
-        if told:
-            self._guess(f"{own}: {', '.join(told)}", "a page needs a limit", 0.6, "the upstream's own limits")
+            page_limits.append(f"{paged['default']} by default")
+        if page_limits:
+            self._guess(f"{own}: {', '.join(page_limits)}", "a page needs a limit", 0.6, "the upstream's own limits")
         return paged
 
     def _add_body(self, body: BodyShape) -> None:
@@ -232,7 +232,7 @@ class _Shaper:
     def _keeps_default(self, schema: Mapping[str, Any]) -> bool:
         compiled = compile_schema(schema)
         if isinstance(compiled, Fault):
-            # Definitions are added only if the part refers to one: they are many, and most defaults need none.
+            # It may refer to a definition. They are added only now, because they are many and most defaults need none.
             compiled = compile_schema({**schema, "$defs": self._definitions.found})
         return isinstance(compiled, Fault) or compiled.is_valid(schema["default"])
 

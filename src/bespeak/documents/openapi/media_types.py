@@ -19,7 +19,7 @@ def is_json(media_type: str) -> bool:
     return kind in {JSON, "text/json"} or kind.endswith("+json")
 
 
-def spoken(media_type: str) -> str:
+def sent_type(media_type: str) -> str:
     """Return the type to send: JSON if any type is allowed."""
     return JSON if essence(media_type) in _ANY else media_type.strip()
 
@@ -29,7 +29,7 @@ def preferred(offered: Iterable[str]) -> list[str]:
     return sorted(offered, key=_rank)
 
 
-def bodyless_schema(media_type: str) -> dict[str, Any]:
+def default_schema(media_type: str) -> dict[str, Any]:
     """Return the schema of a body that is described by its type only; bytes become base64 in a contract."""
     kind = essence(media_type)
     if is_json(kind) or kind in _ANY:
@@ -43,7 +43,7 @@ def bodyless_schema(media_type: str) -> dict[str, Any]:
 
 def is_binary(media_type: str) -> bool:
     """Return True if a body of this type is neither text nor has parts."""
-    return "contentEncoding" in bodyless_schema(media_type)
+    return "contentEncoding" in default_schema(media_type)
 
 
 def _rank(media_type: str) -> int:

@@ -10,7 +10,7 @@ from bespeak.contract.schema.reference import resolve
 from bespeak.documents.adoption.guess import Guess
 from bespeak.documents.openapi.adopted_definitions import Definitions
 from bespeak.documents.openapi.description import DocumentedResponse, Operation
-from bespeak.documents.openapi.media_types import bodyless_schema, is_json, spoken
+from bespeak.documents.openapi.media_types import default_schema, is_json, sent_type
 from bespeak.documents.openapi.schema_fit import SchemaFitter, bound
 
 _OPEN: Final[Mapping[str, Any]] = {"type": "object"}
@@ -74,11 +74,11 @@ def _is_problem(answer: DocumentedResponse) -> bool:
 
 
 def _is_json(media_type: str | None) -> bool:
-    return media_type is not None and is_json(spoken(media_type))
+    return media_type is not None and is_json(sent_type(media_type))
 
 
 def _is_text(media_type: str | None) -> bool:
-    return media_type is not None and bodyless_schema(media_type) == {"type": "string"}
+    return media_type is not None and default_schema(media_type) == {"type": "string"}
 
 
 def _json(answers: list[DocumentedResponse], fitter: SchemaFitter) -> OutputShape:

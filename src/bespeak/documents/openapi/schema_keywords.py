@@ -16,7 +16,7 @@ TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "obje
 MOST_VALUES: Final = 1_000
 """Maximum number of enum values; lint reports more as oversized."""
 
-_MEANT: Final = {
+_TYPE_SYNONYMS: Final = {
     "int": "integer",
     "long": "integer",
     "int32": "integer",
@@ -113,7 +113,7 @@ def _types(schema: Mapping[str, Any], made: dict[str, Any], complain: Complaint)
     kept: list[str] = []
     for name in names:
         word = "null" if name is None else name.lower() if isinstance(name, str) else ""
-        meant = _MEANT.get(word, word)
+        meant = _TYPE_SYNONYMS.get(word, word)
         if meant == "file":
             meant = "string"
             made["contentEncoding"] = "base64"

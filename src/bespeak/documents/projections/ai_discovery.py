@@ -166,7 +166,7 @@ def _rank(endpoint: Endpoint) -> tuple[bool, bool, bool, int]:
 
 def _capability(endpoint: Endpoint, ids: Mapping[tuple[str, str], str], prefix: str) -> bytes:
     route = http_route(endpoint)
-    told: dict[str, Any] = {
+    capability: dict[str, Any] = {
         "id": ids[endpoint.key],
         "description": _about(endpoint, ids),
         "endpoint": prefix + route.path,
@@ -177,19 +177,19 @@ def _capability(endpoint: Endpoint, ids: Mapping[tuple[str, str], str], prefix: 
     encoded = b""
     for longest in _TEXTS:
         params = _params(fields, endpoint.input_schema, longest)
-        encoded = msgspec.json.encode({**told, **({"params": params} if params else {}), "returns": returns})
+        encoded = msgspec.json.encode({**capability, **({"params": params} if params else {}), "returns": returns})
         if len(encoded) <= _LARGEST:
             return encoded
     # As many as fit; required ones come first.
     fields.sort(key=lambda each: not each.required)
     kept: dict[str, str] = {}
-    left = _LARGEST - len(msgspec.json.encode({**told, "params": kept, "returns": returns}))
+    left = _LARGEST - len(msgspec.json.encode({**capability, "params": kept, "returns": returns}))
     for name, line in _params(fields, endpoint.input_schema, 0).items():
         left -= len(msgspec.json.encode({name: line}))
         if left < 0:
             break
         kept[name] = line
-    return msgspec.json.encode({**told, "params": kept, "returns": returns})
+    return msgspec.json.encode({**capability, "params": kept, "returns": returns})
 
 
 def _about(endpoint: Endpoint, ids: Mapping[tuple[str, str], str]) -> str:
@@ -274,8 +274,8 @@ def _token_hints(listed: Iterable[Endpoint]) -> dict[str, bool]:
     """Return the hints: all endpoints support the first two; `delta_support` needs `since` on all reading endpoints."""
     hints = {"compact_mode": True, "field_filtering": True}
     reading = [endpoint for endpoint in listed if endpoint.semantic.impact == "informational"]
-    told = bool(reading) and all(endpoint.since for endpoint in reading)
-    return {**hints, "delta_support": True} if told else hints
+    has_delta = bool(reading) and all(endpoint.since for endpoint in reading)
+    return {**hints, "delta_support": True} if has_delta else hints
 
 
 def _meta(settings: HttpSettings, updated: str) -> dict[str, str]:

@@ -53,8 +53,8 @@ def _line(endpoint: Endpoint, base: str) -> str:
         notes.append(f"needs {_plain(', '.join(endpoint.required_scopes))}")
     if endpoint.deprecated is not None:
         notes.append("deprecated")
-    told = f" ({'; '.join(notes)})" if notes else ""
-    return f"- [{endpoint.method} {_plain(endpoint.path)}]({base}{route.path.translate(_UNSAFE)}): {about}{told}"
+    remarks = f" ({'; '.join(notes)})" if notes else ""
+    return f"- [{endpoint.method} {_plain(endpoint.path)}]({base}{route.path.translate(_UNSAFE)}): {about}{remarks}"
 
 
 def _plain(text: str, most: int = _LONGEST) -> str:

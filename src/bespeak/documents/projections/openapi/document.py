@@ -39,7 +39,7 @@ def project_openapi(
     `modes` are the authentication modes of `[auth]`. `version` is that of the manifest.
     `keeps_state` and `keys_required` describe the handling of idempotency keys.
     """
-    told = [endpoint for endpoint in endpoints if endpoint.is_listed]
+    listed = [endpoint for endpoint in endpoints if endpoint.is_listed]
     served = Circumstances(
         modes=tuple(modes),
         policies=policies or service.policies,
@@ -50,15 +50,15 @@ def project_openapi(
         catalog_warnings=catalog_warnings or {},
     )
     schemas = SchemaComponents({PROBLEM: PROBLEM_SCHEMA})
-    operations = Operations(capability_ids(told), schemas, served)
-    for endpoint in told:
+    operations = Operations(capability_ids(listed), schemas, served)
+    for endpoint in listed:
         operations.reserve(endpoint)
-    paths = {http_route(endpoint).path: operations.path_item(endpoint) for endpoint in told}
+    paths = {http_route(endpoint).path: operations.path_item(endpoint) for endpoint in listed}
     return {
         "openapi": OPENAPI_VERSION,
         "info": _info(service, settings, version),
         "servers": [{"url": settings.url or "/"}],
-        "tags": [{"name": name} for name in dict.fromkeys(map(group_of, told))],
+        "tags": [{"name": name} for name in dict.fromkeys(map(group_of, listed))],
         "paths": paths,
         "components": {
             "schemas": schemas.schemas,

@@ -55,10 +55,10 @@ class Operations:
 
     def _shared(self, endpoint: Endpoint, names: tuple[str, str]) -> dict[str, Any]:
         semantic = endpoint.semantic
-        told = [semantic.intent, f"Outcome: {semantic.outcome}" if semantic.outcome else ""]
+        sentences = [semantic.intent, f"Outcome: {semantic.outcome}" if semantic.outcome else ""]
         described: dict[str, Any] = {
             "summary": endpoint.description,
-            "description": "\n\n".join(filter(None, told)),
+            "description": "\n\n".join(filter(None, sentences)),
             "tags": [group_of(endpoint)],
             "security": security_of(endpoint, self._served),
             "x-agtp-method": endpoint.method,
@@ -108,8 +108,8 @@ class Operations:
 
 def _parameter(parameter: HttpParameter, where: str) -> dict[str, Any]:
     schema = parameter.schema if isinstance(parameter.schema, Mapping) else {}
-    told = schema.get("description")
-    described = [told] if isinstance(told, str) and told else []
+    description = schema.get("description")
+    described = [description] if isinstance(description, str) and description else []
     if where == "path" and schema.get("type") == "string":
         described.append(_NO_METHOD)
     written: dict[str, Any] = {"name": parameter.name, "in": where}

@@ -162,9 +162,10 @@ def _unprocessable(endpoint: Endpoint, circumstances: Circumstances) -> dict[str
             }
             for error in endpoint.errors
         }
-    told = "; ".join(f"`{error.name}`: {error.description or 'declared'}" for error in endpoint.errors)
+    error_list = "; ".join(f"`{error.name}`: {error.description or 'declared'}" for error in endpoint.errors)
     return {
-        "description": "The input violates its schema" + (f", or a declared error occurred. {told}" if told else "."),
+        "description": "The input violates its schema"
+        + (f", or a declared error occurred. {error_list}" if error_list else "."),
         "headers": _headers(("AGTP-Status", *_advisories(endpoint, circumstances))),
         "content": {MEDIA_PROBLEM: content},
     }
