@@ -66,7 +66,7 @@ def test_empty_table_has_the_defaults() -> None:
     [
         ({"wait": 61}, "`wait` must be 1 to 60 seconds; got 61", ""),
         ({"even": "abc"}, "`even` must be a text of even length; got 'abc'", "Add a letter."),
-        ({"modes": ["be"]}, "each value of `modes` must be one of a, bee; got 'be'", 'Did you mean "bee"?'),
+        ({"modes": ["be", "be"]}, "each value of `modes` must be one of a, bee; got 'be'", 'Did you mean "bee"?'),
         ({"inner": {}}, "`name` is missing", "Name it."),
         ({"inner": {"name": "n", "nam": 1}}, "`nam` is not a known key", "Did you mean `name`?"),
         ({"wait": 3, "wate": 3}, "`wate` is not a known key", "Did you mean `wait`?"),

@@ -112,6 +112,8 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
     """Read the configuration in the root table of a document."""
     document = read_settings(ServerDocument, root, base.joinpath, _ELSEWHERE)
     server, policies = document.main, _part(root, "policies" if root.has("policies") else "policy")
+    for outer, key in ((root, "signing"), (policies, "synthesis"), (root, "synthesis")):
+        outer.table(key)  # reports a value that is not a table
     signing, synthesis = _part(root, "signing"), (_part(policies, "synthesis"), _part(root, "synthesis"))
     signed = signing.boolean("enabled"), signing.text("key_path")
     recipes = [server.recipes, *(base / file for part in synthesis if (file := part.text("recipes_file")))]

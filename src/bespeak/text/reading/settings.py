@@ -103,7 +103,7 @@ def _read_string(setting: Setting, table: Table, key: str) -> Any:
 def read_strings(setting: Setting, table: Table, key: str, texts: Iterable[str]) -> tuple[Any, ...]:
     """Return the strings that are valid, each once; report the others."""
     found: dict[Any, None] = {}
-    for text in texts:
+    for text in dict.fromkeys(texts):
         value = setting.parse(text) if setting.parse is not None else text
         if value is not None and (not setting.choices or value in setting.choices):
             found[value] = None
