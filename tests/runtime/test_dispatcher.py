@@ -222,7 +222,7 @@ def test_what_the_draft_wants_logged_is_told_where_only_warnings_are(
         build().send("FROB", "/")
     assert [record.getMessage() for record in caplog.records] == [
         f"{number} over: QUERY /a by nobody",
-        f"{number} late: no request",
+        f"{number} late: not a valid request",
     ]
 
 

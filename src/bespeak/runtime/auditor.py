@@ -1,4 +1,4 @@
-"""Which exchanges are put on record, and what their records say."""
+"""Audit records: which exchanges are recorded, and their content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bespeak.state.store.commands.audit import AppendAudit
 
 
 class Auditor:
-    """Makes the records of one server. They are committed with the exchange, and so are no matter of a subscriber."""
+    """Builds the records of one server. They are committed with the exchange, so a subscriber cannot do it."""
 
     def __init__(
         self,
@@ -33,9 +33,9 @@ class Auditor:
         self._clock = clock
 
     def audits(self, call: Call) -> bool:
-        """Return True for a call to be recorded: what an endpoint did, and whom it was refused to.
+        """Return True for a call to be recorded: what an endpoint did, and its refusals.
 
-        Strangers who reach no endpoint are logged and not recorded: the trail is not theirs to fill.
+        Callers that reach no endpoint are logged but not recorded: they must not fill the trail.
         """
         route = call.route
         if route is None:
@@ -64,7 +64,7 @@ class Auditor:
         return (named, ("Attribution-Record", sealed.jws)) if self._attributes else (named,)
 
     def _recorded(self, call: Call) -> Mapping[str, Any] | None:
-        """Return the input the operator wants to see in the record."""
+        """Return the input fields that the operator has chosen to record."""
         if not self._fields or not isinstance(call, RoutedCall):
             return None
         names = self._fields.get(call.route.endpoint.key)

@@ -42,16 +42,16 @@ _logger = logging.getLogger(__name__)
 _encode = msgspec.json.Encoder().encode
 
 _FAILURES: Final = (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError)
-"""Whatever a handler raises, the agent gets an answer: `sys.exit` in a library must not be a switch for the server."""
+"""Exceptions of a handler that are answered: `sys.exit` in a library must not stop the server."""
 
 _BUILT_IN: Final = (Refused, Answer, Envelope, Effects)
-"""What a handler may return in place of its output."""
+"""Results of a handler other than its output."""
 
 _COUNTING: Final[frozenset[Callable[..., Any]]] = frozenset({address_rate_gate, agent_rate_gate, endpoint_rate_gate})
 
 
 class Dispatcher:
-    """Answers the requests of one server. It is the `exchange.Handler` every transport and face calls."""
+    """Answers the requests of one server. It is the `exchange.Handler` that every transport and face calls."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Dispatcher:
         settlement: Settlement | None = None,
         subscribers: tuple[Subscriber, ...] = (),
     ) -> None:
-        """Answer for a server; `settlement` connects answers with its store, and is None without one."""
+        """Create the dispatcher of a server; `settlement` connects answers with its store, and is None without one."""
         self.server = server
         self._responder = responder or Responder()
         self._settlement = settlement
@@ -71,19 +71,19 @@ class Dispatcher:
 
     @property
     def keeps_state(self) -> bool:
-        """True if answers are kept under idempotency keys and put on record."""
+        """True if answers are stored under idempotency keys and audited."""
         return self._settlement is not None
 
     async def start(self) -> None:
-        """Prepare for requests; the store has been started."""
+        """Prepare for requests; the store must be started."""
         await self.server.start()
         if self._settlement is not None:
             await self._settlement.start()
 
     def __call__(self, request: Request, *, renewed: bool = False) -> Response | Coroutine[Any, Any, Response]:
-        """Answer a request; a coroutine only when the handler or the store is really waited for.
+        """Answer a request; return a coroutine only if the handler or the store has to be awaited.
 
-        `renewed` says that the keys credentials are checked with have just been fetched.
+        `renewed` is True if the keys that verify credentials have just been fetched.
         """
         started = perf_counter() if self._subscribers else 0.0
         call = Call(request, self.server)
@@ -118,11 +118,11 @@ class Dispatcher:
         return answer if not self._subscribers else self._emit(routed, answer, started)
 
     def malformed(self, fault: Malformed, connection: Connection) -> Response:
-        """Answer bytes that are not a request."""
+        """Answer bytes that are not a valid request."""
         return self._responder.malformed(fault, connection, self.server.routes)
 
     def _refuse(self, call: Call, refused: Refused, started: float) -> Response | Coroutine[Any, Any, Response]:
-        """Answer with the refusal of a gate, once it is on record where it has to be."""
+        """Answer with the refusal of a gate, after recording it if required."""
         response = self._responder.refuse(call, refused)
         settlement = self._settlement
         recorded = settlement is not None and settlement.records(call, refused)
@@ -132,7 +132,7 @@ class Dispatcher:
     def _emit(
         self, call: Call, answer: Response | Coroutine[Any, Any, Response], started: float
     ) -> Response | Coroutine[Any, Any, Response]:
-        """Tell the subscribers of an exchange once its answer is complete."""
+        """Notify the subscribers of an exchange once its answer is complete."""
         if not isinstance(answer, Response):
             return self._emit_later(call, answer, started)
         exchange = Exchange(call, answer, perf_counter() - started)
@@ -146,7 +146,7 @@ class Dispatcher:
         return response
 
     async def _complete(self, call: RoutedCall, outcome: Effects | Coroutine[Any, Any, Response | Effects]) -> Response:
-        """Wait for a handler, and for the state it wants changed."""
+        """Await a handler, and commit the changes of state it returns."""
         settled = outcome if isinstance(outcome, Effects) else await outcome
         if isinstance(settled, Response):
             return settled
@@ -154,7 +154,7 @@ class Dispatcher:
         return await self._settlement.commit(call, settled)
 
     async def _with_new_keys(self, request: Request) -> Response:
-        """Fetch the keys that credentials are checked with, and answer the request by what they say."""
+        """Fetch the keys that verify credentials, then answer the request with them."""
         await self.server.principals.renew_keys()
         answer = self(request, renewed=True)
         return answer if isinstance(answer, Response) else await answer
@@ -184,25 +184,25 @@ class Dispatcher:
         except _FAILURES as error:
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-                raise  # it is this request that is given up, not something the handler waited for
+                raise  # this request was cancelled, not something the handler awaited
             return self._fail(call, route, error)
 
     def _fail(self, call: RoutedCall, route: Route, error: BaseException) -> Response:
-        """Answer for a handler that raised. What it raised may itself be impossible to tell."""
+        """Answer for a handler that raised. Even formatting the exception may fail."""
         if isinstance(error, StoreError) and self._settlement is not None:
-            return self._settlement.unavailable(call, error)  # of a built-in method that reads
+            return self._settlement.unavailable(call, error)  # a built-in method that reads the store
         try:
             refused = _explain(call, route, error)
             if refused is not None:
                 return self._responder.refuse(call, refused)
-        except Exception as worse:  # noqa: BLE001 - it is reported, and the agent gets an answer whatever it was
-            return self._report(call, route, "failed, and what it raised cannot be told", worse)
+        except Exception as worse:  # noqa: BLE001 - it is logged, and the agent gets an answer in any case
+            return self._report(call, route, "failed, and its exception cannot be shown", worse)
         if isinstance(error, Refusal):
             return self._report(call, route, f"raised Refusal({error.name!r}), which it does not declare")
         return self._report(call, route, "failed", error)
 
     def _report(self, call: RoutedCall, route: Route, what: str, error: BaseException | None = None) -> Response:
-        """Answer 500, which tells the agent nothing but the id by which the operator finds the reason in the log."""
+        """Answer 500 with only an id for the agent, by which the operator finds the reason in the log."""
         message = f"The handler of {route.endpoint} failed; the operator's log has the reason."
         response = self._responder.refuse(call, Refused(status.SERVER_ERROR, "server-error", message))
         told = Exchange(call, response).particulars
@@ -219,12 +219,12 @@ class Dispatcher:
             return self._shape(call, route, output, call.hints)
         body = _encode(output)
         if b"null" in body and (places := non_finite(output)):
-            # JSON has no infinity and no NaN; `null` in their place would be another answer than the handler gave.
+            # JSON has no infinity and no NaN; `null` in their place would change the handler's answer.
             return self._break(call, route, places)
         return Response(status.OK, body, route.block, self._responder.headers_of(call))
 
     def _shape(self, call: RoutedCall, route: Route, output: Any, hints: TokenHints) -> Response:
-        """Answer with as much of an output as the caller wants. The whole of it is checked."""
+        """Answer with the part of an output that the caller wants. All of it is validated."""
         if places := non_finite(output):
             return self._break(call, route, places)
         assert route.shaping is not None
@@ -235,7 +235,7 @@ class Dispatcher:
         return Response(status.NOT_MODIFIED, b"", block, self._responder.headers_of(call))
 
     def _break(self, call: RoutedCall, route: Route, violations: list[Violation]) -> Response:
-        """Answer 500 for an output that breaks the contract. The log names the part; values stay out of both."""
+        """Answer 500 for an output that breaks the contract. The log names the location; neither contains values."""
         response = self._responder.refuse(call, _broken_output(route, violations))
         told = Exchange(call, response).particulars
         for violation in violations:
@@ -247,7 +247,7 @@ class Dispatcher:
 
 
 def _explain(call: RoutedCall, route: Route, error: BaseException) -> Refused | None:
-    """Turn a declared error into a refusal; return None for any other exception, of which the agent learns nothing."""
+    """Turn a declared error into a refusal; return None for any other exception, which is not disclosed."""
     if isinstance(error, Refusal) and error.name in route.error_descriptions:
         details: dict[str, Any] = {"method": call.method, "path": call.path}
         if error.details:
@@ -263,6 +263,6 @@ def _broken_output(route: Route, violations: list[Violation]) -> Refused:
     return Refused(
         status.SERVER_ERROR,
         "output-validation-failed",
-        f"The handler of {route.endpoint} returned something its contract does not allow; nothing of it is shown.",
+        f"The handler of {route.endpoint} returned an output that breaks its contract; it is not sent.",
         {"violation_count": len(violations)},
     )

@@ -1,4 +1,4 @@
-"""Idempotency keys: a request that was answered gets the same answer again, and nothing is done twice."""
+"""Idempotency keys: a repeated request gets the stored answer, and nothing is done twice."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from bespeak.state.store.commands.idempotency import (
 )
 
 MARKER: Final = ("Idempotency-Replayed", "true")
-"""Says that the answer is that of an earlier request."""
+"""Header that marks a replayed answer."""
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _OF_THE_REQUEST: Final = frozenset(
     {"Response-ID", "Supported-Methods", "Task-ID", "Request-ID", "AGTP-Catalog-Warning"}
 )
-"""Headers that belong to the request at hand, not to the answer that is kept."""
+"""Headers of the current request, which are not stored with an answer."""
 _CONTENT_TYPE: Final = "Content-Type"
 _MOST_OWED: Final = 1024
 _LONGEST_OWED: Final = 64 * 1024
-"""Answers that wait for a store which is away, and bytes of each: 64 MiB at most."""
+"""Number of answers that wait for an unavailable store, and maximum bytes of each: 64 MiB in all."""
 _FOR_NOW: Final = frozenset(
     {
         status.AUTHORIZATION_REQUIRED,
@@ -53,17 +53,17 @@ _FOR_NOW: Final = frozenset(
         status.BUDGET_EXCEEDED,
     }
 )
-"""Nothing was done, and with other authority the same request may be carried out."""
+"""Statuses after which nothing was done, and the same request may succeed with other authority."""
 
 
 class Kept(msgspec.Struct, frozen=True, array_like=True):
-    """An answer as it is stored."""
+    """A stored answer."""
 
     status: int
     body: bytes
     headers: tuple[tuple[str, str], ...]
     content_type: str | None
-    """None for that of the endpoint."""
+    """Content type; None for that of the endpoint."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -71,17 +71,17 @@ _decode = msgspec.msgpack.Decoder(Kept).decode
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
-    """A key in use by this request."""
+    """A key claimed by this request."""
 
     scope: str
     key: str
     request_hash: bytes
     fence: int | None = None
-    """None while the claim is held in memory alone."""
+    """Fencing token; None while the claim is only in memory."""
 
 
 class Idempotency:
-    """The keys of one server. A process that is alone with its store holds its claims in memory and saves a commit."""
+    """The keys of one server. A process with a store of its own holds its claims in memory, which saves a commit."""
 
     def __init__(self, *, lease: float = 30.0, retention: float = 86400.0, require: bool = False) -> None:
         self.lease = lease
@@ -91,14 +91,14 @@ class Idempotency:
         self._seen: SeenKeys | None = None
         """Keys in the store; None while they are unknown or too many, so that each key is looked up."""
         self._owed: dict[tuple[str, str], tuple[bytes, Kept]] = {}
-        """Answers that could not be kept, by whoever asks again for them."""
+        """Answers that could not be stored, by key."""
 
     def guards(self, route: Route) -> bool:
-        """Return True if every call of an endpoint is examined: a key is demanded, or may be in the body."""
+        """Return True if every call of an endpoint is examined: a key is required, or may be in the body."""
         return route.takes_body_key or (self._require and route.needs_key)
 
     def wanted(self, call: RoutedCall) -> Claim | Refused | None:
-        """Return the claim a call asks for; None when it asks for none or only reads."""
+        """Return the claim a call asks for; None if it has no key or only reads."""
         route = call.route
         if route.endpoint.semantic.impact == "informational":
             return None
@@ -113,23 +113,23 @@ class Idempotency:
                 return _bad(
                     "idempotency-key-required",
                     f"{route.endpoint} cannot be undone and is not idempotent: send an Idempotency-Key, "
-                    "a value of your own that is new for each call and the same when you try again.",
+                    "a unique value for each call that stays the same when you retry.",
                 )
             return None
         if _KEY.fullmatch(key) is None:
             return _bad(
                 "invalid-idempotency-key",
-                f"An Idempotency-Key is 1 to 255 visible ASCII characters; {len(key)} characters came.",
+                f"Idempotency-Key must be 1 to 255 visible ASCII characters; got {len(key)} characters.",
             )
         caller = call.principal.agent_id or f"anonymous {call.request.connection.address}"
         return Claim(_scope(caller, route.endpoint.method, route.endpoint.path), key, _hash(call))
 
     def take(self, claim: Claim) -> ClaimKey:
-        """How to take a claim in the store, where every process sees it."""
+        """Return the command that claims a key in the store, where every process sees it."""
         return ClaimKey(claim.scope, claim.key, claim.request_hash, self.lease, self._retention)
 
     def hold(self, claim: Claim) -> Refused | None:
-        """Take a claim in memory, or say why not."""
+        """Claim a key in memory, or return a refusal."""
         held = self._held.setdefault((claim.scope, claim.key), claim.request_hash)
         if held is claim.request_hash:
             return None
@@ -148,11 +148,11 @@ class Idempotency:
         return self._seen is not None and self._seen.add(claim.scope, claim.key)
 
     def find(self, claim: Claim) -> FindKey:
-        """How to look whether a claim that is held in memory was answered before."""
+        """Return the command that looks up the stored answer of a claim in memory."""
         return FindKey(claim.scope, claim.key)
 
     def judge(self, claim: Claim, found: Claimed | Recorded | InProgress | None) -> Claim | Kept | Refused:
-        """What the store knows of a key: it is ours, it was answered, or the request is refused."""
+        """Judge the state of a key in the store: claimed by this request, answered, or refused."""
         if found is None:
             return claim
         if isinstance(found, Claimed):
@@ -162,50 +162,50 @@ class Idempotency:
         return _decode(found.answer) if isinstance(found, Recorded) else _in_progress(found.seconds)
 
     def finish(self, claim: Claim, response: Response, block: HeaderBlock) -> Command:
-        """Keep the answer, in the transaction of whatever else the request changes."""
+        """Return the command that stores the answer, in the transaction of the request's other changes."""
         kept = _encode(_keep(response, block))
         if claim.fence is None:
             return RecordKey(claim.scope, claim.key, claim.request_hash, kept, self._retention)
         return FinishKey(claim.scope, claim.key, claim.fence, kept, self._retention)
 
     def release(self, claim: Claim) -> Command | None:
-        """Give a claim back after a failure; the command for it where the claim is in the store."""
+        """Release a claim after a failure; return the command for it if the claim is in the store."""
         self.forget(claim)
         return None if claim.fence is None else ReleaseKey(claim.scope, claim.key, claim.fence)
 
     def owes(self, claim: Claim) -> bool:
-        """Whether this is a request again that was carried out, and whose answer could not be kept."""
+        """Return True if this repeats a request that was carried out but whose answer could not be stored."""
         return bool(self._owed) and self._owed.get((claim.scope, claim.key), (b"",))[0] == claim.request_hash
 
     def owe(self, claim: Claim, response: Response, block: HeaderBlock) -> None:
-        """Remember an answer that the store could not take: what it tells of was done, and is not to be done again."""
+        """Remember an answer that could not be stored: the request was carried out and must not be repeated."""
         if is_final(response) and len(response.body) <= _LONGEST_OWED:
             if len(self._owed) >= _MOST_OWED:
                 del self._owed[next(iter(self._owed))]
             self._owed[claim.scope, claim.key] = claim.request_hash, _keep(response, block)
 
     def pay(self, claim: Claim, block: HeaderBlock, headers: tuple[tuple[str, str], ...]) -> Response:
-        """The answer that is owed; whoever cannot keep it now either owes it again."""
+        """Return and drop a remembered answer; if it still cannot be stored, `owe` it again."""
         return _restore(self._owed.pop((claim.scope, claim.key))[1], block, headers)
 
     def forget(self, claim: Claim) -> None:
-        """The claim is no longer held in memory."""
+        """Drop a claim from memory."""
         place = (claim.scope, claim.key)
         if self._held.get(place) is claim.request_hash:
             del self._held[place]
 
 
 def is_final(response: Response) -> bool:
-    """Whether an answer stays the answer. A failure of the server is none, nor is what somebody may not do yet."""
+    """Return True if an answer is final. Server errors are not, nor are refusals for missing authority."""
     number = response.status
     if number < status.BAD_REQUEST and number != status.AUTHORIZATION_REQUIRED:
         return True
-    # Who is told to ask again later must get another answer then.
+    # A caller that is asked to retry must get another answer then.
     return number < status.SERVER_ERROR and number not in _FOR_NOW and response.header("Retry-After") is None
 
 
 def replay(kept: Kept, block: HeaderBlock, headers: tuple[tuple[str, str], ...]) -> Response:
-    """The kept answer once more, under the headers of the request at hand, and marked."""
+    """Return a stored answer with the headers of the current request, marked as replayed."""
     return _restore(kept, block, headers, MARKER)
 
 
@@ -225,16 +225,16 @@ def _keep(response: Response, block: HeaderBlock) -> Kept:
 
 @lru_cache(4096)
 def _scope(caller: str, method: str, path: str) -> str:
-    """Whose key it is, and for what: short, for it stands in every row of an index."""
+    """Return the caller and the endpoint of a key as a digest: short, because every index row contains it."""
     return hashlib.blake2b(f"{caller} {method} {path}".encode(errors="surrogatepass"), digest_size=12).hexdigest()
 
 
 def _hash(call: RoutedCall) -> bytes:
     request = call.request
-    # Several legacy verbs become one method: only what they add to the input tells them apart.
+    # Several legacy verbs map to one method: only the input they add distinguishes them.
     added = f"{sorted(call.preset.items())}\n" if call.preset else ""
     if call.principal.delegators:
-        # What was done in the name of one is no answer to what is asked in the name of another.
+        # An answer for one delegator is not valid for another.
         added += f"{call.principal.delegators}\n"
     head = f"{call.method}\n{call.path}\n{request.query}\n{added}".encode(errors="surrogatepass")
     return hashlib.sha256(head + request.body).digest()
@@ -248,7 +248,7 @@ def _mismatch() -> Refused:
     return Refused(
         status.UNPROCESSABLE,
         "idempotency-key-reused",
-        "This Idempotency-Key came before with another request; use a new key for a new request.",
+        "This Idempotency-Key was used for another request; use a new key for a new request.",
     )
 
 
@@ -257,6 +257,6 @@ def _in_progress(seconds: float) -> Refused:
     return Refused(
         status.CONFLICT,
         "idempotency-key-in-progress",
-        "The first request with this Idempotency-Key is still being carried out; ask again later for its answer.",
+        "The first request with this Idempotency-Key is still running; try again later for its answer.",
         headers=(("Retry-After", str(wait)),),
     )

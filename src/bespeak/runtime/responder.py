@@ -1,4 +1,4 @@
-"""How answers and refusals become responses."""
+"""Responses from answers and refusals."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _logger = logging.getLogger("bespeak.runtime.dispatcher")  # the name that opera
 _encode = msgspec.json.Encoder().encode
 
 _ALWAYS_LOGGED: Final = frozenset({status.TIMEOUT, status.AUTHORITY_CHAIN_BROKEN})
-"""Core 6.1 names these, so they are logged as warnings."""
+"""Statuses that core 6.1 requires to be logged, as warnings."""
 
-# AGTP-API 11 and 10.2 put these fields into "the response body", clients look for them inside `error`: both hold.
+# AGTP-API 11 and 10.2 put these fields into "the response body", but clients expect them inside `error`: send both.
 _MIRRORED: Final = frozenset({status.METHOD_NOT_ALLOWED, status.PROPOSAL_REJECTED})
 
 
 class Responder:
-    """Makes the responses of one server."""
+    """Builds the responses of one server."""
 
     def __init__(self) -> None:
-        # Unique without a random number for each response: 48 bits, counted from a random start.
+        # Unique without a random number per response: 48 bits, counted from a random start.
         self._ids = count(secrets.randbits(47))
 
     def answer(self, call: RoutedCall, result: Answer | Envelope | Refused) -> Response:
@@ -61,7 +61,7 @@ class Responder:
         block = call.routes.error_block if route is None else route.block
         headers = self.headers_of(call) + refused.headers
         response = Response(refused.status, _encode(body), block, headers, refused.code)
-        # Core 6.1: AGTP's own codes are logged; they are normal operation, not a fault.
+        # Core 6.1: AGTP's own codes are logged; they are normal operation, not errors.
         level = _level(refused.status)
         if _logger.isEnabledFor(level):
             told = Exchange(call, response)
@@ -70,7 +70,7 @@ class Responder:
         return response
 
     def headers_of(self, call: Call) -> tuple[tuple[str, str], ...]:
-        """Return the headers that belong to the request at hand, whatever the answer."""
+        """Return the response headers that depend only on the request."""
         request = call.request
         given = request.headers
         found: tuple[tuple[str, str], ...] = (("Response-ID", f"resp-{next(self._ids):012x}"),)
@@ -86,14 +86,14 @@ class Responder:
         return found
 
     def malformed(self, fault: Malformed, connection: Connection, routes: RouteTable) -> Response:
-        """Answer bytes that are not a request."""
+        """Answer bytes that are not a valid request."""
         body = {"status": fault.status, "error": {"code": fault.code, "message": fault.message}}
         named = ("Response-ID", f"resp-{next(self._ids):012x}")
         headers = (named,) if connection.answered else (named, routes.introduction)
         level = _level(fault.status)
         if _logger.isEnabledFor(level):
             told = particulars_of_fault(connection, fault.status, headers)
-            _logger.log(level, "%d %s: no request", fault.status, fault.code, extra={"particulars": told})
+            _logger.log(level, "%d %s: not a valid request", fault.status, fault.code, extra={"particulars": told})
         return Response(fault.status, _encode(body), routes.error_block, headers, fault.code)
 
 

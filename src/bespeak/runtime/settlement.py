@@ -1,7 +1,7 @@
-"""Between the gates and the answer: what the store must know before the handler runs and before bytes leave.
+"""Settlement of a call with the store: what must be stored before the handler runs and before bytes are sent.
 
-A response is acknowledged by being sent. So everything it promises is one transaction, and it leaves after that has
-committed: the change of state behind it, the answer kept under its idempotency key, its audit record.
+Sending a response acknowledges it. So everything it promises is one transaction, and it is sent after the commit: the
+change of state, the answer under its idempotency key, its audit record.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ Invoke = Callable[[RoutedCall], "Response | Effects | Coroutine[Any, Any, Respon
 
 
 class Admission(Protocol):
-    """Something that a request must be admitted by, with the help of the store: a session, a confirmation."""
+    """A check that admits a request with the help of the store: a session, a confirmation."""
 
     def ask(self, call: RoutedCall) -> Command | Refused | None:
-        """None: admitted, or no concern of this one. A command: its result decides."""
+        """Return None if the call is admitted or not affected, a refusal, or a command whose result decides."""
         ...
 
     def judge(self, call: RoutedCall, found: Any) -> Refused | None:
-        """The verdict on what the command returned, a Conflict included."""
+        """Judge the result of the command, which may be a Conflict."""
         ...
 
 
 class Settlement:
-    """Carries out calls that have to do with state."""
+    """Carries out calls that involve the store."""
 
     def __init__(
         self,
@@ -70,15 +70,15 @@ class Settlement:
         self._auditor = auditor
         self._look = store.look if store.sole else None
         self._faltering = False
-        """Whether the store failed when it was last to keep an answer."""
+        """True if the store failed when an answer was last stored."""
 
     async def start(self) -> None:
-        """Load what can be remembered instead of being looked up for each call."""
+        """Load what is cached instead of looked up for each call."""
         if self._store.sole:
             self._idempotency.load(await self._store.read(self._idempotency.list_keys()))
 
     def concerns(self, call: RoutedCall) -> bool:
-        """Whether a call needs the store; most do not, and are then not slowed down."""
+        """Return True if a call needs the store; most do not, and must not be slowed down."""
         given = call.request.headers
         if IDEMPOTENCY_KEY in given or SESSION_ID in given or CONFIRMATION_ID in given or call.nonce is not None:
             return True
@@ -89,11 +89,11 @@ class Settlement:
         return call.route.is_confirmed or self._idempotency.guards(call.route)
 
     def records(self, call: Call, refused: Refused) -> bool:
-        """Whether a refusal is to be recorded. That somebody calls too often must not make more work."""
+        """Return True if a refusal must be recorded. Rate-limited calls are not: they must not cause more work."""
         return self._auditor is not None and refused.status != status.RATE_LIMITED and self._auditor.audits(call)
 
     async def record(self, call: Call, response: Response, *, replayed: bool = False) -> Response:
-        """The response, once what happened is on record."""
+        """Record the exchange, then return the response."""
         if self._auditor is None or not self._auditor.audits(call):
             return response
         try:
@@ -106,7 +106,7 @@ class Settlement:
     async def carry_out(self, call: RoutedCall, invoke: Invoke) -> Response:
         """Admit, invoke, commit."""
         try:
-            # Most calls bring a key at most, and each step that could wait costs about a microsecond.
+            # Most calls have at most a key, and each awaitable step costs about a microsecond.
             at_once = self._look is not None and self._is_plain(call)
             admitted = self._claim_here(call) if at_once else await self._admit(call)
         except StoreError as error:
@@ -141,35 +141,37 @@ class Settlement:
                 self._idempotency.forget(admitted)
 
     def _note_failure(self, call: RoutedCall, claim: Claim | None, outcome: object) -> None:
-        """Remember what could not be kept, and that the store is to be tried before anything else is done."""
+        """Remember an answer that could not be stored, and that the store must be tested before the next call."""
         self._faltering = True
         if claim is not None and isinstance(outcome, Response):
             self._idempotency.owe(claim, outcome, call.route.block)
 
     async def _try_store(self) -> None:
-        """Write something, after a failure: a handler must not run whose answer cannot be kept or put on record."""
+        """Test the store with a write, after a failure: a handler must not run if its answer cannot be stored or
+        recorded.
+        """
         await self._store.do(UseNonce("trial", secrets.token_hex(8), 1.0))
         self._faltering = False
 
     def _owed(self, call: RoutedCall, claim: Claim | None) -> Response | None:
-        """The answer of a request that was carried out when the store was away; nothing is done a second time."""
+        """Return the answer of a request that was carried out while the store was unavailable; do not repeat it."""
         if claim is None or not self._idempotency.owes(claim):
             return None
         return self._idempotency.pay(claim, call.route.block, self._responder.headers_of(call))
 
     async def commit(self, call: RoutedCall, effects: Effects) -> Response:
-        """The answer of a method that changes state, for a call that had nothing else to do with the store."""
+        """Commit the effects of a method, for a call that needs nothing else from the store."""
         try:
             return await self._commit_effects(call, None, effects)
         except StoreError as error:
             return self.unavailable(call, error)
 
     def _is_plain(self, call: RoutedCall) -> bool:
-        """Whether nothing but an idempotency key is to be looked at."""
+        """Return True if only an idempotency key has to be checked."""
         return call.nonce is None and _ADMITTED.isdisjoint(call.request.headers) and not self._guards(call)
 
     async def _admit(self, call: RoutedCall) -> Claim | Kept | Refused | None:
-        """A claim on the idempotency key, the answer it already has, a refusal, or None for a call without key."""
+        """Return a claim on the idempotency key, its stored answer, a refusal, or None for a call without a key."""
         if self._is_plain(call):
             return await self._claim_there(call)
         if call.nonce is not None:
@@ -178,25 +180,25 @@ class Settlement:
                 return Refused(
                     status.UNAUTHORIZED,
                     "signature-replayed",
-                    "This signature was used before; sign each request anew, with a nonce of its own.",
+                    "This signature has already been used; sign each request with a new nonce.",
                 )
         refused = await self._ask(call, self._sessions)
         if refused is not None:
-            # Who has suspended its session and lost the answer, nonce and all, asks again in the same session.
+            # An agent that suspended its session and lost the answer with the nonce repeats it in the same session.
             kept = await self._find_kept(call) if refused.code == SUSPENDED else None
             return kept or refused
         claim = self._claim_here(call) if self._look is not None else await self._claim_there(call)
         if isinstance(claim, (Refused, Kept)):
             return claim
         if claim is not None and self._idempotency.owes(claim):
-            return claim  # it was confirmed and done; what is missing is the answer
+            return claim  # it was confirmed and carried out; only the answer is missing
         admitted = False
         try:
-            # An answer that was kept needs no confirmation again, so this comes behind the claim.
+            # A stored answer needs no further confirmation, so this comes after the claim.
             refused = await self._ask(call, self._confirmations)
             admitted = refused is None
         finally:
-            # Whatever went wrong, a claim in memory has no lease that would end it.
+            # A claim in memory has no lease, so it must be released after any failure.
             if claim is not None and not admitted:
                 self._idempotency.forget(claim)
         if refused is None:
@@ -205,7 +207,7 @@ class Settlement:
         return refused
 
     async def _find_kept(self, call: RoutedCall) -> Kept | None:
-        """The answer that the same request has had, if there is one; nothing is claimed."""
+        """Return the stored answer of the same request, if any, without claiming the key."""
         claim = self._idempotency.wanted(call)
         if not isinstance(claim, Claim):
             return None
@@ -221,7 +223,7 @@ class Settlement:
         return admission.judge(call, done if isinstance(done, Conflict) else done[0])
 
     def _claim_here(self, call: RoutedCall) -> Claim | Kept | Refused | None:
-        """Claim in memory, after a look at what is kept: no other process has claims."""
+        """Claim the key in memory, after a lookup in the store: no other process has claims."""
         idempotency = self._idempotency
         claim = idempotency.wanted(call)
         if not isinstance(claim, Claim):
@@ -239,7 +241,7 @@ class Settlement:
         return judged
 
     async def _claim_there(self, call: RoutedCall) -> Claim | Kept | Refused | None:
-        """Claim in the store, where every process sees it."""
+        """Claim the key in the store, where every process sees it."""
         claim = self._idempotency.wanted(call)
         if not isinstance(claim, Claim):
             return claim
@@ -272,13 +274,15 @@ class Settlement:
             if not is_final(made[0]):
                 await self._release(claim)
             return self._with_record(made[0], done[-1])
-        if made:  # the answer was made, and its own bookkeeping then failed
+        if made:  # the answer was built, and storing it failed
             return await self._lost(call)
         await self._release(claim)
         return await self.record(call, self._responder.answer(call, effects.answer(done)))
 
     def _closing(self, call: RoutedCall, claim: Claim | None, response: Response) -> list[Command]:
-        """What is kept of an answer: under its key, and on record; the record comes last, for it cannot be undone."""
+        """Return the commands that store an answer and record it; the record comes last, because it cannot be
+        undone.
+        """
         commands: list[Command] = []
         if claim is not None and is_final(response):
             commands.append(self._idempotency.finish(claim, response, call.route.block))
@@ -292,12 +296,12 @@ class Settlement:
             await self._store.do(command)
 
     async def _lost(self, call: RoutedCall) -> Response:
-        """Somebody else took the key over while the handler ran: theirs is the answer that counts."""
-        _logger.warning("%s took longer than the lease of its idempotency key, and was taken over", call.route.endpoint)
+        """Answer for a request whose key was taken over while its handler ran: the other answer counts."""
+        _logger.warning("%s took longer than the lease of its idempotency key and was taken over", call.route.endpoint)
         refused = Refused(
             status.CONFLICT,
             "idempotency-lease-lost",
-            "The request took longer than its lease and was taken over; ask again with the same key for its answer.",
+            "The request took longer than its lease and was taken over; repeat it with the same key for its answer.",
             headers=(_RETRY_AFTER,),
         )
         return await self.record(call, self._responder.refuse(call, refused))
@@ -309,7 +313,7 @@ class Settlement:
         return Response(response.status, response.body, response.block, headers, response.code)
 
     def unavailable(self, call: Call, error: StoreError) -> Response:
-        """503: what the answer depends on cannot be read or kept now."""
+        """Build the 503 for state that cannot be read or stored now."""
         if not isinstance(error, StoreUnavailableError):
             _logger.error("%s failed in the store", call.method, exc_info=error)
         return self._responder.refuse(
@@ -317,8 +321,8 @@ class Settlement:
             Refused(
                 status.UNAVAILABLE,
                 "store-unavailable",
-                "This server cannot reach its state, so nothing is acknowledged. Try again later, with the same "
-                "Idempotency-Key if you sent one.",
+                "This server cannot reach its store, so the request is not acknowledged. Try again later, with the "
+                "same Idempotency-Key if you sent one.",
                 headers=(_RETRY_AFTER,),
             ),
         )

@@ -63,7 +63,7 @@ def asking(room_id: str, guest: str, nights: int = 1) -> None: ...
     ("function", "message"),
     [
         (lacking, "BOOK /room: lacking(): the input has 'nights', which the function does not take"),
-        (demanding, "BOOK /room: demanding(): the input may lack 'nights', and the parameter has no default"),
+        (demanding, "BOOK /room: demanding(): the input may lack 'nights', but the parameter has no default"),
         (asking, "BOOK /room: asking(): the function needs 'guest', which the input does not have"),
     ],
 )

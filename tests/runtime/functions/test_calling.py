@@ -162,7 +162,7 @@ def test_what_does_not_fit_is_refused_with_the_names() -> None:
 
     assert refusal(handler, schema("a", "b", "c")) == "handler(): the input has 'c', which the function does not take"
     assert refusal(handler, schema("a")) == "handler(): the function needs 'b', which the input does not have"
-    assert "may lack 'b', and the parameter has no default" in refusal(handler, schema("a", b={}))
+    assert "may lack 'b', but the parameter has no default" in refusal(handler, schema("a", b={}))
     assert "default of 'b' does not fit" in refusal(handler, schema("a", b={"default": "x"}))
     assert "the parameter 'a' is annotated with complex, which has no JSON" in refusal(opaque, schema("a"))
     assert "has 'view', which the function does not take" in refusal(wide, schema("view"))

@@ -151,7 +151,7 @@ class MountedService:
 def _not_started(error: BespeakError) -> Reply:
     """Build the 503 for a service whose store cannot be opened."""
     _logger.error("The service cannot start: %s", error)
-    message = "This server cannot reach its state, so nothing is acknowledged. Try again later."
+    message = "This server cannot reach its store, so the request is not acknowledged. Try again later."
     reply = refusal(status.UNAVAILABLE, "store-unavailable", message)
     reply.headers.append((b"retry-after", b"2"))
     return reply

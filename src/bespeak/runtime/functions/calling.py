@@ -1,13 +1,13 @@
-"""How a handler function is called: JSON values become the Python types it is annotated with.
+"""Calls of handler functions: JSON values are converted to the annotated Python types.
 
 A function gets its input in one of three ways, decided once, when the endpoint is registered:
 
 - it takes only the Context (`def handler(context)`): the input is `context.input`;
-- it takes one parameter that is no property of the input, without annotation or annotated as a dict
+- it takes one parameter that is not a property of the input, without annotation or annotated as a dict
   (`def handler(input)`): the whole input;
 - otherwise each parameter is the property of the same name.
 
-The Context may stand among the parameters in all three.
+All three may take the Context among their parameters.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 
 
 class ConversionError(BespeakError):
-    """An input that keeps its schema and is still no value of the handler's types, the 31st of February for one."""
+    """An input that is valid by its schema but not for the handler's types, such as the 31st of February."""
 
     def __init__(self, violations: list[Violation]) -> None:
         self.violations = violations
@@ -42,7 +42,7 @@ class ConversionError(BespeakError):
 
 
 def plan_call(function: Callable[..., Any], input_schema: Mapping[str, Any]) -> HandlerCall:
-    """How to call a function with inputs of a schema. Raises ContractError when the two do not fit."""
+    """Plan how to call a function with inputs of a schema. Raises ContractError if the two do not fit."""
     properties: Mapping[str, Any] = input_schema.get("properties", {})
     try:
         signature = read_signature(function, properties)
@@ -80,7 +80,7 @@ def _call_with_input(function: Callable[..., Any], signature: Signature) -> Hand
 
 
 def _fitted(signature: Signature, properties: Mapping[str, Any], required: Any) -> Signature:
-    """The signature with the schema's defaults, once it is clear that every valid input can be passed."""
+    """Return the signature with the schema's defaults, after checking that every valid input can be passed."""
     known = {parameter.name for parameter in signature.parameters}
     lost = [name for name in properties if name not in known]
     if lost and not signature.takes_rest:
@@ -95,7 +95,7 @@ def _fitted(signature: Signature, properties: Mapping[str, Any], required: Any) 
         if parameter.default is not MISSING or parameter.name in required:
             continue
         if default is MISSING:
-            raise ContractError(f"the input may lack {parameter.name!r}, and the parameter has no default")
+            raise ContractError(f"the input may lack {parameter.name!r}, but the parameter has no default")
         defaults[parameter.name] = _converted_default(parameter, default)
     if not defaults:
         return signature
@@ -159,7 +159,7 @@ def _call_with_keywords(
 
 
 def _converter(signature: Signature) -> Callable[[dict[str, Any]], msgspec.Struct]:
-    """From the input to the struct of the parameters; raises ConversionError."""
+    """Build the conversion from the input to the parameters' struct; it raises ConversionError."""
     plain = msgspec.convert
     signature.check_defaults()
     hook = validate_foreign if signature.has_foreign_types else None
@@ -170,7 +170,7 @@ def _converter(signature: Signature) -> Callable[[dict[str, Any]], msgspec.Struc
         except msgspec.ValidationError:
             pass
         try:
-            # To JSON Schema 1.0 is an integer, to msgspec it is not.
+            # 1.0 is an integer in JSON Schema, but not for msgspec.
             return plain(_whole(values), signature.struct, dec_hook=validate_foreign)
         except msgspec.ValidationError as error:
             raise ConversionError(_violations(error)) from None

@@ -19,16 +19,16 @@ from bespeak.runtime.route import Route
 from bespeak.text.source.pointer import pointer
 
 _ENVELOPE: Final = frozenset({"method", "task_id", "session_id", "parameters", "context"})
-"""Core 5.2: a body with no other keys, and an object under `parameters`, is the envelope around the input."""
+"""Core 5.2: a body with only these keys, and an object under `parameters`, is an envelope around the input."""
 
 _KNOWN_TYPES: Final = frozenset({None, MEDIA_AGTP, MEDIA_JSON})
-"""What nearly every request says, found without taking it apart. Nothing at all is taken for JSON."""
+"""Content types of nearly all requests, for a fast lookup. A missing one means JSON."""
 
 _decode = msgspec.json.Decoder().decode
 
 
 def input_gate(call: RoutedCall) -> Refused | None:
-    """Put the input together from path, query and body, and validate it."""
+    """Assemble the input from path, query and body, and validate it."""
     route = call.route
     request = call.request
     body = request.body
@@ -37,13 +37,13 @@ def input_gate(call: RoutedCall) -> Refused | None:
         content_type = request.headers.get("content-type")
         if content_type not in _KNOWN_TYPES and not is_json(content_type or ""):
             shown = (content_type or "")[:80]
-            return _bad_body(f"The body is {shown!r}; send JSON, and say so: Content-Type: application/json.")
+            return _bad_body(f"The body is {shown!r}; send JSON with Content-Type: application/json.")
         try:
             value = _decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return _bad_body(f"The body is not JSON: {error}.")
         if type(value) is not dict:
-            return _bad_body(f"The body is a JSON {_kind(value)}; the input of an endpoint is an object.")
+            return _bad_body(f"The body is a JSON {_kind(value)}; the input of an endpoint must be an object.")
     inner = value.get("parameters")
     unwrapped = inner if type(inner) is dict and value.keys() <= _ENVELOPE else None
     if unwrapped is not None and not route.has_parameters_field:
@@ -63,12 +63,12 @@ def input_gate(call: RoutedCall) -> Refused | None:
             call.input = unwrapped
             return None
         return refuse_input(call.method, call.path, route.input.violations(value))
-    except ValueError as error:  # nested beyond what the validator follows, or text that is no Unicode
+    except ValueError as error:  # nested too deeply for the validator, or text that is not valid Unicode
         return _bad_body(f"The body cannot be validated: {error}.")
 
 
 def _merge(call: RoutedCall, route: Route, value: dict[str, Any]) -> Refused | None:
-    """Add path and query parameters. The body wins over the query (5.5); against the path it must agree."""
+    """Add path and query parameters. The body wins over the query (5.5); it must agree with the path."""
     if call.request.query:
         parameters = _query_parameters(call.request.query)
         if route.shaping is not None and not HINTS.isdisjoint(parameters):
@@ -86,13 +86,13 @@ def _merge(call: RoutedCall, route: Route, value: dict[str, Any]) -> Refused | N
         read = route.coercions.get(name)
         captured = read(text) if read else text
         if value.setdefault(name, captured) != captured:
-            message = f"the path says {captured!r} for {name!r}, the rest of the request says otherwise"
+            message = f"the path says {captured!r} for {name!r}, but the rest of the request has another value"
             return refuse_input(call.method, call.path, [Violation(pointer((name,)), "", "path", message)])
     return None
 
 
 def _query_parameters(query: str) -> dict[str, str]:
-    """Decoded query parameters; of repeated keys the last one counts (AGTP-API 5.5). A `+` is a plus (RFC 3986)."""
+    """Decode the query parameters; the last of repeated keys counts (AGTP-API 5.5). A `+` is a plus (RFC 3986)."""
     parameters = {}
     for part in query.split("&"):
         if part:
