@@ -152,7 +152,7 @@ async def test_a_call_finishes_on_the_table_it_was_routed_with() -> None:
 
 async def test_a_live_function_is_not_kept_in_a_store() -> None:
     async with keeping() as bench:
-        with pytest.raises(ConfigError, match="dotted path"):
+        with pytest.raises(ConfigError, match="import its function"):
             await bench.bench.server.add_endpoint(make_endpoint("FETCH", "/pool", echo))
 
 
