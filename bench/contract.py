@@ -1,4 +1,6 @@
-"""The job every server here does: BOOK /room of AGTP-API 6.1, one schema in, one schema out, one handler."""
+"""The contract that every benchmarked server implements: BOOK /room of AGTP-API 6.1, with one input schema, one
+output schema and one handler.
+"""
 
 from __future__ import annotations
 
@@ -34,23 +36,23 @@ GOOD: Final = {
     "departure": "2026-12-03",
 }
 BAD: Final = {**GOOD, "arrival": "tomorrow"}
-"""Breaks the contract in one place; a server that accepts it does not check its input."""
+"""A body with one invalid value; a server that accepts it does not validate its input."""
 
 _reservations = itertools.count(1)
 
 
 def next_reservation_id() -> str:
-    """A well-formed UUID. `uuid4` alone would cost more than a whole request step, and the same on every server."""
+    """Return a well-formed UUID. `uuid4` would cost more than a whole request step, and the same on every server."""
     return f"00000000-0000-4000-8000-{next(_reservations):012x}"
 
 
 async def book_room(guest_id: str, room_id: str, arrival: str, departure: str) -> dict[str, str]:
-    """The handler: it makes the reservation id and nothing else, so that the servers are what is measured."""
+    """Handle a booking. It only makes the reservation id, so the benchmark measures the servers."""
     return {"reservation_id": next_reservation_id()}
 
 
 def agtp_request(payload: object, method: str = METHOD, path: str = PATH, scope: str = SCOPE) -> bytes:
-    """A call with the headers an agent sends."""
+    """Build an AGTP request with the headers an agent sends."""
     body = json.dumps(payload, separators=(",", ":")).encode()
     head = (
         f"AGTP/1.0 {method} {path}\r\nAgent-ID: {'a1' * 32}\r\nAuthority-Scope: {scope}\r\n"
@@ -60,13 +62,13 @@ def agtp_request(payload: object, method: str = METHOD, path: str = PATH, scope:
 
 
 def with_task_id(request: bytes, number: int) -> bytes:
-    """The same request with a head like no other's, so that no server can have remembered it."""
+    """Return the request with a unique Task-ID, so that no server can use a cached head."""
     line, _, rest = request.partition(b"\r\n")
     return b"%b\r\nTask-ID: task-%012d\r\n%b" % (line, number, rest)
 
 
 def http_request(payload: object, path: str = PATH, headers: str = "") -> bytes:
-    """The same call as an HTTP POST."""
+    """Build the same request as an HTTP POST."""
     body = json.dumps(payload, separators=(",", ":")).encode()
     head = (
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nAccept: application/json, text/event-stream\r\n{headers}"
@@ -76,7 +78,7 @@ def http_request(payload: object, path: str = PATH, headers: str = "") -> bytes:
 
 
 def mcp_request(payload: object) -> bytes:
-    """The same call as an MCP tool call of revision 2026-07-28, which needs no handshake."""
+    """Build the same request as an MCP tool call of revision 2026-07-28, which needs no handshake."""
     revision = "2026-07-28"
     envelope = {
         "io.modelcontextprotocol/protocolVersion": revision,
@@ -93,12 +95,12 @@ def mcp_request(payload: object) -> bytes:
 
 
 def path_of(number: int) -> str:
-    """The path of one endpoint of many: every second one is a template."""
+    """Return the path of endpoint `number`: every second one is a template."""
     return f"/hotels/h{number:05}/room" if number % 2 == 0 else f"/hotels/h{number:05}/rooms/{{room_id}}"
 
 
 def request_of(number: int) -> bytes:
-    """A call of that endpoint."""
+    """Build a request for endpoint `number`."""
     if number % 2 == 0:
         return agtp_request(GOOD, METHOD, path_of(number))
     rest = {name: value for name, value in GOOD.items() if name != "room_id"}

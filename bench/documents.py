@@ -1,7 +1,7 @@
-"""What the linters read: AGIS documents and endpoint files, and OpenAPI files of as many operations and lines.
+"""Inputs of the linters: AGIS documents and endpoint files, and OpenAPI files with as many operations and lines.
 
-Every text follows from a number alone, so that two runs measure the same; verbs, nouns and numbers change from one
-operation to the next, so that no linter can live on what it remembers.
+Each text depends only on a number, so two runs measure the same. Verbs, nouns and numbers differ between operations, so
+caches do not help a linter.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 
 class Verb(NamedTuple):
-    """A method and how a sentence has it."""
+    """A method and the forms of its verb in a sentence."""
 
     method: str
     present: str
@@ -187,7 +187,7 @@ def _filled(template: str, number: int) -> str:
 
 
 def agis_document(first: int, count: int) -> str:
-    """An AGIS document with so many endpoints."""
+    """Return an AGIS document with that many endpoints."""
     numbers = range(first, first + count)
     verbs = sorted({_VERBS[number % len(_VERBS)].method for number in numbers})
     return (
@@ -198,23 +198,23 @@ def agis_document(first: int, count: int) -> str:
 
 
 def openapi_document(first: int, count: int) -> str:
-    """An OpenAPI document that offers the same operations on as many lines."""
+    """Return an OpenAPI document with the same operations on as many lines."""
     numbers = range(first, first + count)
     return _filled(_OPENAPI_HEAD, first) + "".join(_filled(_OPENAPI_OPERATION, number) for number in numbers)
 
 
 def endpoint_file(number: int) -> str:
-    """An endpoint file in TOML."""
+    """Return an endpoint file in TOML."""
     return _filled(_ENDPOINT_FILE, number)
 
 
 def operations_in(lines: int) -> int:
-    """How many endpoints make an AGIS document of about so many lines."""
+    """Return the number of endpoints in an AGIS document of about `lines` lines."""
     return round(lines / _AGIS_ENDPOINT.count("\n"))
 
 
 def write_files(folder: Path, suffix: str, texts: list[str]) -> int:
-    """Write texts into a new folder, each into a file of its own; how many lines they have."""
+    """Write each text to a file in a new folder; return the total number of lines."""
     folder.mkdir()
     for number, text in enumerate(texts):
         (folder / f"bookings-{number:05}{suffix}").write_text(text, encoding="utf-8")

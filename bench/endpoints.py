@@ -1,4 +1,4 @@
-"""Ten thousand endpoints: how long the start takes, whether dispatch gets slower, and how fast the manifest comes."""
+"""Ten thousand endpoints: start time, dispatch time compared with ten endpoints, and manifest time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from process import Peer, ServerProcess, free_port, running
 
 MANY, FEW = 10_000, 10
 ASKED = 4_096
-"""Requests in the mix, spread over all endpoints. Each has a Task-ID of its own: only dispatch is to differ."""
+"""Number of requests in the mix, spread over all endpoints. Each has its own Task-ID, so that only dispatch differs."""
 
 APP = Path(__file__).resolve().parent / "servers" / "many_app.py"
 
@@ -75,11 +75,11 @@ function = "contract.book_room"
 """
 
 WARM_UP = 3.0
-"""Seconds in which every endpoint has its first request, when its schemas are compiled."""
+"""Seconds for the first request to every endpoint, which compiles its schemas."""
 
 
 def write_folder(folder: Path, count: int) -> None:
-    """A deployment with one TOML file for each endpoint, no two schemas alike."""
+    """Write a deployment with one TOML file per endpoint; all schemas differ."""
     (folder / "bespeak.toml").write_text(_CONFIG)
     directory = folder / "endpoints"
     directory.mkdir()
@@ -96,7 +96,7 @@ def write_folder(folder: Path, count: int) -> None:
 
 @contextlib.contextmanager
 def serving(target: str, count: int = 0) -> Iterator[ServerProcess]:
-    """`bespeak serve` of a folder, or of the App with that many endpoints."""
+    """Run `bespeak serve` for a folder, or for the App with that many endpoints."""
     os.environ["BESPEAK_BENCH_ENDPOINTS"] = str(count)
     port = free_port()
     with running(
@@ -109,7 +109,7 @@ def serving(target: str, count: int = 0) -> Iterator[ServerProcess]:
 
 
 def measure(loader: Loader, *, rounds: int, seconds: float) -> bool:
-    """Print start times, the dispatch ratio and manifest times; whether every reply was a 200."""
+    """Print start times, the dispatch ratio and manifest times; return True if every reply was a 200."""
     with tempfile.TemporaryDirectory() as name:
         write_folder(Path(name), MANY)
         with serving(name) as server:
@@ -126,7 +126,7 @@ def measure(loader: Loader, *, rounds: int, seconds: float) -> bool:
 
 
 def _dispatch(loader: Loader, few: ServerProcess, many: ServerProcess, *, rounds: int, seconds: float) -> int:
-    """Interleaved rounds on both servers, each with as many different requests; the number of errors."""
+    """Run interleaved rounds on both servers, with equally many different requests; return the number of errors."""
     mixes = {FEW: _mix(FEW), MANY: _mix(MANY)}
     rates: dict[int, list[float]] = {FEW: [], MANY: []}
     costs: dict[int, list[float]] = {FEW: [], MANY: []}
@@ -149,7 +149,7 @@ def _dispatch(loader: Loader, few: ServerProcess, many: ServerProcess, *, rounds
 
 
 def _mix(count: int) -> bytes:
-    """Requests spread over all endpoints, literal paths and templates in turn."""
+    """Return requests spread over all endpoints, alternating between literal paths and templates."""
     spread = (index * count // ASKED for index in range(ASKED))
     return b"".join(
         contract.with_task_id(contract.request_of(number - number % 2 + index % 2), index)
@@ -158,7 +158,7 @@ def _mix(count: int) -> bytes:
 
 
 def _manifest(server: ServerProcess) -> None:
-    """The first DISCOVER pays for building the document; the others only for sending it."""
+    """Measure DISCOVER: the first one builds the manifest, the others only send it."""
     request = b"AGTP/1.0 DISCOVER /\r\nContent-Length: 0\r\n\r\n"
     peer = Peer(server.port)
     times, size = [], 0

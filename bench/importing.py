@@ -1,4 +1,4 @@
-"""Time and memory of a whole `bespeak import openapi`, for descriptions of the size of the largest public ones."""
+"""Time and memory of a complete `bespeak import openapi`, for descriptions as large as the largest public ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CHILD = (
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One description to import."""
+    """A description to import."""
 
     name: str
     text: str
@@ -41,7 +41,7 @@ class Subject:
 
 
 def measure() -> bool:
-    """Print wall time and peak memory of each import; whether all operations of each became endpoints."""
+    """Print wall time and peak memory of each import; return True if every operation became an endpoint."""
     rows = [["description", "MB", "operations", "seconds", "peak MB"]]
     verdicts, good = [], True
     for subject, operations in _subjects():
@@ -84,7 +84,7 @@ _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def _many(operations: int) -> dict[str, Any]:
-    """A description of many operations with next to nothing in each."""
+    """Return a description of many minimal operations."""
     good = {"200": {"description": "Good", "content": {"application/json": {"schema": {"type": "object"}}}}}
     paths = {
         f"/things-{number}": {"get": {"operationId": f"getThing{number}", "responses": good}}

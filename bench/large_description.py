@@ -1,6 +1,6 @@
-"""Time and memory for reading an OpenAPI description of the size of the largest public ones.
+"""Time and memory of reading an OpenAPI description as large as the largest public ones.
 
-Run `python bench/large_description.py`; `--dense` lets every schema reach every other, `--yaml` writes YAML.
+Run `python bench/large_description.py`; with `--dense` every schema refers to every other, `--yaml` writes YAML.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ASC: Final = {"type": "string", "enum": ["asc", "desc"], "default": "asc"}
 
 
 def description(operations: int, schemas: int, *, dense: bool = False) -> dict[str, Any]:
-    """A description with so many operations and schemas, the same each time."""
+    """Return a description with that many operations and schemas; the result is deterministic."""
     source = random.Random(1)
     names = [f"model-{number}" for number in range(schemas)]
     models = {name: _model(number, names, source, dense=dense) for number, name in enumerate(names)}
@@ -33,7 +33,7 @@ def description(operations: int, schemas: int, *, dense: bool = False) -> dict[s
         method = ("get", "post", "delete")[number % 3]
         item = paths.setdefault(f"/orgs/{{org}}/things-{number // 3}/{{thing_id}}", {})
         item[method] = _operation(number, method, names, source)
-    missing = {"description": "There is none.", "content": {"application/json": {"schema": _reference(names[0])}}}
+    missing = {"description": "Not found.", "content": {"application/json": {"schema": _reference(names[0])}}}
     return {
         "openapi": "3.0.3",
         "info": {"title": "Things", "version": "1"},
@@ -53,7 +53,7 @@ def _operation(number: int, method: str, names: list[str], source: random.Random
     made: dict[str, Any] = {
         "operationId": f"things/{method}-{number}",
         "summary": f"Does the thing with number {number}",
-        "description": "What it does takes some sentences to say. " * 8,
+        "description": "A description of several sentences. " * 8,
         "parameters": [
             {"$ref": "#/components/parameters/org"},
             {"name": "thing_id", "in": "path", "required": True, "schema": {"type": "integer"}},
@@ -102,7 +102,7 @@ def _reference(name: str) -> dict[str, str]:
 
 
 def main() -> int:
-    """Read one description and tell what it took."""
+    """Read one description and print the time and memory used."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dense", action="store_true")
     parser.add_argument("--yaml", action="store_true")

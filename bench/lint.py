@@ -1,4 +1,4 @@
-"""Lines and files a second that `bespeak lint` reads with every rule on, and how long it takes to start."""
+"""Lines and files per second of `bespeak lint` with all rules, and its start-up time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from process import on_core
 LINES: Final = 50_000
 FILES: Final = 1_000
 STARTS: Final = 7
-"""Runs on one small file; their median is the start-up."""
+"""Number of runs on one small file; their median is the start-up time."""
 
 LINE_GOAL: Final = Goal("lines", at_least=50, unit=" k")
 FILE_GOAL: Final = Goal("files", at_least=1_000, unit="")
@@ -32,7 +32,7 @@ START_GOAL: Final = Goal("start", at_most=0.25, unit=" s")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run of a linter took. A run of a node program uses several threads; processor time counts them all."""
+    """Cost of one run of a linter. Node programs use several threads; processor time counts them all."""
 
     cpu: float
     wall: float
@@ -42,21 +42,21 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Linter:
-    """A linter that can be run here, and the documents it is for."""
+    """A linter that is installed here, and the documents it checks."""
 
     name: str
     command: Callable[[Path], list[str]]
-    """The command that checks everything in a folder."""
+    """Command that checks every file in a folder."""
     suffix: str
     document: Callable[[int, int], str]
-    """A document by the number of its first operation and how many it has."""
+    """Function that returns a document, given the number of its first operation and the number of operations."""
     mistake: tuple[str, str]
-    """What is to be written instead of something for a document that every such linter refuses."""
+    """Replacement, as old and new text, that turns a document into one that every such linter refuses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A linter on one input: the median of its runs."""
+    """Medians of a linter on one input."""
 
     linter: str
     files: int
@@ -64,7 +64,7 @@ class Row:
     run: Run
 
     def cells(self, bespeak: Row | None) -> list[str]:
-        """The line of the table, with the ratio to bespeak by processor time for each line."""
+        """Return the row of the table, with the ratio to bespeak in processor time per line."""
         run = self.run
         ratio = (run.cpu / self.lines) / (bespeak.run.cpu / bespeak.lines) if bespeak else 0.0
         return [
@@ -81,7 +81,7 @@ class Row:
 
 
 def bespeak() -> Linter:
-    """`bespeak lint` of this Python, on AGIS documents."""
+    """Return `bespeak lint` of this Python, for AGIS documents."""
     return Linter("bespeak", _bespeak_command, ".agis", documents.agis_document, ("method: BOOK", "method: BOOKING"))
 
 
@@ -90,7 +90,7 @@ def _bespeak_command(folder: Path) -> list[str]:
 
 
 def peers(installed: Path | None, ruleset: Path) -> list[Linter]:
-    """The linters for OpenAPI that can be run here, with the rules they recommend; prints which cannot."""
+    """Return the installed OpenAPI linters with their recommended rules; print which are missing."""
     programs = {
         "redocly": ("@redocly/cli", ["--extends=recommended"]),
         "spectral": ("@stoplight/spectral-cli", ["-r", str(ruleset)]),
@@ -99,7 +99,7 @@ def peers(installed: Path | None, ruleset: Path) -> list[Linter]:
     for name, (package, options) in programs.items():
         program = _program(name, installed)
         if program is None or shutil.which("node") is None:
-            print(f"  {name} is left out: it needs node, and `npm install {package}` in a folder given as --peers")
+            print(f"  {name} is skipped: it needs node and `npm install {package}` in a folder given as --peers")
             continue
         command = partial(_peer_command, [program, "lint", *options])
         found.append(Linter(name, command, ".yaml", documents.openapi_document, ("operationId:", "operationIdd:")))
@@ -116,7 +116,7 @@ def _program(name: str, installed: Path | None) -> str | None:
 
 
 def run_once(command: list[str], cache: Path) -> Run:
-    """Run a command on one core and say what it took."""
+    """Run a command on one core and return its cost."""
     # As an installation is: with its bytecode. The environment of a developer may forbid to write any.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPYCACHEPREFIX"] = str(cache)
@@ -133,7 +133,7 @@ def run_once(command: list[str], cache: Path) -> Run:
 
 
 def middle(runs: list[Run]) -> Run:
-    """The medians of several runs, and the worst exit code."""
+    """Return the medians of several runs, and the worst exit code."""
     return Run(
         median(run.cpu for run in runs),
         median(run.wall for run in runs),
@@ -143,18 +143,20 @@ def middle(runs: list[Run]) -> Run:
 
 
 def check(linter: Linter, folder: Path, cache: Path) -> None:
-    """A linter that does not see what is wrong, or that finds fault with what is good, is not measured."""
+    """Raise if a linter accepts an invalid document or refuses a valid one; measuring it would be pointless."""
     good = linter.document(0, 1)
     for name, text, expected in (("good", good, 0), ("wrong", good.replace(*linter.mistake), 1)):
         place = folder / f"{linter.name}-{name}"
         documents.write_files(place, linter.suffix, [text])
         code = run_once(linter.command(place), cache).code
         if code != expected:
-            raise RuntimeError(f"{linter.name} ends with {code} on a {name} document, not with {expected}")
+            raise RuntimeError(f"{linter.name} exits with {code} on a {name} document, expected {expected}")
 
 
 def measure(*, rounds: int, installed: Path | None = None, lines: int = LINES, files: int = FILES) -> bool:
-    """Print what each linter takes for one large document, many small ones and a single one; whether all found none."""
+    """Print the cost of each linter for one large document, many small ones and a single one; return True if none
+    had findings.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         cache = folder / "bytecode"
@@ -198,7 +200,7 @@ def _compete(
     *,
     suffix: str | None = None,
 ) -> list[Row]:
-    """Interleaved rounds of all linters on the same job."""
+    """Run interleaved rounds of all linters on the same input."""
     folder.mkdir()
     jobs = []
     for linter in linters:

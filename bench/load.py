@@ -1,4 +1,4 @@
-"""The load generator: built from loader.c where that is possible, loader.py otherwise."""
+"""The load generator: compiled from loader.c if possible, else loader.py."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one run of the loader measured."""
+    """Results of one run of the load generator."""
 
     requests: int
     errors: int
@@ -28,7 +28,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Loader:
-    """A load generator that is ready to run."""
+    """A load generator, ready to run."""
 
     command: tuple[str, ...]
     description: str
@@ -43,7 +43,7 @@ class Loader:
         depth: int = 1,
         limit: int | None = None,
     ) -> Load:
-        """Keep the server busy with these requests and say how it did."""
+        """Send these requests to the server continuously and return the results."""
         with tempfile.NamedTemporaryFile() as file:
             file.write(requests)
             file.flush()
@@ -59,12 +59,10 @@ class Loader:
 
 
 def find_loader() -> Loader:
-    """The C loader, compiled when its source is newer than the program; without a compiler the Python one."""
+    """Return the C load generator, compiled if its source is newer; without a compiler, return the Python one."""
     fallback = (sys.executable, str(HERE / "loader.py"))
     if not sys.platform.startswith("linux"):
-        return Loader(
-            fallback, "loader.py, for the C loader needs epoll (Linux); fast servers look slower than they are"
-        )
+        return Loader(fallback, "loader.py (the C loader needs epoll, Linux); fast servers look slower than they are")
     source, program = HERE / "loader.c", HERE / "loader"
     if program.exists() and program.stat().st_mtime >= source.stat().st_mtime:
         return Loader((str(program),), "loader.c")
@@ -72,7 +70,7 @@ def find_loader() -> Loader:
     if compiler is None:
         return Loader(
             fallback,
-            "loader.py, for there is no C compiler (install gcc or clang); fast servers look slower than they are",
+            "loader.py (no C compiler found; install gcc or clang); fast servers look slower than they are",
         )
     subprocess.run([compiler, "-O2", "-o", str(program), str(source)], check=True, timeout=120)
     return Loader((str(program),), "loader.c")

@@ -1,6 +1,6 @@
 """The load generator for machines without a C compiler: the arguments and the result line of loader.c, in Python.
 
-It shares the interpreter's limits with the servers it measures, so a fast server looks slower than it is.
+It is as slow as the Python servers it measures, so a fast server looks slower than it is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
 
 
 class Tally:
-    """What all connections counted together."""
+    """Counts over all connections."""
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
@@ -29,13 +29,13 @@ class Tally:
         self.over = asyncio.Event()
 
     def stop(self, fault: str = "") -> None:
-        """End the run; the first fault is the one reported."""
+        """End the run; only the first error is reported."""
         self.fault = self.fault or fault
         self.over.set()
 
 
 def message_length(data: bytes, start: int) -> int:
-    """The length of the message that begins at `start`, 0 if it is not whole yet."""
+    """Return the length of the message at `start`; 0 if it is incomplete."""
     end = data.find(b"\r\n\r\n", start)
     if end < 0:
         return 0
@@ -47,7 +47,7 @@ def message_length(data: bytes, start: int) -> int:
 
 
 def split_requests(data: bytes) -> list[bytes]:
-    """The whole requests of a request file."""
+    """Split a request file into its requests."""
     requests, start = [], 0
     while start < len(data):
         length = message_length(data, start)
@@ -59,7 +59,7 @@ def split_requests(data: bytes) -> list[bytes]:
 
 
 class LoadConnection(asyncio.Protocol):
-    """One connection that keeps its requests in flight."""
+    """A connection with a constant number of requests in flight."""
 
     def __init__(self, tally: Tally, requests: list[bytes], first: int, depth: int) -> None:
         self._tally = tally
@@ -82,7 +82,7 @@ class LoadConnection(asyncio.Protocol):
         self._transport.write(b"".join(batch))
 
     def begin(self) -> None:
-        """Put the first requests in flight."""
+        """Send the first requests."""
         self.order(self._depth)
 
     def data_received(self, data: bytes) -> None:

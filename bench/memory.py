@@ -1,4 +1,4 @@
-"""Memory of a server at rest, and whether it grows with the requests it has answered."""
+"""Memory of an idle server, and its growth with the number of requests."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ TIME_LIMIT = 300.0
 
 IDLE = Goal("idle", at_most=80, unit=" MB")
 GROWTH = Goal("growth", at_most=1, unit=" MB")
-"""The allocator rounds to pages and arenas; a leak of one small object per request would be 5 MB and more."""
+"""Allowed growth in MB. The allocator rounds to pages and arenas; a leak of one small object per request would be 5
+MB or more.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A service and a request it answers without keeping anything."""
+    """A service and a request that leaves no state behind."""
 
     name: str
     target: str
@@ -45,7 +47,7 @@ SUBJECTS = (
 
 
 def measure(loader: Loader, *, requests: int) -> bool:
-    """Print resident memory idle, warm and after `requests` more; whether every reply was a 200."""
+    """Print resident memory when idle, warm and after `requests` more; return True if every reply was a 200."""
     rows = [["service", "idle MB", f"after {WARM_UP:,}", f"after {requests:,} more", "growth MB"]]
     verdicts, errors = [], 0
     for subject in SUBJECTS:

@@ -1,7 +1,7 @@
-"""Where the time of one request goes: microseconds for each step of the hot path, without sockets.
+"""Microseconds of each step of the hot path, without sockets.
 
-`--profile` runs the whole path under cProfile instead and prints the costliest functions. The profiler charges every
-call, so its shares lean towards small functions: use it to find a place, and the table to judge a change.
+`--profile` runs the whole path under cProfile and prints the most expensive functions. The profiler adds a cost to
+every call, which exaggerates small functions: use it to find a hot spot, and the table to judge a change.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ APP = Path(__file__).resolve().parent / "servers" / "bespeak_app.py"
 
 
 def microseconds(step: Callable[[], object], repeats: int) -> float:
-    """The time of one step: the best of nine loops, for what is slower is the machine."""
+    """Return the time of one step: the best of nine loops, because slower ones only show noise of the machine."""
     times = []
     for _ in range(9):
         start = time.perf_counter()
@@ -43,7 +43,7 @@ def microseconds(step: Callable[[], object], repeats: int) -> float:
 
 
 class Steps:
-    """One request, taken apart at the places where the layers meet."""
+    """One request, split into the steps of the layers."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
@@ -55,26 +55,26 @@ class Steps:
         self.request = self.accept()
 
     def read(self, data: bytes | None = None) -> Request:
-        """Bytes to message."""
+        """Read a message from bytes."""
         self._wire.receive_data(data or self._bytes)
         event = self._wire.next_event()
         assert isinstance(event, Request), event
         return event
 
     def read_new_head(self) -> Request:
-        """Bytes to message, with a head that was never seen before."""
+        """Read a message whose head is not cached."""
         return self.read(contract.with_task_id(self._bytes, next(self._numbers)))
 
     def accept(self) -> Request:
-        """Bytes to the Request the runtime sees."""
+        """Read the runtime's Request from bytes."""
         return self.read()
 
     def call(self) -> Call:
-        """An empty call."""
+        """Make an empty call."""
         return Call(self.request, self._dispatcher.server)
 
     def routed(self) -> RoutedCall:
-        """Make a call that has found its endpoint."""
+        """Make a call with its endpoint resolved."""
         call = self.call()
         for gate in ARRIVAL:
             refused = gate(call)
@@ -83,7 +83,7 @@ class Steps:
         return RoutedCall(call, route)
 
     def gated(self) -> RoutedCall:
-        """A call that has passed every gate."""
+        """Make a call that has passed every gate."""
         call = self.routed()
         for gate in ROUTED:
             refused = gate(call)
@@ -91,21 +91,21 @@ class Steps:
         return call
 
     def dispatch(self) -> Response:
-        """Gates, handler and output check."""
+        """Run gates, handler and output check."""
         response: Response = drive(self._dispatcher(self.request))
         return response
 
     def write(self, response: Response) -> bytes:
-        """Response to bytes."""
+        """Write a response to bytes."""
         return to_bytes(response)
 
     def whole(self) -> bytes:
-        """Everything between the two system calls."""
+        """Run everything between the two system calls."""
         return self.write(drive(self._dispatcher(self.accept())))
 
 
 def drive(result: Any) -> Any:
-    """The value of a coroutine that never waits."""
+    """Return the result of a coroutine that never waits."""
     if not hasattr(result, "send"):
         return result
     try:
@@ -147,7 +147,7 @@ def report(steps: Steps, repeats: int) -> None:
 
 
 def profile(steps: Steps, repeats: int) -> None:
-    """Print the costliest functions of the whole path."""
+    """Print the most expensive functions of the whole path."""
     profiler = cProfile.Profile()
     profiler.enable()
     for _ in range(repeats):
@@ -157,7 +157,7 @@ def profile(steps: Steps, repeats: int) -> None:
 
 
 def main() -> int:
-    """Time the steps, or profile them."""
+    """Measure the steps, or profile them."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--profile", action="store_true", help="cProfile of the whole path instead of the table")
     parser.add_argument("--repeats", type=int, default=20_000, help="requests in a loop (default 20,000)")

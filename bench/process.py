@@ -1,4 +1,4 @@
-"""A server under measurement: its own process on its own core, ended by its own pid."""
+"""A server under measurement, in its own process on its own core, terminated by its pid."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
 
 @contextlib.contextmanager
 def on_core(position: int) -> Iterator[None]:
-    """Processes started inside keep to one core, where there are two at least and the system has such a call."""
+    """Pin processes started inside the block to one core, if there are at least two and the system supports it."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     if len(cores) < 2:
         yield
@@ -36,14 +36,14 @@ def on_core(position: int) -> Iterator[None]:
 
 
 def free_port() -> int:
-    """A port nobody listens on."""
+    """Return a free port."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port: int = probe.getsockname()[1]
         return port
 
 
 class Peer:
-    """A plain client connection: one request, one whole reply."""
+    """A plain client connection: one request, one complete reply."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=REPLY_LIMIT)
@@ -66,7 +66,7 @@ class Peer:
         return b"".join(parts)
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._socket.close()
 
 
@@ -81,16 +81,16 @@ def _whole_length(reply: bytes) -> int:
 
 
 class ServerProcess:
-    """One server, started and accepting connections."""
+    """A server that is running and accepts connections."""
 
     def __init__(self, process: subprocess.Popen[bytes], port: int, start_seconds: float) -> None:
         self.process = process
         self.port = port
         self.start_seconds = start_seconds
-        """From the start of the process to the first accepted connection."""
+        """Seconds from the start of the process to the first accepted connection."""
 
     def exchange(self, request: bytes) -> bytes:
-        """One request over a new connection."""
+        """Send one request over a new connection."""
         peer = Peer(self.port)
         try:
             return peer.exchange(request)
@@ -98,7 +98,7 @@ class ServerProcess:
             peer.close()
 
     def cpu_seconds(self) -> float:
-        """Processor time used so far. It tells servers apart even when the machine has other work to do."""
+        """Return the processor time used so far. Unlike wall time, it is comparable on a busy machine."""
         scheduler = Path(f"/proc/{self.process.pid}/schedstat")
         if scheduler.exists():
             return int(scheduler.read_text().split()[0]) / 1e9
@@ -109,7 +109,7 @@ class ServerProcess:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def rss_mb(self) -> float:
-        """Resident memory now."""
+        """Return the resident memory."""
         status = Path(f"/proc/{self.process.pid}/status")
         if status.exists():
             line = next(line for line in status.read_text().splitlines() if line.startswith("VmRSS:"))
@@ -120,7 +120,7 @@ class ServerProcess:
 
 @contextlib.contextmanager
 def running(command: Sequence[str], port: int) -> Iterator[ServerProcess]:
-    """Start a server that will listen on `port`, wait until it does, and end it afterwards."""
+    """Start a server that will listen on `port`, wait until it does, and terminate it afterwards."""
     paths = (str(HERE), *filter(None, [os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     with tempfile.TemporaryFile() as output:
@@ -152,7 +152,7 @@ def running(command: Sequence[str], port: int) -> Iterator[ServerProcess]:
 def _wait_until_listening(process: subprocess.Popen[bytes], port: int, start: float) -> None:
     while True:
         if process.poll() is not None:
-            raise RuntimeError(f"the server ended at once with exit code {process.returncode}")
+            raise RuntimeError(f"the server exited at once with code {process.returncode}")
         with contextlib.suppress(OSError):
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
             return

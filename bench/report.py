@@ -1,4 +1,4 @@
-"""How results are printed: plain tables, and goals with what was reached beside them."""
+"""Output of results: plain tables, and goals with the measured figures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as aligned text; the first row is the heading, the first column stands to the left."""
+    """Align rows as text; the first row is the heading, the first column is left-aligned."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
@@ -21,7 +21,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A figure the project set itself: a ratio to reach, or a limit to stay under."""
+    """A goal of the project: a ratio to reach, or a limit to stay under."""
 
     subject: str
     at_least: float | None = None
@@ -30,11 +30,11 @@ class Goal:
     unit: str = "x"
 
     def met(self, value: float) -> bool:
-        """Whether the figure is good enough."""
+        """Return True if the figure meets the goal."""
         return (self.at_least is None or value >= self.at_least) and (self.at_most is None or value <= self.at_most)
 
     def line(self, label: str, value: float) -> str:
-        """The figure, the goal and the verdict."""
+        """Return the line with the figure, the goal and the verdict."""
         bounds = []
         if self.at_least is not None:
             bounds.append(f">= {self.at_least:g}{self.unit}")

@@ -1,4 +1,6 @@
-"""Measure bespeak: throughput beside its peers, many endpoints, memory, lint. Ratios of one run are what counts."""
+"""Measure bespeak: throughput compared with peers, many endpoints, memory, lint. Only ratios within one run are
+meaningful.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +24,17 @@ PARTS = ("throughput", "web", "state", "endpoints", "memory", "lint", "import")
 
 
 def main() -> int:
-    """Run the parts that are asked for and print what they found."""
+    """Run the selected parts and print their results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=PARTS, action="append", help="run this part alone (repeatable)")
-    parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds of each comparison (default 3)")
+    parser.add_argument("--only", choices=PARTS, action="append", help="run only this part (repeatable)")
+    parser.add_argument("--rounds", type=int, default=3, help="number of interleaved rounds per comparison (default 3)")
     parser.add_argument("--seconds", type=float, default=3.0, help="length of a round (default 3)")
     parser.add_argument("--connections", type=int, default=32, help="keep-alive connections (default 32)")
     parser.add_argument("--pipeline", type=int, default=1, help="requests in flight on each connection (default 1)")
     parser.add_argument(
         "--quick", action="store_true", help="one round of one second, fewer requests in the memory part"
     )
-    parser.add_argument("--peers", type=Path, metavar="FOLDER", help="where npm installed the linters beside bespeak")
+    parser.add_argument("--peers", type=Path, metavar="FOLDER", help="folder in which npm installed the other linters")
     options = parser.parse_args()
     rounds, seconds = (1, 1.0) if options.quick else (options.rounds, options.seconds)
 
@@ -52,7 +54,7 @@ def main() -> int:
             print(f"\nThe HTTP face, one worker, {options.connections} connections, {rounds} x {seconds:g} s, medians")
             good &= web.measure(loader, throughput.Shape(rounds, seconds, options.connections, 1))
         elif part == "state":
-            print(f"\nBOOK /room, every request with a key of its own and on record, {rounds} x {seconds:g} s, medians")
+            print(f"\nBOOK /room, every request with its own key and audit record, {rounds} x {seconds:g} s, medians")
             good &= state.measure(loader, rounds=rounds, seconds=seconds)
         elif part == "endpoints":
             print("\n10,000 endpoints")
@@ -61,7 +63,7 @@ def main() -> int:
             print(f"\nbespeak lint with every rule, one core, medians of {rounds}; rates by processor time")
             good &= lint.measure(rounds=rounds, installed=options.peers)
         elif part == "import":
-            print("\nbespeak import openapi, the whole process on the clock of a wall")
+            print("\nbespeak import openapi, wall time of the whole process")
             good &= importing.measure()
         else:
             print("\nMemory of the example hotel")

@@ -1,4 +1,6 @@
-"""What durable state costs: every request with a key of its own and on record, beside the same server without."""
+"""The cost of durable state: every request with an idempotency key and an audit record, compared with the same
+server without.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from process import ServerProcess, free_port, running
 
 ROOT = Path(__file__).resolve().parent.parent
 PER_CONNECTION = 2500
-"""Different requests of each connection in one round: more than it can send, so that none is sent twice."""
+"""Different requests per connection and round: more than it can send, so that none is sent twice."""
 
 _CONFIGURATION = """\
 [server]
@@ -41,7 +43,7 @@ enabled = {audit}
 
 @dataclass(slots=True)
 class Variant:
-    """One way to keep state, and what was measured."""
+    """A configuration of the store, with its measurements."""
 
     name: str
     header: bytes
@@ -60,7 +62,7 @@ class Variant:
 
 
 def requests(header: bytes, connections: int, start: int) -> bytes:
-    """Copies of one request, each with a header value of its own."""
+    """Copy a request with a different header value in each copy."""
     line, _, rest = contract.agtp_request(contract.GOOD).partition(b"\r\n")
     numbers = range(start, start + connections * PER_CONNECTION)
     return b"".join(b"%b\r\n%b: %016d\r\n%b" % (line, header, number, rest) for number in numbers)
@@ -68,7 +70,7 @@ def requests(header: bytes, connections: int, start: int) -> bytes:
 
 @contextlib.contextmanager
 def serving(variant: Variant, postgres: str | None) -> Iterator[ServerProcess]:
-    """The variant's server on a store of its own."""
+    """Run the server of a variant on a new store."""
     with tempfile.TemporaryDirectory(prefix="bespeak-bench-") as name:
         folder = Path(name)
         signing = ""
@@ -93,7 +95,7 @@ def serving(variant: Variant, postgres: str | None) -> Iterator[ServerProcess]:
 
 
 def measure(loader: Loader, *, rounds: int, seconds: float) -> bool:
-    """Run all variants in turn, print the table and the goals; whether every reply was a 200."""
+    """Run all variants in turn, print the table and the goals; return True if every reply was a 200."""
     key, task = b"Idempotency-Key", b"Task-ID"
     variants = [
         Variant("without: 32 connections", task, 32, audit=False),
@@ -128,13 +130,13 @@ def _run(loader: Loader, variant: Variant, server: ServerProcess, rounds: int, s
 
 
 def _postgres(stack: contextlib.ExitStack) -> str | None:
-    """A PostgreSQL that waits for its disk as a real one does, or None with the reason printed."""
+    """Start a PostgreSQL that syncs to disk; if that is not possible, print the reason and return None."""
     sys.path.insert(0, str(ROOT))
     from tests.postgres import running_postgres, why_not
 
     reason = why_not()
     if reason is not None:
-        print(f"  PostgreSQL is left out: {reason}")
+        print(f"  PostgreSQL is skipped: {reason}")
         return None
     server = stack.enter_context(running_postgres("listen_addresses=127.0.0.1", "max_connections=200"))
     return server.new_database()
@@ -168,7 +170,7 @@ def _report(variants: list[Variant]) -> None:
 
 
 def _token_verification() -> None:
-    """A token that was verified before is known again by its text."""
+    """Measure the verification of a token that is already in the cache."""
     from joserfc import jwt
     from joserfc.jwk import OKPKey
 
@@ -188,4 +190,4 @@ def _token_verification() -> None:
         if isinstance(verifier.verify(token), Refused):
             raise TypeError("the token was not accepted")
         warm = min(timeit.repeat(lambda: verifier.verify(token), number=100_000, repeat=5)) / 100_000 * 1e6
-    print("  " + Goal("", at_most=5.0, unit=" µs").line("a token that was seen before", warm))
+    print("  " + Goal("", at_most=5.0, unit=" µs").line("a cached token", warm))

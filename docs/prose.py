@@ -1,8 +1,8 @@
-"""Check the reliable part of the prose rules in CONTRIBUTING.md: `python docs/prose.py [FILE...]`.
+"""Check the prose rules of CONTRIBUTING.md that can be checked reliably: `python docs/prose.py [FILE...]`.
 
-Two patterns are found without false alarms: a function docstring that does not begin with a verb, and "is no X" where
-English says "is not a X". Findings that are older than this check are listed, as digests of their text, in
-prose-baseline.txt. The list may only shrink: `python docs/prose.py --update` drops the entries that are mended.
+Two patterns have no false positives: a function docstring that does not begin with a verb, and "is no X" where English
+says "is not a X". Findings that are older than this check are listed, as digests of their text, in prose-baseline.txt.
+The list may only shrink: `python docs/prose.py --update` drops the entries that are fixed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Finding(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Name of the finding in the baseline: it stays when the text moves to another file."""
+        """Name of the finding in the baseline; it does not change if the text moves to another file."""
         return hashlib.blake2s(" ".join(self.text.split()).encode(), digest_size=5).hexdigest()
 
     def __str__(self) -> str:
@@ -102,7 +102,9 @@ def all_files() -> list[Path]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print what is new since the baseline, or everything in the files named; return 1 if there is anything."""
+    """Print the findings that are not in the baseline, or all findings in the given files; return 1 if there are
+    any.
+    """
     names = [Path(name).resolve() for name in arguments if not name.startswith("-")]
     found = check(names or all_files())
     known = set(BASELINE.read_text().split()) if BASELINE.is_file() and not names else set()

@@ -1,4 +1,4 @@
-"""Write the tables of docs/reference/types.md by asking the code what it makes of each type."""
+"""Write the tables of docs/reference/types.md from the schemas that the code derives for each type."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ REFUSED: dict[str, Any] = {
     "Path": Path,
     "Guest | Room": SHAPES.Guest | SHAPES.Room,
 }
-"""Annotations that no JSON value can be read into."""
+"""Annotations that cannot be read from any JSON value."""
 
 
 def input_table(kinds: Mapping[str, tuple[Any, Any]]) -> str:
@@ -79,7 +79,7 @@ def input_table(kinds: Mapping[str, tuple[Any, Any]]) -> str:
 
 
 def output_table() -> str:
-    """Say for every annotation whether an endpoint may return it."""
+    """List the annotations that an endpoint may return."""
     kinds = {name: kind for name, (kind, _) in (SCALARS | CONTAINERS | CLASSES).items()} | REFUSED | {"None": None}
     fitting = ", ".join(f"`{name}`" for name, kind in kinds.items() if _can_return(kind))
     return f"An endpoint may return: {fitting}."

@@ -1,4 +1,4 @@
-"""Start the example hotel and say what to try: `make demo`, or `python examples/demo.py [PORT]`."""
+"""Start the example hotel and print commands to try: `make demo`, or `python examples/demo.py [PORT]`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AGENT = "0a3f" * 16
 GUEST = "5f3c2a52-6f0e-4c1b-9a44-0d4b1f0c8f11"
 
 WHAT_TO_TRY = """
-The hotel is open at {uri}, and at {url} for browsers and whoever speaks HTTP. In another terminal:
+The hotel is open at {uri}, and at {url} over HTTP. In another terminal:
 
   What does it offer?
     {bespeak} discover {uri}
@@ -24,36 +24,38 @@ The hotel is open at {uri}, and at {url} for browsers and whoever speaks HTTP. I
   Which rooms have three beds?
     {bespeak} call {uri} QUERY /rooms beds=3
 
-  Book one, as an agent with the authority to do so. The same again is refused, because the room is taken:
+  Book a room, as an agent with the required scopes. A second time it is refused, because the room is taken:
     {bespeak} call {uri} BOOK /room guest_id={guest} room_id=105 arrival=2027-05-01 departure=2027-05-03 \
 --agent-id {agent} --scope booking:room --scope calendar:write
 
-  Book another, under a key of your own. The same again gets the same answer, and the room is booked once:
+  Book another one with an idempotency key. A second time returns the same answer, and the room is booked once:
     {bespeak} call {uri} BOOK /room guest_id={guest} room_id=102 arrival=2027-05-01 departure=2027-05-03 \
 --agent-id {agent} --scope booking:room --scope calendar:write --idempotency-key stay-1
 
-  Book one without that authority, and read the refusal:
+  Book one without these scopes, and read the refusal:
     {bespeak} call {uri} BOOK /room guest_id={guest} room_id=108 arrival=2027-05-01 departure=2027-05-03
 
-  The same over HTTP, and the document by which agents find it there:
+  The same over HTTP, and the discovery document for agents:
     curl '{url}/rooms:query?beds=3'
     curl {url}/.well-known/ai
 
-  How well does it describe itself?
+  Check its discovery documents:
     {bespeak} lint {url} --select W
 
   Check the server against AGTP-API 13.1:
     {bespeak} conform {uri}
 
-  Speak AGTP by hand:
+  Send an AGTP request by hand:
     printf 'AGTP/1.0 QUERY /rooms?beds=3\\r\\nContent-Length: 0\\r\\n\\r\\n' | nc -w 1 127.0.0.1 {port}
 
-Ctrl-C closes the hotel and forgets its bookings. (A warning above is part of the example: AUDITLOG is deprecated.)
+Ctrl-C stops the hotel and deletes its bookings. (The warning above is part of the example: AUDITLOG is deprecated.)
 """
 
 
 def main() -> int:
-    """Run the hotel until Ctrl-C, SIGTERM or SIGHUP, then return 0; the server's exit code if it ends by itself."""
+    """Run the hotel until Ctrl-C, SIGTERM or SIGHUP, then return 0; if the server exits by itself, return its exit
+    code.
+    """
     port = free_port(int(sys.argv[1]) if len(sys.argv) > 1 else FIRST_PORT)
     server: subprocess.Popen[str] | None = None
     stopped = False
@@ -97,20 +99,20 @@ def main() -> int:
 
 
 def what_to_try(port: int, url: str) -> str:
-    """Commands that work as they stand, from the folder this was started in."""
+    """Return commands that can be pasted into a shell in the current folder."""
     uri = f"agtp://127.0.0.1:{port}"
     return WHAT_TO_TRY.format(uri=uri, url=url, port=port, bespeak=command(), guest=GUEST, agent=AGENT)
 
 
 def command() -> str:
-    """The bespeak beside this Python, as short as it can be typed here."""
+    """Return the shortest path of the bespeak command beside this Python."""
     installed = Path(sys.executable).with_name("bespeak")
     here = Path.cwd()
     return str(installed.relative_to(here) if installed.is_relative_to(here) else installed)
 
 
 def free_port(first: int) -> int:
-    """The first port from here on that nobody listens on."""
+    """Return the first free port, starting at `first`."""
     for port in range(first, first + 100):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""The deployment that is put through faults: an endpoint that cannot be undone, and an audit trail."""
+"""The deployment under test: an endpoint whose effect cannot be undone, and an audit trail."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bespeak.state.identity.key_text import generate_key, private_text
 
 AGENT: Final = "a" * 64
 LEASE: Final = 1
-"""Seconds; as short as can be, so that a request whose process was killed is soon taken over by another one."""
+"""Lease in seconds; the minimum, so that another process soon takes over a request whose process was killed."""
 
 _CONFIGURATION = """
 [server]
@@ -80,7 +80,7 @@ async def book_seat(passenger: str) -> dict[str, str]:
 
 
 def write_deployment(folder: Path, *, audited: bool = True) -> Path:
-    """Write the deployment into a folder that is made; `audited`: every answer is put on record, signed."""
+    """Write the deployment into a new folder; `audited` records and signs every response."""
     (folder / "endpoints").mkdir(parents=True)
     configuration = _CONFIGURATION.format(server=_SIGNING if audited else "", lease=LEASE)
     if audited:

@@ -1,6 +1,6 @@
-"""Let the disk under a store run full while the server is at work, make room again, and show that nothing was lost.
+"""Fill the disk of a store while the server runs, free space again, and verify that no data is lost.
 
-As root the disk is a small one of its own; otherwise the process may not make its files longer.
+With root rights, the disk is a small file system of its own; otherwise the size of the server's files is limited.
 
     python -m faults.disk --rounds 10
 """
@@ -32,17 +32,17 @@ _PIECE = 4096
 
 
 class Disk(Protocol):
-    """Where the store is, and how its disk runs full."""
+    """The folder of the store, and how its disk is filled."""
 
     name: str
     place: Path
 
     def fill(self, server: Server | None) -> None:
-        """Leave no room."""
+        """Use up all space."""
         ...
 
     def make_room(self, server: Server | None) -> None:
-        """Have room again."""
+        """Free the space again."""
         ...
 
 
@@ -56,7 +56,7 @@ class SmallDisk:
         self.place = folder / "store.db"
 
     def fill(self, server: Server | None) -> None:
-        """Write until nothing more can be written."""
+        """Write until the file system is full."""
         with self._filler.open("wb", buffering=0) as file:
             for size in (1024 * 1024, _PIECE):
                 try:
@@ -66,26 +66,26 @@ class SmallDisk:
                     continue
 
     def make_room(self, server: Server | None) -> None:
-        """Remove what was written."""
+        """Remove the file."""
         self._filler.unlink()
 
 
 class ShortFiles:
-    """A limit on the length of files, which a server cannot go over."""
+    """A limit on file sizes that the server cannot exceed."""
 
-    name = "a limit on the length of files"
+    name = "a limit on file sizes"
 
     def __init__(self, folder: Path) -> None:
         self.place = folder / "store.db"
 
     def fill(self, server: Server | None) -> None:
-        """No file may grow beyond a few pages more than the longest one has."""
+        """Limit files to a few pages more than the largest one has."""
         assert server is not None
         longest = max(file.stat().st_size for file in self.place.parent.iterdir())
         _limit(server.pid, longest + _PIECE)
 
     def make_room(self, server: Server | None) -> None:
-        """No limit."""
+        """Remove the limit."""
         assert server is not None
         _limit(server.pid, resource.RLIM_INFINITY)
 
@@ -97,7 +97,7 @@ def _limit(pid: int, size: int) -> None:
 
 @contextmanager
 def disk_in(folder: Path, *, mounted: bool | None = None) -> Iterator[Disk]:
-    """A disk that can run full: a mounted one where that is possible, unless told which."""
+    """Provide a disk that can run full: a mounted one if possible, unless `mounted` decides."""
     place = folder / "disk"
     place.mkdir()
     if mounted is False or not _mount(place):
@@ -124,7 +124,7 @@ def _mount(place: Path) -> bool:
 async def fill_again_and_again(
     ledger: Ledger, subject: Subject, disk: Disk, source: random.Random, *, rounds: int, clients: int
 ) -> None:
-    """Load, fill, look, make room, look; `rounds` times, with one server."""
+    """Run the load, fill the disk, probe, free space, probe; `rounds` times with one server."""
     server = await asyncio.to_thread(subject.serve)
     try:
         async with load(ledger, server.port, clients), Probe(ledger, server.port) as probe:
@@ -146,11 +146,11 @@ async def fill_again_and_again(
     finally:
         server.kill()
     if code or "Traceback" in server.said():
-        ledger.faults.append(f"the server ended with {code} and said: {server.said()[-2000:]}")
+        ledger.faults.append(f"the server exited with {code}: {server.said()[-2000:]}")
 
 
 def run(*, rounds: int, clients: int, seed: int, audited: bool = True, mounted: bool | None = None) -> int:
-    """One run, told on standard output. The exit code."""
+    """Perform one run and print the result; return the exit code."""
     source = random.Random(seed)
     ledger = Ledger(source)
     with tempfile.TemporaryDirectory(prefix="bespeak-faults-") as name, disk_in(Path(name), mounted=mounted) as disk:
@@ -168,10 +168,10 @@ def run(*, rounds: int, clients: int, seed: int, audited: bool = True, mounted: 
 def main() -> int:
     """Read the options and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5, help="how often the disk runs full")
+    parser.add_argument("--rounds", type=int, default=5, help="number of times the disk runs full")
     parser.add_argument("--clients", type=int, default=16)
-    parser.add_argument("--seed", type=int, default=None, help="the same choices again; the timing is the machine's")
-    parser.add_argument("--no-audit", dest="audited", action="store_false", help="put nothing on record")
+    parser.add_argument("--seed", type=int, default=None, help="repeat the choices of a run (not its timing)")
+    parser.add_argument("--no-audit", dest="audited", action="store_false", help="record no audit trail")
     options = parser.parse_args()
     seed = random.randrange(2**32) if options.seed is None else options.seed
     return run(rounds=options.rounds, clients=options.clients, seed=seed, audited=options.audited)

@@ -1,4 +1,4 @@
-"""Kill a server under load, again and again, and show that it keeps what it acknowledged.
+"""Kill a server under load repeatedly and verify that it keeps every acknowledged change.
 
 python -m faults.kill --store sqlite --rounds 20 --clients 32
 python -m faults.kill --store postgres --workers 2 --seed 7
@@ -23,13 +23,13 @@ from faults.server import Server
 from tests.postgres import PostgresServer, why_not
 
 _FEWEST, _MOST = 20, 400
-"""Requests between a start and a kill."""
+"""Minimum and maximum of requests between a start and a kill."""
 
 
 async def kill_again_and_again(
     ledger: Ledger, subject: Subject, source: random.Random, rounds: int, clients: int
 ) -> None:
-    """Start, load, kill; `rounds` times. With several workers, one of them is paused or killed first, in turn."""
+    """Start, load, kill; `rounds` times. With several workers, alternately pause or kill one of them first."""
     for number in range(rounds):
         if ledger.faults:
             return
@@ -41,7 +41,7 @@ async def kill_again_and_again(
                     await (_kill_one if number % 2 else _pause_one)(ledger, server, source)
                 await _moment(ledger, source)
                 if not server.alive:
-                    ledger.faults.append(f"the server ended by itself: {server.said()[-600:]}")
+                    ledger.faults.append(f"the server exited by itself: {server.said()[-600:]}")
                 if number % 4 == 3:
                     await _end_in_order(ledger, server)
                 else:
@@ -54,11 +54,11 @@ async def kill_again_and_again(
 
 
 async def _end_in_order(ledger: Ledger, server: Server) -> None:
-    """As an operator does who restarts a server: what is under way is answered first."""
+    """Stop the server as an operator does: running requests are answered first."""
     code = await asyncio.to_thread(server.stop)
     ledger.counts["orderly ends"] += 1
     if code:
-        ledger.faults.append(f"the server ended with {code}: {server.said()[-600:]}")
+        ledger.faults.append(f"the server exited with {code}: {server.said()[-600:]}")
 
 
 async def _kill_one(ledger: Ledger, server: Server, source: random.Random) -> None:
@@ -66,7 +66,7 @@ async def _kill_one(ledger: Ledger, server: Server, source: random.Random) -> No
 
 
 async def _pause_one(ledger: Ledger, server: Server, source: random.Random) -> None:
-    """Longer than the lease: what the worker was doing is taken over, and then it goes on with it."""
+    """Pause a worker for longer than the lease: another one takes over its work, then the paused one continues."""
     worker = server.pause_worker(source)
     if worker is not None:
         await asyncio.sleep(1.5 * LEASE)
@@ -75,14 +75,14 @@ async def _pause_one(ledger: Ledger, server: Server, source: random.Random) -> N
 
 
 async def _moment(ledger: Ledger, source: random.Random) -> None:
-    """Some moment under load: after so many requests, and then anywhere in what they do."""
+    """Wait for a random moment under load: after some requests, at any point of their processing."""
     await ledger.wait_for(source.randint(_FEWEST, _MOST))
     await asyncio.sleep(source.random() * 0.02)
 
 
 @contextmanager
 def place_for(store: str, folder: Path) -> Iterator[str]:
-    """A new store: a file, or a database of a server that is started for it."""
+    """Provide a new store: a file, or a database on a server started for it."""
     if store == "sqlite":
         yield str(folder / "store.db")
         return
@@ -94,7 +94,7 @@ def place_for(store: str, folder: Path) -> Iterator[str]:
 
 
 def run(store: str, *, rounds: int, clients: int, workers: int, seed: int, audited: bool = True) -> int:
-    """One run, told on standard output. The exit code."""
+    """Perform one run and print the result; return the exit code."""
     source = random.Random(seed)
     ledger = Ledger(source)
     with tempfile.TemporaryDirectory(prefix="bespeak-faults-") as name, place_for(store, Path(name)) as place:
@@ -106,7 +106,7 @@ def run(store: str, *, rounds: int, clients: int, workers: int, seed: int, audit
 
         asyncio.run(kill_and_prove())
     counts = ledger.counts
-    done = f"{counts['kills']} kills and {counts['orderly ends']} orderly ends of the server"
+    done = f"{counts['kills']} kills and {counts['orderly ends']} graceful stops of the server"
     if workers > 1:
         done += f", {counts['workers killed']} kills and {counts['workers paused']} pauses of single workers"
     return tell(ledger, f"{store}, {workers} worker(s), {clients} clients, seed {seed}: {done}")
@@ -116,11 +116,11 @@ def main() -> int:
     """Read the options and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", choices=["sqlite", "postgres"], default="sqlite")
-    parser.add_argument("--rounds", type=int, default=10, help="how often it is killed")
+    parser.add_argument("--rounds", type=int, default=10, help="number of kills")
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--workers", type=int, choices=[1, 2], default=1)
-    parser.add_argument("--seed", type=int, default=None, help="the same choices again; the timing is the machine's")
-    parser.add_argument("--no-audit", dest="audited", action="store_false", help="put nothing on record")
+    parser.add_argument("--seed", type=int, default=None, help="repeat the choices of a run (not its timing)")
+    parser.add_argument("--no-audit", dest="audited", action="store_false", help="record no audit trail")
     options = parser.parse_args()
     reason = why_not() if options.store == "postgres" else None
     if reason is not None:

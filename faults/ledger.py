@@ -1,4 +1,4 @@
-"""What clients asked for and what they were told: the measure of what a server must not forget."""
+"""Requests and responses of all clients: the measure of what a server must not lose."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MARKER = "idempotency-replayed"
 
 @dataclass(slots=True)
 class Order:
-    """One key: a request that is sent until it is answered, and now and then again."""
+    """One idempotency key: a request that is sent until it is answered, and sometimes again."""
 
     key: str
     method: str
@@ -23,15 +23,15 @@ class Order:
     body: bytes
     attempts: int = 0
     answer: tuple[int, bytes] | None = None
-    """Status and body of the first acknowledgement; each later one must say the same."""
+    """Status and body of the first acknowledgement; later ones must be equal."""
     firsts: int = 0
-    """Answers without the marker of a replay; a second one would be a second run."""
+    """Number of responses without the replay marker; a second one means a second execution."""
     acknowledged: list[str] = field(default_factory=list)
-    """The Request-IDs of the answers that arrived."""
+    """Request-IDs of the responses received."""
 
 
 class Ledger:
-    """All orders of a run, and what went wrong."""
+    """All orders of a run, and the faults."""
 
     def __init__(self, source: random.Random) -> None:
         self._source = source
@@ -41,16 +41,18 @@ class Ledger:
         self.counts: Counter[str] = Counter()
         self.sent = 0
         self.slowest = 0.0
-        """Seconds for the slowest answer."""
+        """Seconds until the slowest response."""
         self._awaited: list[tuple[int, asyncio.Event]] = []
 
     @property
     def answered(self) -> list[Order]:
-        """The orders that were acknowledged."""
+        """Acknowledged orders."""
         return [order for order in self.orders if order.answer is not None]
 
     def choose(self) -> Order:
-        """What a client does next: ask again, perhaps beside another client that does, or ask for something new."""
+        """Choose a client's next request: repeat an order, possibly at the same time as another client, or make a
+        new one.
+        """
         chance = self._source.random()
         if self.open and chance < 0.25:
             return self._source.choice(self.open)
@@ -59,7 +61,7 @@ class Ledger:
         return self.new()
 
     def new(self) -> Order:
-        """An order under a key of its own."""
+        """Make an order with a new key."""
         escalates = self._source.random() < 0.2
         kind = "case" if escalates else "seat"
         key = f"{kind}-{len(self.orders)}-{self._source.getrandbits(64):016x}"
@@ -73,7 +75,7 @@ class Ledger:
         return order
 
     def request_id(self, order: Order) -> str:
-        """The id of the next attempt at an order."""
+        """Return the id of the next attempt at an order."""
         order.attempts += 1
         self.sent += 1
         for count, event in self._awaited:
@@ -82,7 +84,7 @@ class Ledger:
         return f"{order.key}.{order.attempts}"
 
     async def wait_for(self, requests: int) -> None:
-        """Until so many more requests have been sent."""
+        """Wait until that many more requests have been sent."""
         event = asyncio.Event()
         awaited = (self.sent + requests, event)
         self._awaited.append(awaited)
@@ -90,7 +92,7 @@ class Ledger:
         self._awaited.remove(awaited)
 
     def note(self, order: Order, request_id: str, response: ResponseMessage, *, known: bool) -> None:
-        """What a server said; `known`: the order had been acknowledged when it was sent."""
+        """Record a response; `known` is True if the order was acknowledged before it was sent."""
         self.counts[str(response.status)] += 1
         if response.status in (200, 202):
             self._acknowledge(order, request_id, response, known=known)
@@ -112,6 +114,6 @@ class Ledger:
         if response.headers.get(MARKER) != "true":
             order.firsts += 1
             if known or order.firsts > 1:
-                self.faults.append(f"{order.key} was carried out again: {request_id} is no replay")
+                self.faults.append(f"{order.key} was carried out again: {request_id} is not a replay")
         else:
             self.counts["replays"] += 1

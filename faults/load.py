@@ -1,4 +1,4 @@
-"""Clients that keep a server busy, each with one request under way."""
+"""Clients that keep a server busy, each with one request in flight."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bespeak.agent.client.agtp_client import Pool
 from bespeak.errors import RemoteProtocolError
 
 LONGEST = 20.0
-"""Seconds a client waits for an answer; to get none in that time is a fault of the server."""
+"""Timeout of a client in seconds; no response within it is a fault of the server."""
 _PAUSE = 0.01
 
 
 async def send(pool: Pool, ledger: Ledger, order: Order) -> int | None:
-    """Send an order once: the status of its answer, or None when none came."""
+    """Send an order once; return the status of the response, or None if there was none."""
     request_id = ledger.request_id(order)
     headers = (
         ("Agent-ID", AGENT),
@@ -31,7 +31,7 @@ async def send(pool: Pool, ledger: Ledger, order: Order) -> int | None:
     try:
         response = await pool.request(order.method, order.path, headers, order.body)
     except TimeoutError:
-        ledger.faults.append(f"{request_id} got no answer in {LONGEST:g} seconds")
+        ledger.faults.append(f"{request_id} got no answer within {LONGEST:g} seconds")
         return None
     except (OSError, RemoteProtocolError):
         ledger.counts["broken off"] += 1
@@ -43,7 +43,7 @@ async def send(pool: Pool, ledger: Ledger, order: Order) -> int | None:
 
 @asynccontextmanager
 async def load(ledger: Ledger, port: int, clients: int) -> AsyncIterator[None]:
-    """Keep a server busy for the length of the block. What is under way at its end is waited for."""
+    """Keep a server busy inside the block, and wait for requests in flight at its end."""
     pool = Pool("127.0.0.1", port, size=clients, read_timeout=LONGEST)
     stop = asyncio.Event()
 
@@ -63,11 +63,11 @@ async def load(ledger: Ledger, port: int, clients: int) -> AsyncIterator[None]:
 
 
 async def ask_until_answered(ledger: Ledger, pool: Pool, order: Order, deadline: float) -> None:
-    """Send an order until it is acknowledged, or note that it never was."""
+    """Send an order until it is acknowledged, or record that it never was."""
     while (status := await send(pool, ledger, order)) not in (200, 202):
         if status not in (None, 409, 503):
             return  # noted, and no better the next time
         if time.monotonic() > deadline:
-            ledger.faults.append(f"{order.key} is still not answered at the end")
+            ledger.faults.append(f"{order.key} was never answered")
             return
         await asyncio.sleep(_PAUSE)

@@ -1,4 +1,4 @@
-"""Stop PostgreSQL under a server that is at work, and show that the server says so, goes on and has lost nothing.
+"""Stop PostgreSQL under a running server and verify that the server reports it, recovers and loses no data.
 
 python -m faults.outage --rounds 10 --workers 2
 """
@@ -23,14 +23,14 @@ from faults.proof import Subject, prove, tell
 from tests.postgres import PostgresServer, why_not
 
 _QUICK = 5.0
-"""Seconds within which a server that cannot reach its database says so."""
+"""Seconds within which a server must report that its database is unreachable."""
 _FROZEN = 15.0
-"""The same when the database keeps its connections and does not answer: that takes a while to be sure of."""
+"""The same limit for a database that keeps its connections but does not answer, which takes longer to detect."""
 
 
 @dataclass(frozen=True)
 class Harm:
-    """One way for a database to go, and to come back."""
+    """One kind of database outage, with its recovery."""
 
     name: str
     within: float
@@ -40,7 +40,7 @@ class Harm:
 
 
 def harms_to(database: PostgresServer) -> list[Harm]:
-    """What is done to a database, one after the other."""
+    """Return the outages to cause, one after the other."""
     frozen: list[int] = []
 
     def freeze() -> None:
@@ -78,7 +78,7 @@ def _tell(pid: int, number: signal.Signals) -> None:
 async def harm_again_and_again(
     ledger: Ledger, subject: Subject, harms: list[Harm], source: random.Random, *, rounds: int, clients: int
 ) -> None:
-    """Load, take the database away, look, give it back, look; `rounds` times, with one server."""
+    """Run the load, stop the database, probe, start it, probe; `rounds` times with one server."""
     server = await asyncio.to_thread(subject.serve)
     try:
         async with load(ledger, server.port, clients), Probe(ledger, server.port) as probe:
@@ -98,11 +98,11 @@ async def harm_again_and_again(
     finally:
         server.kill()
     if code or "Traceback" in server.said():
-        ledger.faults.append(f"the server ended with {code} and said: {server.said()[-2000:]}")
+        ledger.faults.append(f"the server exited with {code}: {server.said()[-2000:]}")
 
 
 def run(*, rounds: int, clients: int, workers: int, seed: int, audited: bool = True, only: str | None = None) -> int:
-    """One run, told on standard output. The exit code."""
+    """Perform one run and print the result; return the exit code."""
     source = random.Random(seed)
     ledger = Ledger(source)
     database = PostgresServer()
@@ -119,17 +119,17 @@ def run(*, rounds: int, clients: int, workers: int, seed: int, audited: bool = T
     finally:
         database.remove()
     done = ", ".join(f"{ledger.counts[harm.name]} {harm.name}" for harm in harms)
-    return tell(ledger, f"PostgreSQL away, {workers} worker(s), {clients} clients, seed {seed}: {done}")
+    return tell(ledger, f"PostgreSQL outages, {workers} worker(s), {clients} clients, seed {seed}: {done}")
 
 
 def main() -> int:
     """Read the options and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=6, help="how often the database goes away")
+    parser.add_argument("--rounds", type=int, default=6, help="number of outages")
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--workers", type=int, choices=[1, 2], default=1)
-    parser.add_argument("--seed", type=int, default=None, help="the same choices again; the timing is the machine's")
-    parser.add_argument("--no-audit", dest="audited", action="store_false", help="put nothing on record")
+    parser.add_argument("--seed", type=int, default=None, help="repeat the choices of a run (not its timing)")
+    parser.add_argument("--no-audit", dest="audited", action="store_false", help="record no audit trail")
     options = parser.parse_args()
     reason = why_not()
     if reason is not None:

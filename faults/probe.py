@@ -1,4 +1,4 @@
-"""One careful client beside the load: what a server says while its store is away, and when it is back."""
+"""A client beside the load that checks the responses of a server while its store is unavailable, and afterwards."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from faults.load import LONGEST, send
 from bespeak.agent.client.agtp_client import Pool
 
 _WITHOUT_STATE = 3.0
-"""Seconds for an answer that needs no store, on a machine that is busy."""
+"""Seconds for a response that needs no store, on a busy machine."""
 _RECOVERY = 60.0
 _PAUSE = 0.01
 _LOOKS = 4
 
 
 class Probe:
-    """Asks, and notes as a fault what should have been otherwise."""
+    """Sends requests and records unexpected responses as faults."""
 
     def __init__(self, ledger: Ledger, port: int) -> None:
         self._ledger = ledger
@@ -35,7 +35,9 @@ class Probe:
         await self._pool.close()
 
     async def refused_within(self, seconds: float, patience: float = _RECOVERY) -> bool:
-        """Whether new requests begin to be refused, each soon; until then they may still find room in the store."""
+        """Return True if new requests are refused in time, each quickly; until then there may still be space in the
+        store.
+        """
         end = time.monotonic() + patience
         while True:
             begun = time.monotonic()
@@ -46,17 +48,17 @@ class Probe:
                 return status == 503
 
     async def expect_refusals(self, seconds: float) -> None:
-        """While the store is away: 503 soon for what needs it, and everything else as always."""
+        """Expect quick 503s for requests that need the store, and normal service for the others."""
         if not await self.refused_within(seconds):
-            self._ledger.faults.append("requests were not refused although the store was away")
+            self._ledger.faults.append("requests were not refused although the store was unavailable")
             return
         for _ in range(_LOOKS):
             await self.expect_service_without_state()
             if not await self.refused_within(seconds, patience=0.0):
-                self._ledger.faults.append("a request was acknowledged although the store was away")
+                self._ledger.faults.append("a request was acknowledged although the store was unavailable")
 
     async def expect_service_without_state(self) -> None:
-        """What needs no store is served."""
+        """Expect service for requests that need no store."""
         begun = time.monotonic()
         try:
             response = await self._pool.request("DISCOVER", "/methods")
@@ -68,10 +70,10 @@ class Probe:
             self._ledger.faults.append(f"a request that needs no store was {found}, after {took:.1f} seconds")
 
     async def expect_recovery(self) -> None:
-        """When the store is back, the server is too, by itself."""
+        """Expect the server to recover by itself once the store is back."""
         order, end = self._ledger.new(), time.monotonic() + _RECOVERY
         while await send(self._pool, self._ledger, order) not in (200, 202):
             if time.monotonic() > end:
-                self._ledger.faults.append("the store is back, and the server is not")
+                self._ledger.faults.append("the store is back, but the server has not recovered")
                 return
             await asyncio.sleep(_PAUSE)

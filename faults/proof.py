@@ -1,4 +1,6 @@
-"""The verdict at the end of a run: everything acknowledged is there, once, and the store and its trail are whole."""
+"""The verdict after a run: every acknowledged change is stored exactly once, and the store and its audit trail are
+intact.
+"""
 
 from __future__ import annotations
 
@@ -27,25 +29,25 @@ _OUTCOMES = ("replays", "broken off", "409", "taken over", "503")
 
 @dataclass(frozen=True)
 class Subject:
-    """What is put through faults: a deployment and the place of its store."""
+    """The deployment under test and the location of its store."""
 
     target: Path
     place: str
     workers: int = 1
     audited: bool = True
-    """Whether every answer must be on record."""
+    """True if every response must be recorded."""
 
     @classmethod
     def new(cls, folder: Path, place: str, workers: int = 1, *, audited: bool = True) -> Subject:
-        """A new deployment in a folder that is made."""
+        """Make a new deployment in a new folder."""
         return cls(write_deployment(folder, audited=audited), place, workers, audited)
 
     def serve(self) -> Server:
-        """Start it."""
+        """Start the server."""
         return Server(self.target, "--store", self.place, "--workers", str(self.workers))
 
     def refusal(self) -> str:
-        """What it says when it does not start; nothing if it does, and then it is ended again."""
+        """Return the error output of a server that does not start; empty if it starts, and then stop it."""
         try:
             server = self.serve()
         except NotStartedError as error:
@@ -55,7 +57,7 @@ class Subject:
 
 
 async def prove(ledger: Ledger, subject: Subject) -> None:
-    """Ask for every answer once more, then look into the store. What is wrong is added to the faults of the ledger."""
+    """Request every answer once more, then inspect the store; add what is wrong to the faults of the ledger."""
     acknowledged = len(ledger.answered)
     ledger.counts["acknowledged under load"] = acknowledged
     server = await asyncio.to_thread(subject.serve)
@@ -65,7 +67,7 @@ async def prove(ledger: Ledger, subject: Subject) -> None:
     finally:
         server.kill()
     if code:
-        ledger.faults.append(f"the server ended with {code}: {server.said()[-600:]}")
+        ledger.faults.append(f"the server exited with {code}: {server.said()[-600:]}")
     await asyncio.to_thread(_inspect, ledger, subject)
 
 
@@ -133,13 +135,13 @@ def _escalation_id(order: Order) -> str:
 
 
 def _inspect_records(ledger: Ledger, rows: list[dict[str, Any]]) -> None:
-    """Each answer that arrived is on record, and the records tell of one run for each key."""
+    """Check that each received response is recorded, with one execution per key."""
     payloads = [_payload(row["jws"]) for row in rows]
     good = [payload for payload in payloads if payload["status"] in (200, 202) and "request_id" in payload]
     told = Counter(payload["request_id"] for payload in good)
     for order in ledger.orders:
         ledger.faults += [
-            f"{request_id} was answered, and is on record {told[request_id]} times"
+            f"{request_id} was answered, but is recorded {told[request_id]} times"
             for request_id in order.acknowledged
             if told[request_id] != 1
         ]
@@ -155,7 +157,7 @@ def _payload(jws: str) -> dict[str, Any]:
 
 
 def _compare(ledger: Ledger, what: str, found: Counter[str], wanted: Iterator[str] | list[str]) -> None:
-    """Each of the wanted once, and nothing else."""
+    """Check that each expected item occurs exactly once, and no others."""
     expected = set(wanted)
     for name, wrong in (
         ("lost", [key for key in expected if key not in found]),
@@ -167,7 +169,7 @@ def _compare(ledger: Ledger, what: str, found: Counter[str], wanted: Iterator[st
 
 
 def tell(ledger: Ledger, title: str) -> int:
-    """Print what was done and what was found. The exit code."""
+    """Print a summary and the faults; return the exit code."""
     counts = ledger.counts
     acknowledged = counts["acknowledged under load"]
     print(title)
@@ -184,5 +186,5 @@ def tell(ledger: Ledger, title: str) -> int:
     if ledger.faults:
         print(f"  {len(ledger.faults)} faults")
         return 1
-    print("  acknowledged = present: none lost, none doubled, the store is whole")
+    print("  acknowledged = present: none lost, none duplicated, the store is intact")
     return 0

@@ -1,4 +1,4 @@
-"""A server that can be killed: `bespeak serve` with all its processes in a group of their own."""
+"""A server that can be killed: `bespeak serve` with all its processes in their own process group."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _PATIENCE = 60.0
 
 
 class NotStartedError(Exception):
-    """A server that ended before it accepted connections; the text is what it said."""
+    """A server that exited before it accepted connections; the text is its error output."""
 
 
 class Server:
-    """A running server; it accepts connections when this is made."""
+    """A running server that accepts connections."""
 
     def __init__(self, target: Path, *options: str) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as this object
@@ -46,23 +46,23 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """Its first process."""
+        """Process id of the first process."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """Whether its first process runs."""
+        """True if the first process is running."""
         return self._process.poll() is None
 
     def said(self) -> str:
-        """What it has written to standard error."""
+        """Return the standard error output so far."""
         if not self._log.closed:
             at = self._log.fileno()
             self._said = os.pread(at, os.fstat(at).st_size, 0).decode("utf-8", "replace")
         return self._said
 
     def kill(self) -> None:
-        """End all its processes at once, wherever they are."""
+        """Kill all its processes at once."""
         if self._gone:  # and its number may be that of another one by now
             return
         self._gone = True
@@ -77,15 +77,17 @@ class Server:
         self._log.close()
 
     def kill_worker(self, source: random.Random) -> bool:
-        """End one worker; its parent starts another one. False where workers cannot be told apart."""
+        """Kill one worker; its parent starts another one. Return False on systems where workers cannot be
+        identified.
+        """
         return self._tell_worker(source, signal.SIGKILL) is not None
 
     def pause_worker(self, source: random.Random) -> int | None:
-        """Stop one worker where it is: others must think it dead. Its number, for `go_on`."""
+        """Suspend one worker, so that the others consider it dead; return its pid for `go_on`."""
         return self._tell_worker(source, signal.SIGSTOP)
 
     def go_on(self, worker: int) -> None:
-        """Let a worker go on with what it was doing."""
+        """Resume a worker."""
         os.kill(worker, signal.SIGCONT)
 
     def _tell_worker(self, source: random.Random, number: signal.Signals) -> int | None:
@@ -100,14 +102,14 @@ class Server:
         return worker
 
     def stop(self) -> int:
-        """End it in order. The exit code."""
+        """Stop the server gracefully; return the exit code."""
         self._process.send_signal(signal.SIGTERM)
         code = self._process.wait(_PATIENCE)
         self.kill()
         return code
 
     def _first_line(self) -> bytes:
-        """What it announces, or nothing if it ends or takes too long before."""
+        """Return the first line of output; empty if the server exits or takes too long."""
         assert self._process.stdout is not None
         descriptor = self._process.stdout.fileno()
         line, end = b"", time.monotonic() + _PATIENCE

@@ -1,4 +1,4 @@
-"""Every fault in turn, with other seeds each time, until the time is over or something is wrong.
+"""Every kind of fault in turn, with different seeds, until the time is over or a fault is found.
 
 python -m faults.soak --minutes 10
 """
@@ -17,11 +17,11 @@ from tests.postgres import why_not
 from faults import disk, kill, outage
 
 Run = Callable[[int], int]
-"""A run with a seed; its exit code."""
+"""A run with a seed; returns the exit code."""
 
 
 def runs(*, postgres: bool) -> list[Run]:
-    """What is done in turn; each takes half a minute or so."""
+    """Return the runs, each of about half a minute."""
     found: list[Run] = [
         lambda seed: kill.run("sqlite", rounds=15, clients=32, workers=1, seed=seed),
         lambda seed: kill.run("sqlite", rounds=6, clients=32, workers=2, seed=seed),
@@ -43,11 +43,11 @@ def runs(*, postgres: bool) -> list[Run]:
 def main() -> int:
     """Read the options and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=8.0, help="when to begin nothing more")
+    parser.add_argument("--minutes", type=float, default=8.0, help="minutes after which no further run is started")
     options = parser.parse_args()
     reason = why_not()
     if reason is not None:
-        print(f"without PostgreSQL: {reason}")
+        print(f"PostgreSQL is skipped: {reason}")
     end, done = time.monotonic() + 60 * options.minutes, 0
     for run in itertools.cycle(runs(postgres=reason is None)):
         if time.monotonic() > end:
@@ -55,7 +55,7 @@ def main() -> int:
         if run(random.randrange(2**32)):
             return 1
         done += 1
-    print(f"{done} runs, and every promise was kept")
+    print(f"{done} runs without a fault")
     return 0
 
 

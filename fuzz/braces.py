@@ -1,6 +1,7 @@
-"""Invariant: no text makes the reader of brace notation raise, places lie inside it, and edits change one value.
+"""Invariant: no text makes the reader of brace notation raise, places lie inside the text, and edits change one value.
 
-Run `python fuzz/braces.py --seconds 60 --seed 7`; it prints how many texts it tried, or the one that broke it.
+Run `python fuzz/braces.py --seconds 60 --seed 7`. It prints how many texts it tried, or the one that broke the
+invariant.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _PIECES = [
 
 
 def trial(source: random.Random, noted: list[object]) -> None:
-    """One text near an example of the draft."""
+    """Try a mutation of an example of the draft."""
     text = mutate(source.choice(_TEXTS), _PIECES, source)
     noted.append(text)
     assert detect_notation(text) in {"json", "yaml", "braces"}

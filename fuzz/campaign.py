@@ -1,4 +1,4 @@
-"""A campaign: one target, tried with random inputs until the time is over. The same seed tries the same inputs."""
+"""Fuzzing of one target with random inputs for a given time. The same seed gives the same inputs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 
 Trial = Callable[[random.Random, list[object]], None]
-"""Makes one input, notes it in the list, and raises when the target does not keep its invariant with it."""
+"""Function that makes one input, appends it to the list, and raises if the target breaks its invariant."""
 
 
 def campaign(description: str | None, trial: Trial) -> int:
-    """Read `--seconds` and `--seed`, run, and tell what was found. The exit code."""
+    """Read `--seconds` and `--seed`, run the trials and print the result; return the exit code."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=None, help="repeat a run")

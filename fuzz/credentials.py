@@ -1,6 +1,7 @@
-"""Invariant: no headers near good credentials raise or fail, and only an unchanged credential is let in.
+"""Invariant: mutated credentials never make the server raise or fail, and only unchanged ones are accepted.
 
-Run `python fuzz/credentials.py --seconds 60 --seed 7`; it prints how many requests it tried, or the one that broke it.
+Run `python fuzz/credentials.py --seconds 60 --seed 7`. It prints how many requests it tried, or the one that broke the
+invariant.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def _chain() -> str:
 
 
 def good_headers(source: random.Random) -> dict[str, str]:
-    """Credentials that are let in."""
+    """Return headers with valid credentials."""
     kind = source.randrange(3)
     if kind == 0:
         return {"agent-id": _AGENT, "authorization": f"Bearer {_TOKEN}"}
@@ -127,7 +128,7 @@ _TOKEN, _CHAIN = _token(), _chain()
 
 
 def damage(text: str, source: random.Random) -> str:
-    """A text near another one, and never the same."""
+    """Mutate a text; the result always differs."""
     while True:
         at = source.randrange(len(text) + 1)
         put = source.choice(_TEXTS) if source.random() < 0.7 else source.choice(text or "x")
@@ -138,14 +139,14 @@ def damage(text: str, source: random.Random) -> str:
 
 
 def ask(headers: dict[str, str]) -> Response:
-    """The answer to a request with these headers."""
+    """Return the response to a request with these headers."""
     answer = _ASSEMBLED.dispatcher(Request("FIND", "/room", "", headers, b"", Connection(address="127.0.0.1")))
     assert isinstance(answer, Response), headers
     return answer
 
 
 def trial(source: random.Random, noted: list[object]) -> None:
-    """One request with good credentials, and one with credentials near them."""
+    """Try one request with valid credentials and one with mutated ones."""
     headers = good_headers(source)
     noted.append(headers)
     assert ask(headers).status == 200, ask(headers).body

@@ -1,6 +1,8 @@
-"""Invariant: no document from the web makes its readers raise, and what is taken of one is bounded and can be called.
+"""Invariant: no document from the web makes its readers raise, and the operations read from one are bounded and
+callable.
 
-Run `python fuzz/discovery.py --seconds 60 --seed 7`; it prints how many documents it tried, or the one that broke it.
+Run `python fuzz/discovery.py --seconds 60 --seed 7`. It prints how many documents it tried, or the one that broke the
+invariant.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ _BYTES = [b"", b"{", b"[" * 3000, b'"', b"\xff", b"\xef\xbb\xbf", b"\x00", b"1e9
 
 
 def mutate(value: Any, source: random.Random) -> Any:
-    """A document near another one."""
+    """Mutate a document."""
     if isinstance(value, dict) and value and source.random() < 0.85:
         key = source.choice(list(value))
         rest = {name: item for name, item in value.items() if name != key}
@@ -91,7 +93,7 @@ def try_document(data: bytes) -> None:
 
 
 def try_text(text: str) -> None:
-    """Check one text wherever a server may put one."""
+    """Check one text in every place where a server may put one."""
     parse_robots(b"User-agent: *\nDisallow: " + text.encode(errors="replace")).allows(text)
     found = parse_address(text)
     assert not isinstance(found, WebAddress) or parse_address(str(found)) == found
@@ -103,7 +105,7 @@ def try_text(text: str) -> None:
 
 
 def trial(source: random.Random, noted: list[object]) -> None:
-    """One document near a real one, sometimes with damaged bytes, and one text."""
+    """Try a mutated document, sometimes with damaged bytes, and one text."""
     document: Any = _DOCUMENT
     for _ in range(source.randrange(1, 6)):
         document = mutate(document, source)

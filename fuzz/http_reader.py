@@ -1,6 +1,7 @@
-"""Invariant: bytes near requests of HTTP give the same requests however they are cut, and whatever was read before.
+"""Invariant: mutated HTTP requests are read alike however the bytes are split and whatever was read before.
 
-Run `python fuzz/http_reader.py --seconds 60 --seed 7`; it prints how many texts it tried, or the one that broke it.
+Run `python fuzz/http_reader.py --seconds 60 --seed 7`. It prints how many texts it tried, or the one that broke the
+invariant.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ _PIECES = [
 ]
 
 _heads: Heads = {}
-"""What all trials have read before."""
+"""Cache of heads shared by all trials."""
 
 
 def trial(source: random.Random, noted: list[object]) -> None:
-    """A few requests, some of them damaged."""
+    """Try a few requests, some of them damaged."""
     data = b"".join(source.choice(_REQUESTS) for _ in range(source.randint(1, 4)))
     for _ in range(source.choice((0, 0, 1, 1, 2, 4))):
         at = source.randrange(len(data))
@@ -50,7 +51,9 @@ def trial(source: random.Random, noted: list[object]) -> None:
 
 
 def _read(pieces: list[bytes], heads: Heads) -> tuple[list[Asked], int | None]:
-    """Return the requests, and the status of the fault behind them. A connection ends with a request that says so."""
+    """Return the requests, and the status of the error after them. A request that closes the connection ends the
+    reading.
+    """
     found: list[Asked] = []
     reader = RequestReader(DEFAULT_LIMITS, heads)
     for piece in pieces:

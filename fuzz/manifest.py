@@ -1,6 +1,7 @@
-"""Invariant: no bytes make the readers of manifests and agents raise, and only what is no object is no manifest.
+"""Invariant: no bytes make the readers of manifests and agents raise, and every JSON object is read as a manifest.
 
-Run `python fuzz/manifest.py --seconds 60 --seed 7`; it prints how many documents it tried, or the one that broke it.
+Run `python fuzz/manifest.py --seconds 60 --seed 7`. It prints how many documents it tried, or the one that broke the
+invariant.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ _BYTES = [b"", b"{", b"}", b"[" * 2000, b'"', b"\\u", b"\xff", b"\x00", b"1e999"
 
 
 def documents() -> list[Any]:
-    """The documents to start from: a manifest of ours, and agents in both forms."""
+    """Return the documents to mutate: a manifest from this server, and agents in both forms."""
     service = read_deployment(_FOLDER)[0].service()
     manifest = project_manifest(service, service.endpoints, service.policies, "1.1.0", updated="2026-01-01T00:00:00Z")
     return [manifest, *(dict(agent.document) for agent in service.agents)]
 
 
 def mutate(value: Any, source: random.Random) -> Any:
-    """A document near another one: somewhere inside, a value is exchanged, left out, or put under another key."""
+    """Mutate a document: replace, remove or move one value inside it."""
     if source.random() < 0.15 or not isinstance(value, (dict, list)) or not value:
         return source.choice(_VALUES)
     if isinstance(value, list):
@@ -68,7 +69,7 @@ def mutate(value: Any, source: random.Random) -> Any:
 
 
 def damage(data: bytes, source: random.Random) -> bytes:
-    """Bytes near others."""
+    """Mutate bytes."""
     at = source.randrange(len(data) + 1)
     return data[:at] + source.choice(_BYTES) + data[at + source.randrange(4) :]
 
@@ -89,7 +90,7 @@ _DOCUMENTS = documents()
 
 
 def trial(source: random.Random, noted: list[object]) -> None:
-    """One manifest near a real one, sometimes with damaged bytes."""
+    """Try a mutated manifest, sometimes with damaged bytes."""
     document = source.choice(_DOCUMENTS)
     for _ in range(source.randrange(1, 5)):
         document = mutate(document, source)

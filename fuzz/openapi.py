@@ -1,6 +1,7 @@
-"""Invariant: no text makes the reader of descriptions raise, and every schema it gives compiles and has no null.
+"""Invariant: no text makes the OpenAPI reader raise, and every schema it returns compiles and has no null.
 
-Run `python fuzz/openapi.py --seconds 60 --seed 7`; it prints how many texts it tried, or the one that broke it.
+Run `python fuzz/openapi.py --seconds 60 --seed 7`. It prints how many texts it tried, or the one that broke the
+invariant.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ _PIECES = [
 
 
 def trial(source: random.Random, noted: list[object]) -> None:
-    """One text near a real one."""
+    """Try a mutated text."""
     text = mutate(source.choice(_TEXTS), _PIECES, source)
     noted.append(text)
     made, found = read_description(text, "fuzz.json")

@@ -1,6 +1,6 @@
 """Invariant: no text makes the path grammar raise, and it accepts exactly what the ABNF of AGTP-API 5.2 derives.
 
-Run `python fuzz/path.py --seconds 60 --seed 7`; it prints how many paths it tried, or the one that broke it.
+Run `python fuzz/path.py --seconds 60 --seed 7`. It prints how many paths it tried, or the one that broke the invariant.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NAME = frozenset(ascii_letters + digits + "_")
 
 
 def derives(path: str) -> bool:
-    """The ABNF once more, as plain as it can be written."""
+    """Implement the ABNF a second time, as directly as possible."""
     if path == "/":
         return True
     if not path.startswith("/") or path.endswith("/"):
@@ -48,7 +48,7 @@ def _is_literal(segment: str) -> bool:
 
 
 def overlap(one: Template, other: Template) -> bool:
-    """Whether some path matches both with equally many parameters, by comparing them segment by segment."""
+    """Return True if some path matches both with equally many parameters, comparing segment by segment."""
     return (
         len(one.segments) == len(other.segments)
         and len(one.parameters) == len(other.parameters)
@@ -57,7 +57,7 @@ def overlap(one: Template, other: Template) -> bool:
 
 
 def random_path(source: random.Random) -> str:
-    """A path, or something that nearly is one."""
+    """Return a path, or something close to one."""
     parts = [
         source.choice(_PIECES) if source.random() < 0.6 else source.choice(_ALPHABET)
         for _ in range(source.randrange(12))
@@ -83,7 +83,7 @@ def _blanked(path: str) -> str:
 
 
 def try_templates(source: random.Random) -> None:
-    """Check that a set of templates finds a rival exactly when comparing all pairs finds one."""
+    """Check that a set of templates reports a conflict exactly if comparing all pairs finds one."""
     known = TemplateSet()
     taken: list[Template] = []
     for _ in range(30):
@@ -101,7 +101,7 @@ _VERBS = load_bundled().names
 
 
 def trial(source: random.Random, noted: list[object]) -> None:
-    """A hundred paths and one set of templates."""
+    """Try a hundred paths and one set of templates."""
     for _ in range(100):
         path = random_path(source)
         noted[:] = [path]

@@ -1,4 +1,4 @@
-"""What holds for every tree of every notation: its places lie inside the text, and its edits do what they say."""
+"""Invariants of the trees of all notations: places lie inside the text, and edits make exactly the change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUES = ["x", "", "two words", "a: b", "it's", '"', "é\u2028", "1", 1, -0.5, 
 
 
 def mutate(text: str, pieces: list[str], source: random.Random) -> str:
-    """A text near another one: pieces put in, cut out, or put in place, and lines doubled."""
+    """Mutate a text: insert, delete or replace fragments, and repeat lines."""
     for _ in range(source.randrange(1, 6)):
         at = source.randrange(len(text) + 1)
         end = min(len(text), at + source.randrange(40))
@@ -37,7 +37,7 @@ def mutate(text: str, pieces: list[str], source: random.Random) -> str:
 
 
 def try_text(text: str, parse: Parser, source: random.Random, noted: list[object]) -> None:
-    """Check one text, and one change of it if it is a document."""
+    """Check one text, and one change of it if it is a valid document."""
     tree = parse(text, "fuzz.agis")
     if isinstance(tree, SyntaxFault):
         assert 0 <= tree.location.line <= text.count("\n") + 1

@@ -1,6 +1,6 @@
-"""Invariant: no text makes a TOML reader raise, and a text is read exactly as tomli reads it, with places inside it.
+"""Invariant: no text makes a TOML reader raise, and each text is read exactly as tomli reads it, with places inside it.
 
-Run `python fuzz/toml.py --seconds 60 --seed 7`; it prints how many texts it tried, or the one that broke it.
+Run `python fuzz/toml.py --seconds 60 --seed 7`. It prints how many texts it tried, or the one that broke the invariant.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PIECES = [
 
 
 def mutate(text: str, source: random.Random) -> str:
-    """A text near another one: pieces put in, cut out, doubled, or moved."""
+    """Mutate a text: insert, delete, repeat or move fragments."""
     for _ in range(source.randrange(1, 6)):
         at = source.randrange(len(text) + 1)
         end = min(len(text), at + source.randrange(40))
@@ -60,7 +60,7 @@ def mutate(text: str, source: random.Random) -> str:
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two values are equal, of equal types, and in equal order; nan equals itself."""
+    """Return True if two values have equal content, types and order; nan equals itself."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict) and isinstance(other, dict):
@@ -97,7 +97,7 @@ _TEXTS = [path.read_text() for path in sorted(_SEEDS.rglob("*.toml"))]
 
 
 def trial(source: random.Random, noted: list[object]) -> None:
-    """One text near a real one."""
+    """Try a mutated text."""
     text = mutate(source.choice(_TEXTS), source)
     noted.append(text)
     try_text(text)

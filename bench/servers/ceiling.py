@@ -48,7 +48,7 @@ _REFUSED = (
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """An endpoint made ready: its template in segments, its schemas compiled."""
+    """An endpoint with its template split into segments and its schemas compiled."""
 
     segments: tuple[str, ...]
     scopes: frozenset[str]
@@ -57,7 +57,7 @@ class Compiled:
     handler: Callable[..., Coroutine[Any, Any, dict[str, Any]]]
 
     def match(self, segments: list[str]) -> dict[str, str] | None:
-        """The template parameters if the path fits, else None."""
+        """Return the template parameters if the path matches, else None."""
         captured = {}
         for wanted, given in zip(self.segments, segments, strict=True):
             if wanted[:1] == "{":
@@ -82,11 +82,11 @@ ENDPOINTS: dict[tuple[str, int], list[Compiled]] = {
         )
     ]
 }
-"""By method and number of segments."""
+"""Endpoints by method and number of segments."""
 
 
 def refuse(status: int, code: str) -> bytes:
-    """A reply that says no."""
+    """Build a refusal."""
     body = orjson.dumps({"error": {"code": code}})
     return _REFUSED % (status, len(body), body)
 
@@ -103,7 +103,7 @@ def drive(coroutine: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
 
 
 def answer(line: str, headers: dict[str, str], body: bytes) -> bytes:
-    """All checks of one request in the order of the gates, then the handler."""
+    """Check a request in the order of the gates, then call the handler."""
     parts = line.split(" ")
     if len(parts) != 3 or parts[0] != "AGTP/1.0":
         return refuse(400, "invalid-request-line")
@@ -136,7 +136,7 @@ def answer(line: str, headers: dict[str, str], body: bytes) -> bytes:
 
 
 class Connection(asyncio.Protocol):
-    """Reads requests where they lie in the buffer and answers all of a read in one write."""
+    """A connection that parses requests in place in the buffer and answers all of a read in one write."""
 
     __slots__ = ("_buffer", "_transport")
 

@@ -1,4 +1,6 @@
-"""The same contract with FastAPI on uvicorn: pydantic in and out, uvloop, httptools. Usage: fastapi_app.py PORT"""
+"""The contract implemented with FastAPI on uvicorn: pydantic in and out, uvloop, httptools. Usage: fastapi_app.py
+PORT
+"""
 
 import sys
 from datetime import date

@@ -1,4 +1,4 @@
-"""A service of five endpoints, as a small hotel has them. Usage: bespeak serve five_app.py:app"""
+"""The service of a small hotel, with five endpoints. Usage: bespeak serve five_app.py:app"""
 
 from datetime import date
 from typing import Annotated, Literal, TypedDict
@@ -20,7 +20,7 @@ RoomId = Annotated[str, msgspec.Meta(min_length=1, max_length=64, description="N
 
 
 class Room(TypedDict):
-    """A room that can be had."""
+    """An available room."""
 
     room_id: str
     beds: int
@@ -29,13 +29,13 @@ class Room(TypedDict):
 
 
 class Rooms(TypedDict):
-    """What a search finds."""
+    """The result of a search."""
 
     rooms: list[Room]
 
 
 class Price(TypedDict):
-    """What a stay costs."""
+    """The price of a stay."""
 
     total: float
     currency: str
@@ -43,7 +43,7 @@ class Price(TypedDict):
 
 
 class Reservation(TypedDict):
-    """A stay that is agreed on."""
+    """A confirmed stay."""
 
     reservation_id: UUID
     room_id: str

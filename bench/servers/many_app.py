@@ -21,7 +21,7 @@ class Reservation(TypedDict):
 
 
 def book(longest: int) -> Callable[..., Any]:
-    """A handler whose input schema differs from that of every other hotel."""
+    """Make a handler whose input schema differs from those of all other hotels."""
     room = Annotated[str, msgspec.Meta(min_length=1, max_length=longest)]
 
     async def book_room(guest_id: UUID, room_id: room, arrival: date, departure: date) -> Reservation:  # type: ignore[valid-type]

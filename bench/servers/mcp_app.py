@@ -1,4 +1,4 @@
-"""The same contract as a tool of the official MCP SDK: stateless HTTP, JSON replies. Usage: mcp_app.py PORT"""
+"""The contract implemented as a tool of the official MCP SDK: stateless HTTP, JSON replies. Usage: mcp_app.py PORT"""
 
 import logging
 import sys

@@ -1,4 +1,4 @@
-"""One document as a Starlette route on uvicorn, the way anybody would serve it. Usage: static_app.py PORT FILE"""
+"""One document as a Starlette route on uvicorn, served in the usual way. Usage: static_app.py PORT FILE"""
 
 import sys
 from pathlib import Path
@@ -14,7 +14,7 @@ HEADERS = {"Cache-Control": "public, max-age=86400"}
 
 
 async def document(request: Request) -> Response:
-    """The same bytes for everybody."""
+    """Return the same bytes to every client."""
     return Response(CONTENT, media_type="application/json", headers=HEADERS)
 
 

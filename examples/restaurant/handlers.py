@@ -1,4 +1,4 @@
-"""Who answers for menu.agis: one function for each endpoint, bound in bespeak.toml."""
+"""The handlers of menu.agis: one function per endpoint, bound in bespeak.toml."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DISHES = [
     {"name": "Tiramisu", "course": "dessert", "price": 7.0},
 ]
 SEATS = {1: 2, 2: 2, 3: 4, 4: 8}
-"""How many each table seats."""
+"""Number of seats of each table."""
 
 
 @dataclass

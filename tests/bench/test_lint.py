@@ -71,6 +71,6 @@ def test_a_machine_without_node_measures_bespeak_and_says_what_is_left_out(tmp_p
         timeout=100,
     )
     for name in ("redocly", "spectral"):
-        assert f"{name} is left out: it needs node" in done.stdout
+        assert f"{name} is skipped: it needs node" in done.stdout
     assert "endpoint files/s" in done.stdout
     assert done.stdout.endswith("True\n")

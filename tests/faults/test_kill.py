@@ -22,6 +22,6 @@ def test_what_was_acknowledged_survives_kills_and_is_there_once(
     code = run(store, rounds=2, clients=8, workers=workers, seed=workers)
     told = capsys.readouterr().out
     assert code == 0, told
-    assert "2 kills and 0 orderly ends of the server" in told
+    assert "2 kills and 0 graceful stops of the server" in told
     if workers > 1 and Path("/proc/self/task").exists():
         assert "1 kills and 1 pauses of single workers" in told

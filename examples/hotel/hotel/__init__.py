@@ -1,1 +1,1 @@
-"""The inside of the example hotel: what its handlers know, and where they keep it."""
+"""The implementation of the example hotel: its handlers and their state."""

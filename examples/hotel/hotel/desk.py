@@ -1,4 +1,4 @@
-"""What the reception does: one function for each endpoint, bound from TOML files and from `app.py` alike."""
+"""The reception: one handler per endpoint, bound from the TOML files and from `app.py`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Booked:
 
 @dataclass
 class Room:
-    """A room as guests see it; the price is in cents a night."""
+    """A room as guests see it; the price is in cents per night."""
 
     room_id: str
     beds: int
@@ -34,14 +34,14 @@ class Room:
 
 @dataclass
 class Rooms:
-    """Rooms that fit."""
+    """The matching rooms."""
 
     rooms: list[Room]
 
 
 @dataclass
 class Reservation:
-    """A reservation as the ledger has it."""
+    """A reservation as stored in the ledger."""
 
     reservation_id: UUID
     guest_id: UUID
@@ -53,7 +53,7 @@ class Reservation:
 
 @dataclass
 class Entry:
-    """A note that was written."""
+    """A stored note."""
 
     entry_id: int
 
@@ -138,7 +138,7 @@ def write_note(reservation_id: UUID, note: Annotated[str, Meta(min_length=1, max
 
 
 def house_rules() -> Iterator[str]:
-    """What guests ask at the desk."""
+    """Yield the answers to common questions of guests."""
     yield "Check-in begins at 15:00 and check-out ends at 11:00."
     yield "Breakfast is served from 07:00 to 10:30 on the ground floor and is part of the price."
     yield "Dogs are welcome on the first floor for 12.00 a night."

@@ -1,4 +1,4 @@
-"""The hotel's state: one SQLite file that every worker shares. A booking that was answered is on disk."""
+"""The hotel's state: one SQLite file that all workers share. A confirmed booking is on disk."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _ROOMS = [
 
 
 def ledger_file() -> Path:
-    """Where the state is: HOTEL_LEDGER, or a file in the system's folder for such things."""
+    """Return the path of the state: HOTEL_LEDGER, or a file in the system's temporary folder."""
     return Path(os.environ.get("HOTEL_LEDGER") or Path(tempfile.gettempdir()) / f"bespeak-hotel-{os.getuid()}.sqlite3")
 
 
 class Ledger:
-    """Rooms, reservations and notes. Each operation is one transaction on a connection of its own."""
+    """Rooms, reservations and notes. Each operation is one transaction on its own connection."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -46,13 +46,13 @@ class Ledger:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Committed, and on the disk, when the block ends; undone when it fails."""
+        """Open a transaction: committed at the end of the block, rolled back after an exception."""
         with closing(sqlite3.connect(self._file, timeout=10)) as connection, connection:
             connection.row_factory = sqlite3.Row
             yield connection
 
     def rooms(self, beds: int, arrival: str | None, departure: str | None) -> list[dict[str, Any]]:
-        """Rooms with at least so many beds, free on the given nights."""
+        """Return the rooms with at least that many beds that are free on the given nights."""
         with self._transaction() as connection:
             rows = connection.execute(
                 "SELECT * FROM room WHERE beds >= :beds AND (:arrival IS NULL OR :departure IS NULL OR NOT EXISTS ("
@@ -63,12 +63,12 @@ class Ledger:
             return [dict(row) for row in rows]
 
     def has_room(self, room_id: str) -> bool:
-        """Whether the hotel has such a room."""
+        """Return True if the hotel has the room."""
         with self._transaction() as connection:
             return connection.execute("SELECT 1 FROM room WHERE room_id = ?", (room_id,)).fetchone() is not None
 
     def book(self, reservation_id: str, guest_id: str, room_id: str, arrival: str, departure: str) -> str | None:
-        """Write the reservation; if another one is in the way, write nothing and return when that one ends."""
+        """Store a reservation. If another one overlaps, store nothing and return the date when that one ends."""
         with self._transaction() as connection:
             connection.execute("BEGIN IMMEDIATE")
             taken = connection.execute(
@@ -84,19 +84,19 @@ class Ledger:
         return str(taken) if taken is not None else None
 
     def reservation(self, reservation_id: str) -> dict[str, Any] | None:
-        """One reservation, or None."""
+        """Return a reservation, or None."""
         with self._transaction() as connection:
             found = connection.execute("SELECT * FROM reservation WHERE reservation_id = ?", (reservation_id,))
             row = found.fetchone()
         return None if row is None else {**dict(row), "cancelled": bool(row["cancelled"])}
 
     def cancel(self, reservation_id: str) -> None:
-        """Give the room back. Twice does no more than once."""
+        """Cancel a reservation. Repeating it has no further effect."""
         with self._transaction() as connection:
             connection.execute("UPDATE reservation SET cancelled = 1 WHERE reservation_id = ?", (reservation_id,))
 
     def note(self, reservation_id: str, note: str) -> int:
-        """Write a note about a stay and return its number."""
+        """Store a note about a stay and return its number."""
         with self._transaction() as connection:
             cursor = connection.execute(
                 "INSERT INTO entry (reservation_id, note) VALUES (?, ?)", (reservation_id, note)

@@ -166,7 +166,7 @@ def test_a_table_of_one_mode_alone_does_not_leave_the_server_open() -> None:
     _, findings = read('[auth.mtls]\nca = "ca.pem"\n')
     errors = [finding for finding in findings if finding.severity == "error"]
     assert [(finding.rule, finding.help) for finding in errors] == [
-        ("Y851", 'Write modes = ["mtls"], or ["open"] to believe headers.')
+        ("Y851", 'Write modes = ["mtls"], or ["open"] to trust headers.')
     ]
 
 

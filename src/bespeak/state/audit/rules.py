@@ -13,7 +13,7 @@ RECORDED_FIELD_ENDPOINT: Final = Rule(
     "reading files",
     "A key of [audit.fields] does not name an endpoint.",
     why=(
-        "Input is recorded per endpoint, so that nobody records more than intended. Write the method and the path as "
+        "Input is recorded per endpoint, so that no more is recorded than intended. Write the method and the path as "
         "the endpoint has them."
     ),
     bad='[audit.fields]\nroom = ["guest_id"]\n',
@@ -44,8 +44,8 @@ CHECKPOINT_DISTANCE: Final = Rule(
     "reading files",
     "The distance between checkpoints is out of range.",
     why=(
-        "Nobody notices when records after the last checkpoint are cut off. Keep checkpoints close to each other; one "
-        "costs as much as the signature of one record."
+        "A cut-off of the records after the last checkpoint is not detected. Keep checkpoints close to each other; "
+        "one costs as much as the signature of one record."
     ),
     bad="[audit]\ncheckpoint_every = 100000000\n",
     good=(

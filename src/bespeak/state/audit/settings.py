@@ -43,7 +43,7 @@ def _read_fields(block: Table, key: str) -> dict[tuple[str, str], tuple[str, ...
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
-    """The audit trail: what is recorded, and how it is sealed. Writing the table enables it."""
+    """The audit trail: what is recorded, and how it is sealed. The table enables it."""
 
     enabled: bool = setting(False, "Record every answer. True if the table is written.")
     sign: str | None = setting(
@@ -58,7 +58,7 @@ class AuditSettings:
         "Records between two checkpoints.",
         bounds=(1, 1_000_000),
         rule=CHECKPOINT_DISTANCE,
-        advice="The records after the last checkpoint are those that can get lost.",
+        advice="Only records after the last checkpoint can be lost unnoticed.",
     )
     fields: Mapping[tuple[str, str], tuple[str, ...]] = setting(
         {},
@@ -80,7 +80,7 @@ class AuditSettings:
         return self
 
     def check_key(self, table: Table) -> None:
-        """Report settings that need a signing key where there is none."""
+        """Report settings that need a signing key if none is configured."""
         if self.sign is not None:
             message = f"`sign` is {self.sign!r}, but there is no signing key"
             advice = (

@@ -39,7 +39,7 @@ _REQUIRED: Final = (
     "scopes_accepted",
     "trust_score",
 )
-"""Core 7.3: what a document of the draft's form carries beside its type, its id and its name."""
+"""Members that a document in the draft's form must have, besides type, id and name (core 7.3)."""
 
 _SCORE: Final = "Write a number from 0 to 1."
 _MOST_KEYS: Final = 20
@@ -47,7 +47,7 @@ _ID: Final = re.compile(r'"agent_id"\s*:\s*"([0-9a-f]{64})"')
 
 
 def read_agent(path: Path) -> tuple[Agent | None, list[Diagnostic]]:
-    """The agent in a file, and everything that is wrong with its document."""
+    """Read an agent document from a file; return the agent and the findings."""
     text = read_text(path)
     if isinstance(text, Diagnostic):
         return _unreadable(path.name.partition(".")[0]), [text]
@@ -56,10 +56,10 @@ def read_agent(path: Path) -> tuple[Agent | None, list[Diagnostic]]:
 
 
 def parse_agent(text: str, file: str) -> tuple[Agent | None, list[Diagnostic]]:
-    """The agent a document describes. Other keys are the issuer's business.
+    """Parse an agent document. Other keys are left to the issuer.
 
-    When any finding is an error, all that is kept of it is the id, as far as that can be read, under a status by which
-    it is refused: an agent with a broken document must not become one that nobody knows.
+    If any finding is an error, only the id is returned, if it is readable, with a status that refuses the agent: an
+    agent with a broken document must not count as an unknown one.
     """
     root = json_table(text.encode(errors="surrogatepass"), file)
     if isinstance(root, Diagnostic):
@@ -76,7 +76,7 @@ def parse_agent(text: str, file: str) -> tuple[Agent | None, list[Diagnostic]]:
 
 
 def _unreadable(agent_id: str = "") -> Agent | None:
-    """What remains of a broken document."""
+    """Return the agent of a broken document, which is refused."""
     return Agent(agent_id=agent_id, name=agent_id[:12], status=UNREADABLE) if is_canonical_id(agent_id) else None
 
 
@@ -116,7 +116,7 @@ def _read(root: Table) -> Agent:
 
 
 def _read_status(root: Table) -> str:
-    """The lifecycle state in lower case. Revoked and retired are the same state (core 7.4)."""
+    """Read the lifecycle state in lower case. Revoked and retired are the same state (core 7.4)."""
     status = (root.text("status") or ACTIVE).lower()
     status = "retired" if status == "revoked" else status
     if status not in STATUSES:
@@ -126,7 +126,7 @@ def _read_status(root: Table) -> str:
 
 
 def _read_genesis(root: Table, agent_id: str) -> Genesis | None:
-    """The record the document carries. It must hold, and give the id of the document."""
+    """Read the Genesis record in the document. It must be valid and give the id of the document."""
     record = root.table("genesis")
     genesis = genesis_of(record) if record is not None else None
     if genesis is not None and genesis.agent_id != agent_id:
@@ -138,7 +138,9 @@ def _read_genesis(root: Table, agent_id: str) -> Genesis | None:
 
 
 def _read_key(root: Table, genesis: Genesis | None) -> Mapping[str, str] | None:
-    """The key the agent signs with: in the document, or else in its Genesis. A rotated one is only in the document."""
+    """Read the agent's signing key, from the document or else from its Genesis. A rotated key is only in the
+    document.
+    """
     name = "public_key" if root.has("public_key") else "agent_public_key"
     return read_public_key(root, name) or (genesis.public_key if genesis is not None else None)
 
@@ -162,12 +164,12 @@ def _read_depth(root: Table) -> int | None:
 
 
 def _read_times(root: Table) -> tuple[str | None, str | None]:
-    """When the document was issued and last changed, as it says."""
+    """Read the times at which the document was issued and last changed."""
     said = {key: root.text(key) for key in ("issued_at", "updated_at")}
     read = {key: read_instant(text) for key, text in said.items() if text is not None}
     for key, time in read.items():
         if time is None:
-            message = f"`{key}` is {brief(said[key])}, which is no time"
+            message = f"`{key}` is {brief(said[key])}, which is not a valid time"
             root.findings.warning(WRONG_VALUE, message, root.pointer(key), "Write it like 2026-11-16T08:00:00Z.")
     issued, updated = read.get("issued_at"), read.get("updated_at")
     if issued is not None and updated is not None and updated < issued:
@@ -176,7 +178,7 @@ def _read_times(root: Table) -> tuple[str | None, str | None]:
 
 
 def _read_scopes(root: Table, requires: Table | None) -> tuple[str, ...]:
-    """The granted scopes: `requires.scopes` where there are any, else `scopes_accepted`."""
+    """Read the granted scopes: `requires.scopes` if present, else `scopes_accepted`."""
     if requires is not None and requires.has("scopes"):
         holder, key = requires, "scopes"
     else:
@@ -186,6 +188,6 @@ def _read_scopes(root: Table, requires: Table | None) -> tuple[str, ...]:
         if is_scope_token(token):
             granted.append(token)
         else:
-            message = f"`{key}` holds {brief(token)}, which is no scope token and grants nothing"
+            message = f"`{key}` holds {brief(token)}, which is not a valid scope and grants nothing"
             holder.findings.warning(WRONG_VALUE, message, holder.pointer(key), "Write domain:action in lower case.")
     return tuple(granted)

@@ -79,9 +79,10 @@ def _cannot_grant(
         return _invalid("delegation-to-itself", "An agent holds its own authority already.")
     bad = next((token for token in scopes if not is_scope_token(token)), None)
     if bad is not None or not 0 < len(scopes) <= MOST_SCOPES:
-        what = "there is none" if bad is None and not scopes else f"there are {len(scopes)}"
-        what = what if bad is None else f"{bad[:80]!r} is none"
-        return _invalid("invalid-authority-scope", f"A delegation has 1 to {MOST_SCOPES} scopes, and {what}.")
+        got = len(scopes) if bad is None else repr(bad[:80])
+        return _invalid(
+            "invalid-authority-scope", f"A delegation must have 1 to {MOST_SCOPES} valid scopes; got {got}."
+        )
     return refuse_wider(delegator, delegate, scopes, held if parent is None else held & parent.scopes)
 
 

@@ -17,7 +17,7 @@ from bespeak.state.identity.jws import ALGORITHM, ALGORITHMS, PrivateKey, Public
 LONGEST_TOKEN: Final = 4096
 MOST_SCOPES: Final = 64
 LONGEST_LIFE: Final = 366 * 24 * 3600
-"""Maximum lifetime of a delegation in seconds, whoever signs it."""
+"""Maximum lifetime of a delegation in seconds, for every issuer."""
 
 T = TypeVar("T")
 

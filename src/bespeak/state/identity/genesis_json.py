@@ -14,7 +14,7 @@ from bespeak.text.reading.table import Table
 
 
 def genesis_of(record: Table) -> Genesis | None:
-    """The Genesis in a table, if its fields, its id and its signature hold; what does not is among the findings."""
+    """Read the Genesis in a table. If a field, the id or the signature is not valid, report it and return None."""
     before = len(record.findings.found)
     tier, path = read_trust(record, default=ORG_ASSERTED)
     owner, owner_id = record.text("owner"), record.text("owner_id")
@@ -52,7 +52,7 @@ def genesis_of(record: Table) -> Genesis | None:
 
 
 def read_trust(record: Table, *, default: int | None) -> tuple[int | None, str | None]:
-    """Tier and verification path of a record or a document, reported where they do not go together."""
+    """Read tier and verification path of a record or document; report a contradiction."""
     tier = record.value("trust_tier")
     if tier is None:
         tier = default
@@ -69,7 +69,7 @@ def read_trust(record: Table, *, default: int | None) -> tuple[int | None, str |
 
 
 def read_public_key(record: Table, key: str) -> dict[str, str] | None:
-    """A public Ed25519 key as the members of a JWK; PEM, a JWK, or its bytes in base64url are read."""
+    """Read a public Ed25519 key as the members of a JWK, from PEM, a JWK or base64url bytes."""
     value = record.value(key)
     if value is None:
         return None
@@ -84,7 +84,7 @@ def read_public_key(record: Table, key: str) -> dict[str, str] | None:
         return None
     if isinstance(found, Fault):
         # The fault may repeat what the key is made of.
-        message = f"`{key}` is no Ed25519 key in PEM, JWK or base64url form"
+        message = f"`{key}` is not an Ed25519 key in PEM, JWK or base64url form"
         record.findings.error(WRONG_VALUE, message, record.pointer(key), "Print one with bespeak keys show.")
         return None
     return public_jwk(found)
@@ -93,7 +93,7 @@ def read_public_key(record: Table, key: str) -> dict[str, str] | None:
 def _is_scope(record: Table, scope: str) -> bool:
     if is_scope_token(scope):
         return True
-    message = f"`scope` holds {brief(scope)}, which is no scope token and grants nothing"
+    message = f"`scope` holds {brief(scope)}, which is not a valid scope and grants nothing"
     record.findings.warning(WRONG_VALUE, message, record.pointer("scope"), "Write domain:action in lower case.")
     return False
 
@@ -101,7 +101,7 @@ def _is_scope(record: Table, scope: str) -> bool:
 def _check_id(record: Table, agent_id: str) -> None:
     said = record.text("agent_id")
     if said is not None and said != agent_id:
-        message = f"the record says `agent_id` {brief(said)}, and its content gives {agent_id} (core 7.1)"
+        message = f"`agent_id` is {brief(said)}, but the content of the record gives {agent_id} (core 7.1)"
         record.findings.error(INVALID_GENESIS, message, record.pointer("agent_id"))
 
 

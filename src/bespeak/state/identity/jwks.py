@@ -195,7 +195,7 @@ async def _fetch_text(url: str, tls: ssl.SSLContext) -> tuple[str, float] | Faul
             if response.status_code != httpx.codes.OK:
                 return Fault(f"the answer is {response.status_code}")
             if response.headers.get("content-encoding", "identity") != "identity":
-                return Fault("the answer is compressed, which was not asked for")
+                return Fault("the answer is compressed, although that was not requested")
             data = bytearray()
             async for chunk in response.aiter_raw():
                 data += chunk

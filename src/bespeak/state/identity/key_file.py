@@ -13,6 +13,6 @@ from bespeak.text.reading.text_file import read_text
 
 
 def read_key(path: Path) -> OKPKey | Fault:
-    """The key in a file, or why there is none in it."""
+    """Read the key in a file, or return the error."""
     text = read_text(path)
     return Fault(text.message) if isinstance(text, Diagnostic) else parse_key(text)

@@ -1,4 +1,4 @@
-"""The public halves of a key and of those it has replaced, in a JWK set beside it, so that old signatures verify."""
+"""Public halves of a key and of its predecessors, in a JWK set beside the key file, so that old signatures verify."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MOST: Final = 1000
 
 
 def history_path(key_file: Path) -> Path:
-    """Where the set for a key file is: `server.pem.keys.json` beside `server.pem`."""
+    """Return the path of the set for a key file: `server.pem.keys.json` beside `server.pem`."""
     return key_file.with_name(key_file.name + _SUFFIX)
 
 
 def read_history(key_file: Path) -> list[OKPKey] | Fault:
-    """The keys in the set beside a key file, the newest first; none if that key was never replaced."""
+    """Read the keys in the set beside a key file, newest first; empty if the key was never replaced."""
     path = history_path(key_file)
     if not path.exists():
         return []
@@ -36,7 +36,7 @@ def read_history(key_file: Path) -> list[OKPKey] | Fault:
 
 
 def parse_history(text: str) -> list[OKPKey] | Fault:
-    """The Ed25519 keys of a JWK set, each once. One that cannot be read is a fault: nothing of it may get lost."""
+    """Parse the Ed25519 keys of a JWK set, without duplicates. An unreadable one is an error: none may be lost."""
     try:
         document = msgspec.json.decode(text)
     except (ValueError, RecursionError) as error:
@@ -54,6 +54,6 @@ def parse_history(text: str) -> list[OKPKey] | Fault:
 
 
 def history_text(keys: Iterable[OKPKey]) -> str:
-    """The set with the public halves of keys, each once, in the order given."""
+    """Write the set with the public halves of keys, without duplicates, in the given order."""
     members = {key_id(key): public_jwk(key) for key in keys}
     return msgspec.json.format(msgspec.json.encode({"keys": list(members.values())}), indent=2).decode() + "\n"

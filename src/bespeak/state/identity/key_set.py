@@ -96,9 +96,9 @@ def _from_jwk(entry: Mapping[str, Any]) -> VerificationKey | Fault:
     kind, kid, use = entry.get("kty"), entry.get("kid"), entry.get("use", "sig")
     operations = entry.get("key_ops", ["verify"])
     if kind == "oct":
-        return Fault("a shared secret, which whoever verifies with it could also sign with: give public keys")
+        return Fault("a shared secret, with which every verifier could also sign: give public keys")
     if "d" in entry:
-        return Fault("a private key, which has no place on a server that only verifies: give its public half")
+        return Fault("a private key, which a server that only verifies must not have: give its public half")
     if use != "sig" or not isinstance(operations, list) or "verify" not in operations:
         return Fault("a key that is not for signatures")
     if kid is not None and not isinstance(kid, str):
@@ -116,7 +116,7 @@ def _from_jwk(entry: Mapping[str, Any]) -> VerificationKey | Fault:
         return Fault(f"a broken {kind} key")
 
 
-_WEAK: Final = f"an RSA key that has not {_RSA_BITS.start} to {_RSA_BITS.stop - 1} bits"
+_WEAK: Final = f"an RSA key outside {_RSA_BITS.start} to {_RSA_BITS.stop - 1} bits"
 
 
 def _fits(modulus: object) -> bool:
@@ -134,7 +134,7 @@ def _from_pem(text: str) -> Iterator[VerificationKey | Fault]:
             continue
         done = end + len(last)
         if "PRIVATE" in begin[1]:
-            yield Fault("a private key, which has no place on a server that only verifies: give its public half")
+            yield Fault("a private key, which a server that only verifies must not have: give its public half")
         elif "PUBLIC KEY" not in begin[1]:
             yield Fault(f"a {begin[1].lower()} where a public key is wanted")
         else:
@@ -152,7 +152,7 @@ def _from_block(block: bytes) -> VerificationKey | Fault:
             return _classified(OKPKey.import_key(block), None, None)
     except _BAD:
         return Fault("a broken PEM key")
-    return Fault("a key of a type or curve that is not used here")
+    return Fault("a key of an unsupported type or curve")
 
 
 _OF_CURVE: Final = {"Ed25519": ALGORITHMS, "P-256": {"ES256"}, "P-384": {"ES384"}}
@@ -165,7 +165,7 @@ def _classified(key: PublicKey, kid: str | None, algorithm: object) -> Verificat
     if algorithm is not None and algorithm not in ALGORITHMS:
         fitting = {name for name in fitting if name == algorithm}
     if not fitting or (algorithm in ALGORITHMS and ALGORITHM not in fitting):
-        return Fault("a key of a curve or for an algorithm that is not used here")
+        return Fault("a key of an unsupported curve or algorithm")
     # The library reads a public key lazily; here it would fail, not later under a request.
     key.public_key  # noqa: B018
     return VerificationKey(key, frozenset(fitting), kid)

@@ -18,12 +18,12 @@ _RAW: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 def generate_key() -> OKPKey:
-    """A new private key."""
+    """Generate a private key."""
     return OKPKey.generate_key(_CURVE)
 
 
 def parse_key(text: str) -> OKPKey | Fault:
-    """The Ed25519 key, private or public, in a PEM or JWK text, or a public one as its bytes in base64url."""
+    """Parse an Ed25519 key: private or public in PEM or JWK, or public as base64url bytes."""
     bare = text.strip()
     if _RAW.fullmatch(bare):
         return parse_jwk({"kty": "OKP", "crv": _CURVE, "x": bare})
@@ -36,7 +36,7 @@ def parse_key(text: str) -> OKPKey | Fault:
 
 
 def parse_jwk(members: Mapping[str, Any]) -> OKPKey | Fault:
-    """The Ed25519 key, private or public, with the members of a JWK."""
+    """Parse an Ed25519 key, private or public, from the members of a JWK."""
     return _import_key(dict(members))
 
 
@@ -52,16 +52,16 @@ def _import_key(material: str | dict[str, Any]) -> OKPKey | Fault:
 
 
 def key_id(key: OKPKey) -> str:
-    """The key's name: its thumbprint, RFC 7638."""
+    """Return the id of the key: its thumbprint (RFC 7638)."""
     return key.thumbprint()
 
 
 def private_text(key: OKPKey) -> str:
-    """A private key as PEM, PKCS #8."""
+    """Write a private key as PEM (PKCS #8)."""
     return key.as_pem(private=True).decode("ascii")
 
 
 def public_jwk(key: OKPKey) -> dict[str, str]:
-    """The public half as the members of a JWK, with its `kid`."""
+    """Return the public half as the members of a JWK, with its `kid`."""
     members = {name: str(value) for name, value in key.as_dict(private=False).items() if name in ("crv", "kty", "x")}
     return {**members, "kid": key_id(key)}

@@ -1,4 +1,4 @@
-"""Private keys in documents that are meant for others."""
+"""Private keys in documents for publication."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from bespeak.text.source.pointer import child
 
 _PEM: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 _MEMBERS: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
-"""What only the private form of a JWK has (RFC 7518 6), and the one member of a secret one."""
+"""Members that only a private or secret JWK has (RFC 7518 6)."""
 
 _NAME: Final = re.compile(r"(?:^|_)(?:private|secret)_(?:key|jwk)s?$")
 
 
 def private_keys(document: Mapping[str, Any]) -> Iterator[str]:
-    """Pointers to private key material anywhere in a document: by its form, or by the name it goes under."""
+    """Return pointers to private key material anywhere in a document, recognized by its form or its name."""
     waiting: list[tuple[str, Any]] = [("", document)]
     while waiting:
         at, value = waiting.pop()

@@ -151,7 +151,7 @@ UNUSED_AUTH_TABLE: Final = Rule(
     "SHOULD",
     "reading files",
     "A table configures an authentication mode that is not enabled.",
-    why="Its author may believe that callers are checked by it. Add the mode, or remove the table.",
+    why="Its author may expect that it protects the server. Add the mode, or remove the table.",
     bad='[auth]\nmodes = ["signed"]\n\n[auth.mtls]\nca = "agents-ca.pem"\n',
     good='[auth]\nmodes = ["mtls", "signed"]\n\n[auth.mtls]\nca = "agents-ca.pem"\n',
     notation="toml",

@@ -48,18 +48,18 @@ def _read_modes(block: Table, key: str) -> tuple[str, ...] | None:
         meant = ", ".join(f'"{mode}"' for mode in MODES if mode in block.data) or '"signed"'
         message = "[auth] must have `modes`; without it every header would be believed"
         block.findings.error(
-            CONTRADICTING_AUTH_MODES, message, block.at, f'Write modes = [{meant}], or ["open"] to believe headers.'
+            CONTRADICTING_AUTH_MODES, message, block.at, f'Write modes = [{meant}], or ["open"] to trust headers.'
         )
     if block.value("modes") == []:
-        message = "`modes` must not be empty: nobody could prove anything"
+        message = "`modes` must not be empty: no caller could authenticate"
         block.findings.error(
-            CONTRADICTING_AUTH_MODES, message, block.pointer("modes"), 'Write modes = ["open"] to believe headers.'
+            CONTRADICTING_AUTH_MODES, message, block.pointer("modes"), 'Write modes = ["open"] to trust headers.'
         )
     if OPEN in modes and len(modes) > 1:
         others = " and ".join(mode for mode in modes if mode != OPEN)
-        message = f"`open` believes every header, so that {others} has no effect"
+        message = f"`open` trusts every header, so {others} has no effect"
         block.findings.error(
-            CONTRADICTING_AUTH_MODES, message, block.pointer(key), "Remove `open`, or keep nothing else."
+            CONTRADICTING_AUTH_MODES, message, block.pointer(key), "Remove `open`, or remove all others."
         )
     return modes or None
 
@@ -171,7 +171,7 @@ class AuthSettings:
 
     modes: tuple[str, ...] = setting(
         (OPEN,),
-        "The modes in force. Each proof that a caller sends must be valid; `open` believes headers.",
+        "The enabled modes. Each proof that a caller sends must be valid; `open` trusts headers.",
         choices=MODES,
         read=_read_modes,
         also={"mode": _MODE},
@@ -187,7 +187,7 @@ class AuthSettings:
         return self.modes == (OPEN,)
 
     def checked(self, block: Table) -> AuthSettings:
-        """Report modes that lack what they need, and tables of modes that are not in force."""
+        """Report modes without their required settings, and settings of modes that are not enabled."""
         parts = {mode: part if isinstance(part := block.value(mode), dict) else {} for mode in MODES[1:]}
         if "token" in self.modes and self.token.keys is None and parts["token"].get("jwks_url") is None:
             message = "`token` needs the public keys of the issuer"

@@ -119,7 +119,7 @@ def verify_signed(
     if form is None or protected is None:
         return _refuse(
             "signature-malformed",
-            "Agent-Signature is no JWS with detached content, 'header..signature', whose header holds alg EdDSA, "
+            "Agent-Signature is not a JWS with detached content, 'header..signature', whose header holds alg EdDSA, "
             "created (whole seconds) and nonce (22 to 128 characters of base64url).",
         )
     untimely = _untimely(protected.created, now, max_age)

@@ -68,7 +68,7 @@ def _agent_of(claims: Mapping[str, Any], settings: TokenSettings) -> Authenticat
     agent_id = _agent(claims, settings.agent_claim)
     if agent_id is None:
         where = f"`{settings.agent_claim}`" if settings.agent_claim else "`agent_id` or `sub`"
-        message = f"The token names no agent: {where} has to hold 64 lower-case hexadecimal digits."
+        message = f"The token names no agent: {where} must hold 64 lower-case hexadecimal digits."
         return _refused("token-agent-missing", message)
     scopes = _scopes(claims.get(settings.scope_claim))
     if isinstance(scopes, str):

@@ -55,7 +55,7 @@ SESSION_SETTING: Final = Rule(
     "reading files",
     "A setting of [sessions] or [cases] is out of range.",
     why=(
-        "A session that ends too soon makes agents start over, and one that never ends is stored for nobody. A case "
+        "A session that ends too soon makes agents start over, and one that never ends wastes space. A case "
         "needs a recipient and a deadline. Write seconds within the range, and the name of a recipient that can be "
         "found."
     ),

@@ -1,4 +1,4 @@
-"""Settings of what is kept: `[store]`, `[idempotency]`, `[sessions]` and `[cases]`."""
+"""Settings of stored state: `[store]`, `[idempotency]`, `[sessions]` and `[cases]`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from bespeak.text.reading.table import Table
 MEMORY: Final = "memory"
 POSTGRES: Final = ("postgresql://", "postgres://")
 DEFAULT_FILE: Final = "bespeak.db"
-"""The store of a deployment that names none, in its folder."""
+"""File of the default store, in the folder of the deployment."""
 OPERATOR: Final = "operator"
-"""Who decides where nobody else is named."""
+"""Default decider of cases."""
 
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -101,11 +101,15 @@ class IdempotencySettings:
     """How long the answers to requests with an idempotency key are kept, and who must send a key."""
 
     retention: float = setting(
-        _DAY, "Seconds for which an answer is given again.", kind="seconds", bounds=(1, _YEAR), rule=IDEMPOTENCY_TIME
+        _DAY,
+        "Seconds for which the answer to a key is stored.",
+        kind="seconds",
+        bounds=(1, _YEAR),
+        rule=IDEMPOTENCY_TIME,
     )
     lease: float = setting(
         30,
-        "Seconds after which another process may take over a request whose process is silent.",
+        "Seconds after which another process may take over the request of a process that has died.",
         kind="seconds",
         bounds=(1, _DAY),
         rule=IDEMPOTENCY_TIME,
@@ -139,7 +143,7 @@ class SessionSettings:
     )
     suspended: float = setting(
         7 * _DAY,
-        "The most seconds a session may stay suspended.",
+        "Maximum seconds for which a session may stay suspended.",
         kind="seconds",
         bounds=(1, _YEAR),
         rule=SESSION_SETTING,
@@ -149,11 +153,11 @@ class SessionSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseSettings:
-    """Decisions that someone else has to take: who decides, and until when."""
+    """Decisions that other people have to take: who decides, and until when."""
 
     default_recipient: str = setting(
         OPERATOR,
-        "Who decides if the caller names nobody: an Agent-ID, or a name for people.",
+        "The recipient if the caller names none: an Agent-ID, or a name for people.",
         parse=_parse_recipient,
         form=f"a name of 1 to {_LONGEST_NAME} printable characters",
         advice="Write an Agent-ID, or a name.",
@@ -161,9 +165,11 @@ class CaseSettings:
     )
     confirmation: float = setting(
         _DAY,
-        "Seconds in which a call has to be confirmed and then made.",
+        "Seconds within which a call must be confirmed and then made.",
         kind="seconds",
         bounds=(1, _YEAR),
         rule=SESSION_SETTING,
     )
-    most_open: int = setting(10_000, "Undecided cases of one kind that an agent may have; 429 beyond them.")
+    most_open: int = setting(
+        10_000, "Maximum number of undecided cases of one kind per agent; further ones are answered with 429."
+    )

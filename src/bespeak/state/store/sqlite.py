@@ -42,7 +42,7 @@ class SqliteStore(Store):
         self._lock = lock
         self.sole = lock is None or lock.exclusive
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
-        self._told = ""
+        self._reported = ""
         """Last read error, so that the log reports it once and not for each request."""
         self._watchers: dict[str, list[Watcher]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -139,8 +139,8 @@ class SqliteStore(Store):
         if not is_outage(error):
             return StoreError(f"the store failed: {error}")
         message = explain(self._path, error)
-        if message != self._told:
-            self._told = message
+        if message != self._reported:
+            self._reported = message
             _logger.error("%s", message)
         return StoreUnavailableError(message)
 

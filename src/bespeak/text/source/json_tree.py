@@ -37,7 +37,7 @@ _WORDS: Final[dict[str, tuple[str, str]]] = {
 
 
 class _NotJson(Exception):
-    """Something the standard reader would take and JSON, or we, do not."""
+    """Input that Python's JSON parser accepts, but JSON or this parser does not."""
 
 
 class JsonTree(PlacedTree):

@@ -1,10 +1,10 @@
-"""The exception that stops a reader inside its own calls; its callers get a `SyntaxFault`."""
+"""The exception that stops a parser; callers get a `SyntaxFault` instead."""
 
 from __future__ import annotations
 
 
 class NotationError(Exception):
-    """A text is not in its notation: which stretch of it, why, and what to do about it."""
+    """A syntax error: the span of the text, the reason, and the remedy."""
 
     def __init__(self, start: int, end: int, message: str, advice: str = "") -> None:
         super().__init__(message)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 ABSENT: Final[Any] = object()
-"""Stands for no value where None may be one."""
+"""Marker for a missing value where None is a valid one."""
 
 
 def child(at: str, part: str | int) -> str:
@@ -29,7 +29,7 @@ def is_index(part: str, items: Sequence[Any]) -> bool:
 
 
 def value_at(data: object, at: str, default: Any = None) -> Any:
-    """Return the value a pointer leads to; `default` if nothing stands there."""
+    """Return the value a pointer leads to; `default` if there is none."""
     here: Any = data
     for part in at.split("/")[1:]:
         key = unescaped(part)

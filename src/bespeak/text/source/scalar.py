@@ -1,4 +1,4 @@
-"""Unquoted values with the types of the YAML 1.2 core schema, as far as JSON can express them."""
+"""Unquoted values with the types of the YAML 1.2 core schema, restricted to JSON."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class SyntaxFault:
-    """Why a text is not in its notation, where, and what to do about it."""
+    """A syntax error of a text: reason, place and remedy."""
 
     location: Location
     message: str
@@ -40,7 +40,7 @@ class SyntaxFault:
 
 
 class Tree(ABC):
-    """its data, and the place of anything in it by JSON Pointer."""
+    """Plain data of a document, and the place of anything in it by JSON Pointer."""
 
     __slots__ = ("_lines", "crlf", "data", "file", "origins", "text")
 

@@ -82,7 +82,7 @@ class DropEndpoint(Command, frozen=True):
 
 
 class ReadRevision(Command, frozen=True):
-    """The number of changes so far: what a server compares with what it holds."""
+    """Read the number of changes so far, which a server compares with its own."""
 
     def steps(self) -> Steps:
         """Return a number, 0 before the first change."""
@@ -91,7 +91,7 @@ class ReadRevision(Command, frozen=True):
 
 
 class ListEndpoints(Command, frozen=True):
-    """All endpoints with their revision, read in one statement so that both are of one moment."""
+    """List all endpoints with their revision, in one statement so that both are consistent."""
 
     def steps(self) -> Steps:
         """Return an EndpointList."""
