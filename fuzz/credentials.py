@@ -88,10 +88,10 @@ _AGENTS = tuple(
     Agent(agent_id=agent_id, name=name, scopes=("booking:*",), public_key=public_jwk(_OWN), delegation_permitted=True)
     for agent_id, name in ((_AGENT, "desk"), (_DELEGATE, "help"))
 )
-_ASSEMBLED = assemble(replace(_service().service(), agents=_AGENTS), verifies=True)
-_REGISTRY = _ASSEMBLED.registry
-_REGISTRY.principals.authenticator = Authenticator(
-    AuthSettings(modes=("token", "signed"), token=TokenSettings(keys=_KEYS)), _SERVER, _REGISTRY.principals.key_of
+_DISPATCHER = assemble(replace(_service().service(), agents=_AGENTS), verifies=True).build_dispatcher()
+_PRINCIPALS = _DISPATCHER.server.principals
+_PRINCIPALS.authenticator = Authenticator(
+    AuthSettings(modes=("token", "signed"), token=TokenSettings(keys=_KEYS)), _SERVER, _PRINCIPALS.key_of
 )
 
 
@@ -105,7 +105,7 @@ def _chain() -> str:
         delegator=_AGENT,
         delegate=_DELEGATE,
         scopes=["booking:room"],
-        held=_REGISTRY.agents.grant_of(_AGENT),
+        held=_DISPATCHER.server.agents.grant_of(_AGENT),
         server_id=_SERVER,
         key=_PRIVATE,
         now=time.time(),
@@ -140,7 +140,7 @@ def damage(text: str, source: random.Random) -> str:
 
 def ask(headers: dict[str, str]) -> Response:
     """Return the response to a request with these headers."""
-    answer = _ASSEMBLED.dispatcher(Request("FIND", "/room", "", headers, b"", Connection(address="127.0.0.1")))
+    answer = _DISPATCHER(Request("FIND", "/room", "", headers, b"", Connection(address="127.0.0.1")))
     assert isinstance(answer, Response), headers
     return answer
 

@@ -78,7 +78,7 @@ def test_a_store_that_nobody_touched_has_no_fault(served: tuple[Subject, Ledger]
             "announcements of cases: 1 doubled",
         ),
         ("DELETE FROM audit WHERE position = (SELECT max(position) - 60 FROM audit)", "audit verify"),
-        ("DELETE FROM audit WHERE position = (SELECT max(position) FROM audit)", "is on record 0 times"),
+        ("DELETE FROM audit WHERE position = (SELECT max(position) FROM audit)", "is recorded 0 times"),
     ],
 )
 def test_what_is_missing_or_doubled_is_found(
