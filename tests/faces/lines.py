@@ -41,7 +41,10 @@ class Lines:
 
 
 class LineConnection(FaceConnection[bytes]):
-    """Says every line again; `wait` after the gate is open, `last` for the last time, `cancel` in a cancelled task."""
+    """Says every line again; `wait` after the gate is open, `cancel` in a cancelled task.
+
+    `last` is said for the last time; `last 9` is nine bytes.
+    """
 
     def __init__(self, server: LineServer, shared: Shared) -> None:
         super().__init__(shared, Lines(), asyncio.get_running_loop())
@@ -61,8 +64,8 @@ class LineConnection(FaceConnection[bytes]):
             task.cancel()
             if request == b"cancel and wait":
                 return self._wait_for_gate()
-        self.closing = request == b"last"
-        return request + b"\n"
+        self.closing = request.startswith(b"last")
+        return b"x" * int(request[5:]) if request.startswith(b"last ") else request + b"\n"
 
     async def _wait_for_gate(self) -> bytes:
         await self._server.gate.wait()

@@ -113,3 +113,17 @@ async def test_a_peer_that_does_not_read_many_small_answers_is_dropped() -> None
             await asyncio.sleep(0.05)
     writer.transport.abort()
     await server.close()
+
+
+async def test_a_peer_that_reads_its_last_answer_slowly_gets_all_of_it() -> None:
+    server = LineServer(timeouts=Timeouts(write=0.5))
+    reader, writer = await call(server)
+    most = 24_000_000
+    writer.write(b"last %d\n" % most)
+    size = 0
+    while chunk := await reader.read(most):
+        size += len(chunk)
+        await asyncio.sleep(0.01)
+    assert size == most
+    writer.close()
+    await server.close()

@@ -237,11 +237,9 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
     def expire(self) -> None:
         """Act on a deadline that has passed."""
         shared = self.shared
-        if self._leaving:
-            self.transport.abort()
-        elif self._paused:
+        if self._leaving or self._paused:
             unsent = self.transport.get_write_buffer_size()
-            if unsent >= self._unsent:
+            if not unsent or unsent >= self._unsent:
                 self.transport.abort()
             self._unsent = unsent
             self.deadline = shared.now + shared.timeouts.write
@@ -397,6 +395,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         self._leaving = True
         self._busy = False
         self.flush()
+        self._unsent = self.transport.get_write_buffer_size()
         self.deadline = self.shared.now + self.shared.timeouts.linger
         self._release()
         if self.transport.can_write_eof():
@@ -409,5 +408,6 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         if not self._lost:
             self._leaving = True
             self.flush()
+            self._unsent = self.transport.get_write_buffer_size()
             self.deadline = self.shared.now + self.shared.timeouts.write
             self.transport.close()
