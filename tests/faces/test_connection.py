@@ -59,7 +59,7 @@ async def test_a_failure_ends_one_connection_behind_the_answers_before_it(server
     other.close()
 
 
-async def test_a_fault_is_answered_behind_what_was_asked_before_it(server: LineServer) -> None:
+async def test_a_fault_is_answered_after_the_earlier_requests(server: LineServer) -> None:
     reader, writer = await call(server)
     writer.write(b"wait\n?\nnever\n")
     await asyncio.sleep(0.05)
@@ -85,7 +85,7 @@ async def test_a_cancelled_request_ends_its_connection(server: LineServer, lines
     writer.close()
 
 
-async def test_a_cancellation_left_behind_strikes_no_other_connection(server: LineServer) -> None:
+async def test_a_leftover_cancellation_does_not_affect_another_connection(server: LineServer) -> None:
     first, second = await call(server), await call(server)
     first[1].write(b"warm\n")
     await first[0].readline()

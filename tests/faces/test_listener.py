@@ -14,7 +14,7 @@ from bespeak.protocol.address import Address
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("shared", [False, True])
-async def test_a_reserved_port_is_there_for_who_listens_then(shared: bool) -> None:
+async def test_a_reserved_port_can_be_listened_on(shared: bool) -> None:
     placeholder, address = reserve_port(Address("127.0.0.1", 0), shared=shared)
     with placeholder:
         assert address.port
@@ -24,7 +24,7 @@ async def test_a_reserved_port_is_there_for_who_listens_then(shared: bool) -> No
 
 
 @pytest.mark.anyio
-async def test_a_port_in_use_cannot_be_had() -> None:
+async def test_a_port_in_use_cannot_be_reserved() -> None:
     [listener] = await open_listeners("127.0.0.1", 0)
     with listener:
         port = listener.getsockname()[1]

@@ -21,7 +21,7 @@ async def server() -> AsyncIterator[LineServer]:
     await server.close()
 
 
-async def test_work_whose_peer_is_gone_counts_against_the_cap_until_it_is_done(server: LineServer) -> None:
+async def test_requests_of_disconnected_peers_count_against_the_limit_until_they_end(server: LineServer) -> None:
     gone = [await call(server) for _ in range(2)]
     for _, writer in gone:
         writer.write(b"wait\n")

@@ -146,7 +146,7 @@ async def test_a_step_that_cancels_itself_is_cancelled_where_it_waits(steps: Ste
     assert await steps.outcome(steps.run(asyncio.sleep, 0, "next")) == "next"
 
 
-async def test_a_cancellation_behind_the_end_of_its_step_strikes_nobody(steps: Steps) -> None:
+async def test_a_cancellation_after_the_end_of_its_step_has_no_effect(steps: Steps) -> None:
     async def current() -> Any:
         return asyncio.current_task()
 
@@ -156,7 +156,7 @@ async def test_a_cancellation_behind_the_end_of_its_step_strikes_nobody(steps: S
     assert await steps.outcome(steps.run(asyncio.sleep, 0.01, "later")) == "later"
 
 
-async def test_a_task_that_kept_a_cancellation_to_itself_is_not_used_again(steps: Steps) -> None:
+async def test_a_task_that_swallowed_a_cancellation_is_not_reused(steps: Steps) -> None:
     async def stubborn() -> Any:
         task = asyncio.current_task()
         assert task is not None
@@ -176,7 +176,7 @@ async def test_a_task_that_kept_a_cancellation_to_itself_is_not_used_again(steps
     assert await steps.outcome(steps.run(cancelling)) is True
 
 
-async def test_inside_another_task_a_step_gets_one_of_its_own(steps: Steps) -> None:
+async def test_inside_another_task_a_step_gets_its_own_task(steps: Steps) -> None:
     seen: list[object] = []
 
     def step() -> None:
@@ -189,7 +189,7 @@ async def test_inside_another_task_a_step_gets_one_of_its_own(steps: Steps) -> N
     assert seen[0] is not asyncio.current_task()
 
 
-async def test_what_a_step_sets_is_not_seen_by_the_next(steps: Steps) -> None:
+async def test_context_variables_of_a_step_are_not_seen_by_the_next(steps: Steps) -> None:
     async def introduce(name: str, seconds: float | None) -> str:
         before = NAME.get()
         NAME.set(name)
@@ -202,7 +202,7 @@ async def test_what_a_step_sets_is_not_seen_by_the_next(steps: Steps) -> None:
         assert await steps.outcome(steps.run(introduce, "somebody", seconds)) == "nobody"
 
 
-async def test_cancelling_the_pool_cancels_what_waits(steps: Steps) -> None:
+async def test_cancelling_the_pool_cancels_waiting_steps(steps: Steps) -> None:
     steps.run(asyncio.sleep, 60)
     await asyncio.sleep(0.01)
     steps.pool.cancel()

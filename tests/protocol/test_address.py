@@ -27,13 +27,13 @@ def test_host_and_port_have_defaults(text: str, host: str, port: int) -> None:
     "text",
     ["host:99999", "host:-1", "host:abc", "::1", "::1:80", "host:٣", "8080", "[::1", "[]:1", " ", "a b:1", "a@b"],
 )
-def test_what_is_no_address_is_refused_with_the_text(text: str) -> None:
+def test_an_invalid_address_is_refused_with_the_text(text: str) -> None:
     with pytest.raises(ConfigError, match="is not a valid address"):
         parse_address(text)
 
 
 @pytest.mark.parametrize(("text", "advice"), [("8080", "write :8080"), ("http://localhost:8080", "without a scheme")])
-def test_a_frequent_mistake_is_told_with_what_was_meant(text: str, advice: str) -> None:
+def test_a_frequent_mistake_gets_a_suggestion(text: str, advice: str) -> None:
     with pytest.raises(ConfigError, match=advice):
         parse_address(text)
 

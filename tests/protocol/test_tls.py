@@ -101,7 +101,7 @@ async def test_plain_bytes_on_a_tls_port_are_refused(secure, caplog) -> None:
     assert not caplog.records
 
 
-async def test_slow_handshakes_delay_nobody_and_end_in_time(serve, files: Files) -> None:
+async def test_slow_handshakes_delay_no_other_peer_and_time_out(serve, files: Files) -> None:
     server, port = await serve(ssl=server_context(files.cert, files.key), timeouts=Timeouts(handshake=0.5))
     silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
     connection = await AgtpClientConnection.open("127.0.0.1", port, ssl=client_context(files.ca))
@@ -114,7 +114,7 @@ async def test_slow_handshakes_delay_nobody_and_end_in_time(serve, files: Files)
 
 
 @pytest.mark.parametrize("hello", [b"", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc"])
-async def test_a_reset_in_the_handshake_leaves_nothing_behind(secure, caplog, hello: bytes) -> None:
+async def test_a_reset_in_the_handshake_leaks_nothing(secure, caplog, hello: bytes) -> None:
     server, port = secure
     raw = socket.create_connection(("127.0.0.1", port))
     raw.sendall(hello)

@@ -45,7 +45,7 @@ AGIS: dict[str, Any] = PAGES["/"]
 
 
 @pytest.mark.requirement("AI-2.2-3", "AI-2.2-4", "AI-2.3-1", "AI-2.3-2", "AI-2.4-1", "AI-4.2-1")
-async def test_an_agent_finds_nothing_wrong_with_how_the_document_is_served() -> None:
+async def test_the_document_is_served_without_findings() -> None:
     endpoints = [make_endpoint("FETCH", f"/zimmer{number}/balkon", echo) for number in range(100)]
     settings = HttpSettings(category=("travel",))
     fetcher = Fetcher(AddressGuard(("127.0.0.1",)))
@@ -80,7 +80,7 @@ async def test_letters_of_any_script_are_utf_8() -> None:
 
 @pytest.mark.process
 @pytest.mark.requirement("AI-2.2-2", "AI-6.2-1")
-def test_who_has_no_credential_can_read_which_one_is_needed_and_none_is_in_it(tmp_path: Path) -> None:
+def test_the_public_document_names_the_required_credential_and_contains_none(tmp_path: Path) -> None:
     guarded = Guarded(tmp_path / "seats", "token")
     token = guarded.token()
     with guarded.serving("--http", "127.0.0.1:0") as running:
@@ -112,7 +112,7 @@ async def test_the_rate_that_the_document_announces_is_enforced_on_what_it_lists
 
 @pytest.mark.requirement("AI-3.3-6")
 @pytest.mark.parametrize(("intent", "found"), [("TBD", True), ("Find rooms that are free on a date", False)])
-async def test_an_intent_that_says_nothing_is_found_before_it_describes_a_capability(intent: str, found: bool) -> None:
+async def test_an_empty_intent_is_reported_before_it_describes_a_capability(intent: str, found: bool) -> None:
     endpoint = replace(FIND, semantic=replace(FIND.semantic, intent=intent))
     async with serving(endpoint) as web:
         [listed] = (await web.ask(get(AI_PATH))).json["capabilities"]
@@ -156,13 +156,13 @@ async def test_of_two_copies_the_one_at_the_well_known_place_counts() -> None:
 
 
 @pytest.mark.requirement("AI-2.2-6")
-async def test_a_document_that_comes_with_404_is_none() -> None:
+async def test_a_document_with_status_404_is_ignored() -> None:
     found, _ = await look({AI_PATH: always(404, FLIGHTS)})
     assert (found.kind, found.ai, found.capabilities, found.findings) == ("none", None, (), ())
 
 
 @pytest.mark.requirement("AI-3.2-7")
-async def test_a_category_that_nobody_knows_does_no_harm() -> None:
+async def test_an_unknown_category_is_ignored() -> None:
     found, _ = await look({AI_PATH: {**FLIGHTS, "service": {**FLIGHTS["service"], "category": ["aviation", "travel"]}}})
     assert (found.kind, found.findings) == ("ai", ())
 
@@ -180,7 +180,7 @@ async def test_a_category_that_nobody_knows_does_no_harm() -> None:
     ],
     ids=["good", "another status", "another type", "no JSON", "no capability", "no service"],
 )
-async def test_what_fails_at_any_step_is_called_nowhere(page: Any, taken: bool) -> None:
+async def test_a_capability_that_fails_any_step_is_never_called(page: Any, taken: bool) -> None:
     found, web = await look({AI_PATH: page, "/api/flights": {"flights": []}})
     assert bool(found.capabilities) is taken
     assert "/api/flights" not in web.targets
@@ -222,14 +222,14 @@ async def test_a_call_that_would_wait_too_long_is_not_sent() -> None:
     assert moment.slept == []
 
 
-async def test_without_a_pace_nobody_waits() -> None:
+async def test_without_a_rate_the_client_does_not_wait() -> None:
     moment = Time()
     assert await calls_of(None, 5, moment, timeout=5) == [{"flights": []}] * 5
     assert moment.slept == []
 
 
 @pytest.mark.requirement("AI-C-4")
-async def test_a_document_lets_nobody_past_robots_txt() -> None:
+async def test_a_document_does_not_override_robots_txt() -> None:
     robots = always(200, b"User-agent: *\nDisallow: /.well-known/ai\n", Content_Type="text/plain")
     found, web = await look({"/robots.txt": robots, AI_PATH: FLIGHTS})
     assert (found.ai, AI_PATH in web.targets) == (None, False)
@@ -280,7 +280,7 @@ async def test_a_document_that_breaks_the_rules_is_a_failed_discovery(changes: d
 
 
 @pytest.mark.requirement("AGIS-11.1-1", "AGIS-11.1-4", "AGIS-11.1-6")
-async def test_the_summary_leads_to_the_whole_document_and_tells_less() -> None:
+async def test_the_summary_links_to_the_full_document_and_has_less() -> None:
     stays = DataClass(name="stays", description="Who stayed when", sensitivity="high", requires_authorization=True)
     manifest = DataManifest(available_data=(stays,), pre_auth_discovery=True)
     settings = HttpSettings(url="http://localhost")
@@ -297,7 +297,7 @@ async def test_the_summary_leads_to_the_whole_document_and_tells_less() -> None:
 
 
 @pytest.mark.requirement("AGIS-10.1-1")
-async def test_the_header_decides_what_is_done_and_http_only_carries_it() -> None:
+async def test_the_header_selects_the_method_and_http_only_transports_it() -> None:
     book = make_endpoint("BOOK", "/room", lambda input: {"done": "booked"})  # noqa: A006
     cancel = make_endpoint("CANCEL", "/room", lambda input: {"done": "cancelled"})  # noqa: A006
     async with serving(book, cancel) as web:

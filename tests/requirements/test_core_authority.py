@@ -50,7 +50,7 @@ def bearer(**changes: Any) -> str:
 
 
 @pytest.mark.requirement("CORE-2.3-7", "CORE-10.1-7")
-def test_of_several_faults_the_first_in_the_order_of_the_gates_is_told(tmp_path: Path) -> None:
+def test_of_several_faults_the_first_in_gate_order_is_reported(tmp_path: Path) -> None:
     calls: list[int] = []
     priced = make_endpoint(
         "BOOK",
@@ -141,7 +141,7 @@ async def test_every_status_of_agtp_is_logged_with_its_agent_and_as_no_fault(
 
 @pytest.mark.requirement("CORE-10.1-13", "CORE-12-8")
 @pytest.mark.anyio
-async def test_no_secret_and_nothing_of_a_handler_is_in_any_answer_or_in_the_log(
+async def test_no_secret_or_handler_detail_is_in_any_answer_or_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(context: Context) -> None:
@@ -203,7 +203,7 @@ def test_numbers_of_older_drafts_are_not_in_use() -> None:
 
 
 @pytest.mark.requirement("CORE-7.1-4")
-def test_whatever_name_an_agent_is_asked_for_by_its_canonical_id_is_told() -> None:
+def test_every_lookup_of_an_agent_returns_its_canonical_id() -> None:
     bench = build(make_endpoint("FETCH", "/menu", echo), agents=(DESK,))
     bench.connection = Connection()
     by_name = bench.send("DESCRIBE", "/agents/desk").json

@@ -92,7 +92,7 @@ async def test_every_kind_of_answer_names_the_server_and_its_task_and_no_retired
 
 
 @pytest.mark.requirement("CORE-2.4-1", "CORE-2.4-2")
-def test_who_calls_too_often_learns_from_whom_that_comes_all_the_same() -> None:
+def test_a_rate_limited_response_has_the_server_id() -> None:
     bench = build(BOOKING, rate_limits=RateLimits(address=Rate(1, "min", 1)))
     bench.send("BOOK", "/room")
     refused = bench.send("BOOK", "/room", task_id="t-1")
@@ -100,7 +100,7 @@ def test_who_calls_too_often_learns_from_whom_that_comes_all_the_same() -> None:
 
 
 @pytest.mark.requirement("CORE-2.3-3")
-def test_agent_id_says_who_calls_and_never_who_is_meant() -> None:
+def test_agent_id_names_the_caller_and_never_the_target() -> None:
     def who(context: Context) -> dict[str, Any]:
         return {"caller": context.agent_id}
 
@@ -155,7 +155,7 @@ def test_retired_and_private_headers_say_nothing(header: dict[str, str]) -> None
 
 @pytest.mark.requirement("CORE-2.3-8")
 @pytest.mark.anyio
-async def test_a_session_id_reaches_the_handler_as_it_came() -> None:
+async def test_a_session_id_reaches_the_handler_unchanged() -> None:
     def tell(context: Context) -> dict[str, Any]:
         return {"session": context.session_id}
 

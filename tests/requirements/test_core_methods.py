@@ -58,7 +58,7 @@ async def test_a_word_that_the_draft_does_not_have_is_422(method: str, member: s
 
 
 @pytest.mark.requirement("CORE-4.9-4")
-async def test_an_escalated_task_waits_until_somebody_confirms() -> None:
+async def test_an_escalated_task_waits_for_a_confirmation() -> None:
     async with keeping() as bench:
         asked = (await bench.send("ESCALATE", "/", {**GIVEN["ESCALATE"], "recipient": DESK})).json["result"]
         assert (asked["status"], asked["task_paused"]) == ("pending", True)
@@ -72,7 +72,7 @@ async def test_an_escalated_task_waits_until_somebody_confirms() -> None:
 
 
 @pytest.mark.requirement("CORE-4.11-7")
-async def test_a_suspended_session_is_no_suspended_agent() -> None:
+async def test_a_suspended_session_does_not_suspend_the_agent() -> None:
     session, other = secrets.token_hex(16), secrets.token_hex(16)
     async with keeping(make_endpoint("FETCH", "/menu", echo)) as bench:
         assert (await bench.send("FETCH", "/menu", session_id=session)).status == 200

@@ -33,7 +33,7 @@ async def later(context: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("handler", [echo, later])
-async def test_an_answer_is_told_once_it_is_there(caplog: pytest.LogCaptureFixture, handler: Any) -> None:
+async def test_an_answer_is_logged_once_it_is_complete(caplog: pytest.LogCaptureFixture, handler: Any) -> None:
     with caplog.at_level(logging.DEBUG):
         bench = build(make_endpoint("QUERY", "/rooms/{room}", handler, properties={"room": {}}))
         answer = bench.dispatcher(request("QUERY", "/rooms/12"))
@@ -57,12 +57,12 @@ async def test_the_record_of_an_answer_is_named(caplog: pytest.LogCaptureFixture
     assert members["audit_id"] == response.header("audit-id") is not None
 
 
-def test_nobody_who_wants_no_lines_pays_for_them(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_disabled_log_costs_nothing(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         assert access_log() == ()
 
 
-def test_what_is_no_request_is_told_by_the_dispatcher(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_invalid_request_is_logged_by_the_dispatcher(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         response = build().dispatcher.malformed(Malformed(400, "invalid-request-line", "hush"), Connection())
     assert response.status == 400

@@ -92,7 +92,7 @@ async def test_an_added_endpoint_is_on_both_faces_and_in_every_document_until_it
     assert {name for name in after if after[name] != before[name]} <= {"manifest", "/.well-known/ai"}
 
 
-async def test_a_built_in_endpoint_comes_back_when_its_replacement_is_removed() -> None:
+async def test_a_built_in_endpoint_returns_when_its_replacement_is_removed() -> None:
     bench = build()
     own = make_endpoint("QUERY", "/", lambda context: {"own": True})
     await bench.server.add_endpoint(own)
@@ -105,7 +105,7 @@ async def test_a_built_in_endpoint_comes_back_when_its_replacement_is_removed() 
     "endpoint",
     [BOOK, replace(FIND, path="/rooms/book"), replace(FIND, method="FROB"), replace(FIND, path="/pools/{a}/{a}")],
 )
-async def test_what_registration_would_leave_out_is_refused_and_changes_nothing(endpoint: Any) -> None:
+async def test_an_invalid_endpoint_is_refused_and_changes_nothing(endpoint: Any) -> None:
     bench = build(BOOK)
     routes = bench.routes
     with pytest.raises(ContractError) as refused:
@@ -150,7 +150,7 @@ async def test_a_call_finishes_on_the_table_it_was_routed_with() -> None:
     assert (response.status, response.body) == (200, b'{"done":true}')
 
 
-async def test_a_live_function_is_not_kept_in_a_store() -> None:
+async def test_a_live_function_cannot_be_stored() -> None:
     async with keeping() as bench:
         with pytest.raises(ConfigError, match="import its function"):
             await bench.bench.server.add_endpoint(make_endpoint("FETCH", "/pool", echo))
@@ -193,7 +193,7 @@ async def read_documents_of(bench: Any) -> list[Any]:
     return [(reply.response.body, reply.header("ETag")) for reply in replies]
 
 
-async def test_an_endpoint_is_checked_beside_what_another_process_added_at_the_same_time(place: str) -> None:
+async def test_an_endpoint_is_checked_against_concurrent_additions(place: str) -> None:
     one, other = open_store(place), open_store(place)
     async with keeping(store=one) as first, keeping(store=other) as second:
         added = await asyncio.gather(
@@ -212,7 +212,7 @@ def added_to(bench: StatefulBench) -> list[str]:
     return [path for (_, path), endpoint in bench.bench.routes.endpoints.items() if not endpoint.builtin]
 
 
-async def test_what_the_configuration_no_longer_allows_is_reported_and_not_served(
+async def test_an_endpoint_that_became_invalid_is_reported_and_not_served(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     place = str(tmp_path / "store.db")

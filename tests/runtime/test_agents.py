@@ -105,7 +105,7 @@ async def test_changes_are_taken_in_as_they_happen(store: Store) -> None:
     await agents.close()
 
 
-async def test_nothing_new_is_no_change(store: Store) -> None:
+async def test_an_unchanged_store_does_not_change_the_agents(store: Store) -> None:
     await store.do(put())
     agents = filed()
     await agents.follow(store)
@@ -134,7 +134,7 @@ async def test_a_document_that_cannot_be_read_leaves_an_agent_that_may_do_nothin
         assert (agent.status, agents.grant_of(agent_id)) == ("unreadable", None)
 
 
-async def test_a_broken_file_stays_refused_whatever_the_store_says(store: Store) -> None:
+async def test_a_broken_file_stays_refused_in_every_state_of_the_store(store: Store) -> None:
     await store.do(suspend(FILED, name="lobby", assumed="unreadable", allowed_from=frozenset({"unreadable"})))
     lift = SetAgentStatus(FILED, "REINSTATE", frozenset({"suspended"}), "active", "operator", "")
     await store.do(lift)

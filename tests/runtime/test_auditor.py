@@ -34,7 +34,7 @@ def auditor(**settings: Any) -> Auditor:
     return Auditor("rooms", **({"attributes": True, "clock": lambda: 1_777_000_000.5} | settings))
 
 
-def test_what_endpoints_do_is_recorded_and_what_only_tells_is_not() -> None:
+def test_acting_endpoints_are_recorded_and_informational_ones_are_not() -> None:
     assert auditor().audits(call(agent=None))
     assert auditor().audits(call("SUSPEND", "/"))
     assert not auditor().audits(call("DISCOVER", "/"))
@@ -42,7 +42,7 @@ def test_what_endpoints_do_is_recorded_and_what_only_tells_is_not() -> None:
 
 
 @pytest.mark.parametrize(("agent", "recorded"), [(AGENT, True), (None, False)])
-def test_strangers_who_reach_nothing_do_not_fill_the_trail(agent: str | None, recorded: bool) -> None:
+def test_callers_that_reach_no_endpoint_do_not_fill_the_trail(agent: str | None, recorded: bool) -> None:
     assert auditor().audits(call("BOOK", "/nowhere", agent=agent)) is recorded
 
 

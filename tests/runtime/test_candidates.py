@@ -31,14 +31,14 @@ def test_agents_that_are_not_disclosed_cannot_be_found() -> None:
     assert [entry["kind"] for entry in found.find("guests room", 10, agents=False)] == ["endpoint"]
 
 
-def test_an_agent_is_found_with_whom_it_acts_for() -> None:
+def test_an_agent_is_found_with_its_principal() -> None:
     [entry] = candidates(agents=(replace(CONCIERGE, principal="Acme"),)).find("guests", 10, agents=True)
     assert (entry["agent_id"], entry["name"], entry["principal"]) == (AGENT, "concierge", "Acme")
 
 
 @pytest.mark.requirement("CORE-7.4-2")
 @pytest.mark.parametrize("fields", [{"status": "suspended"}, {"status": "retired"}, {"trust_tier": 3}])
-def test_agents_that_may_not_act_and_experiments_are_found_by_nobody(fields: dict[str, Any]) -> None:
+def test_inactive_and_experimental_agents_are_not_found(fields: dict[str, Any]) -> None:
     assert candidates(agents=(replace(CONCIERGE, **fields),)).find("guests", 10, agents=True) == []
 
 

@@ -86,7 +86,7 @@ async def decide(store: Store, case_id: str, status: str = "accepted", **fields:
         (False, True, "irreversible", False),
     ],
 )
-def test_the_word_of_the_endpoint_goes_before_the_policy(
+def test_the_endpoint_takes_precedence_over_the_policy(
     confirm: bool | None, policy: bool, impact: str, needed: bool
 ) -> None:
     endpoint = replace(make_endpoint("BOOK", "/room", echo, impact=impact), confirm=confirm)
@@ -105,7 +105,7 @@ async def test_a_call_that_needs_none_passes(store: Store) -> None:
     assert await admit(store, call) is None
 
 
-async def test_a_call_without_confirmation_is_262_with_what_is_needed_to_go_on(store: Store) -> None:
+async def test_a_call_without_confirmation_is_262_with_the_next_step(store: Store) -> None:
     refused = await admit(store, booking(task_id="t-1"), CaseSettings(default_recipient="desk", confirmation=60))
     assert refused is not None
     assert (refused.status, refused.code) == (262, "confirmation-required")
@@ -174,7 +174,7 @@ async def test_the_confirmation_of_another_agent_is_as_if_it_were_not_there(stor
         assert (refused.status, refused.code) == (404, "confirmation-not-found")
 
 
-async def test_a_rejected_call_is_told_why(store: Store) -> None:
+async def test_a_rejected_call_gets_the_reason(store: Store) -> None:
     case_id = await pending(store)
     await decide(store, case_id, "rejected", reason="too dear")
     refused = await admit(store, booking(confirmation=case_id))
@@ -182,7 +182,7 @@ async def test_a_rejected_call_is_told_why(store: Store) -> None:
     assert (refused.status, refused.code, refused.details["reason"]) == (403, "confirmation-rejected", "too dear")
 
 
-async def test_a_confirmation_that_came_too_late_is_408(store: Store) -> None:
+async def test_a_late_confirmation_is_408(store: Store) -> None:
     digest = call_digest(AGENT, "BOOK", "/room", {"guest": "g"})
     await store.do(OpenCase("conf-1", "confirmation", AGENT, "desk", digest, "{}", lifetime=0.0))
     refused = await admit(store, booking(confirmation="conf-1"))
@@ -191,13 +191,13 @@ async def test_a_confirmation_that_came_too_late_is_408(store: Store) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a b", "x" * 129, "é"])
-def test_what_is_no_confirmation_id_is_refused_without_the_store(text: str) -> None:
+def test_an_invalid_confirmation_id_is_refused_without_the_store(text: str) -> None:
     refused = Confirmations(CaseSettings()).ask(booking(confirmation=text))
     assert isinstance(refused, Refused)
     assert (refused.status, refused.code) == (400, "invalid-confirmation-id")
 
 
-def test_a_call_that_nobody_can_look_at_is_413() -> None:
+def test_a_call_too_large_to_confirm_is_413() -> None:
     refused = Confirmations(CaseSettings()).ask(booking("x" * MOST_SUBJECT))
     assert isinstance(refused, Refused)
     assert refused.status == 413

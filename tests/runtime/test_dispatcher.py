@@ -60,7 +60,7 @@ def test_a_declared_error_is_a_422_with_its_name_and_details() -> None:
     assert reply.error["details"] == {"next_free": "2026-12-03"}
 
 
-def test_an_undeclared_error_and_a_crash_are_a_500_that_tells_the_log_and_not_the_agent(
+def test_an_undeclared_error_and_a_crash_are_a_500_with_the_reason_in_the_log_only(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def undeclared(context: Any) -> None:
@@ -109,7 +109,7 @@ def test_a_refusal_returned_as_a_value_is_answered() -> None:
 
 
 @pytest.mark.requirement("CORE-2.4-1", "CORE-2.4-7", "CORE-12-1")
-def test_every_response_has_a_server_id_and_a_response_id_of_its_own() -> None:
+def test_every_response_has_the_server_id_and_a_unique_response_id() -> None:
     bench = build(make_endpoint("BOOK", "/room", echo))
     replies = [bench.send("BOOK", "/room"), bench.send("FROB"), bench.send("BOOK", "/nothing")]
     malformed = bench.dispatcher.malformed(Malformed(400, "invalid-request-line", "No."), Connection())
@@ -162,7 +162,7 @@ def ageing() -> Bench:
 @pytest.mark.requirement("CORE-6.1-14")
 @pytest.mark.requirement("API-4.4-1", "API-4.4-2", "API-4.4-3", "API-4.4-4", "API-6.4-1", "API-6.4-2", "API-6.4-3")
 @pytest.mark.requirement("API-6.4-4", "API-13.1-11", "API-13.1-12")
-def test_both_warnings_stand_on_successes_and_on_every_kind_of_failure(ageing: Bench) -> None:
+def test_both_warnings_are_on_successes_and_on_every_kind_of_failure(ageing: Bench) -> None:
     replies = [
         ageing.send("AUDITLOG", "/stays", scopes="a:b"),
         ageing.send("AUDITLOG", "/stays", {"fail": True}, scopes="a:b"),
@@ -205,16 +205,14 @@ def test_a_redirect_between_verbs_carries_one_catalog_warning() -> None:
     assert (reply.status, names.count("AGTP-Catalog-Warning")) == (200, 1)
 
 
-def test_refusals_are_logged_for_whoever_wants_to_know(caplog: pytest.LogCaptureFixture) -> None:
+def test_refusals_are_logged_at_info_level(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         build().send("FROB", "/")
     assert "459 method-violation: FROB /" in caplog.text
 
 
 @pytest.mark.parametrize("number", [408, 551])
-def test_what_the_draft_wants_logged_is_told_where_only_warnings_are(
-    caplog: pytest.LogCaptureFixture, number: int
-) -> None:
+def test_the_statuses_of_the_draft_are_logged_as_warnings(caplog: pytest.LogCaptureFixture, number: int) -> None:
     endpoint = make_endpoint("QUERY", "/a", lambda context: Refused(number, "over", "It is over."))
     with caplog.at_level(logging.WARNING):
         build(endpoint).send("QUERY", "/a")
@@ -240,7 +238,7 @@ def test_a_failure_is_logged_under_the_id_that_the_agent_was_given(caplog: pytes
 
 
 @pytest.mark.parametrize("error", [SystemExit(0), KeyboardInterrupt(), asyncio.CancelledError(), StopIteration()])
-def test_nothing_a_handler_raises_reaches_the_server(error: BaseException) -> None:
+def test_no_exception_of_a_handler_reaches_the_server(error: BaseException) -> None:
     def sync(context: Any) -> None:
         raise error
 
@@ -251,7 +249,7 @@ def test_nothing_a_handler_raises_reaches_the_server(error: BaseException) -> No
     assert [bench.send("BOOK", path).error["code"] for path in ("/a", "/b")] == ["server-error"] * 2
 
 
-def test_an_error_that_cannot_be_told_is_still_answered(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_exception_that_cannot_be_formatted_is_still_answered(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL)  # a report with a lone surrogate in it could not be sent between test processes
     loop: list[Any] = []
     loop.append(loop)
@@ -268,7 +266,7 @@ def test_an_error_that_cannot_be_told_is_still_answered(caplog: pytest.LogCaptur
     assert [bench.send("BOOK", path).status for path in ("/a", "/b")] == [500, 500]
 
 
-def test_a_number_json_does_not_have_is_no_null() -> None:
+def test_a_number_that_json_cannot_express_is_not_sent_as_null() -> None:
     bench = build(
         make_endpoint("FETCH", "/a", lambda context: {"price": float("inf")}),
         make_endpoint("FETCH", "/b", lambda context: {"price": None}),

@@ -64,7 +64,7 @@ def test_an_endpoint_is_named_by_its_template(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("given", "words"), [(None, "nobody"), ("hush", "nobody"), (AGENT, f"a caller claiming to be {AGENT}")]
 )
-def test_who_is_refused_before_it_is_known_has_only_claimed_to_be_somebody(
+def test_a_caller_refused_before_identification_has_only_a_claimed_id(
     bench: Bench, given: str | None, words: str
 ) -> None:
     found = call(bench, "/x")
@@ -77,7 +77,7 @@ def test_who_is_refused_before_it_is_known_has_only_claimed_to_be_somebody(
     assert (told.claimed_agent_id, told.caller) == (None, "b" * 64)
 
 
-def test_bytes_that_are_no_request_have_an_answer_and_a_peer() -> None:
+def test_an_invalid_request_is_logged_with_answer_and_peer() -> None:
     told = particulars_of_fault(Connection(peer="192.0.2.1:99"), 400, [("Response-ID", "p")])
     assert told == {"response_id": "p", "status": 400, "peer": "192.0.2.1:99"}
 
@@ -87,7 +87,7 @@ def answered(*subscribers: Subscriber) -> Dispatcher:
     return Dispatcher(server, subscribers=subscribers)
 
 
-def test_every_exchange_is_told_once_to_every_subscriber() -> None:
+def test_every_subscriber_gets_every_exchange_once() -> None:
     first: list[Exchange] = []
     second: list[Exchange] = []
     dispatcher = answered(first.append, second.append)

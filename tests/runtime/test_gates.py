@@ -41,7 +41,7 @@ def test_a_method_of_twenty_thousand_letters_is_refused_with_a_short_answer() ->
     assert len(reply.response.body) < 1000
 
 
-def test_a_legacy_verb_nobody_opted_into_is_a_459_that_names_the_preferred_verb() -> None:
+def test_a_legacy_verb_without_opt_in_is_a_459_that_names_the_preferred_verb() -> None:
     reply = build().send("GET", "/rooms")
     assert reply.status == 459
     assert reply.error["suggestions"] == ["FETCH"]
@@ -75,7 +75,7 @@ def test_get_becomes_the_preferred_verb_where_it_exists_else_query() -> None:
 
 
 @pytest.mark.requirement("API-3.6-2", "API-3.6-3", "API-3.6-4", "API-3.6-5")
-def test_the_other_legacy_verbs_become_execute_with_what_they_imply() -> None:
+def test_the_other_legacy_verbs_become_execute_with_their_action() -> None:
     properties = {name: {"type": "string"} for name in ("action", "idempotency_key", "name")}
     bench = build(
         make_endpoint("EXECUTE", "/thing", echo, properties=properties),
@@ -194,7 +194,7 @@ def test_the_most_specific_structural_code_is_answered() -> None:
     assert bench.send("FETCH", "/room").status == 405
 
 
-def test_a_404_says_where_to_look() -> None:
+def test_a_404_refers_to_discovery() -> None:
     reply = build().send("QUERY", "/nothing")
     assert reply.error["code"] == "endpoint-not-found"
     assert "DISCOVER /methods" in reply.error["message"]
@@ -254,7 +254,7 @@ def test_an_unscoped_endpoint_needs_authority_only_where_the_policy_says_so() ->
 
 
 @pytest.mark.requirement("API-8.7-2")
-def test_without_anonymous_discovery_the_built_ins_ask_who_is_there() -> None:
+def test_without_anonymous_discovery_the_built_ins_require_an_agent() -> None:
     bench = build(policies=Policies(anonymous_discovery=False))
     for target in ("/", "/methods"):
         reply = bench.send("DISCOVER", target)
@@ -276,7 +276,7 @@ def test_a_malformed_agent_id_is_a_400_and_an_unknown_one_a_401_where_agents_mus
 
 
 @pytest.mark.requirement("CORE-7.6-5")
-def test_a_delegation_chain_that_proves_nothing_is_a_551() -> None:
+def test_an_invalid_delegation_chain_is_a_551() -> None:
     reply = build().send("DISCOVER", "/", delegation_chain="x", agent_id=AGENT)
     assert (reply.status, reply.error["code"], reply.error["hop"]) == (551, "authority-chain-broken", 1)
 
@@ -344,12 +344,12 @@ def test_an_endpoint_with_its_own_parameters_field_is_read_flat_first() -> None:
     "body",
     [b"{", b"[1]", b'"x"', b"1", b"null", b"\xff", b'{"a":\x00}', b"[" * 100_000, b'{"a":' * 100_000, b"NaN", b"{} {}"],
 )
-def test_a_body_that_is_no_json_object_is_a_400(body: bytes) -> None:
+def test_a_body_that_is_not_a_json_object_is_a_400(body: bytes) -> None:
     bench = build(make_endpoint("BOOK", "/table", echo, properties=BOOKING))
     assert bench.send("BOOK", "/table", body).error["code"] == "invalid-body"
 
 
-def test_deep_nesting_is_no_trouble_and_a_lone_surrogate_is_no_text() -> None:
+def test_deep_nesting_is_accepted_and_a_lone_surrogate_is_refused() -> None:
     bench = build(make_endpoint("BOOK", "/table", echo, properties={"name": {}}))
     nested = b'{"name":' + b"[" * 900 + b"]" * 900 + b"}"
     assert bench.send("BOOK", "/table", nested).status == 200
@@ -404,7 +404,7 @@ def test_a_pending_agent_is_a_401() -> None:
     assert (reply.status, reply.error["code"]) == (401, "agent-not-active")
 
 
-def test_a_path_that_is_no_text_is_a_460() -> None:
+def test_a_path_that_is_not_valid_text_is_a_460() -> None:
     bench = build(make_endpoint("FETCH", "/items/{id}", echo, properties={"id": {"type": "string"}}))
     assert bench.send("FETCH", "/items/%ff").error["segment"] == "%ff"
     assert bench.send("FETCH", "/items/%C3%A9").json == {"id": "é"}

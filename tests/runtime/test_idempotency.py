@@ -96,7 +96,7 @@ async def test_a_declared_error_is_an_answer_too() -> None:
         assert len(calls) == 1
 
 
-async def test_a_failure_of_the_server_is_no_answer_and_may_be_tried_again() -> None:
+async def test_a_server_error_is_not_stored_and_may_be_retried() -> None:
     calls = []
 
     def handle() -> dict[str, Any]:
@@ -110,7 +110,7 @@ async def test_a_failure_of_the_server_is_no_answer_and_may_be_tried_again() -> 
         assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 200
 
 
-async def test_who_is_told_to_ask_again_later_gets_another_answer_then() -> None:
+async def test_an_answer_with_retry_after_is_not_stored() -> None:
     numbers = count(1)
 
     def handle() -> Any:
@@ -126,7 +126,7 @@ async def test_who_is_told_to_ask_again_later_gets_another_answer_then() -> None
 
 
 @pytest.mark.parametrize("shared", [False, True])
-async def test_what_a_caller_may_not_do_is_judged_anew_each_time(tmp_path: Path, *, shared: bool) -> None:
+async def test_a_refusal_for_missing_authority_is_not_stored(tmp_path: Path, *, shared: bool) -> None:
     # A method that refuses by itself, behind the gates: what it said must not outlast the reason for it.
     store = SqliteStore(str(tmp_path / "s.db"))
     store.sole = not shared
@@ -187,7 +187,7 @@ async def test_more_keys_than_are_loaded_are_looked_up(tmp_path: Path, monkeypat
     assert [each.response.body for each in again] == [each.response.body for each in answers]
 
 
-async def test_a_claim_whose_lease_has_ended_is_taken_over_and_the_first_answer_is_refused(tmp_path: Path) -> None:
+async def test_an_expired_claim_is_taken_over_and_the_first_answer_is_refused(tmp_path: Path) -> None:
     started, finish = asyncio.Event(), asyncio.Event()
     numbers = count(1)
 
@@ -218,7 +218,7 @@ async def test_a_key_is_forgotten_after_its_time() -> None:
         assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).json == {"number": 2}
 
 
-async def test_what_only_reads_is_answered_anew() -> None:
+async def test_a_read_is_not_replayed() -> None:
     async with keeping(counting("FIND", "/room", impact="informational")) as bench:
         await bench.send("FIND", "/room", {}, idempotency_key="k")
         assert (await bench.send("FIND", "/room", {}, idempotency_key="k")).json == {"number": 2}
@@ -282,7 +282,7 @@ async def test_an_ad_hoc_call_has_its_key_in_the_body_too() -> None:
             assert (reply.json, reply.header(MARKER[0])) == ({"count": 1}, marked)
 
 
-async def test_what_is_asked_in_the_name_of_another_is_another_request() -> None:
+async def test_a_request_for_another_delegator_is_another_request() -> None:
     endpoint = counting()
     async with keeping(endpoint) as bench:
         server = bench.bench.server

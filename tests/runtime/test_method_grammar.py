@@ -43,9 +43,7 @@ def clinic(**fields: Any) -> Bench:
         ("FLOOBLE", "M216", "`DISCOVER /methods`"),
     ],
 )
-def test_a_method_against_the_grammar_is_a_454_that_says_which_rule_and_what_to_write(
-    method: str, rule: str, says: str
-) -> None:
+def test_a_method_against_the_grammar_is_a_454_with_rule_and_advice(method: str, rule: str, says: str) -> None:
     reply = clinic().send(method, "/visit", method_grammar="AGIS/1.0")
     assert (reply.status, reply.error["code"]) == (454, "grammar-violation")
     assert says in reply.error["message"]
@@ -81,14 +79,14 @@ def test_a_custom_method_of_the_policy_passes() -> None:
     assert bench.send("GLAZE", "/pots", method_grammar="AGIS/1.0").status == 200
 
 
-def test_what_the_operator_names_is_right_whatever_the_lexicon_says_of_it() -> None:
+def test_a_custom_method_of_the_operator_is_accepted_regardless_of_the_lexicon() -> None:
     policies = Policies(scope_required_for_invocation=False, methods=MethodPolicy(custom=("OPEN",)))
     door = make_endpoint("OPEN", "/door", echo)
     assert build(door).send("OPEN", "/door", method_grammar="AGIS/1.0").status == 454
     assert build(door, policies=policies).send("OPEN", "/door", method_grammar="AGIS/1.0").status == 200
 
 
-def test_a_declared_verb_is_no_excuse_for_its_form() -> None:
+def test_a_declared_verb_is_still_checked_for_its_form() -> None:
     policies = Policies(methods=MethodPolicy(custom=("BOOKING",)))
     bench = build(vocabulary=Vocabulary(declared_verbs=("BOOKING", "FLOOBLE")), policies=policies)
     assert bench.send("BOOKING", "/visit", method_grammar="AGIS/1.0").status == 454
@@ -100,7 +98,7 @@ def test_a_disallowed_method_stays_disallowed() -> None:
     assert clinic(policies=policies).send("ADMIT", "/patient", method_grammar="AGIS/1.0").status == 405
 
 
-def test_a_good_verb_that_nobody_declares_is_no_grammar_violation() -> None:
+def test_a_valid_undeclared_verb_is_not_a_grammar_violation() -> None:
     reply = clinic().send("DISCHARGE", "/patient", method_grammar="AGIS/1.0")
     assert (reply.status, reply.error["code"]) == (459, "method-violation")
 
@@ -110,7 +108,7 @@ def test_a_borderline_verb_passes() -> None:
     assert bench.send("PROCESS", "/payment", method_grammar="AGIS/1.0").status == 200
 
 
-def test_a_legacy_verb_is_no_method_for_agis_even_where_the_server_opted_in() -> None:
+def test_a_legacy_verb_is_refused_under_agis_even_with_opt_in() -> None:
     policies = Policies(scope_required_for_invocation=False, methods=MethodPolicy(legacy=("GET",)))
     bench = build(make_endpoint("FETCH", "/guest", echo), policies=policies)
     assert bench.send("GET", "/guest").status == 200
@@ -137,7 +135,7 @@ def test_a_method_of_twenty_thousand_letters_is_refused_with_a_short_answer() ->
 
 
 @pytest.mark.process
-def test_the_lexicon_is_not_read_before_somebody_asks() -> None:
+def test_the_lexicon_is_not_read_before_the_first_use() -> None:
     code = """
 from tests.service import build, echo, make_endpoint
 from bespeak.text.language.lexicon import lexicon

@@ -74,7 +74,7 @@ def test_an_id_that_is_not_canonical_is_a_400() -> None:
 
 
 @pytest.mark.requirement("CORE-7.5-1")
-def test_a_scope_that_is_no_token_is_a_400_that_shows_it() -> None:
+def test_an_invalid_scope_is_a_400_that_shows_it() -> None:
     for value in ("booking", "Booking:room", "booking:room calendar:read", "a:b,,c:d", "x" * 5000):
         found = refused(principals().resolve(KNOWN, value))
         assert (found.status, found.code) == (400, "invalid-authority-scope")
@@ -97,13 +97,13 @@ def test_long_headers_of_strangers_are_not_remembered() -> None:
 
 
 @pytest.mark.requirement("CORE-7.1-5")
-def test_a_pending_agent_is_a_401_and_so_is_one_whose_document_cannot_be_read() -> None:
+def test_a_pending_agent_and_one_with_an_unreadable_document_are_a_401() -> None:
     for state in ("pending", "unreadable"):
         found = refused(principals(status=state).resolve(KNOWN, None))
         assert (found.status, found.code) == (401, "agent-not-active")
 
 
-def test_a_proven_agent_has_the_grant_of_its_document_and_says_how_it_was_proven() -> None:
+def test_a_proven_agent_has_the_grant_of_its_document_and_its_proof() -> None:
     found = principals().prove(proven(principal_id="alice", tls_identity="ab"), None)
     assert isinstance(found, Principal)
     assert (found.agent_id, found.scopes) == (KNOWN, Scopes(["booking:*", "calendar:read"]))
@@ -128,14 +128,14 @@ def test_a_credential_narrows_a_document_and_never_widens_it(credited: list[str]
 
 
 @pytest.mark.requirement("CORE-2.3-5")
-def test_a_claim_beyond_what_document_and_credential_give_is_a_262() -> None:
+def test_a_claim_beyond_document_and_credential_is_a_262() -> None:
     made = principals()
     assert isinstance(made.prove(proven(), "calendar:read"), Principal)
     found = refused(made.prove(proven(scopes=Scopes(["booking:room"])), "calendar:read"))
     assert (found.status, found.code, found.details["declared"]) == (262, "scope-claim-invalid", ["booking:room"])
 
 
-def test_a_stranger_has_what_its_credential_gives_and_nothing_of_its_own() -> None:
+def test_an_unknown_agent_has_only_the_scopes_of_its_credential() -> None:
     made = principals()
     found = made.prove(proven(OTHER, Scopes(["booking:room"])), None)
     assert isinstance(found, Principal)
@@ -153,7 +153,7 @@ def test_proof_does_not_bring_a_suspended_or_revoked_agent_back() -> None:
         assert refused(principals(status=state).prove(proven(), None)).status == expected
 
 
-def test_who_calls_another_way_is_another_principal() -> None:
+def test_another_way_of_proof_gives_another_principal() -> None:
     made = principals()
     one = made.prove(proven(tls_identity="ab"), None)
     other = made.prove(proven(tls_identity="cd"), None)
@@ -162,7 +162,7 @@ def test_who_calls_another_way_is_another_principal() -> None:
     assert (one.tls_identity, other.tls_identity) == ("ab", "cd")
 
 
-def test_a_chain_needs_somebody_who_calls() -> None:
+def test_a_chain_requires_an_identified_caller() -> None:
     found = refused(principals().delegate(Principal(), "a.b.c", None))
     assert (found.status, found.details["type"]) == (262, "credentials-missing")
     assert refused(principals().delegate(Principal(KNOWN), "a.b.c", None)).status == 551

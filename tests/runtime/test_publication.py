@@ -47,6 +47,6 @@ def test_no_document_and_no_refusal_names_an_internal_endpoint(
     assert "ledger" not in text.replace("/ledger'", "").replace('"/ledger"', "")
 
 
-def test_a_path_with_nothing_but_internal_endpoints_is_no_path_for_others(bench: Bench) -> None:
+def test_a_path_with_only_internal_endpoints_is_not_published(bench: Bench) -> None:
     assert bench.send("BOOK", "/ledger").status == 404
     assert bench.send("BOOK", "/rooms").error["allowed_methods_for_path"] == ["FIND"]

@@ -77,7 +77,7 @@ def test_no_stretch_of_time_sees_more_than_the_burst_and_the_rate(
 
 
 @given(st.integers(1, 50), st.integers(1, 20), st.lists(st.integers(0, SECOND), max_size=100))
-def test_whoever_waits_as_told_is_admitted(count: int, burst: int, pauses: list[int]) -> None:
+def test_a_caller_that_waits_as_long_as_retry_after_is_admitted(count: int, burst: int, pauses: list[int]) -> None:
     clock = Clock()
     buckets = Buckets(Rate(count, "s", burst), clock)
     for pause in pauses:
@@ -88,7 +88,7 @@ def test_whoever_waits_as_told_is_admitted(count: int, burst: int, pauses: list[
             assert buckets.take("a") == 0
 
 
-def test_strangers_without_number_fill_no_memory_and_reset_nobody() -> None:
+def test_many_new_callers_use_bounded_memory_and_reset_no_bucket() -> None:
     clock = Clock()
     buckets = Buckets(Rate(1, "min", 1), clock, most=100)
     assert buckets.take("victim") == 0
@@ -139,7 +139,7 @@ def test_only_what_is_limited_has_buckets() -> None:
         ("a-socket", "b-socket", False),
     ],
 )
-def test_a_network_is_what_one_subscriber_has(one: str, other: str, same: bool) -> None:
+def test_a_network_is_the_address_range_of_one_subscriber(one: str, other: str, same: bool) -> None:
     assert (network(one) == network(other)) is same
 
 

@@ -59,7 +59,7 @@ async def store(place: str) -> AsyncIterator[Store]:
 
 
 @pytest.mark.process
-async def test_what_one_process_admits_the_next_refuses(store: Store) -> None:
+async def test_calls_admitted_by_one_process_count_in_another(store: Store) -> None:
     one, other = Process(store), Process(store)
     assert one.admits(most=9) == 9
     await one.exchange.exchange()
@@ -70,7 +70,7 @@ async def test_what_one_process_admits_the_next_refuses(store: Store) -> None:
     assert one.admits() == 1  # it has not asked since; what is too much is owed
 
 
-async def test_what_was_too_much_is_made_up_for(store: Store) -> None:
+async def test_excess_calls_are_made_up_for(store: Store) -> None:
     one, other = Process(store), Process(store)
     assert (one.admits(), other.admits()) == (10, 10)
     await one.exchange.exchange()
@@ -81,7 +81,7 @@ async def test_what_was_too_much_is_made_up_for(store: Store) -> None:
     assert other.admits() == 1
 
 
-async def test_callers_and_limits_are_kept_apart(store: Store) -> None:
+async def test_callers_and_limits_are_counted_separately(store: Store) -> None:
     limits = RateLimits(agent=TEN, principal=TEN, endpoints={("BOOK", "/room"): TEN})
     one, other = Process(store, limits), Process(store, limits)
     one.admits("a")
@@ -104,7 +104,7 @@ async def test_calls_at_the_steady_rate_owe_nothing(store: Store) -> None:
     assert process.admits() == 1
 
 
-async def test_what_is_taken_during_an_exchange_is_not_forgotten(store: Store) -> None:
+async def test_tokens_taken_during_an_exchange_are_counted(store: Store) -> None:
     process = Process(store)
     process.admits(most=4)
     waiting = asyncio.ensure_future(process.exchange.exchange())
@@ -135,7 +135,7 @@ async def test_without_the_store_each_process_counts_for_itself(
     await store.close()
 
 
-async def test_closing_tells_the_rest(store: Store) -> None:
+async def test_closing_sends_the_remaining_counts(store: Store) -> None:
     one, other = Process(store), Process(store)
     one.exchange.start()
     one.admits()
@@ -146,7 +146,7 @@ async def test_closing_tells_the_rest(store: Store) -> None:
     assert other.admits() == 0
 
 
-async def test_strangers_beyond_one_transaction_are_told_in_several(store: Store) -> None:
+async def test_more_buckets_than_fit_one_transaction_are_sent_in_several(store: Store) -> None:
     one, other = Process(store), Process(store)
     for number in range(1100):
         one.admits(f"agent-{number}", most=10)

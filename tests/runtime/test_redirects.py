@@ -15,7 +15,7 @@ def test_a_missing_from_path_matches_any_and_a_missing_to_path_keeps_it() -> Non
     assert redirects.follow("FETCH", "/anything") == ("FETCH", "/anything")
 
 
-def test_an_entry_for_the_path_goes_before_one_for_the_method() -> None:
+def test_an_entry_for_the_path_takes_precedence_over_one_for_the_method() -> None:
     redirects = Redirects(
         [
             Redirect(from_method="BOOK", to_method="RESERVE"),

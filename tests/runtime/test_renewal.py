@@ -61,7 +61,7 @@ async def test_a_store_that_is_away_for_once_does_not_end_it() -> None:
     await store.close()
 
 
-async def test_a_claim_of_somebody_else_is_left_alone() -> None:
+async def test_a_claim_of_another_request_is_not_renewed() -> None:
     store = Counted.in_memory()
     assert isinstance(store, Counted)
     await store.do(ClaimKey("scope", "key", b"hash", 0.0, 1000.0))

@@ -26,12 +26,12 @@ def test_every_number_is_read_back(number: float) -> None:
 @pytest.mark.parametrize(
     "text", ["", "-", "+", "1.5", "1.", ".0", "-.0", "1.0.0", "٣", "1_000", "0x10", " 1", "1" * 301, "²"]
 )
-def test_what_is_no_integer_stays_text_for_the_schema_to_refuse(text: str) -> None:
+def test_an_invalid_integer_stays_text_for_the_schema_to_refuse(text: str) -> None:
     assert read_integer(text) == text
 
 
 @pytest.mark.parametrize("text", ["", "inf", "nan", "-Infinity", "one", "1e999", "1_0", " 1.5", "1.", ".5"])
-def test_what_json_has_no_number_for_stays_text(text: str) -> None:
+def test_text_without_a_json_number_stays_text(text: str) -> None:
     assert read_number(text) == text
 
 

@@ -71,13 +71,13 @@ def code(refused: Refused | Command | None) -> tuple[int, str]:
     return refused.status, refused.code
 
 
-def test_a_request_without_session_is_nobodys_business() -> None:
+def test_a_request_without_session_is_admitted() -> None:
     sessions = Sessions(SessionSettings())
     assert sessions.ask(named(None)) is None
 
 
 @pytest.mark.parametrize("text", ["", "a b", "é" * 30, "x" * 257, "s\x00"])
-def test_what_is_no_session_id_is_refused(text: str) -> None:
+def test_an_invalid_session_id_is_refused(text: str) -> None:
     assert code(Sessions(SessionSettings()).ask(named(text))) == (400, "invalid-session-id")
 
 
@@ -107,7 +107,7 @@ async def test_a_known_session_asks_the_store_once_in_a_quarter_of_its_idle_time
     ids=["another agent", "nobody", "another certificate", "no certificate"],
 )
 @pytest.mark.parametrize("remembered", [True, False])
-async def test_a_session_of_somebody_else_is_403_and_the_log_does_not_tell_its_id(
+async def test_a_session_of_another_agent_is_403_and_its_id_is_not_logged(
     store: Store, stranger: Call, remembered: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = Sessions(SessionSettings())
@@ -193,7 +193,7 @@ async def test_a_session_is_its_owners_and_paused_for_all_its_requests_over_the_
         assert (await bench.send("BOOK", "/room", session_id=SESSION)).status == 200
 
 
-async def test_somebody_without_an_id_leaves_nothing_behind_and_uses_nothing_of_others(store: Store) -> None:
+async def test_an_anonymous_caller_stores_no_session_and_cannot_use_one_of_others(store: Store) -> None:
     for sessions in (Sessions(SessionSettings()), Sessions(SessionSettings())):
         assert await admit(sessions, store, named(agent=None)) is None
         assert (len(sessions), await store.read(ReadSession(SESSION))) == (0, None)

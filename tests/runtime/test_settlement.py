@@ -63,7 +63,7 @@ def absent() -> Absent:
     return store
 
 
-async def test_a_change_of_state_and_the_answer_that_tells_of_it_are_one_transaction() -> None:
+async def test_a_change_of_state_and_its_answer_are_one_transaction() -> None:
     async with keeping(changing()) as bench:
         first = await bench.send("EXECUTE", "/value", {}, idempotency_key="k")
         assert first.json["result"] == {"used": "v"}
@@ -91,7 +91,7 @@ async def test_a_handler_that_waits_may_change_state_too() -> None:
 
 
 @pytest.mark.requirement("CORE-6.1-11")
-async def test_without_the_store_nothing_is_acknowledged_and_what_needs_none_goes_on() -> None:
+async def test_without_the_store_stateful_calls_are_503_and_others_work() -> None:
     calls = []
 
     def handle() -> dict[str, Any]:
@@ -113,7 +113,7 @@ async def test_without_the_store_nothing_is_acknowledged_and_what_needs_none_goe
 
 
 @pytest.mark.parametrize("sole", [True, False])
-async def test_what_was_done_when_the_store_was_away_is_not_done_again(*, sole: bool) -> None:
+async def test_a_call_carried_out_while_the_store_was_unavailable_is_not_repeated(*, sole: bool) -> None:
     calls = []
     store = absent()
     store.sole = sole
@@ -163,7 +163,7 @@ async def test_a_confirmed_call_that_was_done_when_the_store_was_away_gets_its_a
             assert (reply.status, reply.json, reply.header(MARKER[0])) == (200, {"count": 1}, marked)
 
 
-async def test_nothing_more_is_done_off_the_record_once_the_store_has_failed() -> None:
+async def test_after_a_store_failure_no_handler_runs_without_a_record() -> None:
     calls = []
 
     def handle() -> dict[str, Any]:
@@ -220,7 +220,7 @@ async def test_a_claim_in_the_store_is_prolonged_while_its_handler_runs(tmp_path
         assert (await running).status == 200
 
 
-async def test_a_request_that_is_given_up_lets_go_of_its_key() -> None:
+async def test_a_cancelled_request_releases_its_key() -> None:
     started = asyncio.Event()
     calls = []
 

@@ -114,7 +114,7 @@ def test_a_hint_makes_the_answer_smaller(bench: Bench, query: str, answer: Any) 
     assert reply.header("Content-Type") == MEDIA_AGTP
 
 
-def test_what_an_output_would_no_longer_be_valid_without_stays() -> None:
+def test_a_compact_output_stays_valid() -> None:
     either = {"oneOf": [{"properties": {"note": {"type": "string"}}}, {"properties": {"note": {"type": "null"}}}]}
     output = {"type": "object", "properties": {"note": {}, "owner": {}}, **either}
     whole = {"note": None, "owner": None}
@@ -154,7 +154,7 @@ def test_a_hint_that_cannot_be_followed_is_refused(query: str, code: str) -> Non
     assert calls == []
 
 
-def test_a_refusal_says_which_fields_there_are(bench: Bench) -> None:
+def test_a_refusal_lists_the_available_fields(bench: Bench) -> None:
     error = bench.send("QUERY", "/rooms?fields=rooms.room_idd,rooms.owner.name.first,next").error
     assert error["message"] == (
         "fields: 'rooms.room_idd' is not a field of the output; available: room_id, note, owner, updated_at."
@@ -206,7 +206,7 @@ def test_an_adhoc_call_has_no_contract_and_so_no_hints() -> None:
 
 
 @pytest.mark.parametrize("output", [{}, {"type": "object"}, {"type": "object", "additionalProperties": True}])
-def test_where_nothing_is_known_of_an_output_any_field_may_be_asked_for(output: dict[str, Any]) -> None:
+def test_any_field_may_be_requested_of_an_unknown_output(output: dict[str, Any]) -> None:
     bench = build(make_endpoint("QUERY", "/rooms", giving({"a": {"b": 1, "c": 2}}), output=output))
     assert bench.send("QUERY", "/rooms?fields=a.b,z").json == {"a": {"b": 1}}
 
@@ -228,7 +228,7 @@ def test_a_refusal_is_never_shaped() -> None:
 
 
 @pytest.mark.parametrize("query", ["compact=true", "fields=a.x"])
-def test_what_is_nested_too_deeply_to_be_cut_is_given_whole(query: str) -> None:
+def test_an_output_nested_too_deeply_is_returned_whole(query: str) -> None:
     deep: Any = []
     for _ in range(700):
         deep = [deep]
@@ -237,7 +237,7 @@ def test_what_is_nested_too_deeply_to_be_cut_is_given_whole(query: str) -> None:
     assert (reply.status, reply.response.body) == (200, whole.response.body)
 
 
-def test_a_record_tells_of_the_input_without_hints_and_of_the_answer_that_was_sent() -> None:
+def test_a_record_has_the_input_without_hints_and_the_answer_as_sent() -> None:
     bench = build(make_endpoint("BOOK", "/room", echo, properties={"room_id": {"type": "string"}}))
     request = Request("BOOK", "/room", "fields=room_id&room_id=7", {"agent-id": AGENT}, b"", bench.connection)
     exchanges: list[Exchange] = []
@@ -306,7 +306,7 @@ def test_over_http_a_plus_before_an_offset_is_understood() -> None:
     assert reply.json() == {"rooms": [], "next": None}
 
 
-def test_over_http_what_has_not_changed_is_304_and_what_is_wrong_a_problem() -> None:
+def test_over_http_unchanged_is_304_and_an_invalid_hint_a_problem() -> None:
     unchanged = over_http("GET", "/rooms/1:fetch?since=2026-06-01", FETCH)
     assert (unchanged.status_code, unchanged.content) == (304, b"")
     assert "content-type" not in unchanged.headers
@@ -387,7 +387,7 @@ def test_hints_work_over_sockets(served: str) -> None:
 
 
 @pytest.mark.process
-def test_the_answer_that_is_kept_under_a_key_is_the_shaped_one(served: str) -> None:
+def test_the_answer_stored_under_a_key_is_the_shaped_one(served: str) -> None:
     with bespeak.connect_sync(served, agent_id="a" * 64) as client:
 
         def book(**query: str) -> Any:

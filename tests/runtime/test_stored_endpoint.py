@@ -26,7 +26,7 @@ BOOK = replace(
 )
 
 
-def test_an_endpoint_comes_back_as_it_was() -> None:
+def test_an_endpoint_survives_the_round_trip() -> None:
     read, findings = read_endpoint(write_endpoint(BOOK), "BOOK /room/{room_id}")
     assert read is not None
     assert findings == []
@@ -51,14 +51,14 @@ def test_an_endpoint_comes_back_as_it_was() -> None:
     ],
     ids=lambda handler: handler.type,
 )
-def test_handlers_that_need_no_function_are_kept_whole(handler: Any) -> None:
+def test_handlers_without_a_function_are_stored_completely(handler: Any) -> None:
     errors = tuple(DeclaredError(name) for name in UPSTREAM_ERRORS)
     read, _ = read_endpoint(write_endpoint(replace(BOOK, handler=handler, errors=errors)), "x")
     assert read is not None
     assert read.handler == handler
 
 
-def test_a_function_is_kept_by_its_dotted_path() -> None:
+def test_a_function_is_stored_by_its_dotted_path() -> None:
     found = replace(BOOK, handler=RegisteredFunction(function="tests.service.echo", target=echo))
     assert '"function":"tests.service.echo"' in write_endpoint(found)
 
@@ -76,7 +76,7 @@ def test_a_handler_that_other_processes_cannot_find_is_refused(handler: Any) -> 
         write_endpoint(replace(BOOK, handler=handler))
 
 
-def test_what_cannot_be_read_is_reported() -> None:
+def test_an_unreadable_endpoint_is_reported() -> None:
     endpoint, findings = read_endpoint('{"endpoint": {"method": "BOOK"}}', "BOOK /room")
     assert endpoint is None
     assert findings

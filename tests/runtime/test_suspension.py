@@ -19,7 +19,7 @@ async def test_a_coroutine_that_does_not_wait_is_finished_at_once() -> None:
     assert begin(at_once(), copy_context()) == Finished(7)
 
 
-async def test_one_that_waits_has_run_up_to_there_and_goes_on_when_awaited() -> None:
+async def test_a_waiting_coroutine_has_run_up_to_its_wait_and_continues_when_awaited() -> None:
     seen: list[str] = []
 
     async def twice() -> int:

@@ -71,7 +71,7 @@ def test_a_certificate_that_names_no_agent_proves_nothing(guarded: Guarded, serv
         assert (answer.status, answer.code) == (401, "certificate-without-agent")
 
 
-def test_where_certificates_are_all_that_counts_there_is_no_connection_without_one(tmp_path: Path) -> None:
+def test_with_mtls_only_there_is_no_connection_without_a_certificate(tmp_path: Path) -> None:
     guarded = Guarded(tmp_path, "mtls")
     own = guarded.authority.client("agent", uris=[f"agtp://{AGENT}"])
     with guarded.serving() as served:

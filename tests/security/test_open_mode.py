@@ -25,6 +25,6 @@ def test_it_is_not_beyond_it_whether_encrypted_or_not(tmp_path: Path, address: s
     options = ("--store", guarded.store, *(pair if encrypted else ()))
     refused = bespeak("serve", str(tmp_path), "--agtp", address, *options)
     assert refused.returncode == 2
-    assert ("would be believed" if encrypted else "needs TLS") in refused.stderr
+    assert ("would not be authenticated" if encrypted else "needs TLS") in refused.stderr
     assert "--insecure" in refused.stderr
     assert not Path(guarded.store).exists()

@@ -166,7 +166,7 @@ def _run_commands(guarded: Guarded, agent_id: str, kept: Secrets) -> None:
     ],
 )
 @pytest.mark.parametrize("command", ["serve", "store check", "store export", "agents list", "audit verify"])
-def test_the_password_of_a_database_that_cannot_be_used_is_not_told(place: str, command: str, tmp_path: Path) -> None:
+def test_the_password_of_an_unusable_database_is_not_disclosed(place: str, command: str, tmp_path: Path) -> None:
     guarded = Guarded(tmp_path, "token")
     password = f"pw-{secrets.token_hex(8)}"
     options = ("--agtp", "127.0.0.1:0", "--log", "info") if command == "serve" else ()

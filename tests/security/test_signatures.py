@@ -30,7 +30,7 @@ def code_of(answer: Answer) -> tuple[int, str]:
 
 
 @pytest.mark.requirement("CORE-10.1-8")
-def test_a_signature_proves_who_calls_once_and_after_a_restart_still_once(guarded: Guarded) -> None:
+def test_a_signature_is_accepted_once_even_after_a_restart(guarded: Guarded) -> None:
     agent = guarded.new_agent("desk")
     headers = agent.signed()
     with guarded.serving() as served:
@@ -87,7 +87,7 @@ def test_a_signature_is_used_up_by_a_request_that_changes_nothing(guarded: Guard
         assert code_of(ask(served, headers, method=method, target="/")) == (401, "signature-replayed")
 
 
-def test_what_was_not_signed_just_so_is_refused(guarded: Guarded) -> None:
+def test_a_modified_signed_request_is_refused(guarded: Guarded) -> None:
     desk, other = guarded.new_agent("desk"), guarded.new_agent("other")
     stranger = Agent("e" * 64, desk.file)
     body = b'{"a": 1}'
@@ -121,7 +121,7 @@ def test_what_was_not_signed_just_so_is_refused(guarded: Guarded) -> None:
         assert ask(served, desk.signed()).status == 200
 
 
-def test_an_agent_that_is_revoked_while_the_server_runs_proves_nothing_any_more(guarded: Guarded) -> None:
+def test_an_agent_revoked_at_run_time_can_no_longer_authenticate(guarded: Guarded) -> None:
     agent = guarded.new_agent("desk")
     with guarded.serving() as served:
         assert ask(served, agent.signed()).status == 200

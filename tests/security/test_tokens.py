@@ -28,7 +28,7 @@ def served(guarded: Guarded) -> Iterator[Served]:
         yield served
 
 
-def test_a_good_token_proves_who_calls(guarded: Guarded, served: Served) -> None:
+def test_a_valid_token_authenticates_the_caller(guarded: Guarded, served: Served) -> None:
     answer = ask(served, bearer(guarded.token()))
     assert (answer.status, answer.json["agent"], answer.json["verified"]) == (200, AGENT, "token")
 
@@ -45,7 +45,7 @@ def test_a_good_token_proves_who_calls(guarded: Guarded, served: Served) -> None
         ({"agent_id": "nobody"}, ""),
     ],
 )
-def test_a_token_for_another_time_place_or_nobody_is_refused(
+def test_a_token_for_another_time_audience_or_agent_is_refused(
     guarded: Guarded, served: Served, changes: dict[str, object], code: str
 ) -> None:
     answer = ask(served, bearer(guarded.token(**changes)))
@@ -119,7 +119,7 @@ def test_a_scope_with_a_control_character_is_refused(
 
 
 @pytest.mark.parametrize("scope", ["booking:seat\x00", "booking:seat\n", "\x1b[31m", ["booking:seat\x07"]])
-def test_a_token_whose_scopes_hold_control_characters_grants_none_of_them(
+def test_scopes_with_control_characters_in_a_token_grant_nothing(
     guarded: Guarded, served: Served, scope: object
 ) -> None:
     answer = ask(served, bearer(guarded.token(scope=scope)))

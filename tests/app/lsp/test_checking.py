@@ -51,7 +51,7 @@ def test_an_editor_and_the_command_line_agree(tmp_path: Path, settings: str, tex
 
 
 @pytest.mark.process
-def test_what_the_baseline_knows_is_not_shown(tmp_path: Path) -> None:
+def test_findings_in_the_baseline_are_not_shown(tmp_path: Path) -> None:
     file = tmp_path / "rooms.agis"
     file.write_text(ROOMS)
     bespeak("lint", "rooms.agis", "--write-baseline", cwd=tmp_path)
@@ -60,14 +60,14 @@ def test_what_the_baseline_knows_is_not_shown(tmp_path: Path) -> None:
     assert check(worse, file, tmp_path).findings != ()
 
 
-def test_what_the_settings_exclude_is_not_looked_at(tmp_path: Path) -> None:
+def test_excluded_files_are_not_checked(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(SETTINGS)
     assert is_excluded(tmp_path / "old" / "a" / "rooms.agis", tmp_path)
     assert not is_excluded(tmp_path / "new" / "rooms.agis", tmp_path)
     assert check(ROOMS, tmp_path / "old" / "rooms.agis", tmp_path).findings == ()
 
 
-def test_wrong_settings_are_told_in_the_document(tmp_path: Path) -> None:
+def test_invalid_settings_are_reported_in_the_document(tmp_path: Path) -> None:
     (tmp_path / "bespeak.toml").write_text('[lint]\nignore = ["NONSENSE"]\n')
     (finding,) = check(ROOMS, tmp_path / "rooms.agis", tmp_path).findings
     assert "settings for lint are wrong" in finding.diagnostic.message

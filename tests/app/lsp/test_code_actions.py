@@ -37,7 +37,7 @@ def test_an_unsafe_repair_is_named_so() -> None:
     assert not first.is_preferred
 
 
-def test_each_finding_can_be_ignored_after_what_repairs_it() -> None:
+def test_each_finding_offers_an_ignore_after_its_repairs() -> None:
     titles = [action.title for action in actions("P321")]
     assert titles == ["Write /room (P321)", "Ignore P321 here", "Fix all safe problems"]
 

@@ -53,7 +53,7 @@ def test_declared_verbs_come_first() -> None:
     assert labels("endpoints:\n  - method: |\n")[0] != "BOOK"
 
 
-def test_verbs_are_declared_by_lines_if_nothing_can_be_read() -> None:
+def test_declared_verbs_are_found_in_lines_of_a_broken_document() -> None:
     text = "vocabulary:\n  declared_verbs: [ZAP]\nendpoints:\n  - method: |\n    path: [\n"
     assert labels(text)[0] == "ZAP"
 

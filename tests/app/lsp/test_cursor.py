@@ -39,14 +39,14 @@ def test_a_key_is_known_to_have_its_value(text: str, name: str, has_value: bool)
     assert cursor(text, name).has_value is has_value
 
 
-def test_a_comment_is_no_place() -> None:
+def test_a_comment_has_no_place() -> None:
     found = cursor("path: /book  # bespeak: ignore[P3|]")
     assert found.comment == "# bespeak: ignore[P3"
     assert found.place is None
     assert found.word == "P3"
 
 
-def test_a_number_sign_in_a_text_is_no_comment() -> None:
+def test_a_number_sign_in_a_string_is_not_a_comment() -> None:
     assert cursor('intent: "a # b |"').comment == ""
     assert cursor('$ref: "#/schemas/R|"').word == "#/schemas/R"
 

@@ -54,7 +54,7 @@ def test_a_flood_of_findings_is_cut_and_said() -> None:
     assert made[-1].message.startswith("5 more findings")
 
 
-def test_findings_that_touch_the_cursor_are_meant() -> None:
+def test_findings_that_touch_the_cursor_are_included() -> None:
     finding = Finding(Diagnostic("P302", "error", "wrong", Location("x", 1, 3, 1, 5)))
     positions = Positions("0123456789")
 

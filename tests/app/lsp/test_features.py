@@ -23,7 +23,7 @@ pytestmark = pytest.mark.process
 ROOMS = (ROOT / "docs_src/lint/rooms.agis").read_text()
 
 
-def test_the_server_says_what_it_can_do(tmp_path: Path) -> None:
+def test_the_server_announces_its_capabilities(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with editing(tmp_path) as editor:
             able = editor.able
@@ -51,7 +51,7 @@ def test_formatting_is_that_of_the_command(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_what_cannot_be_formatted_is_said(tmp_path: Path) -> None:
+def test_a_document_that_cannot_be_formatted_is_reported(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with editing(tmp_path) as editor:
             uri = editor.open(tmp_path / "rooms.agis", "agis: [")

@@ -43,7 +43,7 @@ def test_a_field_has_its_choices(kind: Kind, path: tuple[str, ...], values: list
         ("server", ("policies", "methods", "allow", ITEM)),
     ],
 )
-def test_verbs_stand_where_they_do(kind: Kind, path: tuple[str, ...]) -> None:
+def test_verb_fields_are_known(kind: Kind, path: tuple[str, ...]) -> None:
     field = field_at(kind, path)
     assert field is not None
     assert is_verb(field)
@@ -70,7 +70,7 @@ def test_schemas_have_the_words_of_json_schema(path: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("path", [("nonsense",), ("agis", "deeper"), ("endpoints", "method", "x"), (ITEM,)])
-def test_nothing_is_known_of_other_places(path: tuple[str, ...]) -> None:
+def test_other_places_have_no_field(path: tuple[str, ...]) -> None:
     assert field_at("agis", path) is None
 
 

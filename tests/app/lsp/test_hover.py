@@ -33,7 +33,7 @@ def test_a_verb_shows_its_entry_of_the_catalog(text: str, name: str) -> None:
     assert hover(text, name).startswith("**BOOK** · ")
 
 
-def test_an_unknown_verb_shows_what_the_passes_say() -> None:
+def test_an_unknown_verb_shows_its_findings() -> None:
     text = hover("endpoints:\n  - method: BOOK|ING\n    path: /room\n")
     assert "not in the catalog" in text
     assert "M211" in text

@@ -99,6 +99,6 @@ def test_windows_line_ends_stay() -> None:
 
 
 @pytest.mark.parametrize(("text", "rule"), [("agis: [", "D102"), ("a: 1  # bespeak: ignore[P302]\n", "D190")])
-def test_what_no_ignore_hides_is_not_ignored(text: str, rule: str) -> None:
+def test_a_finding_that_no_ignore_hides_is_not_ignored(text: str, rule: str) -> None:
     known, positions, number = texts.found(text, rule)
     assert ignore_edits(known.findings[number], known, positions) == []

@@ -31,7 +31,7 @@ def test_every_kind_of_document_but_agis_has_an_outline() -> None:
 
 
 @pytest.mark.parametrize("kind", OUTLINES)
-def test_every_field_says_what_it_means(kind: Kind) -> None:
+def test_every_field_has_a_description(kind: Kind) -> None:
     assert [path for path, field in walk(OUTLINES[kind]) if not field.get("description")] == []
 
 

@@ -22,7 +22,7 @@ def test_characters_count_in_the_units_agreed_on(encoding: PositionEncodingKind,
 
 
 @pytest.mark.parametrize("text", ["a: 1\nb: 2", "a: 1\r\nb: 2", "\ufeffa: 1\nb: 2", "\ufeffa: 1\r\nb: 2"])
-def test_a_finding_stands_where_the_editor_shows_its_word(text: str) -> None:
+def test_a_finding_has_the_range_of_its_word(text: str) -> None:
     positions = Positions(text)
     place = positions.place(Location("x", 2, 4, 2, 5))
     assert text[positions.offset(place.start) : positions.offset(place.end)] == "2"
@@ -45,11 +45,11 @@ def test_a_place_without_an_end_is_the_word_there() -> None:
 
 
 @pytest.mark.parametrize("location", [None, Location("x")])
-def test_a_finding_without_a_place_stands_in_the_first_line(location: Location | None) -> None:
+def test_a_finding_without_a_location_is_on_the_first_line(location: Location | None) -> None:
     assert Positions("abc\ndef").place(location) == Range(Position(0, 0), Position(0, 3))
 
 
-def test_what_lies_beyond_the_text_is_its_end() -> None:
+def test_a_position_beyond_the_text_is_its_end() -> None:
     positions = Positions("ab\nc")
     assert positions.offset(Position(0, 99)) == 2
     assert positions.offset(Position(99, 0)) == 4

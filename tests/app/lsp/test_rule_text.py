@@ -9,7 +9,7 @@ from bespeak.checks.lint.registry import all_rules
 from bespeak.text.diagnostics.rule import Rule
 
 
-def test_a_rule_says_what_it_asks_and_how_to_ignore_it() -> None:
+def test_a_rule_text_has_its_reason_and_how_to_ignore_it() -> None:
     def check(rule: Rule) -> None:
         text = rule_text(rule)
         assert text.startswith(f"**{rule.id}**")

@@ -58,7 +58,7 @@ def test_positions_are_in_the_units_agreed_on(tmp_path: Path, encoding: str) -> 
     asyncio.run(scenario())
 
 
-def test_applying_what_is_offered_leads_to_a_clean_document(tmp_path: Path) -> None:
+def test_applying_the_offered_fixes_leads_to_a_clean_document(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with editing(tmp_path) as editor:
             uri = editor.open(tmp_path / "rooms.agis", ROOMS)

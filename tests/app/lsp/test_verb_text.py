@@ -27,7 +27,7 @@ def test_a_verb_of_http_names_the_preferred_one() -> None:
     assert f"Use **{CATALOG.legacy['GET'].preferred}**" in verb_text("GET", CATALOG)
 
 
-def test_an_unknown_verb_shows_what_is_near_and_what_the_passes_say() -> None:
+def test_an_unknown_verb_shows_similar_verbs_and_its_findings() -> None:
     finding = Diagnostic("M211", "error", "BOOKING is a present participle", help="Write BOOK.")
     text = verb_text("BOOKING", CATALOG, [finding])
     assert "not in the catalog" in text

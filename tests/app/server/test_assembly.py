@@ -33,7 +33,7 @@ def test_the_floor_is_there_without_any_endpoint() -> None:
     assert {method for method, path in assembled.registrar.endpoints if path == "/"} >= set(FLOOR_METHODS)
 
 
-def test_promises_that_nothing_keeps_are_taken_back_with_a_warning() -> None:
+def test_unsupported_features_are_disabled_with_a_warning() -> None:
     agent = Agent(agent_id="a" * 64, name="concierge")
     policies = Policies(synthesis_enabled=True, wildcards_accepted=True)
     vocabulary = Vocabulary(domain="hospitality", negotiable=True)

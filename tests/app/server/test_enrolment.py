@@ -42,7 +42,7 @@ def test_the_issuer_is_the_operator_with_the_servers_key(tmp_path: Path) -> None
     assert filed_agents(str(tmp_path)) == filed_agents("some.module:app") == ()
 
 
-def test_a_key_that_is_none_is_a_clear_error(tmp_path: Path) -> None:
+def test_an_invalid_key_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nothing"):
         read_key(tmp_path / "nothing.pem")
     (tmp_path / "bad.pem").write_text("no key")

@@ -29,7 +29,7 @@ async def test_a_bent_name_gets_421() -> None:
         assert (answer.status, answer.json["code"]) == (421, "host-not-served")
 
 
-async def test_a_page_that_is_let_in_may_call_and_read_what_it_needs() -> None:
+async def test_an_allowed_origin_may_call_and_read_the_exposed_headers() -> None:
     async with serving(settings=HttpSettings(cors=(SHOP,))) as web:
         answer = await web.ask(post("/room:book", {}, f"Origin: {SHOP}"))
         assert (answer.status, answer.headers["access-control-allow-origin"]) == (200, SHOP)
@@ -62,7 +62,7 @@ async def _located(web: Web, *lines: str) -> dict[str, object]:
     return (await web.ask(get("/caller:locate", *lines))).json
 
 
-async def test_nobody_s_word_on_addresses_is_taken_unless_the_operator_trusts_it() -> None:
+async def test_forwarded_addresses_are_ignored_unless_the_operator_trusts_the_proxy() -> None:
     forwarded = ("X-Forwarded-For: 203.0.113.9", "X-Forwarded-Proto: https")
     async with serving(WHERE) as web:
         assert await _located(web, *forwarded) == {"address": "127.0.0.1", "secure": False, "face": "http"}
@@ -70,7 +70,7 @@ async def test_nobody_s_word_on_addresses_is_taken_unless_the_operator_trusts_it
         assert (await _located(web, *forwarded))["address"] == "127.0.0.1"
 
 
-async def test_a_trusted_proxy_speaks_for_its_callers() -> None:
+async def test_a_trusted_proxy_names_the_client_address() -> None:
     settings = HttpSettings(trusted_proxies=("127.0.0.1",))
     async with serving(WHERE, settings=settings) as web:
         # The last address that is no proxy counts: what stands before it was said by the caller.

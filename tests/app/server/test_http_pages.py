@@ -49,7 +49,7 @@ def ask(
 
 @pytest.mark.requirement("AI-2.1-1", "AI-2.2-1", "AI-2.2-4", "AI-2.3-1", "AI-2.3-2", "AI-4.2-1", "AGIS-11.1-1")
 @pytest.mark.parametrize("path", PAGES)
-def test_a_document_says_what_it_is_and_how_long_it_can_be_kept(path: str) -> None:
+def test_a_document_has_its_content_type_and_cache_lifetime(path: str) -> None:
     reply = ask(path)
     assert reply.status_code == 200
     kind = "text/plain" if path == "/llms.txt" else "application/json"
@@ -93,7 +93,7 @@ def test_the_discovery_document_is_good() -> None:
 
 
 @pytest.mark.requirement("AI-2.1-2", "AI-C-1")
-def test_the_alias_is_there_for_who_asks_for_it_and_has_the_same_bytes() -> None:
+def test_the_configured_alias_has_the_same_bytes() -> None:
     assert ask("/ai").status_code == 404
     web = replace(WEB, ai_alias=True)
     alias, original = ask("/ai", web=web), ask("/.well-known/ai", web=web)
@@ -139,7 +139,7 @@ def test_parts_are_served_beside_the_document_that_leads_to_them() -> None:
         (HTML, "text/plain; charset=utf-8", "# test.example"),
     ],
 )
-def test_the_root_is_what_the_caller_would_rather_have(accept: str, content_type: str, begin: str) -> None:
+def test_the_root_is_negotiated_by_accept(accept: str, content_type: str, begin: str) -> None:
     reply = ask("/", headers={"Accept": accept})
     assert (reply.status_code, reply.headers["content-type"]) == (200, content_type)
     assert reply.text.startswith(begin)
@@ -151,7 +151,7 @@ def test_the_root_is_what_the_caller_would_rather_have(accept: str, content_type
     assert ask("/", headers={"Accept": accept, "If-None-Match": reply.headers["etag"]}).status_code == 304
 
 
-def test_what_is_read_of_a_server_by_a_call_says_itself_how_long_it_can_be_kept() -> None:
+def test_a_document_from_the_dispatcher_has_its_own_cache_lifetime() -> None:
     documents = ask("/methods:discover", method="POST")
     assert (documents.status_code, documents.headers.get_list("cache-control")) == (200, ["max-age=60"])
     described = ask("/:describe", method="POST")
@@ -165,19 +165,19 @@ def test_the_root_is_the_manifest_for_agents_too() -> None:
     assert ask("/", headers=headers).json()["server"]["server_id"] == "test.example"
 
 
-def test_where_agtp_is_spoken_is_told_only_if_it_is() -> None:
+def test_the_agtp_port_is_only_published_if_it_is_served() -> None:
     assert ask("/.well-known/agtp").status_code == 404
     reply = ask("/.well-known/agtp", publishing=Publishing(agtp_port=4480))
     assert reply.json()["endpoint"] == "test.example:4480"
     assert reply.json()["discovery"]["well_known_updated_at"] == "2026-01-01T00:00:00Z"
 
 
-def test_how_callers_prove_who_they_are_is_told() -> None:
+def test_the_authentication_modes_are_published() -> None:
     reply = ask("/.well-known/ai", publishing=Publishing(auth=AuthSettings(modes=("token",))))
     assert reply.json()["auth"] == {"type": "bearer"}
 
 
-def test_the_data_manifest_is_for_everybody_unless_it_says_otherwise() -> None:
+def test_the_data_manifest_is_public_unless_it_forbids_it() -> None:
     shown = {"data_manifest": DataManifest(available_data=(STAYS,), pre_auth_discovery=True)}
     kept = {"data_manifest": DataManifest(available_data=(STAYS,), pre_auth_discovery=False)}
     assert "stays" in ask("/", **shown).text
@@ -190,11 +190,11 @@ CLOSED = Policies(scope_required_for_invocation=False, anonymous_discovery=False
 
 
 @pytest.mark.parametrize("path", [path for path in PAGES if path != "/"])
-def test_where_discovery_is_not_for_everybody_there_are_no_documents_for_everybody(path: str) -> None:
+def test_without_anonymous_discovery_no_document_is_public(path: str) -> None:
     assert ask(path, policies=CLOSED).status_code == 404
 
 
-def test_where_discovery_is_not_for_everybody_the_root_asks_who_calls() -> None:
+def test_without_anonymous_discovery_the_root_requires_an_agent() -> None:
     assert ask("/", policies=CLOSED).status_code in (401, 403)
     assert ask("/", policies=CLOSED, headers={"Agent-ID": AGENT}).json()["agis"] == "1.0"
 

@@ -99,7 +99,7 @@ def test_the_manifest_names_the_http_face_at_the_port_it_has(served: Served) -> 
         assert line.ask("DISCOVER", "/").json["apis"] == manifest["apis"]
 
 
-def test_a_document_that_is_held_already_is_not_sent_again(served: Served) -> None:
+def test_a_current_document_is_not_sent_again(served: Served) -> None:
     whole = httpx.post(f"{served.url}/:discover")
     again = httpx.post(f"{served.url}/:discover", headers={"If-None-Match": whole.headers["etag"]})
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", whole.headers["etag"])
@@ -110,7 +110,7 @@ def test_queries_are_read_as_the_web_writes_them(served: Served) -> None:
     assert ask(served, "HEAD", "/rooms:find").content == b""
 
 
-def test_ids_and_advice_come_back(served: Served) -> None:
+def test_ids_and_advisories_are_returned(served: Served) -> None:
     reply = ask(served, "GET", "/rooms:find", headers={"Task-ID": "t-ü".encode(), "Request-ID": "r-1"})
     assert reply.headers["request-id"] == "r-1"
     assert (b"task-id", "t-ü".encode()) in reply.headers.raw
@@ -125,14 +125,14 @@ def test_a_declared_error_and_a_budget_are_problems(served: Served) -> None:
     assert (dear.status_code, dear.headers["agtp-status"]) == (402, "456")
 
 
-def test_what_needs_confirmation_is_held_back_with_what_to_do(served: Served) -> None:
+def test_a_call_that_needs_confirmation_is_refused_with_the_next_step(served: Served) -> None:
     held = ask(served, "POST", "/booking:cancel", json={"ticket": "1"})
     assert (held.status_code, held.headers["agtp-status"]) == (403, "262")
     assert held.json()["error_type"]
     assert held.json()["detail"]
 
 
-def test_an_answer_is_kept_for_both_faces(served: Served) -> None:
+def test_an_answer_is_replayed_on_both_faces(served: Served) -> None:
     key = {"Idempotency-Key": "both"}
     first = ask(served, "POST", "/room:book", json={"room_id": "5"}, headers=key)
     again = ask(served, "POST", "/room:book", json={"room_id": "5"}, headers=key)
@@ -191,9 +191,7 @@ def test_http_beyond_this_machine_needs_tls_and_a_port_of_its_own(app: Path) -> 
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_taken_port_is_told_and_nothing_is_left_behind(
-    app: Path, served: Served, tmp_path: Path, workers: str
-) -> None:
+def test_a_port_in_use_is_reported_and_leaves_no_files(app: Path, served: Served, tmp_path: Path, workers: str) -> None:
     taken = served.url.removeprefix("http://")
     store = tmp_path / "state" / "rooms.db"
     store.parent.mkdir()
@@ -208,7 +206,7 @@ def _web(served: Served, headers: dict[str, str], verify: Any = True) -> httpx.R
     return httpx.post(f"{served.url}/seat:book", headers=headers, verify=verify, timeout=20)
 
 
-def test_tokens_prove_who_calls_and_records_are_kept(tmp_path: Path) -> None:
+def test_tokens_authenticate_callers_and_calls_are_recorded(tmp_path: Path) -> None:
     guarded = Guarded(tmp_path / "seats", "token")
     with guarded.serving("--http", "127.0.0.1:0") as running:
         good = _web(running, bearer(guarded.token()))
@@ -237,7 +235,7 @@ def test_a_signature_is_over_the_method_and_path_of_agtp(tmp_path: Path) -> None
         assert _web(running, agent.signed("POST", "/seat:book")).json()["code"] == "signature-invalid"
 
 
-def test_a_client_certificate_proves_who_calls(tmp_path: Path) -> None:
+def test_a_client_certificate_authenticates_the_caller(tmp_path: Path) -> None:
     guarded = Guarded(tmp_path / "seats", "mtls", "token")
     pair = guarded.authority.client("agent", uris=[f"agtp://{AGENT}"])
     with guarded.serving("--http", "127.0.0.1:0") as running:

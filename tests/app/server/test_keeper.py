@@ -26,7 +26,7 @@ def token(key: OKPKey, **claims: object) -> str:
     return jwt.encode({"alg": "Ed25519"}, given, key, algorithms=["Ed25519"])
 
 
-async def test_callers_prove_who_they_are_where_the_configuration_says_so(tmp_path: Path) -> None:
+async def test_callers_are_authenticated_if_configured(tmp_path: Path) -> None:
     key = OKPKey.generate_key("Ed25519")
     (tmp_path / "keys.pem").write_bytes(key.as_pem(private=False))
     document = ServerDocument(auth=AuthSettings(modes=("token",), token=TokenSettings(keys=tmp_path / "keys.pem")))

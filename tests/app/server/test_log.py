@@ -47,7 +47,7 @@ def test_a_line_of_text_ends_with_the_ids_of_the_request() -> None:
         assert TextLines().format(entry("200", principal_id=principal)).endswith(f": 200{more}")
 
 
-def test_a_line_of_json_has_what_is_known_as_members() -> None:
+def test_a_line_of_json_has_the_particulars_as_members() -> None:
     record = entry("%d is refused", 459, status=459, path="/rooms/{room}", agent_id=None, response_id="p1")
     assert json.loads(JsonLines().format(record)) == {
         "time": "1970-01-01T00:00:00.250Z",
@@ -62,7 +62,7 @@ def test_a_line_of_json_has_what_is_known_as_members() -> None:
 
 @pytest.mark.parametrize("form", [TextLines(), JsonLines()])
 @given(words=st.text() | st.sampled_from(["\n2026 ERROR x: forged", "a\x1b[2J", "\x85\u2028\x7f", "\ud800", "a b=c"]))
-def test_nobody_writes_a_second_line_or_steers_a_terminal(form: logging.Formatter, words: str) -> None:
+def test_no_value_adds_a_line_or_controls_a_terminal(form: logging.Formatter, words: str) -> None:
     line = form.format(entry("%s asks", words, request_id=words, task_id=words))
     assert line.isprintable()
     assert line.splitlines() == [line]
@@ -202,7 +202,7 @@ async def send_all(bench: StatefulBench, headers: dict[str, str], *, agent: str 
     return found
 
 
-async def test_nothing_that_callers_send_is_logged_where_headers_are_believed(logged: io.StringIO) -> None:
+async def test_no_value_of_a_caller_is_logged_in_open_mode(logged: io.StringIO) -> None:
     plain = ("idempotency-key", "confirmation-id", "accept", "content-type", "x-secret", "session-id")
     everything = noisy_headers()
     async with keeping(*ENDPOINTS) as bench:
@@ -226,9 +226,7 @@ def strict(folder: Path) -> ServerDocument:
     return ServerDocument(auth=auth, audit=AuditSettings(enabled=True))
 
 
-async def test_nothing_that_callers_send_is_logged_where_they_must_prove_who_they_are(
-    logged: io.StringIO, tmp_path: Path
-) -> None:
+async def test_no_value_of_a_caller_is_logged_with_authentication(logged: io.StringIO, tmp_path: Path) -> None:
     document = strict(tmp_path)
     agents = (Agent(agent_id=AGENT, name="desk", public_key=OKPKey.generate_key("Ed25519", private=False).as_dict()),)
     signing = OKPKey.generate_key("Ed25519")

@@ -65,7 +65,7 @@ def _host(service: MountedService, lifespan: Any = None) -> Starlette:
 
 
 @pytest.mark.anyio
-async def test_mounted_where_nobody_tells_it_it_begins_with_the_first_request(tmp_path: Path) -> None:
+async def test_mounted_without_lifespan_it_starts_with_the_first_request(tmp_path: Path) -> None:
     service = bespeak.asgi(make_app(), store=str(tmp_path / "rooms.db"))
     transport = httpx.ASGITransport(_host(service))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
@@ -114,7 +114,7 @@ def test_a_store_that_cannot_be_opened_keeps_the_server_from_starting(tmp_path: 
     assert "does not exist" in sent[0]["message"]
 
 
-def test_a_store_that_cannot_be_opened_is_503_where_nobody_told_it_to_begin(tmp_path: Path) -> None:
+def test_without_lifespan_a_store_that_cannot_be_opened_is_503(tmp_path: Path) -> None:
     place = tmp_path / "nowhere" / "rooms.db"
     client = TestClient(bespeak.asgi(make_app(), store=str(place)))
     refused = client.post("/room/7:book", headers=KEY)

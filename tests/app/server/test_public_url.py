@@ -36,7 +36,7 @@ def settings(http: Address | None, **more: object) -> Settings:
         (settings(Address("127.0.0.1", 0)), None),
     ],
 )
-def test_the_operator_s_word_goes_before_where_it_listens(given: Settings, url: str | None) -> None:
+def test_the_configured_url_takes_precedence_over_the_listening_address(given: Settings, url: str | None) -> None:
     assert with_public_url(given, SERVICE).web.url == url
 
 

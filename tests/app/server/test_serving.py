@@ -189,7 +189,7 @@ def stuck() -> dict[str, int]:
 """
 
 
-def test_a_handler_that_never_comes_back_does_not_keep_the_server_from_ending(tmp_path: Path) -> None:
+def test_a_handler_that_never_returns_does_not_keep_the_server_from_ending(tmp_path: Path) -> None:
     (tmp_path / "stuck.py").write_text(STUCK)
     (tmp_path / "bespeak.toml").write_text('[server]\napp = "stuck:app"\n[limits]\ndrain_timeout = 0.1\n')
     with serving(tmp_path) as served, socket.create_connection(("127.0.0.1", served.port), 10) as connection:
@@ -282,7 +282,7 @@ def test_nothing_is_left_open_at_the_end(ledger: dict[str, str]) -> None:
         assert "Traceback" not in log
 
 
-def test_a_server_that_proves_nobody_loads_no_cryptography_and_no_database_but_its_own() -> None:
+def test_a_server_without_auth_loads_no_cryptography_and_only_its_own_database() -> None:
     script = """
 import asyncio, sys
 from bespeak.app.cli import serve

@@ -15,7 +15,7 @@ from bespeak.protocol.address import Address
 from bespeak.state.identity.settings import AuthSettings, MtlsSettings
 
 
-def test_the_command_line_goes_over_the_configuration_and_that_over_the_default() -> None:
+def test_the_command_line_overrides_the_configuration_and_that_the_default() -> None:
     document = ServerDocument(
         listen=ListenSettings(agtp="127.0.0.1:5000", workers=3), limits=LimitSettings(max_body=1000)
     )

@@ -21,13 +21,13 @@ def deployment(folder: Path, configuration: str = "", *, name: str = "bespeak.to
     return folder
 
 
-def test_what_the_command_line_says_goes_before_everything(tmp_path: Path) -> None:
+def test_the_command_line_takes_precedence(tmp_path: Path) -> None:
     folder = deployment(tmp_path, '[store]\nplace = "s.db"\n')
     assert store_place(str(folder), "other.db") == "other.db"
     assert store_place("nothing there", "memory") == "memory"
 
 
-def test_the_configuration_goes_before_the_default_and_its_paths_start_where_it_stands(tmp_path: Path) -> None:
+def test_the_configuration_overrides_the_default_and_its_paths_are_relative_to_it(tmp_path: Path) -> None:
     folder = deployment(tmp_path, '[store]\nplace = "state/s.db"\ndurability = "process"\n')
     for target in (folder, folder / "bespeak.toml"):
         assert store_place(str(target)) == str(folder / "state" / "s.db")
@@ -80,13 +80,13 @@ def test_a_configuration_that_does_not_say_where_is_refused_rather_than_guessed(
         store_place(str(deployment(tmp_path, configuration)))
 
 
-def test_errors_of_other_tables_keep_nobody_from_the_store(tmp_path: Path) -> None:
+def test_errors_in_other_tables_do_not_block_the_store(tmp_path: Path) -> None:
     folder = deployment(tmp_path, '[server]\ncatalog = 1\n[listen]\nworkers = "x"\n[store]\nplace = "s.db"\n')
     assert store_place(str(folder)) == str(folder / "s.db")
 
 
 @pytest.mark.parametrize("target", ["", "nothing-there", "agtp://host", "x.txt", "no module:app"])
-def test_what_is_no_target_is_refused_with_what_one_is(target: str) -> None:
+def test_an_invalid_target_is_refused_with_the_valid_forms(target: str) -> None:
     with pytest.raises(ConfigError, match="there is no deployment at"):
         store_place(target)
 
@@ -94,11 +94,11 @@ def test_what_is_no_target_is_refused_with_what_one_is(target: str) -> None:
 @pytest.mark.parametrize(
     ("text", "names"), [("a:app", False), ("rooms:app", True), ("C:", False), ("rooms", False), ("rooms:1", False)]
 )
-def test_a_drive_letter_is_no_module(text: str, names: bool) -> None:
+def test_a_drive_letter_is_not_a_module(text: str, names: bool) -> None:
     assert names_attribute(text) is names
 
 
-def test_an_empty_place_is_no_place(tmp_path: Path) -> None:
+def test_an_empty_place_is_refused(tmp_path: Path) -> None:
     """As `--store "$UNSET"` says it."""
     with pytest.raises(ConfigError, match="--store is empty"):
         store_place(str(tmp_path), "")

@@ -72,7 +72,7 @@ def test_an_app_keeps_its_name_where_a_file_gives_none(tmp_path: Path, line: str
 
 
 @pytest.mark.parametrize("text", ["no/such/folder", "nothing.toml", "nothing.py", "agtp://host", "", "a b:c"])
-def test_what_is_nothing_to_serve_is_said_with_what_would_be(text: str) -> None:
+def test_an_invalid_target_is_refused_with_advice(text: str) -> None:
     with pytest.raises(BespeakError, match=r"nothing to serve|failed"):
         load_target(text)
 
@@ -187,7 +187,7 @@ def test_a_document_is_served_with_the_module_of_its_name(rooms: Path, name: str
     assert (keys(target), target.findings) == ([("BOOK", "/room")], [])
 
 
-def test_an_app_of_a_document_in_a_folder_brings_what_the_document_says(rooms: Path) -> None:
+def test_an_app_of_a_document_in_a_folder_includes_the_document(rooms: Path) -> None:
     write(rooms, ADMIT)
     name = module_in(rooms) + "_app"
     (rooms / f"{name}.py").write_text(PYTHON)
@@ -200,7 +200,7 @@ def test_an_app_of_a_document_in_a_folder_brings_what_the_document_says(rooms: P
 
 
 @pytest.mark.parametrize("beside", ["nothing", "a module of another app", "a configuration of something else"])
-def test_a_document_nothing_is_bound_to_is_refused_with_what_to_write(rooms: Path, beside: str) -> None:
+def test_a_document_without_handlers_is_refused_with_advice(rooms: Path, beside: str) -> None:
     if beside == "a module of another app":
         (rooms / "rooms.py").write_text(APP.format(name="app"))
     elif beside == "a configuration of something else":
@@ -211,7 +211,7 @@ def test_a_document_nothing_is_bound_to_is_refused_with_what_to_write(rooms: Pat
     assert "def book_room(room_id: str)" in str(caught.value)
 
 
-def test_a_folder_whose_configuration_binds_nothing_is_refused_too(rooms: Path) -> None:
+def test_a_folder_without_handlers_is_refused_too(rooms: Path) -> None:
     configure(rooms, "")
     with pytest.raises(ConfigError, match="without handlers"):
         load_target(str(rooms))

@@ -114,7 +114,7 @@ async def test_discovery_and_strangers_do_not_fill_the_trail() -> None:
 
 
 @pytest.mark.requirement("CORE-12-5")
-async def test_a_chain_goes_on_after_a_restart_and_checkpoints_bind_both_parts(tmp_path: Path) -> None:
+async def test_a_chain_continues_after_a_restart_and_checkpoints_cover_both_parts(tmp_path: Path) -> None:
     place = str(tmp_path / "s.db")
     for _ in range(2):
         async with keeping(BOOKING, document=AUDITED, keys=(KEY,), store=open_store(place, role="sole")) as bench:

@@ -57,7 +57,7 @@ def ask(path: str, body: bytes = b"") -> bytes:
     return b"AGTP/1.0 QUERY %s\r\nContent-Length: %d\r\n\r\n%s" % (path.encode(), len(body), body)
 
 
-async def test_a_connection_is_kept_and_its_answers_are_counted(serve) -> None:
+async def test_a_connection_stays_open_and_its_answers_are_counted(serve) -> None:
     _, port = await serve()
     async with await call(port) as peer:
         for number in range(3):
@@ -65,7 +65,7 @@ async def test_a_connection_is_kept_and_its_answers_are_counted(serve) -> None:
             assert await peer.answer() == (200, b"QUERY /a 0 #%d" % number)
 
 
-async def test_a_request_may_come_one_byte_at_a_time(serve) -> None:
+async def test_a_request_may_arrive_one_byte_at_a_time(serve) -> None:
     _, port = await serve()
     async with await call(port) as peer:
         for byte in ask("/slow", b"abc"):
@@ -131,7 +131,7 @@ async def test_the_handler_learns_the_peer_and_that_it_is_not_secure(serve, hand
         (bytes(range(256)) * 100, 400, b"invalid-request-line"),
     ],
 )
-async def test_bytes_that_are_no_request_are_answered_and_the_connection_closed(
+async def test_an_invalid_request_is_answered_and_the_connection_closed(
     serve, data: bytes, status: int, code: bytes
 ) -> None:
     _, port = await serve()
@@ -189,7 +189,7 @@ async def test_answers_are_sent_after_the_peer_half_closes(serve, handler) -> No
 
 
 @pytest.mark.parametrize("data", [b"", b"AGTP/1.0 QU", ask("/a", b"12345")[:-2], ask("/wait"), ask("/big?5000000")])
-async def test_a_reset_at_any_moment_leaves_nothing_behind(serve, handler, caplog, data: bytes) -> None:
+async def test_a_reset_at_any_moment_leaks_nothing(serve, handler, caplog, data: bytes) -> None:
     server, port = await serve()
     peer = await call(port)
     await peer.send(data)
@@ -201,7 +201,7 @@ async def test_a_reset_at_any_moment_leaves_nothing_behind(serve, handler, caplo
     assert not caplog.records
 
 
-async def test_a_request_is_carried_out_although_its_peer_has_gone(serve, handler) -> None:
+async def test_a_request_is_carried_out_although_its_peer_has_disconnected(serve, handler) -> None:
     server, port = await serve()
     peer = await call(port)
     await peer.send(ask("/wait"))
@@ -272,7 +272,7 @@ async def test_a_peer_that_reads_slowly_gets_everything(serve) -> None:
             assert (await peer.answer())[1] == b"x" * 3_000_000
 
 
-async def test_a_peer_that_floods_a_waiting_handler_is_held_back(serve, handler) -> None:
+async def test_reading_pauses_for_a_peer_that_floods_a_waiting_handler(serve, handler) -> None:
     _, port = await serve()
     async with await call(port) as peer:
         await peer.send(ask("/wait"))

@@ -67,7 +67,7 @@ async def test_a_host_that_does_not_exist_is_a_clear_error(handler) -> None:
         await AgtpServer(handler).start("no-such-host.invalid", 1)
 
 
-async def test_a_connection_over_the_cap_is_told_so_and_closed(serve) -> None:
+async def test_a_connection_over_the_limit_is_refused_and_closed(serve) -> None:
     server, port = await serve(max_connections=2)
     kept = [await AgtpClientConnection.open("127.0.0.1", port) for _ in range(2)]
     for connection in kept:
@@ -111,7 +111,7 @@ async def test_draining_lets_a_running_request_finish_and_closes_idle_connection
         writer.close()
 
 
-async def test_draining_lets_a_request_that_has_begun_arrive(serve) -> None:
+async def test_draining_lets_a_partly_received_request_arrive(serve) -> None:
     server, port = await serve()
     reader, writer = await call(port)
     writer.write(ASK + ASK[:5])

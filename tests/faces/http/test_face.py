@@ -45,12 +45,12 @@ def test_an_endpoint_is_called_by_post_at_its_path_and_verb():
     assert reply.headers["cache-control"] == "no-store"
 
 
-def test_what_changes_nothing_and_takes_scalars_is_also_read_by_get():
+def test_an_informational_endpoint_with_scalar_input_is_also_served_by_get():
     reply = ask("GET", "/rooms/a%20b:find?guests=2", FIND)
     assert reply.json() == {"room_id": "a b", "guests": 2}
 
 
-def test_a_get_never_carries_out_what_changes_something():
+def test_a_get_never_calls_an_endpoint_that_changes_something():
     reply = ask("GET", "/room:book?room_id=1", BOOK)
     assert (reply.status_code, reply.headers["allow"]) == (405, "POST, OPTIONS")
 
@@ -68,7 +68,7 @@ LEGACY = Policies(
 @pytest.mark.parametrize(
     "target", ["/room", "/job", "/room:get", "/room:delete", "/job:post", "/job:patch", "/room:scan"]
 )
-def test_a_get_changes_nothing_by_legacy_verbs_and_redirects_either(method, target):
+def test_a_get_changes_nothing_through_legacy_verbs_and_redirects(method, target):
     called = []
     writes = [
         make_endpoint(verb, path, lambda input: called.append(input) or {}, impact="irreversible")  # noqa: A006
@@ -99,7 +99,7 @@ def test_the_bare_path_takes_the_method_from_a_header():
     assert reply.json() == {"room_id": "7"}
 
 
-def test_the_bare_path_alone_says_where_the_endpoints_are():
+def test_the_bare_path_lists_its_endpoints():
     reply = ask("POST", "/room", BOOK, json={})
     assert reply.status_code == 405
     assert reply.json()["routes"] == ["/room:book"]
@@ -140,7 +140,7 @@ def test_the_namespace_of_another_service_is_not_found_where_there_is_one(namesp
     assert reply.status_code == number
 
 
-def test_the_namespace_of_an_internal_endpoint_is_told_to_nobody():
+def test_the_namespace_of_an_internal_endpoint_is_not_disclosed():
     secret = replace(make_endpoint("BOOK", "/vault", echo, properties=TEXT), namespace="vaults", internal=True)
     rooms = replace(FIND, namespace="rooms")
     wrong = ask("POST", "/vault:book", rooms, secret, headers={"X-AGIS-Namespace": "other"})
@@ -149,7 +149,7 @@ def test_the_namespace_of_an_internal_endpoint_is_told_to_nobody():
 
 
 @pytest.mark.parametrize("public", [True, False])
-def test_who_is_lost_is_led_to_documents_that_are_there(public):
+def test_a_404_refers_to_the_available_documents(public):
     policies = Policies(scope_required_for_invocation=False, anonymous_discovery=public)
 
     async def run():
@@ -159,7 +159,7 @@ def test_who_is_lost_is_led_to_documents_that_are_there(public):
     assert ("/openapi.json and /llms.txt list" in asyncio.run(run()).json()["detail"]) is public
 
 
-def test_options_say_what_may_be_asked():
+def test_options_lists_the_allowed_methods():
     assert ask("OPTIONS", "/rooms/1:find", FIND).headers["allow"] == "GET, HEAD, POST, OPTIONS"
     assert ask("OPTIONS", "/room:book", BOOK).headers["allow"] == "POST, OPTIONS"
     reply = ask("PUT", "/room:book", BOOK, json={})
@@ -182,7 +182,7 @@ async def _drive(scope, *messages):
 
 
 @pytest.mark.anyio
-async def test_a_body_that_says_it_is_too_large_is_not_read():
+async def test_a_body_declared_too_large_is_not_read():
     scope = {"type": "http", "headers": [(b"content-length", b"99999999")]}
     sent, waiting = await _drive(scope, {"type": "http.request", "body": b"", "more_body": True})
     assert sent[0]["status"] == 413
@@ -211,13 +211,13 @@ async def test_web_sockets_are_turned_away():
 
 
 @pytest.mark.anyio
-async def test_a_lifespan_is_gone_along_with():
+async def test_the_lifespan_protocol_is_followed():
     sent, _ = await _drive({"type": "lifespan"}, {"type": "lifespan.startup"}, {"type": "lifespan.shutdown"})
     assert [message["type"] for message in sent] == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
 
 
 @pytest.mark.anyio
-async def test_a_proxy_that_speaks_for_another_presents_no_certificate_of_it():
+async def test_the_certificate_of_a_proxy_is_not_that_of_the_client():
     known = Connection(face="http", address="10.0.0.1", certificate=b"the proxy's")
     own = {"state": {CONNECTION: known}, "client": ("10.0.0.1", 1)}
     assert connection_of(own) is known

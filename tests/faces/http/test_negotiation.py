@@ -24,7 +24,7 @@ def test_the_document_that_suits_is_given(accept: str | None, body: bytes) -> No
     assert reply.body == body
 
 
-def test_all_documents_can_be_made_before_anybody_asks() -> None:
+def test_all_documents_can_be_built_before_the_first_request() -> None:
     contents = [Content(), Content()]
     Root({f"text/{number}": Page(content, "text/plain") for number, content in enumerate(contents)}).make()
     assert [content.made for content in contents] == [1, 1]

@@ -80,11 +80,11 @@ def test_other_pages_may_not(origin: str) -> None:
     assert (found.status, found.code) == (403, "origin-not-allowed")
 
 
-def test_what_stands_before_an_at_is_no_part_of_the_name_a_page_came_from() -> None:
+def test_user_info_is_not_part_of_an_origin() -> None:
     assert Origins().check_origin({"origin": "https://evil.example", "host": "x@evil.example"}) is not None
 
 
-def test_who_lets_everybody_in_lets_everybody_in_and_who_is_no_browser_is_not_asked() -> None:
+def test_a_wildcard_allows_every_origin_and_other_clients_are_not_checked() -> None:
     assert Origins(allowed=("*",)).check_origin({"origin": "https://evil.example"}) is None
     assert Origins().check_origin({}) is None
 

@@ -30,7 +30,7 @@ def test_a_page_is_made_once_when_it_is_first_asked_for() -> None:
     assert headers[b"access-control-allow-origin"] == b"*"
 
 
-def test_a_page_can_be_made_before_anybody_asks() -> None:
+def test_a_page_can_be_built_before_the_first_request() -> None:
     content = Content()
     page = Page(content, "application/json")
     page.make()
@@ -38,7 +38,7 @@ def test_a_page_can_be_made_before_anybody_asks() -> None:
 
 
 @pytest.mark.parametrize("form", ["{}", "W/{}", '"other", {}', "*"])
-def test_who_holds_it_already_gets_304(form: str) -> None:
+def test_a_client_with_the_current_document_gets_304(form: str) -> None:
     page = Page(lambda: b"{}", "application/json", vary="Accept")
     reply = page.answer({"if-none-match": form.format(page.etag)})
     assert (reply.status, reply.body) == (304, b"")
@@ -46,5 +46,5 @@ def test_who_holds_it_already_gets_304(form: str) -> None:
     assert b"content-length" not in dict(reply.headers)
 
 
-def test_who_holds_another_one_gets_this_one() -> None:
+def test_a_client_with_an_old_document_gets_the_current_one() -> None:
     assert Page(lambda: b"{}", "application/json").answer({"if-none-match": '"other"'}).status == 200

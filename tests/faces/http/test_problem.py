@@ -27,7 +27,7 @@ def test_an_empty_refusal_is_a_problem_too() -> None:
     assert (number, json.loads(body)["title"]) == (404, "Not Found")
 
 
-def test_a_number_of_http_alone_is_not_told_as_one_of_agtp() -> None:
+def test_a_status_of_http_alone_is_not_sent_as_an_agtp_status() -> None:
     assert "agtp_status" not in json.loads(problem_body(431, 431, {"code": "a", "message": "b"}))
     assert json.loads(problem_body(413, 413, {"code": "a", "message": "b"}))["agtp_status"] == 413
 

@@ -53,7 +53,7 @@ async def test_requests_of_one_connection_are_answered_in_order(settings: HttpSe
 
 @pytest.mark.parametrize("settings", THROUGH)
 @pytest.mark.parametrize("piece", [1, 7, 1000])
-async def test_a_request_may_come_in_pieces(settings: HttpSettings, piece: int) -> None:
+async def test_a_request_may_arrive_in_pieces(settings: HttpSettings, piece: int) -> None:
     request = post("/room:book", {"room_id": "12"})
     async with serving(settings=settings) as web, web.line() as line:
         for start in range(0, len(request), piece):
@@ -154,7 +154,7 @@ MALFORMED = {
 
 @pytest.mark.parametrize("settings", THROUGH)
 @pytest.mark.parametrize(("request_bytes", "number"), MALFORMED.values(), ids=MALFORMED.keys())
-async def test_what_is_no_request_is_refused_as_a_problem_and_ends_the_connection(
+async def test_an_invalid_request_is_refused_as_a_problem_and_ends_the_connection(
     settings: HttpSettings, request_bytes: bytes, number: int
 ) -> None:
     async with serving(settings=settings) as web, web.line() as line:
@@ -228,7 +228,7 @@ async def test_a_trickle_does_not_stretch_the_time_for_a_request() -> None:
             task.cancel()
 
 
-async def test_an_answer_on_its_way_gives_no_more_time_for_the_next_request() -> None:
+async def test_a_pending_answer_does_not_extend_the_deadline_of_the_next_request() -> None:
     patient = Timeouts(idle=15.0, read=0.4)
     async with serving(timeouts=patient) as web, web.line() as other, web.line() as line:
         await other.ask(get("/rooms/1:find"))  # with more than one connection answers are written later
@@ -271,7 +271,7 @@ async def test_a_peer_that_takes_no_answers_is_let_go() -> None:
                 await asyncio.sleep(0.05)
 
 
-async def test_a_connection_too_many_is_told_so() -> None:
+async def test_a_connection_over_the_limit_is_refused() -> None:
     async with serving(max_connections=1) as web, web.line() as first:
         assert (await first.ask(post())).status == 200
         async with web.line() as second:
@@ -302,7 +302,7 @@ async def test_half_a_connection_still_gets_its_answer() -> None:
         assert await line.ended() == b""
 
 
-async def test_what_was_begun_is_carried_out_though_the_peer_is_gone() -> None:
+async def test_a_started_request_is_carried_out_although_the_peer_has_disconnected() -> None:
     gate = Gate()
     slow = make_endpoint("PLAN", "/stay", gate.wait)
     async with serving(slow) as web:

@@ -97,7 +97,7 @@ def test_a_head_that_is_too_large_is_found_in_one_piece_and_in_many() -> None:
     assert read(*(head[at : at + 10] for at in range(0, len(head), 10)))[1] is not None
 
 
-def test_a_small_head_behind_a_large_body_is_not_taken_for_a_large_one() -> None:
+def test_a_small_head_after_a_large_body_is_not_refused_as_large() -> None:
     body = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1400\r\n\r\n" + b"x" * 1400
     begun = b"GET /next HTTP/1.1\r\nHost: a"
     found, fault = read(body + begun, b"\r\n\r\n", limits=Limits(head=200, body=2000))
@@ -105,7 +105,7 @@ def test_a_small_head_behind_a_large_body_is_not_taken_for_a_large_one() -> None
     assert [asked.head.path for asked in found] == ["/", "/next"]
 
 
-def test_a_peer_that_waits_for_leave_is_told_of() -> None:
+def test_a_peer_that_waits_for_100_continue_is_reported() -> None:
     reader = RequestReader(SMALL)
     reader.receive_data(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n")
     assert (reader.expects, reader.next_event()) == (True, NEED_DATA)
@@ -144,7 +144,7 @@ def test_only_plain_heads_are_remembered_and_no_more_than_so_many() -> None:
 
 
 @pytest.mark.parametrize("blank", [b"\n\r\n\r\n", b"\r\r\n\r\n", b"\r\n\r\n\r\n", b"\n\n\r\n\r\n", b"\n\r\n\r\nabc"])
-def test_blank_lines_behind_a_request_are_no_key_to_it(blank: bytes) -> None:
+def test_blank_lines_after_a_request_are_not_a_cache_key(blank: bytes) -> None:
     heads: Heads = {}
     victim, stranger = RequestReader(SMALL, heads), RequestReader(SMALL, heads)
     secret = b"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer secret\r\n\r\n"
@@ -180,7 +180,7 @@ def test_targets_are_split_into_path_and_query() -> None:
     assert split_target(b"*") == ("*", "")
 
 
-def test_the_host_of_a_whole_address_goes_before_the_one_of_the_header() -> None:
+def test_the_host_of_an_absolute_url_overrides_the_host_header() -> None:
     found, _ = read(b"GET http://evil.example?x HTTP/1.1\r\nHost: a\r\nAgent-ID: b\r\n\r\n")
     assert found[0].head.headers == {"host": "evil.example", "agent-id": "b"}
     assert found[0].head.pairs == [(b"host", b"evil.example"), (b"agent-id", b"b")]

@@ -223,7 +223,7 @@ def open_schema() -> Any:
     return load(AuthSettings())
 
 
-def test_what_the_document_says_is_what_happens(open_schema: Any) -> None:
+def test_responses_match_the_openapi_document(open_schema: Any) -> None:
     check_operations(open_schema, {})
 
 
@@ -240,11 +240,11 @@ def proven_schema(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return load(AuthSettings(modes=("token",), token=TokenSettings(keys=keys)))
 
 
-def test_who_proves_nothing_is_turned_away_where_authority_is_needed(proven_schema: Any) -> None:
+def test_a_caller_without_proof_is_refused_where_authority_is_required(proven_schema: Any) -> None:
     check_operations(proven_schema, {})
 
 
-def test_who_proves_its_identity_is_let_in(proven_schema: Any) -> None:
+def test_an_authenticated_caller_is_admitted(proven_schema: Any) -> None:
     now = int(time.time())
     token = sign(KEY, claims(aud=SERVER, agent_id=AGENT, iat=now, exp=now + 3600))
     check_operations(proven_schema, {"Authorization": f"Bearer {token}"})

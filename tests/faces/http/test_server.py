@@ -19,7 +19,7 @@ from bespeak.protocol.tls import server_context
 pytestmark = pytest.mark.anyio
 
 
-async def test_every_answer_says_when_it_was_made_and_not_by_what() -> None:
+async def test_every_answer_has_a_date_and_no_server_header() -> None:
     async with serving() as web:
         headers = (await web.ask(post())).headers
         assert headers["date"].endswith("GMT")
@@ -33,7 +33,7 @@ async def test_a_port_that_is_taken_is_a_fault_of_configuration() -> None:
 
 
 @pytest.mark.parametrize("settings", THROUGH)
-async def test_draining_finishes_what_runs_and_closes_what_is_idle(settings: HttpSettings) -> None:
+async def test_draining_finishes_running_requests_and_closes_idle_connections(settings: HttpSettings) -> None:
     gate = Gate()
     slow = make_endpoint("PLAN", "/stay", gate.wait)
     async with serving(BOOK, slow, settings=settings) as web, web.line() as idle, web.line() as busy:
@@ -64,7 +64,7 @@ async def test_draining_waits_for_a_request_that_has_begun_to_arrive() -> None:
 
 
 @pytest.mark.parametrize("settings", THROUGH)
-async def test_what_does_not_finish_in_time_is_given_up(settings: HttpSettings) -> None:
+async def test_a_request_that_exceeds_the_drain_timeout_is_cancelled(settings: HttpSettings) -> None:
     gate = Gate()
     slow = make_endpoint("PLAN", "/stay", gate.wait)
     async with serving(slow, timeouts=Timeouts(drain=0.1), settings=settings) as web, web.line() as line:

@@ -21,7 +21,7 @@ def test_endpoints_are_found_by_path_and_verb() -> None:
     assert SITE.offered_at("/room") == ["/room:book", "/room:find"]
 
 
-def test_what_changes_nothing_is_readable() -> None:
+def test_an_informational_endpoint_is_readable() -> None:
     assert SITE.is_readable("FIND", "/room")
     assert not SITE.is_readable("BOOK", "/room")
     assert not SITE.is_readable("FIND", "/nowhere")
@@ -33,6 +33,6 @@ def test_documents_and_endpoints_are_known() -> None:
     assert not any(SITE.is_known(path, method) for path, method in [("/room", None), ("/room:steal", None)])
 
 
-def test_namespaces_of_internal_endpoints_are_served_and_not_told() -> None:
+def test_namespaces_of_internal_endpoints_are_served_but_not_listed() -> None:
     assert SITE.namespaces == {"rooms", "vault"}
     assert SITE.told_namespaces == {"rooms"}

@@ -44,7 +44,7 @@ def test_the_path_below_a_mount_keeps_its_encoding(scope: dict[str, object], pat
 @pytest.mark.parametrize(
     ("path", "left"), [("/v1/a", "/a"), ("/v1", "/"), ("/v1x/a", "/v1x/a"), ("/a", "/a"), ("/a/v1", "/a/v1")]
 )
-def test_a_prefix_is_taken_off_where_it_still_stands(path: str, left: str) -> None:
+def test_a_prefix_is_removed_if_it_is_present(path: str, left: str) -> None:
     assert without_prefix(path, "/v1") == left
 
 
@@ -55,7 +55,7 @@ def test_headers_are_read_by_name_and_lists_are_joined() -> None:
 
 
 @pytest.mark.parametrize("name", [b"agent-id", b"authorization", b"host", b"idempotency-key", b"x-agis-method"])
-def test_what_two_readers_could_read_differently_stands_once(name: bytes) -> None:
+def test_an_ambiguous_header_may_occur_only_once(name: bytes) -> None:
     found = read_headers([(name, b"a"), (name, b"b")], 10)
     assert isinstance(found, Malformed)
     assert (found.status, found.code) == (400, "invalid-header")
@@ -65,7 +65,7 @@ def test_more_headers_than_allowed_are_refused() -> None:
     assert isinstance(read_headers([(b"a", b"b")] * 3, 2), Malformed)
 
 
-def test_the_header_goes_before_the_verb_in_the_path() -> None:
+def test_the_header_takes_precedence_over_the_verb_in_the_path() -> None:
     assert meant("/room:find", {"x-agis-method": " book "}) == ("/room:find", "BOOK")
     assert meant("/room:find", {}) == ("/room", "FIND")
     assert meant("/room", {}) is None

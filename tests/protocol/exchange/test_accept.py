@@ -19,7 +19,7 @@ from bespeak.protocol.exchange.accept import names_manifest, negotiate, prefers_
         "application/agis, application/json",
     ],
 )
-def test_who_names_the_agis_document_wants_it(accept: str) -> None:
+def test_an_accept_that_names_the_agis_document_prefers_it(accept: str) -> None:
     assert prefers_agis({"accept": accept})
 
 
@@ -39,7 +39,7 @@ def test_who_names_the_agis_document_wants_it(accept: str) -> None:
         "application/agis," + "a" * 2000,
     ],
 )
-def test_who_names_something_better_or_nothing_does_not(accept: str) -> None:
+def test_an_accept_with_a_higher_weight_or_no_type_does_not_prefer_agis(accept: str) -> None:
     assert not prefers_agis({"accept": accept})
 
 
@@ -93,5 +93,5 @@ def test_the_offer_that_suits_best_is_chosen_and_never_none(accept: str | None, 
 
 
 @given(st.text(max_size=200))
-def test_whatever_is_accepted_something_is_offered(accept: str) -> None:
+def test_every_accept_header_selects_an_offer(accept: str) -> None:
     assert negotiate({"accept": accept}, OFFERS) in OFFERS

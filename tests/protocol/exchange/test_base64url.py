@@ -19,7 +19,7 @@ def test_bytes_survive_base64url(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("text", ["A", "AB", "AA==", "A A", "AA\n", "+/+/", "é", "A=AA", "\ud800", "=", "!!!!"])
-def test_a_text_that_is_not_the_one_of_its_value_is_none(text: str) -> None:
+def test_a_text_that_is_not_canonical_is_none(text: str) -> None:
     assert decode64(text) is None
 
 

@@ -27,7 +27,7 @@ def amounts() -> st.SearchStrategy[dict[str, Decimal]]:
     return st.fixed_dictionaries({}, optional=parts).filter(bool)
 
 
-def test_a_list_is_read_in_its_order_whatever_the_blanks() -> None:
+def test_a_list_is_read_in_order_regardless_of_spaces() -> None:
     expected = {"tokens": Decimal(5000), "compute-seconds": Decimal("1.5"), "USD": Decimal("0.50")}
     assert parse_budget("tokens=5000,compute-seconds = 1.5 ,  USD=0.50") == expected
     assert list(parse_budget("USD=1, tokens=2")) == ["USD", "tokens"]  # type: ignore[arg-type]
@@ -58,7 +58,7 @@ def test_a_list_is_read_in_its_order_whatever_the_blanks() -> None:
         ("tokens=1, USD=1=2", "USD=1=2", "not a valid amount"),
     ],
 )
-def test_the_first_entry_that_is_none_is_named(text: str, entry: str, reason: str) -> None:
+def test_the_first_invalid_entry_is_named(text: str, entry: str, reason: str) -> None:
     fault = parse_budget(text)
     assert isinstance(fault, Fault)
     assert fault.at == entry
@@ -90,7 +90,7 @@ def test_amounts_are_written_as_the_registry_has_them(unit: str, amount: str, te
 
 
 @given(amounts())
-def test_what_is_written_is_read_back(found: dict[str, Decimal]) -> None:
+def test_the_round_trip_preserves_the_value(found: dict[str, Decimal]) -> None:
     assert parse_budget(format_budget(found)) == found
 
 

@@ -15,7 +15,7 @@ def test_a_tag_is_in_quotes_and_follows_the_bytes() -> None:
 
 
 @pytest.mark.parametrize("held", [TAG, f"W/{TAG}", f'"other", {TAG}', f'"other",W/{TAG} ', "*"])
-def test_who_names_it_holds_it(held: str) -> None:
+def test_a_request_that_names_the_tag_holds_it(held: str) -> None:
     assert is_held(TAG, {"if-none-match": held})
 
 
@@ -24,5 +24,5 @@ def test_anything_else_is_not_it(held: str) -> None:
     assert not is_held(TAG, {"if-none-match": held})
 
 
-def test_who_names_nothing_holds_nothing() -> None:
+def test_a_request_without_tags_holds_nothing() -> None:
     assert not is_held(TAG, {"if-match": TAG})

@@ -18,7 +18,7 @@ def test_a_header_is_found_in_either_place_by_any_case() -> None:
     assert (response.header("server-id"), response.header("TASK-ID"), response.header("ETag")) == ("a", "t", None)
 
 
-def test_a_value_with_line_breaks_is_no_header_value() -> None:
+def test_a_value_with_line_breaks_is_not_a_header_value() -> None:
     assert is_header_value("a b\tc")
     assert not any(is_header_value(value) for value in ("a\r\nb", "a\x00", "a\x7f", "\n"))
 

@@ -27,7 +27,7 @@ def test_a_moment_is_read_in_every_form_of_iso_8601(text: str) -> None:
         *("9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+14:00", "1969-12-31T23:59:59Z"),
     ],
 )
-def test_what_is_no_moment_is_none(text: str) -> None:
+def test_an_invalid_timestamp_is_none(text: str) -> None:
     assert read_instant(text) is None
 
 
@@ -38,12 +38,12 @@ def test_a_moment_before_1970_is_one_too_and_all_are_in_utc() -> None:
 
 
 @given(st.integers(0, 4_000_000_000))
-def test_what_was_written_is_read_back(seconds: int) -> None:
+def test_the_round_trip_preserves_the_second(seconds: int) -> None:
     assert read_instant(write_instant(seconds)) == seconds
 
 
 @given(st.integers(0, 4_000_000_000), st.integers(0, 999))
-def test_what_was_written_to_the_millisecond_is_read_back(seconds: int, thousandths: int) -> None:
+def test_the_round_trip_preserves_the_millisecond(seconds: int, thousandths: int) -> None:
     text = write_milliseconds(seconds + thousandths / 1000)
     assert read_instant(text) == pytest.approx(seconds + thousandths / 1000, abs=0.0011)
     assert text[19] == "."
@@ -51,6 +51,6 @@ def test_what_was_written_to_the_millisecond_is_read_back(seconds: int, thousand
 
 
 @given(st.text())
-def test_whatever_the_text_the_answer_is_a_moment_or_none(text: str) -> None:
+def test_any_text_gives_a_timestamp_or_none(text: str) -> None:
     moment = read_instant(text)
     assert moment is None or isfinite(moment)

@@ -11,7 +11,7 @@ from bespeak.protocol.exchange.media_type import essence, is_json
     ("text", "expected"),
     [(" Text/HTML ; charset=x", "text/html"), ("text/html;", "text/html"), ("", ""), ("; charset=utf-8", "")],
 )
-def test_parameters_and_case_are_no_part_of_a_type(text: str, expected: str) -> None:
+def test_parameters_and_case_are_not_part_of_a_type(text: str, expected: str) -> None:
     assert essence(text) == expected
 
 

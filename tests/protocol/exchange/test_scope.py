@@ -22,7 +22,7 @@ def test_a_token_is_two_or_more_segments(text: str) -> None:
 
 @pytest.mark.requirement("CORE-7.5-1")
 @pytest.mark.parametrize("text", ["", "booking", "Booking:room", "booking:", ":room", "a:b*", "a b:c", "a:b\n"])
-def test_anything_else_is_none(text: str) -> None:
+def test_any_other_text_is_not_a_token(text: str) -> None:
     assert not is_scope_token(text)
 
 
@@ -40,7 +40,7 @@ def test_anything_else_is_none(text: str) -> None:
         ("mcp:tools:execute", "mcp:tools", False),
     ],
 )
-def test_a_star_stands_for_one_segment_and_at_the_end_for_any_tail(granted: str, wanted: str, expected: bool) -> None:
+def test_a_star_matches_one_segment_and_at_the_end_any_tail(granted: str, wanted: str, expected: bool) -> None:
     assert covers(granted, wanted) is expected
 
 
@@ -57,11 +57,11 @@ def test_covering_is_transitive(a: str, b: str, c: str) -> None:
 
 @pytest.mark.requirement("CORE-2.2-1", "CORE-7.5-3")
 @given(st.lists(token, min_size=1, max_size=5))
-def test_a_header_is_read_back_whatever_the_white_space(tokens: list[str]) -> None:
+def test_a_header_is_read_regardless_of_white_space(tokens: list[str]) -> None:
     assert parse_scopes(" ,\t".join(tokens)) == Scopes(tokens)
 
 
-def test_the_first_text_that_is_no_token_is_given_back() -> None:
+def test_the_first_invalid_token_is_returned() -> None:
     assert parse_scopes("booking:room, nonsense") == "nonsense"
     assert parse_scopes("") == ""
 
@@ -84,7 +84,7 @@ def test_covering_is_by_segment_with_any_tail_behind_a_last_star(granted: str, w
 
 @pytest.mark.requirement("CORE-7.5-3")
 @pytest.mark.parametrize("separator", ["\x1c", "\x1f", "\x85", "\xa0", "\u2003", "\x0b", "\r", "\n", "\0"])
-def test_only_blanks_and_tabs_may_stand_around_a_token(separator: str) -> None:
+def test_only_spaces_and_tabs_may_surround_a_token(separator: str) -> None:
     assert parse_scopes(f"a:b,{separator}c:d") == f"{separator}c:d"
     assert parse_scopes(f"a:b{separator}") == f"a:b{separator}"
     assert not is_scope_token(f"a:{separator}b")

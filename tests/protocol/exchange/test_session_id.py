@@ -32,7 +32,7 @@ def test_a_word_in_front_is_passed_over_unless_it_may_be_part_of_the_number() ->
 
 
 @pytest.mark.parametrize("maker", MAKERS)
-def test_what_a_generator_makes_of_128_bits_passes_every_time(maker: str) -> None:
+def test_generated_ids_of_128_bits_always_pass(maker: str) -> None:
     for _ in range(2000):
         made = MAKERS[maker]()
         assert is_session_id(made)
@@ -63,13 +63,13 @@ def test_what_a_generator_makes_of_128_bits_passes_every_time(maker: str) -> Non
         "019a8b3c-5f4e-7abc-9def-0123456789ab",
     ],
 )
-def test_what_is_short_constant_counted_or_repeated_is_weak(weak: str) -> None:
+def test_short_constant_counted_and_repeated_ids_are_weak(weak: str) -> None:
     assert is_session_id(weak)
     assert estimated_bits(weak) < WANTED_BITS
 
 
 @pytest.mark.parametrize("text", ["", " ", "a b", "a\n", "a\r\nX: y", "é" * 40, "a" * 257, "a;b", '"a"', "a,b"])
-def test_what_cannot_stand_in_a_log_or_a_list_is_no_session_id(text: str) -> None:
+def test_characters_unsafe_in_logs_or_lists_are_not_valid_in_a_session_id(text: str) -> None:
     assert not is_session_id(text)
 
 

@@ -47,7 +47,7 @@ def test_every_hint_is_read() -> None:
         *(("since", text, "is not a valid time") for text in ("", "yesterday", "1796119200", "2026-13-01", "x" * 5000)),
     ],
 )
-def test_what_is_no_hint_is_refused_with_the_reason(name: str, text: str, part: str) -> None:
+def test_an_invalid_hint_is_refused_with_the_reason(name: str, text: str, part: str) -> None:
     refused = read_hints({name: text})
     assert isinstance(refused, Refused)
     assert (refused.status, refused.code, refused.details) == (400, "invalid-token-hint", {"parameter": name})
@@ -103,11 +103,11 @@ def test_a_place_is_read(text: str, place: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "rooms[]", ".a", "a.", "a..b", "a.[].b", "x" * 2001])
-def test_what_ends_in_no_member_is_no_place(text: str) -> None:
+def test_a_place_must_end_in_a_member(text: str) -> None:
     assert read_place(text) is None
 
 
-def test_a_selection_goes_through_lists_and_leaves_out_what_is_not_there() -> None:
+def test_a_selection_applies_to_list_items_and_omits_missing_members() -> None:
     value = {
         "rooms": [{"id": 1, "owner": {"name": "Ann", "age": 5}}, {"id": 2, "owner": None}, {"id": 3, "owner": "me"}],
         "count": 3,
@@ -159,7 +159,7 @@ def rooms(*moments: Any) -> list[dict[str, Any]]:
         *((unusable, True) for unusable in ("", "soon", None, 5, 1796119200, True, [], {})),
     ],
 )
-def test_what_has_not_changed_is_left_out_and_what_may_have_stays(moment: Any, stays: bool) -> None:
+def test_unchanged_items_are_removed_and_undated_ones_stay(moment: Any, stays: bool) -> None:
     kept = keep_changed({"rooms": rooms(moment)}, ("rooms", LIST, "at"), NOON)
     assert kept == {"rooms": rooms(moment) if stays else []}
     assert keep_changed({"at": moment}, ("at",), NOON) == ({"at": moment} if stays else UNCHANGED)
@@ -181,7 +181,7 @@ def test_no_value_breaks_the_search_for_moments(value: Any, path: list[str]) -> 
 
 
 @given(st.text(max_size=20))
-def test_whatever_is_sent_is_hints_or_a_refusal(text: str) -> None:
+def test_any_parameters_give_hints_or_a_refusal(text: str) -> None:
     for name in ("compact", "fields", "since"):
         assert isinstance(read_hints({name: text}), TokenHints | Refused)
     read_place(text)

@@ -35,7 +35,7 @@ def test_an_answer_to_no_request_is_a_fault() -> None:
     assert fault.code == "unexpected-response"
 
 
-def test_the_client_counts_what_it_waits_for() -> None:
+def test_the_client_counts_awaited_responses() -> None:
     client = ClientConnection()
     client.send("QUERY", "/a")
     client.send("QUERY", "/b")

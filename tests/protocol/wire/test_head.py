@@ -81,7 +81,7 @@ def test_a_malformed_request_line_is_refused(line: bytes) -> None:
     assert refused(line + b"\r\nAgent-ID: a\r\n") == (400, "invalid-request-line")
 
 
-def test_a_target_that_is_no_path_is_left_to_the_path_rules() -> None:
+def test_a_target_that_is_not_a_path_is_left_to_the_path_rules() -> None:
     assert accepted(b"AGTP/1.0 QUERY rooms\r\n").path == "rooms"
     assert accepted("AGTP/1.0 QUERY /räume\r\n".encode()).path == "/räume"
 
@@ -125,7 +125,7 @@ def test_a_control_character_or_invalid_utf8_in_a_header_is_refused(character: b
 
 
 @pytest.mark.parametrize("name", [b"Agent-ID", b"Authority-Scope", b"Authorization", b"Session-ID", b"Idempotency-Key"])
-def test_a_header_that_says_who_calls_stands_once(name: bytes) -> None:
+def test_an_identity_header_may_occur_only_once(name: bytes) -> None:
     assert refused(LINE + name + b": a\r\n" + name.lower() + b": a\r\n") == (400, "invalid-header")
 
 
@@ -168,7 +168,7 @@ def test_too_many_headers_are_refused() -> None:
     assert accepted(LINE + b"A: b\r\n" * 128).headers["a"].count("b") == 128
 
 
-def test_a_fault_shows_little_of_what_was_sent() -> None:
+def test_a_fault_shows_only_a_short_part_of_the_message() -> None:
     fault = parse_request_head(LINE + b"x" * 5000 + b"\r\n", LIMITS)
     assert isinstance(fault, Malformed)
     assert len(fault.message) < 200

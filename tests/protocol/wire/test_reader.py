@@ -102,7 +102,7 @@ def test_the_buffer_stays_within_the_limits(data: bytes) -> None:
         assert reader.buffered <= SMALL.head + SMALL.body
 
 
-def test_pipelined_requests_come_out_in_order() -> None:
+def test_pipelined_requests_are_returned_in_order() -> None:
     data = b"".join(b"AGTP/1.0 QUERY /%d\r\nContent-Length: 2\r\n\r\n%02d" % (n, n) for n in range(50))
     read = events(RequestReader(), [data])
     assert [(m.path, m.body) for m in read if isinstance(m, Request)] == [(f"/{n}", b"%02d" % n) for n in range(50)]

@@ -73,7 +73,7 @@ def test_heads_seen_before_change_no_result(heads: list[bytes]) -> None:
         assert known[head] == parse_any_request_head(head, SMALL)
 
 
-def test_ids_are_added_to_what_is_remembered() -> None:
+def test_ids_are_added_to_the_cached_head() -> None:
     known = RequestHeads(Limits())
     head = b"AGTP/1.0 BOOK /room\r\nTask-ID: t%d\r\nAgent-ID: a\r\nRequest-ID: r%d\r\n"
     for number in range(3):

@@ -100,7 +100,7 @@ def test_a_status_line_that_would_not_be_read_back_is_refused(status: int, reaso
 
 
 @given(st.dictionaries(NAMES.map(str.lower), VALUES, max_size=4), st.binary(max_size=40))
-def test_what_is_written_is_read_back(headers: dict[str, str], body: bytes) -> None:
+def test_the_round_trip_preserves_the_value(headers: dict[str, str], body: bytes) -> None:
     try:
         sent = encode_request("QUERY", "/rooms?a=1", headers.items(), body)
         answered = encode_response(200, "OK", b"", list(headers.items()), body)

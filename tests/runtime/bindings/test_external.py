@@ -254,7 +254,7 @@ async def test_connections_are_kept_between_calls(authority: trustme.CA) -> None
         (200, b"<html>" * 100, {"answer": "none"}),
     ],
 )
-async def test_connections_are_kept_after_answers_that_nobody_reads(
+async def test_connections_are_reused_after_unread_answers(
     authority: trustme.CA, code: int, body: bytes, fields: dict[str, Any]
 ) -> None:
     async with facade(authority, answer(code, body), **fields) as (binding, server):
@@ -267,7 +267,7 @@ async def test_connections_are_kept_after_answers_that_nobody_reads(
     "head",
     [b"HTTP/1.1 404 Gone\r\nContent-Length: 9\r\n\r\nx", b"HTTP/1.1 404 Gone\r\nTransfer-Encoding: chunked\r\n\r\nz"],
 )
-async def test_a_failure_is_told_though_its_body_never_ends(authority: trustme.CA, head: bytes) -> None:
+async def test_a_failure_is_reported_although_its_body_never_ends(authority: trustme.CA, head: bytes) -> None:
     async def stall(seen: Seen, writer: asyncio.StreamWriter) -> None:
         writer.write(head)
         await writer.drain()
@@ -277,7 +277,7 @@ async def test_a_failure_is_told_though_its_body_never_ends(authority: trustme.C
 
 
 @pytest.mark.requirement("API-12.3-18")
-async def test_the_upstream_learns_nothing_of_the_agent(authority: trustme.CA) -> None:
+async def test_no_data_about_the_agent_is_sent_upstream(authority: trustme.CA) -> None:
     async with facade(
         authority, answer(200), headers={"Authorization": "Bearer ${TOKEN}"}, environment={"TOKEN": "secret"}
     ) as (binding, server):
@@ -371,12 +371,12 @@ async def test_a_broken_exchange_is_upstream_connection_error(authority: trustme
     [b"", b"<html>", b'{"a":', b"{\xff}", b"[" * 100_000],
     ids=lambda body: repr(body[:8]),
 )
-async def test_a_success_that_is_no_json_is_upstream_malformed_response(authority: trustme.CA, body: bytes) -> None:
+async def test_a_success_that_is_not_json_is_upstream_malformed_response(authority: trustme.CA, body: bytes) -> None:
     async with facade(authority, answer(200, body)) as (binding, _):
         assert (await refusal(binding)).code == "upstream_malformed_response"
 
 
-async def test_a_compressed_answer_nobody_asked_for_is_not_unpacked(authority: trustme.CA) -> None:
+async def test_an_unrequested_compressed_answer_is_not_unpacked(authority: trustme.CA) -> None:
     async with facade(authority, answer(200, b"\x1f\x8b\x08\x00", "Content-Encoding: gzip")) as (binding, server):
         assert (await refusal(binding)).code == "upstream_malformed_response"
     assert server.seen[0].headers["accept-encoding"] == "identity"
@@ -432,7 +432,7 @@ async def test_a_mapped_status_is_the_declared_error(authority: trustme.CA, code
     assert refused.details == {"details": {"upstream_status": code}}
 
 
-async def test_a_declared_error_without_a_description_says_what_the_upstream_did(authority: trustme.CA) -> None:
+async def test_a_declared_error_without_a_description_reports_the_upstream_failure(authority: trustme.CA) -> None:
     async with facade(authority, answer(409), error_map={"409": "undescribed"}) as (binding, _):
         assert (await refusal(binding)).message == "The upstream answered 409."
 

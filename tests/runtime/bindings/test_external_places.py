@@ -126,12 +126,12 @@ async def test_files_and_texts_arrive(echo: Echo) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE", "PATCH"])
-async def test_a_body_that_is_no_object_arrives(echo: Echo, method: str) -> None:
+async def test_a_body_that_is_not_an_object_is_sent(echo: Echo, method: str) -> None:
     await call(echo, {"tags": ["a", 1, None], "room": "12"}, method=method, body_field="tags")
     assert (echo.last.method, json.loads(echo.last.body), echo.last.query) == (method, ["a", 1, None], [("room", "12")])
 
 
-async def test_no_body_is_none(echo: Echo) -> None:
+async def test_a_missing_body_is_not_sent(echo: Echo) -> None:
     await call(echo, {"room": "12"}, body="none")
     assert (echo.last.body, echo.last.header("content-length"), echo.last.query) == (b"", "0", [("room", "12")])
     assert echo.last.header("content-type") is None
@@ -149,7 +149,7 @@ async def test_no_body_is_none(echo: Echo) -> None:
         ({"theme": "x" * 20_000}, EVERYWHERE, ""),
     ],
 )
-async def test_a_value_that_would_leave_its_place_is_refused_and_nothing_sent(
+async def test_a_value_that_would_escape_its_place_is_refused_and_not_sent(
     echo: Echo, given: dict[str, Any], fields: dict[str, Any], at: str
 ) -> None:
     refused = await call(echo, given, **fields)
@@ -160,7 +160,7 @@ async def test_a_value_that_would_leave_its_place_is_refused_and_nothing_sent(
     assert echo.got == []
 
 
-async def test_the_upstream_learns_nothing_of_the_agent_in_any_form(echo: Echo) -> None:
+async def test_no_data_about_the_agent_is_sent_upstream_in_any_form(echo: Echo) -> None:
     for fields in (EVERYWHERE, {"body": "form"}, {"body": "multipart"}, {"method": "GET"}, {"body_field": "note"}):
         await call(echo, {"note": "x"}, **fields)
     allowed = {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"}
@@ -172,7 +172,7 @@ async def test_the_upstream_learns_nothing_of_the_agent_in_any_form(echo: Echo) 
             assert told not in str(got)
 
 
-async def test_cookies_of_an_upstream_are_not_kept_for_the_next_caller(echo: Echo) -> None:
+async def test_upstream_cookies_are_not_shared_with_the_next_caller(echo: Echo) -> None:
     echo.headers = {"set-cookie": "session=of-the-first; Path=/"}
     async with calling(echo) as binding:
         await binding.call({}, CONTEXT)
@@ -241,13 +241,13 @@ async def test_a_text_that_cannot_be_read_is_upstream_malformed_response(
     assert refused.code == "upstream_malformed_response"
 
 
-async def test_an_answer_nobody_looks_at_is_an_empty_output(echo: Echo) -> None:
+async def test_an_ignored_answer_is_an_empty_output(echo: Echo) -> None:
     echo.answer = lambda _: b"<html>"
     assert await call(echo, {}, answer="none") == {}
 
 
 @pytest.mark.parametrize(("answer", "output"), [([1, 2], {"rooms": [1, 2]}), (3, {"rooms": 3}), ({"a": 1}, {"b": 1})])
-async def test_json_that_is_no_object_becomes_its_field(echo: Echo, answer: Any, output: Any) -> None:
+async def test_json_that_is_not_an_object_becomes_its_field(echo: Echo, answer: Any, output: Any) -> None:
     echo.answer = as_json(answer)
     assert await call(echo, {}, output_field="rooms", output_transform={"b": "a"}) == output
 
@@ -309,9 +309,7 @@ ANY_INPUT = st.fixed_dictionaries(
 @pytest.mark.parametrize("body", ["json", "form", "multipart"])
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(given=ANY_INPUT)
-async def test_whatever_goes_in_comes_out_at_the_other_side_or_is_refused(
-    echo: Echo, body: str, given: dict[str, Any]
-) -> None:
+async def test_every_input_arrives_unchanged_or_is_refused(echo: Echo, body: str, given: dict[str, Any]) -> None:
     echo.got.clear()
     fields = {**EVERYWHERE, "lists": {"tags": "pipe"}, "body": body}
     answer = await call(echo, given, "/rooms/{room}", **fields)

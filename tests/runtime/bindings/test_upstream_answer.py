@@ -25,7 +25,7 @@ def test_a_text_is_read_by_its_charset(body: bytes, charset: str | None, text: s
 
 
 @pytest.mark.parametrize("charset", ["idna", "punycode", "zlib", "rot13", "unicode_escape", "x" * 99, "utf-8\x00", ""])
-def test_what_is_no_charset_of_texts_is_not_tried(charset: str) -> None:
+def test_an_encoding_that_is_not_a_text_charset_is_refused(charset: str) -> None:
     with pytest.raises(ValueError, match="charset"):
         decode_text(b"abc", charset, None)
 
@@ -33,7 +33,7 @@ def test_what_is_no_charset_of_texts_is_not_tried(charset: str) -> None:
 @pytest.mark.parametrize(
     ("body", "charset"), [(b"\xff", None), (b"\xff", "ascii"), (b"x", "utf-16"), (b"x", "iso-8859-12")]
 )
-def test_a_text_that_is_none_is_refused(body: bytes, charset: str | None) -> None:
+def test_invalid_text_is_refused(body: bytes, charset: str | None) -> None:
     with pytest.raises(ValueError, match="charset"):
         decode_text(body, charset, None)
 
@@ -50,7 +50,7 @@ def test_no_text_and_no_charset_does_worse_than_a_refusal(body: bytes, charset: 
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b'{"a":', b"{\xff}", b"[" * 100_000])
-def test_what_is_no_json_is_refused(body: bytes) -> None:
+def test_invalid_json_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match="not JSON"):
         decode_json(body)
 
@@ -72,7 +72,7 @@ def test_the_wait_an_upstream_asks_for_is_passed_on_within_bounds(code: int, tol
 
 
 @pytest.mark.parametrize("told", ["", "soon", "-1", "1.5", "1e9", "٣", "Wed, 99 Oct 2015", "\x00"])
-def test_a_wait_nobody_understands_is_left_out(told: str) -> None:
+def test_an_invalid_retry_after_is_omitted(told: str) -> None:
     assert retry_after(429, {"retry-after": told}) == ()
 
 

@@ -43,7 +43,7 @@ def test_a_form_has_texts_repeated_lists_and_objects_as_json() -> None:
 
 
 @given(st.dictionaries(TEXT, VALUES | st.lists(VALUES, max_size=3), max_size=6))
-def test_a_form_is_read_as_it_was_meant(values: dict[str, Any]) -> None:
+def test_a_form_is_decoded_to_the_same_fields(values: dict[str, Any]) -> None:
     sent = [
         (name, item if isinstance(item, str) else msgspec.json.encode(item).decode())
         for name, value in values.items()
@@ -80,7 +80,7 @@ def test_several_files_and_texts_are_several_parts_of_one_name() -> None:
 
 
 @pytest.mark.parametrize("value", ["no base64!", "YQ", "YQ=", "ä", 3, True, {"a": 1}, "Y Q=="])
-def test_a_file_that_is_no_base64_is_refused_at_its_place(value: Any) -> None:
+def test_a_file_that_is_not_base64_is_refused_with_its_pointer(value: Any) -> None:
     assert refused({"photo": value}, "photo") == ["/photo"]
     assert refused({"photo": ["YQ==", value]}, "photo") == ["/photo/1"]
 

@@ -67,7 +67,7 @@ def cookies(request: httpx.Request) -> dict[str, str]:
         ("/x#frag{a}", {"a": "1"}, "/x"),
     ],
 )
-def test_a_field_of_the_url_stands_in_it_encoded(url: str, given: dict[str, Any], path: str) -> None:
+def test_a_field_of_the_url_is_percent_encoded(url: str, given: dict[str, Any], path: str) -> None:
     assert target(built(given, url=f"https://u.example{url}", method="GET")) == path
 
 
@@ -114,7 +114,7 @@ def test_query_fields_go_into_the_query_whatever_the_method() -> None:
     assert msgspec.json.decode(request.read()) == {"name": "x"}
 
 
-def test_styles_hold_for_what_is_in_the_query_by_its_method_too() -> None:
+def test_styles_apply_to_fields_in_the_query_because_of_the_method() -> None:
     request = built({"a": [1, 2], "b": {"c": 3}, "d": [4]}, method="GET", lists={"a": "comma", "b": "deep"})
     assert target(request) == "/rooms?a=1,2&b%5Bc%5D=3&d=%5B4%5D"
 
@@ -130,7 +130,7 @@ def test_renames_hold_in_query_body_and_form() -> None:
     assert b'name="upload"; filename="upload"' in request.read()
 
 
-def test_without_a_body_what_remains_goes_into_the_query() -> None:
+def test_without_a_body_the_remaining_fields_go_into_the_query() -> None:
     request = built({"a": 1}, body="none")
     assert (target(request), request.read()) == ("/rooms?a=1", b"")
     request = built({"a": 1, "items": [1, 2]}, body_field="items")
@@ -144,7 +144,7 @@ def test_one_field_can_be_the_whole_body(value: Any) -> None:
     assert request.headers["content-type"] == "application/json"
 
 
-def test_a_whole_body_that_is_not_given_is_none() -> None:
+def test_a_missing_whole_body_field_sends_no_body() -> None:
     request = built({}, body_field="it")
     assert request.read() == b""
     assert "content-type" not in request.headers
@@ -213,7 +213,7 @@ def test_an_endless_cookie_is_refused() -> None:
     assert refused({"a": "x" * MAX_HEADER}, cookie_fields={"a": "A"}) == [""]
 
 
-def test_credentials_stand_in_the_query_and_no_input_takes_their_place() -> None:
+def test_credentials_are_in_the_query_and_input_cannot_replace_them() -> None:
     credentials = Credentials(query={"api_key": f"{SECRET}&admin=1"})
     request = built({"a": 1}, credentials, method="GET")
     assert query(request) == [("a", "1"), ("api_key", f"{SECRET}&admin=1")]

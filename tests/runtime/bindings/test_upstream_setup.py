@@ -63,7 +63,7 @@ def test_a_credential_that_cannot_be_sent_is_found_without_being_shown(key: str,
     assert SECRET not in str(found)
 
 
-def test_what_a_query_needs_to_encode_may_be_a_credential_there() -> None:
+def test_a_credential_in_the_query_may_need_encoding() -> None:
     assert isinstance(resolved({"V": "a b&c=é"}, query_credentials={"key": "${V}"}), Credentials)
 
 
@@ -77,7 +77,7 @@ def test_placeholders_may_be_a_part_of_a_segment(path: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["", "https://", "nonsense", "https://[::1", "https://a:x/"])
-def test_what_is_no_url_is_found(url: str) -> None:
+def test_an_invalid_url_is_reported(url: str) -> None:
     handler = service(url=url)
     assert upstream_url(handler) is None
     assert len(check_setup(ROOM, handler)) == 1
@@ -93,6 +93,6 @@ def test_what_is_no_url_is_found(url: str) -> None:
         ({"method": "POST", "query": ("a",), "body_field": "room_id"}, 1),
     ],
 )
-def test_one_upstream_name_may_stand_in_the_query_and_in_the_body_once(fields: dict[str, Any], count: int) -> None:
+def test_one_upstream_name_may_occur_once_in_the_query_and_once_in_the_body(fields: dict[str, Any], count: int) -> None:
     handler = service(input_transform={"a": "id", "b": "id"}, **fields)
     assert len(check_setup(ROOM, handler)) == count

@@ -94,7 +94,7 @@ def parameter_by_keyword(call: Context, *, a: int, b: int) -> Any:
 @pytest.mark.parametrize(
     "function", [context_first, context_between, context_last, context_by_keyword, parameter_by_keyword]
 )
-def test_the_context_may_stand_anywhere(function: Callable[..., Any]) -> None:
+def test_the_context_may_be_any_parameter(function: Callable[..., Any]) -> None:
     assert plan_call(function, schema("a", "b"))({"a": 1, "b": 2}, CONTEXT) == (CONTEXT, 1, 2)
 
 
@@ -129,7 +129,7 @@ def whole_by_keyword(*, payload: dict) -> Any:  # type: ignore[type-arg]
 
 
 @pytest.mark.parametrize("function", [whole_unannotated, whole_dict, whole_mapping, whole_by_keyword])
-def test_a_single_parameter_that_is_no_property_gets_the_whole_input(function: Callable[..., Any]) -> None:
+def test_a_single_parameter_that_is_not_a_property_gets_the_whole_input(function: Callable[..., Any]) -> None:
     values = {"a": 1, "b": 2}
     assert plan_call(function, schema("a", "b"))(values, CONTEXT) is values
 
@@ -138,7 +138,7 @@ def test_a_single_parameter_that_is_a_property_gets_that_property() -> None:
     assert plan_call(whole_unannotated, schema("body"))({"body": 5}, CONTEXT) == 5
 
 
-def test_a_rest_takes_what_no_parameter_names() -> None:
+def test_rest_receives_the_undeclared_properties() -> None:
     def handler(a: date, **rest: Any) -> Any:
         return a, rest
 
@@ -153,7 +153,7 @@ def test_a_default_of_the_schema_fills_in_for_the_function() -> None:
     assert plan_call(handler, schema(day={"default": "2026-01-01"}))({}, CONTEXT) == date(2026, 1, 1)
 
 
-def test_what_does_not_fit_is_refused_with_the_names() -> None:
+def test_a_mismatch_is_refused_with_the_names() -> None:
     def handler(a: int, b: int) -> None: ...
 
     def opaque(a: complex) -> None: ...
@@ -191,7 +191,7 @@ def test_a_whole_float_is_an_integer_as_json_schema_has_it() -> None:
     assert [type(value) for value in result] == [int, list, float]
 
 
-def test_a_pydantic_model_validates_itself_and_all_its_errors_are_told() -> None:
+def test_a_pydantic_model_validates_itself_and_all_its_errors_are_reported() -> None:
     def handler(stay: Stay) -> Any:
         return stay
 

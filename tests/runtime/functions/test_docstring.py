@@ -41,12 +41,12 @@ def test_a_docstring_is_taken_apart() -> None:
     )
 
 
-def test_no_docstring_says_nothing() -> None:
+def test_a_missing_docstring_gives_empty_prose() -> None:
     assert parse_docstring(None) == Prose()
     assert parse_docstring("   ") == Prose()
 
 
-def test_the_outcome_may_stand_directly_below_the_intent() -> None:
+def test_the_outcome_may_directly_follow_the_intent() -> None:
     assert parse_docstring("Do it.\nOutcome: It is done.") == Prose(intent="Do it.", outcome="It is done.")
 
 
@@ -54,7 +54,7 @@ def test_the_outcome_may_begin_on_the_next_line() -> None:
     assert parse_docstring("Do it.\n\nOutcome:\n    It is done.\n\nMore.").outcome == "It is done."
 
 
-def test_a_word_with_a_colon_is_no_heading_unless_it_is_one() -> None:
+def test_a_word_with_a_colon_is_only_a_heading_if_it_is_known() -> None:
     assert parse_docstring("Beware: this is hot.").intent == "Beware: this is hot."
 
 

@@ -237,7 +237,7 @@ def test_a_description_of_the_docstring_fills_in_but_does_not_replace() -> None:
     assert properties["b"]["description"] == "from the type"
 
 
-def test_the_context_is_no_property() -> None:
+def test_the_context_is_not_a_property() -> None:
     def handler(a: int, context) -> None: ...  # type: ignore[no-untyped-def]
 
     assert list(schema_of(handler)["properties"]) == ["a"]
@@ -249,7 +249,7 @@ def refused(function: Callable[..., Any]) -> str:
     return str(caught.value)
 
 
-def test_what_cannot_be_a_schema_is_explained() -> None:
+def test_an_annotation_without_a_schema_is_explained() -> None:
     def no_annotation(a) -> None: ...  # type: ignore[no-untyped-def]
 
     def anything(**rest: int) -> None: ...
@@ -325,7 +325,7 @@ def test_a_recursive_type_refers_to_itself() -> None:
     assert not validator(schema).is_valid({"branches": [{"branches": 1}]})
 
 
-def test_a_type_that_says_it_is_closed_stays_closed() -> None:
+def test_a_closed_type_stays_closed() -> None:
     class Closed(msgspec.Struct, forbid_unknown_fields=True):
         a: int
 

@@ -57,7 +57,7 @@ def test_a_name_is_found_however_the_class_is_called() -> None:
     assert names(logged(direct)) == {"taken"}
 
 
-def test_what_the_source_does_not_tell_is_left_to_the_dispatcher() -> None:
+def test_computed_names_are_left_to_the_dispatcher() -> None:
     assert names(made_at_run_time) == set()
     assert names(harmless) == set()
     assert names(len) == set()

@@ -85,13 +85,13 @@ def test_a_type_that_exists_only_for_the_type_checker_is_explained() -> None:
         read_signature(unresolved)
 
 
-def test_an_annotation_that_is_no_type_is_explained() -> None:
+def test_an_annotation_that_is_not_a_type_is_explained() -> None:
     with pytest.raises(ContractError, match="not a type"):
         read_signature(no_type)
 
 
 @pytest.mark.parametrize("function", [Handler(), Handler().method, functools.partial(plain, b="y", c=1.0)])
-def test_whatever_can_be_called_can_be_read(function: Any) -> None:
+def test_every_callable_can_be_read(function: Any) -> None:
     assert read_signature(function).parameters[0].annotation is int
 
 

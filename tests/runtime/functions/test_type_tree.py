@@ -29,12 +29,12 @@ class Pair(Generic[T]):
 
 
 @pytest.mark.parametrize("annotation", [str, date, list[int], str | None, Annotated[str, Meta(examples=["x"])]])
-def test_simple_values_and_what_is_made_of_them_are_plain(annotation: Any) -> None:
+def test_simple_types_and_their_containers_are_plain(annotation: Any) -> None:
     assert is_plain(annotation)
 
 
 @pytest.mark.parametrize("annotation", [Node, list[Node], Pair[int], datetime | None, complex, Any, Literal["x"]])
-def test_what_has_to_be_looked_into_is_not_plain(annotation: Any) -> None:
+def test_types_that_need_inspection_are_not_plain(annotation: Any) -> None:
     assert not is_plain(annotation)
 
 
@@ -52,6 +52,6 @@ def test_every_type_inside_is_found_and_one_that_holds_itself_only_once() -> Non
 
 
 @pytest.mark.parametrize("annotation", [str | date, Annotated[int, Meta(max_length=3)]])
-def test_what_json_data_cannot_become_is_refused(annotation: Any) -> None:
+def test_a_type_that_json_cannot_represent_is_refused(annotation: Any) -> None:
     with pytest.raises(ContractError, match="cannot be read from JSON"):
         read_types([annotation])

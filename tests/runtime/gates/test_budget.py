@@ -19,7 +19,7 @@ def priced(declared: Mapping[str, Any]) -> Bench:
 
 
 @pytest.mark.requirement("CORE-6.1-8")
-def test_a_cost_above_the_limit_is_a_456_that_says_both() -> None:
+def test_a_cost_above_the_limit_is_a_456_with_both_amounts() -> None:
     reply = priced({"tokens": 500, "USD": "0.02"}).send("QUERY", "/rooms", budget_limit="USD=0.01, tokens=500, GBP=0")
     assert (reply.status, reply.error["code"]) == (456, "budget-exceeded")
     assert reply.error["cost"] == {"calls": "1", "tokens": "500", "USD": "0.02"}
@@ -48,7 +48,7 @@ def test_a_limit_that_cannot_be_read_is_a_400_that_names_the_entry(limit: str) -
     assert len(reply.response.body) < 600
 
 
-def test_a_priced_endpoint_tells_its_cost_on_every_answer() -> None:
+def test_a_priced_endpoint_sends_its_cost_with_every_answer() -> None:
     bench = priced({"tokens": 500, "USD": "0.02"})
     assert bench.send("QUERY", "/rooms").header("Cost-Estimate") == "tokens=500, USD=0.02"
     assert bench.send("QUERY", "/rooms", budget_limit="USD=0").header("Cost-Estimate") == "tokens=500, USD=0.02"
@@ -66,6 +66,6 @@ def test_describe_lists_the_units_in_use() -> None:
     assert units(priced({"USD": "0.02", "tokens": 500})) == ["tokens", "USD", "calls"]
 
 
-def test_a_caller_without_authority_does_not_learn_what_is_wrong_with_its_budget() -> None:
+def test_a_caller_without_authority_gets_no_budget_error() -> None:
     bench = build(make_endpoint("QUERY", "/rooms", echo, scopes=("room:read",)))
     assert bench.send("QUERY", "/rooms", budget_limit="gold=1").status == 262

@@ -61,7 +61,7 @@ def test_a_header_alone_is_not_believed(tmp_path: Path) -> None:
     assert bench.send("BOOK", "/room", scopes="booking:room").status == 401
 
 
-def test_a_proven_agent_has_its_document_and_says_how_it_was_proven(tmp_path: Path) -> None:
+def test_a_proven_agent_has_its_document_and_its_proof(tmp_path: Path) -> None:
     bench = served(tmp_path, "token")
     assert bench.send("BOOK", "/room", authorization=token()).status == 200
     assert bench.send("FETCH", "/menu", authorization=token()).json == {"agent": AGENT, "by": "token"}
@@ -79,7 +79,7 @@ def test_a_token_narrows_and_never_widens(tmp_path: Path) -> None:
     assert (beyond.status, beyond.error["code"]) == (262, "scope-claim-invalid")
 
 
-def test_a_stranger_with_a_token_has_what_the_token_says(tmp_path: Path) -> None:
+def test_an_unknown_agent_with_a_token_has_the_scopes_of_the_token(tmp_path: Path) -> None:
     bench = served(tmp_path, "token")
     assert bench.send("BOOK", "/room", authorization=token(agent_id=STRANGER, scope="booking:room")).status == 200
     assert bench.send("BOOK", "/room", authorization=token(agent_id=STRANGER)).status == 455
@@ -88,7 +88,7 @@ def test_a_stranger_with_a_token_has_what_the_token_says(tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("CORE-6.2-3")
-def test_who_presents_nothing_is_nobody_and_has_no_authority_to_claim(tmp_path: Path) -> None:
+def test_a_caller_without_credentials_is_anonymous_and_cannot_claim_authority(tmp_path: Path) -> None:
     bench = served(tmp_path, "token")
     assert bench.send("FETCH", "/menu").json["agent"] is None
     nobody = bench.send("BOOK", "/room").error
@@ -100,7 +100,7 @@ def test_who_presents_nothing_is_nobody_and_has_no_authority_to_claim(tmp_path: 
         assert reply.error["modes"] == ["token"]
 
 
-def test_a_chain_is_the_callers_own_or_nobodys(tmp_path: Path) -> None:
+def test_an_invalid_chain_of_a_proven_agent_is_a_551(tmp_path: Path) -> None:
     reply = served(tmp_path, "token").send("BOOK", "/room", authorization=token(), delegation_chain="a.b.c")
     assert (reply.status, reply.error["hop"]) == (551, 1)
 
@@ -152,7 +152,7 @@ def test_a_scope_with_a_control_character_is_a_400(tmp_path: Path, scope: str) -
 
 
 @pytest.mark.requirement("CORE-6.2-4")
-def test_discovery_that_is_not_for_everybody_wants_proof(tmp_path: Path) -> None:
+def test_discovery_that_is_not_public_requires_proof(tmp_path: Path) -> None:
     bench = served(tmp_path, "token", policies=Policies(anonymous_discovery=False))
     assert bench.send("DISCOVER", "/").error["type"] == "anonymous-discovery-disabled"
     assert bench.send("DISCOVER", "/methods", authorization=token()).status == 200

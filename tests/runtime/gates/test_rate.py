@@ -41,7 +41,7 @@ def test_a_service_without_limits_has_no_buckets() -> None:
 
 
 @pytest.mark.requirement("CORE-6.1-7", "CORE-10.1-9")
-def test_an_agent_beyond_its_rate_is_told_which_and_when_to_come_back() -> None:
+def test_an_agent_over_its_rate_gets_the_limit_and_retry_after() -> None:
     service = Limited(agent=Rate(2, "min", 1))
     assert service.send().status == 200
     reply = service.send()
@@ -59,14 +59,14 @@ def test_one_agent_does_not_stop_another() -> None:
     assert [service.send(agent=agent).status for agent in (AGENT, OTHER, AGENT)] == [200, 200, 429]
 
 
-def test_whoever_sends_no_id_is_counted_by_address() -> None:
+def test_anonymous_callers_are_counted_by_address() -> None:
     service = Limited(agent=ONCE)
     sent = [service.send(agent=None, address=address).status for address in ("192.0.2.1", "192.0.2.2", "192.0.2.1")]
     assert sent == [200, 200, 429]
 
 
 @pytest.mark.requirement("CORE-10.1-10")
-def test_the_address_is_counted_before_anybody_is_identified() -> None:
+def test_the_address_is_counted_before_identification() -> None:
     service = Limited(address=ONCE)
     assert service.send(agent="not an id", address="192.0.2.1").status == 400
     reply = service.send(agent="not an id", address="192.0.2.1")
@@ -89,7 +89,7 @@ def test_an_endpoint_has_a_limit_of_its_own_for_each_agent() -> None:
     assert service.send("DESCRIBE", "/").status == 200
 
 
-def test_who_lacks_the_scope_uses_nothing_up_at_the_endpoint() -> None:
+def test_a_scope_refusal_does_not_use_up_the_endpoint_limit() -> None:
     service = Limited(endpoints={("QUERY", "/beds"): ONCE})
     assert service.send(path="/beds").status == 455
     assert service.bench.send("QUERY", "/beds", scopes="bed:read").status == 200
@@ -111,7 +111,7 @@ def test_the_agents_of_a_principal_share_its_limit(agents: tuple[str, str]) -> N
     assert refused[1].details["scope"] == "principal"
 
 
-def test_what_an_agent_is_refused_costs_its_principal_nothing() -> None:
+def test_a_refused_call_of_an_agent_does_not_cost_its_principal() -> None:
     service = Limited(agent=ONCE, principal=Rate(2, "min", 2))
     server = service.bench.server
     outcomes = []

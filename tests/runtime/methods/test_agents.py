@@ -62,7 +62,7 @@ def test_the_namespace_document_lists_the_agents(method: str) -> None:
 
 @pytest.mark.requirement("CORE-7.3-10")
 @pytest.mark.parametrize("fields", [{"status": "suspended"}, {"status": "deprecated"}, {"trust_tier": 3}])
-def test_who_may_not_act_and_experiments_are_on_no_list(fields: dict[str, Any]) -> None:
+def test_inactive_and_experimental_agents_are_not_listed(fields: dict[str, Any]) -> None:
     bench = served(replace(CONCIERGE, **fields))
     assert bench.send("DISCOVER", "/agents").json["agents"] == []
     assert hosted(bench.send("DISCOVER", "/")) == []
@@ -94,7 +94,7 @@ def test_an_agent_is_found_by_its_id() -> None:
     ("status", "expected"),
     [("suspended", 503), ("retired", 410), ("deprecated", 410), ("pending", 404), ("unreadable", 404)],
 )
-def test_who_is_not_active_is_told_apart_from_who_never_was(status: str, expected: int) -> None:
+def test_an_inactive_agent_is_distinguished_from_an_unknown_one(status: str, expected: int) -> None:
     bench = served(replace(CONCIERGE, status=status, successor=OTHER))
     reply = bench.send("DESCRIBE", "/agents/Front-Desk")
     assert reply.status == expected
@@ -105,7 +105,7 @@ def test_who_is_not_active_is_told_apart_from_who_never_was(status: str, expecte
 
 
 @pytest.mark.requirement("CORE-7.4-2")
-def test_an_experiment_is_shown_to_nobody_but_itself() -> None:
+def test_an_experimental_agent_is_only_shown_to_itself() -> None:
     experiment = replace(CONCIERGE, trust_tier=3)
     assert served(experiment).send("DESCRIBE", "/", {"agent_id": AGENT}).status == 404
     bench = served(experiment, proof=True)
@@ -129,7 +129,7 @@ def test_agents_disclosed_to_authenticated_callers_make_two_manifests() -> None:
     assert again.status == 200
 
 
-def test_what_is_for_authenticated_callers_asks_others_for_proof() -> None:
+def test_disclosure_to_authenticated_callers_asks_others_for_proof() -> None:
     bench = served(disclosure="authenticated", proof=True)
     reply = bench.send("DISCOVER", "/agents")
     assert (reply.status, reply.error["type"]) == (262, "credentials-missing")
@@ -140,7 +140,7 @@ def test_what_is_for_authenticated_callers_asks_others_for_proof() -> None:
     assert bench.send("DISCOVER", "/", find, agent_id=OTHER).json["result"]["candidates"][0]["kind"] == "agent"
 
 
-def test_in_open_mode_nobody_is_authenticated() -> None:
+def test_in_open_mode_no_caller_is_authenticated() -> None:
     bench = served(disclosure="authenticated")
     assert bench.send("DISCOVER", "/agents", agent_id=OTHER).status == 262
     assert hosted(bench.send("DISCOVER", "/", {"target": "manifest"}, agent_id=OTHER)) == []
@@ -148,7 +148,7 @@ def test_in_open_mode_nobody_is_authenticated() -> None:
 
 
 @pytest.mark.requirement("API-8.5-3")
-def test_private_agents_are_nobodys_business_but_their_own() -> None:
+def test_private_agents_are_only_shown_to_themselves() -> None:
     bench = served(disclosure="private", proof=True)
     reply = bench.send("DISCOVER", "/agents", agent_id=OTHER)
     assert (reply.status, reply.error["code"]) == (403, "agents-not-disclosed")
@@ -158,13 +158,13 @@ def test_private_agents_are_nobodys_business_but_their_own() -> None:
     assert (own.status, own.json["agent_id"], own.header("Cache-Control")) == (200, AGENT, "private, max-age=60")
 
 
-def test_without_anonymous_discovery_agents_are_not_named_to_nobody() -> None:
+def test_without_anonymous_discovery_agents_are_hidden_from_anonymous_callers() -> None:
     bench = served(policies=Policies(anonymous_discovery=False))
     for path in ("/agents", "/agents/Front-Desk"):
         assert bench.send("DISCOVER", path).error["type"] == "anonymous-discovery-disabled"
 
 
-def test_the_prefix_is_the_operators_for_all_other_methods_and_for_these_if_it_wants() -> None:
+def test_the_operator_may_use_the_prefix_for_all_other_methods_and_override_these() -> None:
     properties = {"id": {"type": "string"}}
     bench = build(
         make_endpoint("FETCH", "/agents", echo),
@@ -204,7 +204,7 @@ def test_half_a_key_signs_nothing() -> None:
 
 
 @pytest.mark.requirement("CORE-7.3-12")
-def test_the_namespace_document_is_made_anew_before_it_is_stale() -> None:
+def test_the_namespace_document_is_rebuilt_before_it_is_stale() -> None:
     seconds = [1_800_000_000.0]
     publication = Publication(
         *(SERVICE, {}, SERVICE.policies, Agents(SERVICE.agents)),
@@ -224,7 +224,7 @@ def test_the_namespace_document_is_made_anew_before_it_is_stale() -> None:
 
 @pytest.mark.requirement("CORE-7.3-12", "CORE-7.4-7")
 @pytest.mark.anyio
-async def test_what_is_published_follows_the_store() -> None:
+async def test_published_documents_follow_the_store() -> None:
     async with keeping(agents=(CONCIERGE,)) as bench:
         server = bench.bench.server
         before = await bench.send("DISCOVER", "/", agent=None)
@@ -246,7 +246,7 @@ async def test_what_is_published_follows_the_store() -> None:
         assert gone.error["since"].startswith("20")
 
 
-def test_none_of_it_passes_for_an_endpoint_of_the_service() -> None:
+def test_agent_paths_are_not_listed_as_endpoints_of_the_service() -> None:
     bench = build(make_endpoint("BOOK", "/room", echo), make_endpoint("FETCH", "/agents", echo))
     manifest, _ = parse_manifest(bench.send("DISCOVER", "/").response.body)
     assert manifest is not None

@@ -69,7 +69,7 @@ async def test_an_agent_with_the_scope_decides_too(kind: str, scope: str | None,
             assert (await bench.store.read(ReadCase("case-1"))).state == "pending"
 
 
-async def test_nobody_decides_what_it_asked_itself_whatever_its_scopes() -> None:
+async def test_a_requester_cannot_decide_its_own_case_with_any_scope() -> None:
     async with keeping() as bench:
         await asked(bench)
         reply = await confirm(bench, by=AGENT, scope="escalation:confirm")
@@ -103,13 +103,13 @@ async def test_a_confirmation_that_was_used_is_still_the_accepted_one() -> None:
 
 @pytest.mark.requirement("CORE-4.10-4")
 @pytest.mark.parametrize("target", ["case-2", "a\u0000b", "x" * 1000])
-async def test_what_is_not_there_is_404(target: str) -> None:
+async def test_an_unknown_case_is_404(target: str) -> None:
     async with keeping() as bench:
         reply = await confirm(bench, target_id=target)
         assert (reply.status, reply.error["code"]) == (404, "target-not-found")
 
 
-async def test_a_decision_that_comes_too_late_is_408() -> None:
+async def test_a_late_decision_is_408() -> None:
     async with keeping() as bench:
         await asked(bench, lifetime=0.0)
         reply = await confirm(bench)

@@ -78,7 +78,7 @@ async def granted(bench: StatefulBench, body: dict[str, Any], agent: str = FIRST
 
 
 @pytest.mark.requirement("CORE-7.5-5")
-async def test_a_delegate_acts_with_what_it_was_given_and_nothing_else() -> None:
+async def test_a_delegate_has_only_the_delegated_authority() -> None:
     async with served(generate_key()) as bench:
         assert (await bench.send("BOOK", "/room", agent=SECOND)).status == 455
         result = await granted(bench, wish())
@@ -93,7 +93,7 @@ async def test_a_delegate_acts_with_what_it_was_given_and_nothing_else() -> None
 
 
 @pytest.mark.requirement("CORE-2.3-4")
-async def test_authority_scope_narrows_what_was_delegated_and_not_what_is_ones_own() -> None:
+async def test_authority_scope_narrows_the_delegated_and_not_the_own_authority() -> None:
     async with served(generate_key()) as bench:
         chain = (await granted(bench, wish(scope=["booking:*"])))["delegation_chain"]
         sent = {"agent": SECOND, "delegation_chain": chain}
@@ -116,7 +116,7 @@ async def test_more_than_one_holds_is_refused_and_logged(caplog: pytest.LogCaptu
 
 
 @pytest.mark.requirement("CORE-7.6-1", "CORE-7.6-4")
-async def test_a_chain_of_hops_is_kept_and_can_only_shrink() -> None:
+async def test_a_chain_of_hops_names_all_delegators_and_can_only_shrink() -> None:
     async with served(generate_key()) as bench:
         first = await granted(bench, wish(scope="booking:*", depth=1))
         wider = await bench.send(
@@ -138,7 +138,7 @@ async def test_a_chain_of_hops_is_kept_and_can_only_shrink() -> None:
 
 
 @pytest.mark.requirement("CORE-7.6-5")
-async def test_who_is_suspended_passes_nothing_on_any_more() -> None:
+async def test_a_suspended_delegator_breaks_the_chain() -> None:
     async with served(generate_key()) as bench:
         chain = (await granted(bench, wish()))["delegation_chain"]
         stop = SetAgentStatus(FIRST, "DEACTIVATE", frozenset({"active"}), "suspended", "op", "", "first", "active")
@@ -237,7 +237,7 @@ async def test_a_delegation_ends_at_its_deadline_and_after_a_day_at_most() -> No
         ({"x": "\u00fc" * 40_000}, (413, "task-too-large")),
     ],
 )
-async def test_a_task_that_cannot_be_kept_is_refused(task: Any, expected: tuple[int, str]) -> None:
+async def test_a_task_that_cannot_be_stored_is_refused(task: Any, expected: tuple[int, str]) -> None:
     async with served(generate_key()) as bench:
         reply = await bench.send("DELEGATE", "/", wish() | {"task": task}, agent=FIRST)
         assert (reply.status, reply.error["code"]) == expected
@@ -245,13 +245,13 @@ async def test_a_task_that_cannot_be_kept_is_refused(task: Any, expected: tuple[
 
 
 @pytest.mark.parametrize("scope", ["", "booking", ["booking:room", 7], [], "a:b\x1f", ["A:B"]])
-async def test_what_is_no_scope_cannot_be_delegated(scope: Any) -> None:
+async def test_an_invalid_scope_cannot_be_delegated(scope: Any) -> None:
     async with served(generate_key()) as bench:
         reply = await bench.send("DELEGATE", "/", wish(scope=scope), agent=FIRST)
         assert (reply.status, reply.error["code"]) == (422, "invalid-authority-scope")
 
 
-async def test_without_a_key_the_server_signs_nothing_and_says_which_key() -> None:
+async def test_without_a_key_the_server_refuses_and_names_the_key() -> None:
     async with served() as bench:
         reply = await bench.send("DELEGATE", "/", wish(), agent=FIRST)
         assert reply.status == 501

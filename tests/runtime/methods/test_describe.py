@@ -19,7 +19,7 @@ def test_the_capability_document_covers_all_domains_or_those_asked_for() -> None
     }
 
 
-def test_a_domain_nobody_knows_is_refused_with_those_that_exist() -> None:
+def test_an_unknown_domain_is_refused_with_the_valid_ones() -> None:
     reply = build().send("DESCRIBE", "/", {"capability_domains": ["moods"]})
     assert (reply.status, reply.error["unknown"]) == (422, ["moods"])
 

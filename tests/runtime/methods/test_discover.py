@@ -19,7 +19,7 @@ ROOM = make_endpoint("BOOK", "/room", echo, scopes=("booking:room",), errors=("r
 
 @pytest.mark.requirement("CORE-2.4-11")
 @pytest.mark.requirement("API-8.10-1", "API-8.10-2", "API-8.11-1", "API-8.11-2", "API-13.1-5")
-def test_without_agent_id_the_manifest_comes_with_its_type_etag_and_cache_control() -> None:
+def test_without_agent_id_the_manifest_has_its_type_etag_and_cache_control() -> None:
     reply = build(ROOM).send("DISCOVER", "/")
     assert reply.status == 200
     assert reply.header("Content-Type") == "application/vnd.agtp.manifest+json"
@@ -28,7 +28,7 @@ def test_without_agent_id_the_manifest_comes_with_its_type_etag_and_cache_contro
     assert reply.json["endpoints"]
 
 
-def test_who_holds_the_manifest_already_gets_a_304_without_a_body() -> None:
+def test_a_caller_with_the_current_manifest_gets_a_304_without_a_body() -> None:
     bench = build(ROOM)
     etag = bench.send("DISCOVER", "/").header("ETag")
     assert etag is not None
@@ -50,7 +50,7 @@ def test_with_agent_id_candidates_are_ranked_by_the_criteria() -> None:
     assert bench.send("DISCOVER", "/", {"criteria": "zebra"}, agent_id=AGENT).json["result"] == {"candidates": []}
 
 
-def test_an_agent_that_names_no_criteria_is_told_what_to_send() -> None:
+def test_an_agent_without_criteria_gets_advice() -> None:
     reply = build(ROOM).send("DISCOVER", "/", agent_id=AGENT)
     assert (reply.status, reply.error["missing"]) == (422, ["criteria"])
     assert build(ROOM).send("DISCOVER", "/", {"target": "manifest"}, agent_id=AGENT).json["agtp_version"] == "1.0"
@@ -86,7 +86,7 @@ def test_the_floor_is_in_the_manifest_and_every_endpoint_is_complete() -> None:
 
 @pytest.mark.requirement("CORE-10.1-13")
 @pytest.mark.requirement("API-6.3-7", "API-8.9-1", "API-8.9-2", "API-13.1-6")
-def test_nothing_of_a_handler_but_its_kind_is_shown() -> None:
+def test_only_the_type_of_a_handler_is_shown() -> None:
     manifest = build(ROOM).send("DISCOVER", "/").json
     assert all(endpoint["handler"] == {"type": "registered_function"} for endpoint in manifest["endpoints"])
     assert "tests.function" not in str(manifest)
@@ -139,7 +139,7 @@ def test_the_document_version_follows_the_content() -> None:
 
 
 @pytest.mark.requirement("API-8.5-1", "API-8.5-2", "API-8.5-3")
-def test_hosted_agents_are_shown_as_far_as_the_disclosure_goes() -> None:
+def test_hosted_agents_are_shown_according_to_disclosure() -> None:
     agent = Agent(agent_id=AGENT, name="concierge", description="Helps guests.")
     shown = [{"agent_id": AGENT, "name": "concierge", "description": "Helps guests."}]
     for disclosure, agents in (("public", shown), ("authenticated", []), ("private", [])):
@@ -154,7 +154,7 @@ AGIS = "application/agis"
 
 
 @pytest.mark.requirement("AGIS-10-5", "AGIS-10-7", "AGIS-11-1")
-def test_the_root_answers_with_the_agis_document_for_who_asks_for_it() -> None:
+def test_the_root_returns_the_agis_document_on_request() -> None:
     bench = build(ROOM)
     reply = bench.send("DISCOVER", "/", accept=AGIS)
     assert (reply.status, reply.header("Content-Type"), reply.header("Cache-Control")) == (200, AGIS, "max-age=60")
@@ -179,7 +179,7 @@ def test_an_agent_gets_the_agis_document_too_and_needs_no_criteria() -> None:
     assert build(ROOM).send("DISCOVER", "/", accept=AGIS, agent_id=AGENT).json["agis"] == "1.0"
 
 
-def test_who_holds_the_agis_document_gets_a_304() -> None:
+def test_a_caller_with_the_current_agis_document_gets_a_304() -> None:
     bench = build(ROOM)
     etag = bench.send("DISCOVER", "/", accept=AGIS).header("ETag")
     assert etag is not None
@@ -194,7 +194,7 @@ def test_without_anonymous_discovery_the_agis_document_needs_an_agent_id() -> No
 
 
 @pytest.mark.requirement("AGIS-8.3-2")
-def test_a_data_manifest_that_promises_it_makes_the_agis_document_public_and_nothing_else() -> None:
+def test_a_public_data_manifest_makes_only_the_agis_document_public() -> None:
     bench = build(
         ROOM,
         policies=Policies(anonymous_discovery=False),
@@ -220,6 +220,6 @@ def test_a_data_manifest_that_is_for_callers_with_credentials_is_left_out_for_ot
     assert (anonymous.header("ETag") == agent.header("ETag")) is shown
 
 
-def test_who_accepts_the_manifest_by_name_gets_it_whoever_asks() -> None:
+def test_every_caller_that_accepts_the_manifest_by_name_gets_it() -> None:
     reply = build().send("DISCOVER", "/", accept="application/vnd.agtp.manifest+json", agent_id=AGENT)
     assert (reply.status, reply.header("Content-Type")) == (200, "application/vnd.agtp.manifest+json")

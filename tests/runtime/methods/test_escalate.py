@@ -41,7 +41,7 @@ async def claimed(bench: StatefulBench) -> list[Any]:
 
 
 @pytest.mark.requirement("CORE-4.9-3")
-async def test_the_receipt_names_the_case_and_who_has_it() -> None:
+async def test_the_receipt_names_the_case_and_its_recipient() -> None:
     async with keeping() as bench:
         result = await escalate(bench, recipient=DESK, deadline="2099-01-01T12:00:00+01:00")
         assert result == {
@@ -54,7 +54,7 @@ async def test_the_receipt_names_the_case_and_who_has_it() -> None:
 
 
 @pytest.mark.requirement("CORE-4.9-5", "CORE-4.9-6")
-async def test_the_content_is_kept_and_announced_as_it_came() -> None:
+async def test_the_content_is_stored_and_announced_unchanged() -> None:
     async with keeping() as bench:
         result = await escalate(bench, recipient="mailto:desk@hotel.example", priority="urgent")
         sent = {**CONTENT, "recipient": "mailto:desk@hotel.example", "priority": "urgent"}
@@ -90,7 +90,7 @@ async def test_not_even_a_digit_of_a_number_is_lost(form: str) -> None:
 
 
 @pytest.mark.requirement("CORE-4.9-3")
-async def test_without_a_recipient_the_operator_says_who_decides() -> None:
+async def test_without_a_recipient_the_configured_default_decides() -> None:
     async with keeping() as bench:
         assert (await escalate(bench))["routed_to"] == "operator"
         bench.bench.server.cases = CaseSettings(default_recipient=DESK)
@@ -111,7 +111,7 @@ async def test_the_same_escalation_is_one_case_while_it_is_open_and_announced_on
         assert (await escalate(bench))["escalation_id"] != first["escalation_id"]
 
 
-async def test_a_deadline_that_is_no_time_is_422() -> None:
+async def test_an_invalid_deadline_is_422() -> None:
     async with keeping() as bench:
         reply = await bench.send("ESCALATE", "/", {**CONTENT, "deadline": "soon"})
         assert (reply.status, reply.error["code"]) == (422, "invalid-deadline")
@@ -124,7 +124,7 @@ async def test_a_recipient_that_cannot_be_printed_is_422() -> None:
         assert (reply.status, reply.error["code"]) == (422, "invalid-recipient")
 
 
-async def test_more_than_anybody_can_read_is_413() -> None:
+async def test_too_much_content_is_413() -> None:
     async with keeping() as bench:
         reply = await bench.send("ESCALATE", "/", {**CONTENT, "context": {"x": "y" * MOST_CONTENT}})
         assert (reply.status, reply.error["code"]) == (413, "context-too-large")
@@ -140,7 +140,7 @@ async def test_an_escalation_and_its_announcement_survive_a_restart(tmp_path: Pa
         assert len(await claimed(bench)) == 1
 
 
-async def test_more_than_anybody_will_decide_is_429_and_nothing_is_lost() -> None:
+async def test_too_many_cases_are_429_and_none_is_lost() -> None:
     async with keeping(document=ServerDocument(cases=CaseSettings(most_open=2))) as bench:
         await escalate(bench, task_id="task-1")
         await escalate(bench, task_id="task-2")

@@ -65,7 +65,7 @@ async def test_the_head_of_a_chain_is_the_latest_record_by_default_of_the_caller
 
 
 @pytest.mark.requirement("CORE-12-9")
-async def test_the_life_of_an_agent_is_told_to_itself(bench: StatefulBench) -> None:
+async def test_an_agent_can_inspect_its_own_history(bench: StatefulBench) -> None:
     await bench.store.do(PutAgent(AGENT, "porter", "active", "{}", "operator"))
     reply = await bench.send("INSPECT", "/", {"target": "lifecycle", "agent_id": AGENT})
     assert reply.status == 200
@@ -88,7 +88,7 @@ async def test_the_life_of_an_agent_is_told_to_itself(bench: StatefulBench) -> N
         ({}, 422, None),
     ],
 )
-async def test_what_is_not_there_or_not_clear_is_said(
+async def test_unknown_and_ambiguous_targets_are_explained(
     bench: StatefulBench, body: dict[str, str], status: int, code: str | None
 ) -> None:
     reply = await bench.send("INSPECT", "/", body)

@@ -36,7 +36,7 @@ async def change(bench: StatefulBench, method: str, agent: str | None = MANAGER,
 
 
 @pytest.mark.requirement("CORE-6.1-11", "CORE-7.4-4")
-async def test_a_suspended_agent_is_refused_until_somebody_else_reinstates_it() -> None:
+async def test_a_suspended_agent_is_refused_until_another_agent_reinstates_it() -> None:
     async with served() as bench:
         assert (await bench.send("FETCH", "/room")).status == 200
         done = await change(bench, "DEACTIVATE", reason="odd behaviour")
@@ -55,7 +55,7 @@ async def test_a_suspended_agent_is_refused_until_somebody_else_reinstates_it() 
 
 
 @pytest.mark.requirement("CORE-7.4-5")
-async def test_a_revoked_agent_is_gone_for_ever() -> None:
+async def test_a_revoked_agent_stays_revoked() -> None:
     async with served() as bench:
         assert (await change(bench, "REVOKE", reason="key lost")).json["result"]["status"] == "retired"
         assert (await bench.send("FETCH", "/room")).status == 410
@@ -88,7 +88,7 @@ async def test_a_pending_agent_acts_once_it_is_activated() -> None:
 
 
 @pytest.mark.requirement("CORE-12-11")
-async def test_what_is_so_already_is_no_change() -> None:
+async def test_a_repeated_change_has_no_effect() -> None:
     async with served() as bench:
         for method in ("ACTIVATE", "REINSTATE"):
             result = (await change(bench, method)).json["result"]
@@ -118,14 +118,14 @@ async def test_others_need_the_scope_for_it(change_: Any) -> None:
         assert (await bench.send("FETCH", "/room")).status == 200
 
 
-async def test_an_agent_nobody_knows_is_a_404() -> None:
+async def test_an_unknown_agent_is_a_404() -> None:
     async with served() as bench:
         reply = await bench.send("DEACTIVATE", "/", {"agent_id": "9" * 64}, agent=MANAGER)
         assert (reply.status, reply.error["code"]) == (404, "agent-not-found")
         assert (await bench.send("DEACTIVATE", "/", {"agent_id": "nobody"}, agent=MANAGER)).status == 422
 
 
-async def test_who_did_it_and_why_is_kept() -> None:
+async def test_actor_and_reason_are_recorded() -> None:
     async with served() as bench:
         await change(bench, "DEACTIVATE", reason="odd", actor="Alice")
         await change(bench, "REINSTATE")
@@ -136,7 +136,7 @@ async def test_who_did_it_and_why_is_kept() -> None:
         ]
 
 
-async def test_a_server_notices_by_itself() -> None:
+async def test_a_server_notices_changes_in_the_store() -> None:
     async with served() as bench:
         noticed = asyncio.Event()
         bench.bench.server.agents.watch(noticed.set)
@@ -145,7 +145,7 @@ async def test_a_server_notices_by_itself() -> None:
         assert (await bench.send("FETCH", "/room")).status == 503
 
 
-def test_without_a_store_the_methods_say_what_is_missing() -> None:
+def test_without_a_store_the_methods_are_501() -> None:
     reply = build(agents=(OPERATOR,)).send("DEACTIVATE", "/", {"agent_id": AGENT}, agent_id=MANAGER)
     assert (reply.status, reply.error["missing"]) == (501, "a store to keep state in")
 
@@ -163,7 +163,7 @@ REACHED = {"ACTIVATE": "active", "DEACTIVATE": "suspended", "REINSTATE": "active
 
 @given(st.sampled_from(["active", "pending"]), st.lists(st.sampled_from(sorted(MODEL)), max_size=12))
 @settings(max_examples=40)
-def test_whatever_is_asked_for_the_states_follow_the_rules(begin: str, methods: list[str]) -> None:
+def test_any_sequence_of_methods_follows_the_state_rules(begin: str, methods: list[str]) -> None:
     async def live() -> None:
         async with served(begin) as bench:
             state = begin

@@ -28,7 +28,7 @@ def test_without_a_store_a_valid_call_is_a_501_that_says_so(method: str) -> None
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("method", VALID)
-async def test_a_caller_that_does_not_say_who_it_is_gets_262(method: str) -> None:
+async def test_an_anonymous_caller_gets_262(method: str) -> None:
     async with keeping() as bench:
         reply = await bench.send(method, "/", VALID[method], agent=None)
         assert (reply.status, reply.error["type"]) == (262, "credentials-missing")
@@ -39,7 +39,7 @@ def test_parameters_are_checked_first(method: str) -> None:
     assert build().send(method, "/").status == 422
 
 
-def test_what_is_wrong_with_the_input_is_named_by_its_member() -> None:
+def test_an_invalid_input_names_its_member() -> None:
     refused = invalid("resume_by", "is over.")
     assert (refused.status, refused.code, refused.message) == (422, "invalid-resume-by", "`resume_by` is over.")
     refused = too_large("context", 1024)

@@ -38,12 +38,12 @@ def test_the_rejection_points_at_similar_endpoints() -> None:
     assert reply.error["similar_endpoints"][0]["path"] == "/room"
 
 
-def test_a_proposal_is_no_discovery_so_anybody_gets_the_reason() -> None:
+def test_a_proposal_is_not_discovery_so_every_caller_gets_the_reason() -> None:
     assert build(policies=Policies(anonymous_discovery=False)).send("PROPOSE", "/").status == 463
 
 
 @pytest.mark.requirement("API-8.7-2")
-def test_who_may_not_discover_learns_of_no_endpoint_by_proposing_one() -> None:
+def test_a_caller_without_discovery_learns_no_endpoint_by_proposing() -> None:
     bench = build(make_endpoint("BOOK", "/room", echo), policies=Policies(anonymous_discovery=False))
     wanted = {"endpoint": {"method": "RESERVE", "path": "/room"}}
     assert "similar_endpoints" not in bench.send("PROPOSE", "/", wanted).error

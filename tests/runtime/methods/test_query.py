@@ -28,7 +28,7 @@ def ask(bench: Bench, body: dict[str, Any]) -> dict[str, Any]:
     return decoded
 
 
-def test_what_shares_words_with_the_need_is_returned_best_first_with_source_and_confidence() -> None:
+def test_matches_are_returned_best_first_with_source_and_confidence() -> None:
     result = ask(build(resources=(RULES,)), {"intent": "When is breakfast served?"})["result"]
     assert result["result_count"] == 1
     assert result["results"][0]["content"] == "Breakfast is served from seven."
@@ -49,6 +49,6 @@ def test_a_scope_names_the_resources_to_search() -> None:
     assert (refused["status"], refused["error"]["resources"]) == (404, ["rules"])
 
 
-def test_without_resources_the_refusal_says_what_is_missing() -> None:
+def test_without_resources_the_refusal_names_the_reason() -> None:
     refused = ask(build(), {"intent": "anything"})
     assert (refused["status"], refused["error"]["missing"]) == (501, "resources")

@@ -46,7 +46,7 @@ async def test_the_answer_has_everything_needed_to_resume() -> None:
         assert (session.state, session.reason, session.checkpoint) == ("suspended", "awaiting_input", '{"step":[3]}')
 
 
-async def test_of_the_nonce_only_its_hash_is_kept_and_it_resumes_the_session() -> None:
+async def test_only_the_hash_of_the_nonce_is_stored_and_it_resumes_the_session() -> None:
     async with keeping() as bench:
         nonce = (await suspended(bench, checkpoint=None)).json["result"]["resumption_nonce"]
         assert hash_nonce(nonce) == hashlib.sha256(nonce.encode()).hexdigest()
@@ -55,7 +55,7 @@ async def test_of_the_nonce_only_its_hash_is_kept_and_it_resumes_the_session() -
 
 
 @pytest.mark.requirement("CORE-4.11-3")
-async def test_each_suspension_has_a_nonce_of_its_own() -> None:
+async def test_each_suspension_has_a_new_nonce() -> None:
     async with keeping() as bench:
         nonces = set()
         for _ in range(3):
@@ -66,7 +66,7 @@ async def test_each_suspension_has_a_nonce_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("text", ["tomorrow", "2026-13-01T00:00:00Z", "2020-01-01T00:00:00Z", "9" * 200])
-async def test_a_time_that_is_none_or_over_is_422_and_nothing_is_suspended(text: str) -> None:
+async def test_an_invalid_or_past_time_is_422_and_does_not_suspend(text: str) -> None:
     async with keeping() as bench:
         reply = await suspended(bench, resume_by=text)
         assert (reply.status, reply.error["code"], reply.error["field"]) == (422, "invalid-resume-by", "/resume_by")
@@ -111,7 +111,7 @@ async def test_the_session_of_another_agent_is_404_too() -> None:
         assert (await bench.store.read(ReadSession(SESSION))).state == "active"
 
 
-async def test_what_is_suspended_is_not_suspended_again() -> None:
+async def test_a_suspended_session_cannot_be_suspended_again() -> None:
     async with keeping() as bench:
         await suspended(bench)
         reply = await bench.send("SUSPEND", "/", {"session_id": SESSION})
