@@ -40,6 +40,14 @@ async def test_an_application_gets_the_whole_body_and_its_parts_are_one_answer()
     assert reply == Reply(201, [(b"a", b"b"), (b"content-length", b"5")], b"body!")
 
 
+@pytest.mark.parametrize("number", [204, 304])
+async def test_an_answer_that_has_no_body_gets_no_length(number: int) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send_reply(Reply(number, [(b"etag", b'"a"')], b"left out"), "GET", send)
+
+    assert await call_application(app, dict(SCOPE), b"") == Reply(number, [(b"etag", b'"a"')], b"")
+
+
 async def test_an_application_that_does_not_answer_is_an_error() -> None:
     async def silent(scope: Any, receive: Any, send: Any) -> None:
         await receive()

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, NamedTuple
 
+from bespeak.protocol import status
 from bespeak.protocol.wire.limits import RESPONSE_LIMITS
 
 Scope = MutableMapping[str, Any]
@@ -41,6 +42,8 @@ async def call_application(app: Application, scope: Scope, body: bytes) -> Reply
     if cycle.start is None or not cycle.complete:
         raise RuntimeError("The application returned without a complete response.")
     reply = Reply(cycle.start["status"], list(cycle.start.get("headers", ())), b"".join(cycle.parts))
+    if reply.status in (status.NO_CONTENT, status.NOT_MODIFIED):
+        return reply._replace(body=b"")  # RFC 9110 8.6: a length would be that of another answer
     if scope["method"] != "HEAD" and all(name != b"content-length" for name, _ in reply.headers):
         reply.headers.append((b"content-length", b"%d" % len(reply.body)))
     return reply
