@@ -14,7 +14,7 @@ from bespeak.state.audit.signature_status import judge
 from bespeak.state.audit.signing_key import SigningKey, encoded_header
 
 
-def test_a_checkpoint_is_signed_and_says_how_far_streams_have_come() -> None:
+def test_checkpoint_is_signed_and_holds_the_position_of_each_stream() -> None:
     head = StreamHead("s1", 7, bytes(range(32)))
     made = make_checkpoint(SigningKey(KEY), [head], server_id="rooms", issued_at=NOW, previous=FIRST, position=12)
     compact, read = parse_compact(made.jws), read_checkpoint(made.jws)
@@ -27,13 +27,13 @@ def test_a_checkpoint_is_signed_and_says_how_far_streams_have_come() -> None:
     assert read.issued_at == "2026-05-01T12:00:00.000Z"
 
 
-def test_a_record_is_no_checkpoint() -> None:
+def test_record_is_not_accepted_as_checkpoint() -> None:
     sealer = make_sealer()
     sealer.learn(ANN, None)
     assert read_checkpoint(sealer.seal(ANN, {}).jws) is None
 
 
 @pytest.mark.parametrize("payload", [b"", b"{}", b"[]", b'{"streams": 1}'])
-def test_what_says_nothing_is_none(payload: bytes) -> None:
+def test_text_without_claims_is_not_a_checkpoint(payload: bytes) -> None:
     header = encoded_header(SigningKey(KEY).header("checkpoint+jwt"))
     assert read_checkpoint((header + encode64(payload)).decode() + ".x") is None

@@ -35,29 +35,29 @@ def follow(chain: list[KeptCheckpoint]) -> tuple[list[TrailFault], CheckpointChe
     return [*faults, *check.end()], check
 
 
-def test_a_whole_chain_claims_what_it_says() -> None:
+def test_complete_chain_yields_its_claims() -> None:
     faults, check = follow(CHAIN)
     assert faults == []
     assert check.claims["s1"][-1] == Claim(4, "04" * 32, CHAIN[3].checkpoint_id)
     assert (check.count, check.last) == (4, CHAIN[3].checkpoint_id)
 
 
-def test_a_missing_one_is_named_by_the_one_that_follows_it() -> None:
+def test_missing_checkpoint_is_named_by_its_successor() -> None:
     faults, _ = follow([CHAIN[0], *CHAIN[2:]])
     assert [fault.checkpoint_id for fault in faults] == [CHAIN[1].checkpoint_id]
 
 
-def test_a_missing_beginning_is_named() -> None:
+def test_missing_first_checkpoint_is_named() -> None:
     faults, _ = follow(CHAIN[2:])
     assert [fault.checkpoint_id for fault in faults] == [CHAIN[1].checkpoint_id]
 
 
-def test_one_that_was_moved_or_repeated_is_named() -> None:
+def test_moved_or_repeated_checkpoint_is_named() -> None:
     faults, _ = follow([CHAIN[0], CHAIN[2], CHAIN[1], CHAIN[3], CHAIN[3]])
     assert [fault.checkpoint_id for fault in faults] == [CHAIN[1].checkpoint_id, CHAIN[3].checkpoint_id]
 
 
-def test_one_that_is_none_claims_nothing() -> None:
+def test_invalid_checkpoint_yields_no_claims() -> None:
     faults, check = follow([KeptCheckpoint(1, "0" * 64, CHAIN[0].jws), KeptCheckpoint(2, "x", "nonsense")])
     assert [fault.kind for fault in faults] == ["checkpoint", "checkpoint"]
     assert check.claims == {}

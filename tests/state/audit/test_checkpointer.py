@@ -46,7 +46,7 @@ async def test_an_empty_store_needs_no_checkpoint(store: Store) -> None:
     assert await bound(store) == []
 
 
-async def test_the_end_of_a_process_is_bound(store: Store) -> None:
+async def test_stopping_writes_a_checkpoint(store: Store) -> None:
     sealer = make_sealer()
     store.attach(sealer)
     checkpointer = make_checkpointer(store, sealer)
@@ -57,7 +57,7 @@ async def test_the_end_of_a_process_is_bound(store: Store) -> None:
     assert await faults_in(store) == []
 
 
-async def test_a_checkpoint_says_only_what_is_new(store: Store) -> None:
+async def test_checkpoint_holds_only_new_records(store: Store) -> None:
     sealer = make_sealer()
     store.attach(sealer)
     checkpointer = make_checkpointer(store, sealer)
@@ -69,7 +69,7 @@ async def test_a_checkpoint_says_only_what_is_new(store: Store) -> None:
     assert await bound(store) == [{"s1": 2}, {"s1": 3}]
 
 
-async def test_after_so_many_records_one_is_written_by_itself(memory: Store) -> None:
+async def test_checkpoint_is_written_after_the_configured_number_of_records(memory: Store) -> None:
     sealer = make_sealer()
     memory.attach(sealer)
     checkpointer = make_checkpointer(memory, sealer, every=3)
@@ -82,7 +82,7 @@ async def test_after_so_many_records_one_is_written_by_itself(memory: Store) -> 
     await checkpointer.stop()
 
 
-async def test_a_start_binds_what_a_killed_process_left(store: Store) -> None:
+async def test_start_writes_a_checkpoint_for_records_of_a_killed_process(store: Store) -> None:
     store.attach(make_sealer(prefix="old"))
     await append(store, [ANN, BOB, ANN])  # and then it was killed: no checkpoint
     sealer = make_sealer(prefix="new")
@@ -98,7 +98,7 @@ async def test_a_start_binds_what_a_killed_process_left(store: Store) -> None:
     assert await faults_in(store) == []
 
 
-async def test_a_start_goes_on_where_the_last_checkpoint_looked(store: Store) -> None:
+async def test_start_continues_after_the_last_checkpoint(store: Store) -> None:
     old = make_sealer(prefix="old")
     store.attach(old)
     await append(store, [ANN] * 4)
@@ -109,7 +109,7 @@ async def test_a_start_goes_on_where_the_last_checkpoint_looked(store: Store) ->
     assert await bound(store) == [{"old1": 4}, {"old1": 6}]
 
 
-async def test_two_processes_bind_each_other(first: Store, second: Store) -> None:
+async def test_two_processes_checkpoint_each_others_streams(first: Store, second: Store) -> None:
     one, two = make_sealer(prefix="a"), make_sealer(prefix="b")
     first.attach(one)
     second.attach(two)
@@ -132,7 +132,7 @@ class Failing(Command, frozen=True):
         yield Statement("INSERT INTO no_such_table (a) VALUES (1)")
 
 
-async def test_a_stream_that_was_given_up_is_bound_too(store: Store) -> None:
+async def test_abandoned_stream_is_checkpointed(store: Store) -> None:
     sealer = make_sealer()
     store.attach(sealer)
     checkpointer = make_checkpointer(store, sealer)
@@ -145,7 +145,7 @@ async def test_a_stream_that_was_given_up_is_bound_too(store: Store) -> None:
     assert await faults_in(store) == []
 
 
-async def test_records_of_a_commit_that_seemed_to_fail_are_bound_when_they_are_there(memory: Store) -> None:
+async def test_stored_records_of_a_failed_commit_are_checkpointed(memory: Store) -> None:
     sealer = make_sealer()
     memory.attach(sealer)
     checkpointer = make_checkpointer(memory, sealer)
@@ -176,7 +176,7 @@ class Kept(Command, frozen=True):
 
 
 @pytest.mark.parametrize("row", [("x", 1, "", "zz", "no jws"), ("x", 3, "", "00", "e30.e30."), ("x", 0, "", "", "")])
-async def test_rows_that_are_no_records_do_not_stop_it(memory: Store, row: tuple[Any, ...]) -> None:
+async def test_invalid_rows_do_not_stop_the_checkpointer(memory: Store, row: tuple[Any, ...]) -> None:
     await memory.do(Kept(*row))
     sealer = make_sealer()
     memory.attach(sealer)
@@ -185,7 +185,7 @@ async def test_rows_that_are_no_records_do_not_stop_it(memory: Store, row: tuple
     assert await bound(memory) == [{"s1": 1}]
 
 
-async def test_a_last_checkpoint_by_a_stranger_is_not_believed(memory: Store) -> None:
+async def test_last_checkpoint_by_an_unknown_key_is_not_trusted(memory: Store) -> None:
     stranger, sealer = make_sealer(prefix="x"), make_sealer()
     memory.attach(stranger)
     await append(memory, [ANN] * 3)
@@ -198,7 +198,7 @@ async def test_a_last_checkpoint_by_a_stranger_is_not_believed(memory: Store) ->
     assert [entry.count for entry in checkpoint.streams] == [3]
 
 
-async def test_a_store_that_cannot_write_does_not_end_it(memory: Store) -> None:
+async def test_store_outage_does_not_stop_the_checkpointer(memory: Store) -> None:
     sealer = make_sealer()
     memory.attach(sealer)
     checkpointer = make_checkpointer(memory, sealer)
@@ -232,7 +232,7 @@ asyncio.run(main())
 
 
 @pytest.mark.process
-async def test_a_killed_process_loses_nothing_it_told_and_the_next_one_binds_it(tmp_path: Path) -> None:
+async def test_records_survive_a_kill_and_are_checkpointed_by_the_next_process(tmp_path: Path) -> None:
     place = str(tmp_path / "bespeak.db")
     told: list[str] = []
     for prefix in ("one", "two"):

@@ -13,12 +13,12 @@ from bespeak.state.audit.compact import jws_id, parse_compact
 
 
 @pytest.mark.parametrize("text", ["", ".", "..", "a.b", "a.b.c.d", "e30.e30.", "e30=.e30.", "bnVsbA.e30.x", "ä.e30."])
-def test_a_text_that_is_no_jws_is_none(text: str) -> None:
+def test_invalid_jws_is_refused(text: str) -> None:
     assert parse_compact(text) is None
 
 
 @given(st.text())
-def test_any_text_is_taken_apart_or_refused(text: str) -> None:
+def test_any_text_is_parsed_or_refused(text: str) -> None:
     compact = parse_compact(text)
     assert compact is None or text == f"{compact.protected}.{encode64(compact.payload).decode()}.{compact.signature}"
 

@@ -16,7 +16,7 @@ from bespeak.state.store.store import Store
 pytestmark = pytest.mark.anyio
 
 
-async def test_an_export_holds_everything_and_verifies_elsewhere(store: Store, tmp_path: Path) -> None:
+async def test_export_is_complete_and_verifies_elsewhere(store: Store, tmp_path: Path) -> None:
     sealer = make_sealer()
     store.attach(sealer)
     await append(store, [ANN, BOB, ""])
@@ -28,9 +28,7 @@ async def test_an_export_holds_everything_and_verifies_elsewhere(store: Store, t
     assert await faults_of_lines(await exported(store), tmp_path / "trail.jsonl") == []
 
 
-async def test_what_is_written_meanwhile_does_not_make_an_export_that_refers_to_nothing(
-    memory: Store, tmp_path: Path
-) -> None:
+async def test_concurrent_writes_leave_no_dangling_references_in_an_export(memory: Store, tmp_path: Path) -> None:
     sealer = make_sealer()
     memory.attach(sealer)
     checkpointer = make_checkpointer(memory, sealer)
@@ -68,6 +66,6 @@ async def test_another_file_is_refused_with_the_line(tmp_path: Path, text: bytes
         FileTrail(path)
 
 
-async def test_a_file_that_is_not_there_is_a_clear_refusal(tmp_path: Path) -> None:
+async def test_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         FileTrail(tmp_path / "missing")

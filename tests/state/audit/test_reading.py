@@ -14,7 +14,7 @@ def token(payload: bytes) -> str:
     return (encoded_header({"alg": "none"}) + encode64(payload)).decode() + "."
 
 
-def test_a_record_tells_its_place_and_its_content() -> None:
+def test_record_has_a_place_and_a_payload() -> None:
     sealer = make_sealer()
     sealer.learn(ANN, None)
     jws = sealer.seal(ANN, {"agent_id": ANN, "status": 200}).jws
@@ -27,7 +27,7 @@ def test_a_record_tells_its_place_and_its_content() -> None:
 
 
 @pytest.mark.parametrize("payload", [b"", b"[]", b"7", b"{", b"[" * 100_000])
-def test_what_is_no_record_has_neither(payload: bytes) -> None:
+def test_invalid_record_has_neither_place_nor_payload(payload: bytes) -> None:
     assert place_of(token(payload)) is None
     assert payload_of(token(payload)) is None
 

@@ -39,7 +39,7 @@ def payload(request: Request | None = None, response: Response | None = None, **
 
 
 @pytest.mark.requirement("CORE-10.3-1")
-def test_a_record_tells_what_was_asked_and_what_came_of_it() -> None:
+def test_record_holds_the_request_and_its_result() -> None:
     made = payload(
         a_request(request_id="r-1", session_id="s-1", task_id="t-1", confirmation_id="c-1"),
         Response(200, b'{"room":12}', headers=(("Response-ID", "resp-7"),)),
@@ -69,7 +69,7 @@ def test_a_record_tells_what_was_asked_and_what_came_of_it() -> None:
     }
 
 
-def test_what_is_not_known_is_left_out() -> None:
+def test_unknown_fields_are_omitted() -> None:
     made = payload(path=None)
     assert "path" not in made
     assert not {"agent_id", "owner_id", "identity_assurance", "request_id", "replayed", "extra"} & made.keys()
@@ -84,21 +84,21 @@ def test_what_is_not_known_is_left_out() -> None:
         (Principal(AGENT, known=True, verified="signed"), "signed"),
     ],
 )
-def test_a_record_says_how_the_id_was_proven(principal: Principal, assurance: str) -> None:
+def test_record_holds_the_authentication_method(principal: Principal, assurance: str) -> None:
     assert payload(principal=principal)["identity_assurance"] == assurance
 
 
-def test_no_argument_is_recorded_wherever_it_stands() -> None:
+def test_arguments_are_not_recorded_wherever_they_are() -> None:
     request = a_request("PAY", f"/card/{SECRET}", f"pin={SECRET}", f'{{"pin":"{SECRET}"}}'.encode())
     made = payload(request, Response(200, SECRET.encode()), method="PAY", path="/card/{number}")
     assert SECRET not in msgspec.json.encode(made).decode()
 
 
-def test_what_the_operator_asked_for_is_recorded() -> None:
+def test_configured_fields_are_recorded() -> None:
     assert payload(recorded={"guest_id": "g-1"})["extra"] == {"input": {"guest_id": "g-1"}}
 
 
-def test_input_that_is_too_long_for_a_header_is_told_by_its_hash() -> None:
+def test_input_too_long_for_a_header_is_recorded_as_hash() -> None:
     made = payload(recorded={"note": "n" * 5000, "guest_id": "g-1"})["extra"]["input"]
     told = sha256(b'"' + b"n" * 5000 + b'"').hexdigest()
     assert made == {"note": {"sha256": told, "bytes": 5002}, "guest_id": "g-1"}
@@ -106,12 +106,12 @@ def test_input_that_is_too_long_for_a_header_is_told_by_its_hash() -> None:
     assert len(msgspec.json.encode(many)) < 8000
 
 
-def test_a_method_that_was_redirected_is_recorded_with_the_one_asked_for() -> None:
+def test_redirected_method_is_recorded_with_the_requested_one() -> None:
     made = payload(a_request("GET"), method="QUERY")
     assert (made["method"], made["requested_method"]) == ("QUERY", "GET")
 
 
-def test_ids_that_callers_choose_cannot_make_a_record_long() -> None:
+def test_ids_chosen_by_callers_are_truncated() -> None:
     assert len(payload(a_request(task_id="t" * 8000))["task_id"]) == 256
 
 

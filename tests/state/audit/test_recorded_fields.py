@@ -13,11 +13,11 @@ from bespeak.state.audit.recorded_fields import unknown_fields
 BOOK = make_endpoint("BOOK", "/room/{number}", echo, properties={"number": {}, "guest_id": {}})
 
 
-def test_what_an_endpoint_takes_can_be_recorded() -> None:
+def test_input_fields_of_an_endpoint_can_be_recorded() -> None:
     assert unknown_fields({("BOOK", "/room/{number}"): ("guest_id", "number")}, [BOOK]) == []
 
 
-def test_an_endpoint_or_a_field_that_is_not_there_is_warned_of() -> None:
+def test_unknown_endpoint_or_field_is_a_warning() -> None:
     fields = {("BOOK", "/room/{number}"): ("guest", "number"), ("BOOK", "/room/{id}"): ("guest_id",)}
     findings = unknown_fields(fields, [BOOK])
     assert [(finding.rule, finding.severity) for finding in findings] == [("Y874", "warning")] * 2
@@ -26,7 +26,7 @@ def test_an_endpoint_or_a_field_that_is_not_there_is_warned_of() -> None:
     assert "BOOK /room/{id}" in findings[1].message
 
 
-def test_whoever_starts_the_server_is_told(tmp_path: Path) -> None:
+def test_unknown_field_is_reported_at_start(tmp_path: Path) -> None:
     (tmp_path / "bespeak.toml").write_text(
         '[server]\nserver_id = "rooms"\noperator = "Acme"\ncontact = "ops@acme.example"\n'
         '[audit.fields]\n"BOOK /rom" = ["guest_id"]\n'

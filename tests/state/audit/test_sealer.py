@@ -30,7 +30,7 @@ def sealed(sealer: ChainSealer, agent: str, **payload: Any) -> tuple[Sealed, dic
 
 
 @pytest.mark.requirement("CORE-12-5")
-def test_a_record_follows_the_one_before_it_of_its_agent_and_of_its_stream() -> None:
+def test_record_refers_to_its_predecessors_by_agent_and_stream() -> None:
     sealer = make_sealer()
     one, first = sealed(sealer, ANN, method="BOOK")
     two, second = sealed(sealer, BOB)
@@ -55,7 +55,7 @@ def test_the_audit_id_is_the_hash_of_the_signed_text() -> None:
 
 
 @pytest.mark.requirement("CORE-12-6")
-def test_without_a_key_records_say_that_they_are_not_signed() -> None:
+def test_records_without_a_key_are_marked_as_unsigned() -> None:
     record, content = sealed(make_sealer(signing=None), ANN)
     compact = parse_compact(record.jws)
     assert compact is not None
@@ -79,7 +79,7 @@ def test_a_payload_without_members_is_sealed_too() -> None:
     assert record.agent_id == ""
 
 
-def test_the_head_that_the_store_knows_is_what_the_first_record_follows() -> None:
+def test_first_record_follows_the_stored_head() -> None:
     sealer = make_sealer()
     sealer.learn(ANN, "e" * 64)
     _, content = sealed(sealer, ANN)
@@ -104,7 +104,7 @@ def test_after_a_failed_commit_another_stream_begins_and_the_heads_are_read_agai
     assert [(head.stream, head.count) for head in sealer.heads()] == [("s1", 1), ("s2", 1)]
 
 
-def test_nothing_sealed_is_nothing_lost() -> None:
+def test_discarding_without_sealed_records_keeps_the_stream() -> None:
     sealer = make_sealer()
     sealed(sealer, ANN)
     sealer.keep()
@@ -116,7 +116,7 @@ def test_nothing_sealed_is_nothing_lost() -> None:
     assert sealer.knows(ANN)
 
 
-def test_heads_tell_only_what_is_committed() -> None:
+def test_heads_contain_only_committed_records() -> None:
     sealer = make_sealer()
     record, _ = sealed(sealer, ANN)
     assert sealer.heads() == (StreamHead("s1", 0, bytes(32)),)
@@ -124,7 +124,7 @@ def test_heads_tell_only_what_is_committed() -> None:
     assert sealer.heads() == (StreamHead("s1", 1, roll(bytes(32), bytes.fromhex(record.audit_id))),)
 
 
-def test_the_table_of_heads_is_bounded_and_loses_nothing_that_is_not_committed() -> None:
+def test_cache_of_heads_is_bounded_and_keeps_uncommitted_ones() -> None:
     sealer = make_sealer(heads=2)
     for agent in (ANN, BOB, "c" * 64):
         sealed(sealer, agent)
@@ -134,7 +134,7 @@ def test_the_table_of_heads_is_bounded_and_loses_nothing_that_is_not_committed()
     assert sealer.knows(BOB)
 
 
-def test_somebody_is_called_after_so_many_committed_records() -> None:
+def test_callback_runs_after_the_given_number_of_committed_records() -> None:
     calls: list[int] = []
     sealer = make_sealer()
     sealer.call_every(3, lambda: calls.append(sealer.heads()[-1].count))
@@ -184,7 +184,7 @@ async def test_evicted_heads_are_found_again_in_the_store(store: Store) -> None:
 
 
 @pytest.mark.anyio
-async def test_what_an_operator_records_comes_back_as_it_was(memory: Store) -> None:
+async def test_event_of_an_operator_is_read_back_unchanged(memory: Store) -> None:
     memory.attach(make_sealer())
     value = {'"stream"': 'äöü \u2028 " \\', "n": 1.5}
     record = await append_one(memory, ANN, extra={"input": value})

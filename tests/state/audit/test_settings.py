@@ -20,13 +20,13 @@ def test_without_the_table_nothing_is_recorded() -> None:
     assert read("") == (AuditSettings(enabled=False), [])
 
 
-def test_to_write_the_table_is_to_enable_it() -> None:
+def test_table_enables_the_audit_trail() -> None:
     assert read("[audit]\ndiscovery = true\n") == (AuditSettings(enabled=True, discovery=True), [])
     assert read("[audit]\n") == (AuditSettings(enabled=True), [])
     assert read("[audit.fields]\n") == (AuditSettings(enabled=True), [])
 
 
-def test_everything_can_be_said() -> None:
+def test_every_setting_is_read() -> None:
     text = (
         KEY + '[audit]\nenabled = true\nsign = "checkpoints"\ncheckpoint_every = 50\n'
         '[audit.fields]\n"BOOK /room/{number}" = ["guest_id", "number"]\n"quote /room" = []\n'
@@ -60,17 +60,17 @@ def test_everything_can_be_said() -> None:
         ('[audit]\npath = "stderr"\nattribution_records_enabled = true', "Y821", "/audit/path"),
     ],
 )
-def test_what_is_wrong_is_named(text: str, rule: str, pointer: str) -> None:
+def test_wrong_value_is_reported(text: str, rule: str, pointer: str) -> None:
     _, found = read(text)
     assert found == [(rule, pointer)]
 
 
 @pytest.mark.parametrize("name", ["password", "card_number", "apiKey", "api_key", "access_token", "pin", "user_pin"])
-def test_a_field_that_sounds_like_a_secret_is_warned_of(name: str) -> None:
+def test_field_named_like_a_secret_is_a_warning(name: str) -> None:
     _, found = read(f'[audit.fields]\n"PAY /invoice" = ["{name}", "invoice_id", "pinned"]\n')
     assert found == [("Y873", "/audit/fields/PAY ~1invoice")]
 
 
-def test_what_the_reference_implementation_writes_there_enables_nothing() -> None:
+def test_keys_of_the_reference_implementation_enable_nothing() -> None:
     settings, _ = read('[audit]\npath = "stderr"\nattribution_records_enabled = true\n')
     assert settings == AuditSettings()

@@ -14,7 +14,7 @@ from bespeak.state.audit.trusted_keys import trusted
 from bespeak.state.identity.key_text import generate_key, key_id, private_text, public_jwk
 
 
-def test_what_it_signs_verifies_with_its_public_half_and_names_it() -> None:
+def test_signature_verifies_with_the_public_half_and_names_the_key() -> None:
     key = generate_key()
     signing = SigningKey(key)
     token = signing.sign(encoded_header(signing.header("JWT")) + encode64(b"{}")).decode()

@@ -37,7 +37,7 @@ def digest(count: int) -> str:
     return place.stream_digest
 
 
-def test_a_whole_stream_has_no_fault() -> None:
+def test_complete_stream_has_no_fault() -> None:
     assert follow(RECORDS, Claim(8, digest(8), "c2"), Claim(3, digest(3), "c1")) == []
 
 
@@ -52,17 +52,17 @@ def test_a_record_from_the_middle_of_a_gap_leaves_the_rest_of_it_missing() -> No
     assert [(fault.kind, fault.sequence) for fault in faults] == [("reordered", 4), ("removed", 3), ("removed", 5)]
 
 
-def test_a_stream_of_which_nothing_is_left_is_missed_by_its_checkpoints() -> None:
+def test_removed_stream_is_reported_by_its_checkpoints() -> None:
     [fault] = follow([], Claim(2, digest(2), "c1"), Claim(5, digest(5), "c2"))
     assert (fault.kind, fault.sequence, fault.checkpoint_id) == ("truncated", 1, "c2")
     assert "5 records were cut off" in fault.message
 
 
-def test_a_checkpoint_that_saw_something_else_names_the_record() -> None:
+def test_contradicting_checkpoint_names_the_record() -> None:
     [fault] = follow(RECORDS, Claim(4, "f" * 64, "c1"))
     assert (fault.kind, fault.audit_id, fault.sequence) == ("changed", RECORDS[3].audit_id, 4)
 
 
-def test_nonsense_for_ids_and_digests_is_no_crash() -> None:
+def test_invalid_ids_and_digests_do_not_raise() -> None:
     odd = KeptRecord(1, "s1", 1, "", "not hexadecimal", "\udcff")
     assert [fault.kind for fault in follow([odd, RECORDS[1]])] == ["changed"]

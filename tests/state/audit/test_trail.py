@@ -11,7 +11,7 @@ from bespeak.state.store.store import Store
 pytestmark = pytest.mark.anyio
 
 
-async def test_everything_is_read_in_order_whatever_the_size_of_a_page(store: Store) -> None:
+async def test_records_are_read_in_order_for_any_page_size(store: Store) -> None:
     sealer = make_sealer()
     store.attach(sealer)
     written = [record.audit_id for record in await append(store, [ANN, BOB, "", ANN, BOB])]

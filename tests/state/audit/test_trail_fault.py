@@ -7,7 +7,7 @@ import msgspec
 from bespeak.state.audit.trail_fault import TrailFault
 
 
-def test_a_fault_as_json_has_only_what_is_known() -> None:
+def test_fault_as_json_omits_unknown_fields() -> None:
     fault = TrailFault("removed", "record 2 is gone", stream="s", sequence=2)
     assert msgspec.json.decode(msgspec.json.encode(fault)) == {
         "kind": "removed",

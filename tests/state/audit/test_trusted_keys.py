@@ -29,13 +29,13 @@ def test_one_key_is_read_in_every_form(text: str) -> None:
     assert list(found) == [key_id(NEW)]
 
 
-def test_a_set_has_the_keys_before_a_rotation_too() -> None:
+def test_key_set_includes_the_keys_before_a_rotation() -> None:
     found = parse_keys(json.dumps({"keys": [public_jwk(OLD), public_jwk(NEW)]}))
     assert not isinstance(found, Fault)
     assert set(found) == {key_id(OLD), key_id(NEW)}
 
 
-def test_a_key_is_known_by_what_it_is_and_not_by_what_a_file_calls_it() -> None:
+def test_key_is_identified_by_its_thumbprint_not_by_its_label() -> None:
     found = parse_keys(json.dumps({"keys": [public_jwk(OLD) | {"kid": key_id(NEW)}]}))
     assert not isinstance(found, Fault)
     assert list(found) == [key_id(OLD)]

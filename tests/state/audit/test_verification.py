@@ -90,7 +90,7 @@ def rewritten(lines: list[bytes], index: int, **members: Any) -> list[bytes]:
 
 
 @pytest.mark.parametrize("signing", TRAILS)
-def test_a_trail_as_it_was_written_has_no_fault(signing: Signing | None) -> None:
+def test_unchanged_trail_has_no_fault(signing: Signing | None) -> None:
     assert check(TRAILS[signing]) == []
 
 
@@ -118,7 +118,7 @@ def test_a_changed_record_is_named(signing: Signing | None, data: st.DataObject)
 
 @settings(max_examples=60)
 @given(MODES, st.data())
-def test_a_record_rewritten_with_an_id_that_fits_is_named(signing: Signing | None, data: st.DataObject) -> None:
+def test_record_rewritten_with_a_matching_id_is_named(signing: Signing | None, data: st.DataObject) -> None:
     lines = TRAILS[signing]
     candidates = rows(lines, "record")
     if signing is None:
@@ -160,7 +160,7 @@ def test_a_removed_record_is_named(signing: Signing | None, data: st.DataObject)
 
 @settings(max_examples=60)
 @given(MODES, st.data())
-def test_records_of_a_stream_that_changed_places_are_named(signing: Signing | None, data: st.DataObject) -> None:
+def test_swapped_records_are_named(signing: Signing | None, data: st.DataObject) -> None:
     lines = list(TRAILS[signing])
     stream = data.draw(st.sampled_from(["a1", "b1"]))
     candidates = [index for index in rows(lines, "record") if line(lines, index)["stream"] == stream]
@@ -186,7 +186,7 @@ def test_a_repeated_record_is_named(signing: Signing | None, data: st.DataObject
 
 @settings(max_examples=40)
 @given(st.sampled_from(["each", "checkpoints"]), st.integers(1, 23))
-def test_an_end_that_was_cut_off_behind_a_checkpoint_is_named(signing: Signing, cut: int) -> None:
+def test_truncation_before_a_checkpoint_is_named(signing: Signing, cut: int) -> None:
     lines = TRAILS[signing]
     faults = check(lines[:-cut])
     assert any(fault.kind == "truncated" and fault.stream == "b1" for fault in faults)
@@ -215,7 +215,7 @@ def test_a_changed_removed_moved_or_unsigned_checkpoint_is_named(signing: Signin
     assert {fault.kind for fault in faults} == {"checkpoint"}
 
 
-def test_checkpoints_cut_off_at_the_end_are_missed_by_the_records_behind_them() -> None:
+def test_removed_last_checkpoints_are_reported_by_later_records() -> None:
     last = rows(SIGNED, "checkpoint")[1:]
     faults = check([kept for index, kept in enumerate(SIGNED) if index not in last])
     assert [(fault.kind, fault.checkpoint_id) for fault in faults] == [
@@ -223,7 +223,7 @@ def test_checkpoints_cut_off_at_the_end_are_missed_by_the_records_behind_them() 
     ]
 
 
-def test_a_checkpoint_by_a_stranger_is_named_and_claims_nothing() -> None:
+def test_checkpoint_by_an_unknown_key_is_named_and_not_trusted() -> None:
     stranger = make_checkpoint(
         SigningKey(generate_key()),
         [StreamHead("a1", 99, bytes(32))],
@@ -254,14 +254,14 @@ def forged(signing: Signing | None, key: Any = KEY, previous: str | None = None)
     ],
 )
 @pytest.mark.parametrize("signing", ["each", "checkpoints"])
-def test_a_stream_that_somebody_else_began_is_named(signing: Signing, added: bytes, kind: str) -> None:
+def test_stream_started_by_an_unknown_key_is_named(signing: Signing, added: bytes, kind: str) -> None:
     lines = TRAILS[signing]
     faults = check([*lines, added])
     assert [(fault.kind, fault.stream) for fault in faults] == [(kind, "forged1")]
 
 
 @pytest.mark.requirement("CORE-12-7")
-def test_a_record_whose_signature_was_taken_off_is_named() -> None:
+def test_record_with_removed_signature_is_named() -> None:
     index = rows(SIGNED, "record")[3]
     _, payload, _ = line(SIGNED, index)["jws"].split(".")
     jws = encoded_header({"alg": "none", "typ": "JWT"}).decode() + payload + "."
@@ -270,13 +270,13 @@ def test_a_record_whose_signature_was_taken_off_is_named() -> None:
     assert any(fault.kind == "unsigned" and fault.audit_id == jws_id(jws) for fault in faults)
 
 
-def test_a_record_that_follows_one_of_another_agent_or_none_at_all_is_named() -> None:
+def test_record_with_a_wrong_predecessor_is_named() -> None:
     other = line(SIGNED, rows(SIGNED, "record")[1])["audit_id"]  # of Bob
     assert [fault.kind for fault in check([*SIGNED, forged("each", previous=other)])] == ["forged"]
     assert [fault.audit_id for fault in check([*SIGNED, forged("each", previous="e" * 64)])] == ["e" * 64]
 
 
-def test_keys_before_a_rotation_still_count_and_keys_that_are_not_trusted_do_not() -> None:
+def test_earlier_keys_are_accepted_and_untrusted_keys_are_not() -> None:
     lines = [*SIGNED, forged("each", NEXT, previous=line(SIGNED, rows(SIGNED, "record")[-2])["audit_id"])]
     assert check(lines, {**KEYS, **trusted([NEXT])}) == []
     assert {fault.kind for fault in check(lines, trusted([NEXT]))} == {"forged", "checkpoint"}
@@ -286,7 +286,7 @@ NEXT = generate_key()
 
 
 @pytest.mark.anyio
-async def test_the_tally_says_what_was_looked_at(store: Store) -> None:
+async def test_tally_counts_the_verified_items(store: Store) -> None:
     sealer = make_sealer()
     store.attach(sealer)
     await append(store, [ANN, BOB, "", ANN])
@@ -302,7 +302,7 @@ async def test_the_tally_says_what_was_looked_at(store: Store) -> None:
 
 
 @pytest.mark.anyio
-async def test_few_heads_in_memory_change_nothing(memory: Store) -> None:
+async def test_small_cache_of_heads_gives_the_same_result(memory: Store) -> None:
     memory.attach(make_sealer())
     await append(memory, [f"{number:064x}" for number in range(20)] * 3)
     verification = Verification(StoreTrail(memory), KEYS, most_heads=2)
@@ -310,7 +310,7 @@ async def test_few_heads_in_memory_change_nothing(memory: Store) -> None:
 
 
 @pytest.mark.anyio
-async def test_two_processes_at_once_leave_a_trail_without_a_fault(first: Store, second: Store) -> None:
+async def test_two_concurrent_processes_leave_a_valid_trail(first: Store, second: Store) -> None:
     first.attach(make_sealer(prefix="a"))
     second.attach(make_sealer(prefix="b"))
     await asyncio.gather(append(first, AGENTS * 5), append(second, AGENTS * 5))
@@ -341,12 +341,12 @@ def rewritten_to_the_end(lines: list[bytes], stream: str, start: int) -> list[by
 
 
 @pytest.mark.parametrize("start", [2, 5, 7, 12])
-def test_a_stream_written_anew_to_its_end_is_found_by_its_checkpoints(start: int) -> None:
+def test_rewritten_stream_is_detected_by_its_checkpoints(start: int) -> None:
     lines = TRAILS["checkpoints"]
     faults = check(rewritten_to_the_end(lines, "b1", start))
     assert any(fault.kind == "changed" and fault.checkpoint_id and fault.stream == "b1" for fault in faults)
 
 
-def test_where_nothing_is_signed_a_stream_written_anew_can_only_be_found_by_other_streams() -> None:
+def test_rewritten_unsigned_stream_is_only_detected_by_other_streams() -> None:
     lines = TRAILS[None]
     assert check(rewritten_to_the_end(lines, "b1", 8)) == []  # the limit that the guide tells of

@@ -46,7 +46,7 @@ def test_an_agent_grants_what_its_requires_block_lists() -> None:
     assert (read.scopes, read.methods, read.wildcards) == (("a:b",), ("BOOK",), True)
 
 
-def test_without_a_requires_block_the_fields_of_the_draft_count() -> None:
+def test_fields_of_the_draft_apply_without_a_requires_block() -> None:
     read = agent(scopes_accepted=["c:d"], methods=["QUERY"], wildcards=True)
     assert (read.scopes, read.methods, read.wildcards) == (("c:d",), ("QUERY",), True)
 
@@ -67,11 +67,11 @@ def test_lifecycle_states_are_compared_without_case(written: str, read: str) -> 
     assert agent(status=written).status == read
 
 
-def test_the_whole_document_is_kept() -> None:
+def test_whole_document_is_stored() -> None:
     assert agent(extra={"x": [1]}).document["extra"] == {"x": [1]}
 
 
-def test_a_token_that_is_no_scope_grants_nothing_and_is_named() -> None:
+def test_invalid_scope_grants_nothing_and_is_reported() -> None:
     read, (finding,) = parse(scopes_accepted=["ok:yes", "Everything"])
     assert read is not None
     assert read.scopes == ("ok:yes",)
@@ -94,13 +94,13 @@ def test_a_token_that_is_no_scope_grants_nothing_and_is_named() -> None:
         {"methods": [1]},
     ],
 )
-def test_a_document_that_cannot_be_trusted_is_refused(fields: dict[str, Any]) -> None:
+def test_untrustworthy_document_is_refused(fields: dict[str, Any]) -> None:
     read, findings = parse(**fields)
     assert read == (None if "agent_id" in fields else BROKEN)
     assert [finding.severity for finding in findings] == ["error"]
 
 
-def test_a_broken_document_grants_nothing_and_keeps_its_id_from_strangers() -> None:
+def test_broken_document_grants_nothing_and_reserves_its_id() -> None:
     read, _ = parse(status="asleep", scopes_accepted=["booking:*"], wildcards=True)
     assert read == BROKEN
     assert not BROKEN.is_active
@@ -111,12 +111,12 @@ def test_a_broken_document_grants_nothing_and_keeps_its_id_from_strangers() -> N
     "text",
     ['{"agent_id": "%s", "name": ', '[{"agent_id" :\n"%s"}]', '{"name": "\ud83d", "agent_id":"%s"}', '"agent_id":"%s"'],
 )
-def test_the_id_is_found_even_in_a_text_that_is_no_document(text: str) -> None:
+def test_id_is_found_even_in_an_invalid_document(text: str) -> None:
     assert parse_agent(text % ID, "a.json")[0] == BROKEN
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"{}", b""])
-def test_the_name_of_a_file_tells_the_id_where_its_text_does_not(tmp_path: Path, content: bytes) -> None:
+def test_file_name_gives_the_id_if_the_text_does_not(tmp_path: Path, content: bytes) -> None:
     for name in (f"{ID}.json", f"{ID}.agent.json"):
         (tmp_path / name).write_bytes(content)
         read, findings = read_agent(tmp_path / name)
@@ -126,7 +126,7 @@ def test_the_name_of_a_file_tells_the_id_where_its_text_does_not(tmp_path: Path,
     assert read_agent(tmp_path / "other.json")[0] is None
 
 
-def test_a_document_of_the_drafts_form_lists_what_it_lacks() -> None:
+def test_missing_members_of_the_drafts_form_are_listed() -> None:
     read, (finding,) = parse(document_type="agtp-identity", status="active")
     assert read is not None
     assert finding.rule == "D115"
@@ -136,7 +136,7 @@ def test_a_document_of_the_drafts_form_lists_what_it_lacks() -> None:
 @pytest.mark.parametrize(
     "text", ["", "[]", "null", "{", '{"a": \x00}', "[" * 100_000, '{"name": "\ud83d"}', '{"a": 1e999}']
 )
-def test_what_is_no_json_object_is_refused(text: str) -> None:
+def test_non_object_is_refused(text: str) -> None:
     read, findings = parse_agent(text, "a.json")
     assert read is None
     assert findings
@@ -178,7 +178,7 @@ def test_the_public_key_is_read_in_every_form(name: str, written: Any) -> None:
 
 
 @pytest.mark.parametrize("written", ["no key", 7, {}, {"kty": "RSA"}, "A" * 42])
-def test_a_public_key_that_is_none_makes_the_document_unreadable(written: Any) -> None:
+def test_invalid_public_key_makes_the_document_unreadable(written: Any) -> None:
     read, findings = parse(public_key=written)
     assert read == BROKEN
     assert {finding.rule for finding in findings} == {"D104"}
@@ -196,7 +196,7 @@ def test_a_public_key_that_is_none_makes_the_document_unreadable(written: Any) -
         {"vault": {"kty": "oct", "k": "c2VjcmV0"}},
     ],
 )
-def test_a_private_key_in_a_document_is_an_error_that_does_not_repeat_it(fields: dict[str, Any]) -> None:
+def test_private_key_in_a_document_is_an_error_that_does_not_quote_it(fields: dict[str, Any]) -> None:
     read, findings = parse(**fields)
     assert read == BROKEN
     assert "D196" in {finding.rule for finding in findings}
@@ -243,7 +243,7 @@ def test_the_fields_of_both_forms_are_read() -> None:
         ({"genesis": {}}, "D103"),
     ],
 )
-def test_a_trust_that_has_no_ground_is_an_error(fields: dict[str, Any], rule: str) -> None:
+def test_trust_tier_without_proof_is_an_error(fields: dict[str, Any], rule: str) -> None:
     read, findings = parse(**fields)
     assert read == BROKEN
     assert rule in {finding.rule for finding in findings}
@@ -259,7 +259,7 @@ def test_a_trust_that_has_no_ground_is_an_error(fields: dict[str, Any], rule: st
         {"issued_at": "2026-02-02T08:00:00Z", "updated_at": "2026-02-01T08:00:00"},
     ],
 )
-def test_what_does_not_matter_for_authority_is_a_warning(fields: dict[str, Any]) -> None:
+def test_fault_without_effect_on_authority_is_a_warning(fields: dict[str, Any]) -> None:
     read, (finding,) = parse(**fields)
     assert read is not None
     assert read.trust_score is None
@@ -282,14 +282,14 @@ def test_a_document_with_its_genesis_takes_key_and_trust_from_it() -> None:
     assert (read.public_key, read.trust_tier, read.verification_path) == (public_jwk(KEY), 3, "self-signed")
 
 
-def test_a_key_that_was_rotated_stands_in_the_document() -> None:
+def test_rotated_key_is_read_from_the_document() -> None:
     genesis, other = issued(public_key=public_jwk(KEY)), public_jwk(generate_key())
     read = agent(agent_id=genesis.agent_id, genesis=dict(genesis.document), public_key=other)
     assert read.public_key == other
 
 
 @pytest.mark.requirement("CORE-7.1-2")
-def test_an_id_that_is_not_the_one_of_the_genesis_is_refused() -> None:
+def test_id_that_differs_from_the_genesis_is_refused() -> None:
     read, findings = parse(genesis=dict(issued().document))
     assert read == BROKEN
     assert [finding.rule for finding in findings] == ["D197"]

@@ -7,7 +7,7 @@ from tests.state.identity.issuer import AGENT
 from bespeak.state.identity.authentication import Authenticated
 
 
-def test_several_proofs_are_told_in_one_word() -> None:
+def test_several_proofs_are_joined_in_one_word() -> None:
     assert Authenticated(AGENT, ("token",)).verified == "token"
     assert Authenticated(AGENT, ("mtls", "signed")).verified == "mtls+signed"
 

@@ -100,13 +100,13 @@ def test_a_token_gives_agent_scopes_and_principal(every: Bench) -> None:
     assert every.agent(request(token, agent_id=AGENT)) == every.agent(request(token))
 
 
-def test_a_certificate_gives_agent_and_tls_identity_and_says_nothing_about_scopes(every: Bench) -> None:
+def test_certificate_gives_agent_and_tls_identity_but_no_scopes(every: Bench) -> None:
     found = every.agent(request(certificate=CERTIFICATE))
     identity = hashlib.sha256(CERTIFICATE).hexdigest()
     assert found == Authenticated(AGENT, ("mtls",), tls_identity=identity, expires_at=ENDS.timestamp())
 
 
-def test_a_signature_gives_agent_and_the_nonce_to_remember(every: Bench) -> None:
+def test_signature_gives_agent_and_nonce(every: Bench) -> None:
     found = every.agent(signed())
     assert (found.agent_id, found.modes, found.scopes) == (AGENT, ("signed",), None)
     assert found.nonce
@@ -114,7 +114,7 @@ def test_a_signature_gives_agent_and_the_nonce_to_remember(every: Bench) -> None
 
 
 @pytest.mark.parametrize("presented", [request(TOKEN, agent_id=AGENT), request(certificate=CERTIFICATE)])
-def test_what_is_known_of_a_credential_is_not_made_again(every: Bench, presented: Request) -> None:
+def test_result_of_a_known_credential_is_reused(every: Bench, presented: Request) -> None:
     assert every.agent(presented) is every.agent(presented)
 
 
@@ -162,11 +162,11 @@ def test_credentials_of_different_agents_are_refused(every: Bench, disagreeing: 
         (request(TOKEN, agent_signature=""), "agent-id-missing"),
     ],
 )
-def test_one_bad_credential_spoils_the_good_ones(every: Bench, presented: Request, code: str) -> None:
+def test_one_bad_credential_refuses_the_request(every: Bench, presented: Request, code: str) -> None:
     assert every.code(presented) == code
 
 
-def test_a_token_bound_to_a_certificate_is_good_with_that_one_only(every: Bench) -> None:
+def test_token_bound_to_a_certificate_needs_that_certificate(every: Bench) -> None:
     bound = sign(KEY, claims(cnf={"x5t#S256": encode(hashlib.sha256(CERTIFICATE).digest())}), kid="k")
     assert every.agent(request(bound, certificate=CERTIFICATE)).verified == "mtls+token"
     assert every.code(request(bound)) == "token-binding-wrong"
@@ -174,18 +174,18 @@ def test_a_token_bound_to_a_certificate_is_good_with_that_one_only(every: Bench)
     assert every.code(request(bound, certificate=another)) == "token-binding-wrong"
 
 
-def test_nothing_presented_is_anonymous(every: Bench) -> None:
+def test_request_without_credentials_is_anonymous(every: Bench) -> None:
     assert every.authenticator.authenticate(request()) is None
     assert every.authenticator.authenticate(request(authority_scope="booking:room")) is None
 
 
 @pytest.mark.parametrize("agent_id", [AGENT, "", "short", "x" * 5000])
-def test_an_id_that_nothing_proves_is_refused(every: Bench, agent_id: str) -> None:
+def test_unproven_id_is_refused(every: Bench, agent_id: str) -> None:
     assert every.code(request(agent_id=agent_id)) == "agent-unauthenticated"
 
 
 @pytest.mark.parametrize("value", ["Basic YTpi", "bearer", "", "Bearer", "Token x", "Bearer\tx", "é"])
-def test_another_authorization_is_refused(every: Bench, value: str) -> None:
+def test_other_authorization_scheme_is_refused(every: Bench, value: str) -> None:
     assert every.code(request(authorization=value)) == "token-malformed"
 
 
@@ -193,19 +193,19 @@ def test_the_scheme_is_written_in_any_case(every: Bench) -> None:
     assert every.agent(request(authorization=f"BEARER  {TOKEN}")).agent_id == AGENT
 
 
-def test_a_credential_of_a_mode_that_is_off_is_refused(tmp_path: Path) -> None:
+def test_credential_of_a_disabled_mode_is_refused(tmp_path: Path) -> None:
     assert Bench(tmp_path, "mtls").code(request(TOKEN)) == "credential-not-accepted"
     assert Bench(tmp_path, "token").code(signed(token=TOKEN)) == "credential-not-accepted"
     assert Bench(tmp_path, "signed").agent(signed(certificate=None)).modes == ("signed",)
 
 
-def test_open_believes_headers_and_looks_at_nothing() -> None:
+def test_open_mode_trusts_headers_and_ignores_credentials() -> None:
     authenticator = Authenticator(AuthSettings(), SERVER)
     assert authenticator.is_open
     assert authenticator.authenticate(request("nonsense", agent_id=AGENT)) is None
 
 
-async def test_keys_that_are_out_of_date_are_brought_up_to_date_once(tmp_path: Path) -> None:
+async def test_outdated_keys_are_refreshed_once(tmp_path: Path) -> None:
     bench = Bench(tmp_path, "token")
     new = new_key()
     rotated = request(sign(new, kid="n"))
@@ -218,7 +218,7 @@ async def test_keys_that_are_out_of_date_are_brought_up_to_date_once(tmp_path: P
     await bench.authenticator.close()
 
 
-async def test_keys_that_an_issuer_rotates_are_followed_and_the_old_ones_end() -> None:
+async def test_rotated_keys_are_accepted_and_old_ones_refused() -> None:
     clock = Clock()
     old, new = request(TOKEN), new_key()
     rotated = request(sign(new, kid="n"))
@@ -240,7 +240,7 @@ async def test_keys_that_an_issuer_rotates_are_followed_and_the_old_ones_end() -
     assert issuer.fetched == 2
 
 
-async def test_an_issuer_that_cannot_be_reached_is_told_apart_from_a_bad_token() -> None:
+async def test_unreachable_issuer_is_distinguished_from_a_bad_token() -> None:
     settings = AuthSettings(modes=("token",), token=TokenSettings(jwks_url="http://127.0.0.1:9/"))
     authenticator = Authenticator(settings, SERVER, clock=Clock())
     assert isinstance(authenticator.authenticate(request(TOKEN)), Outdated)
@@ -258,7 +258,7 @@ async def test_without_tokens_there_is_nothing_to_refresh(tmp_path: Path) -> Non
     assert bench.authenticator.authenticate(request()) is None
 
 
-def test_a_remembered_token_ends_with_its_key(tmp_path: Path) -> None:
+def test_cached_token_expires_with_its_key(tmp_path: Path) -> None:
     bench = Bench(tmp_path, "token")
     bench.agent(request(TOKEN))
     write_keys(bench.path, public(new_key(), kid="n"))
@@ -266,7 +266,7 @@ def test_a_remembered_token_ends_with_its_key(tmp_path: Path) -> None:
     assert bench.code(request(TOKEN)) == "token-key-unknown"
 
 
-def test_what_a_mode_needs_has_to_be_there(tmp_path: Path) -> None:
+def test_missing_requirement_of_a_mode_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="register of agents"):
         Authenticator(AuthSettings(modes=("signed",)), SERVER)
     with pytest.raises(ConfigError, match="without keys"):
@@ -275,7 +275,7 @@ def test_what_a_mode_needs_has_to_be_there(tmp_path: Path) -> None:
         Authenticator(AuthSettings(modes=("token",), token=TokenSettings(keys=tmp_path / "gone")), SERVER)
 
 
-def test_a_certificate_counts_only_where_certificates_do(tmp_path: Path) -> None:
+def test_certificate_is_ignored_unless_the_mode_is_enabled(tmp_path: Path) -> None:
     bench = Bench(tmp_path, "token")
     assert bench.agent(request(TOKEN, certificate=FOREIGN)).modes == ("token",)
     assert bench.authenticator.authenticate(Request("QUERY", "/", "", {}, b"", Connection(certificate=FOREIGN))) is None
@@ -300,7 +300,7 @@ class _Door:
 
 @pytest.mark.requirement("CORE-10.1-5")
 @pytest.mark.parametrize("modes", [("mtls",), ("mtls", "token")])
-async def test_over_a_real_handshake_the_certificate_is_the_agent(tmp_path: Path, modes: tuple[str, ...]) -> None:
+async def test_certificate_of_a_real_handshake_gives_the_agent(tmp_path: Path, modes: tuple[str, ...]) -> None:
     ours, theirs = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")
     only = modes == ("mtls",)
     server = AgtpServer(_Door(Bench(tmp_path, *modes).authenticator))
@@ -346,7 +346,7 @@ async def test_over_a_real_handshake_the_certificate_is_the_agent(tmp_path: Path
 @pytest.mark.parametrize(
     ("modes", "loaded"), [("open", []), ("mtls", ["cryptography"]), ("token", ["cryptography", "joserfc"])]
 )
-def test_a_mode_that_is_off_loads_nothing(tmp_path: Path, modes: str, loaded: list[str]) -> None:
+def test_disabled_mode_loads_nothing(tmp_path: Path, modes: str, loaded: list[str]) -> None:
     path = write_keys(tmp_path / "keys.json", public(KEY))
     script = f"""
 import sys

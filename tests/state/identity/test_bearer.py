@@ -69,7 +69,7 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-def test_a_good_token_says_who_calls_with_which_scopes_for_whom(bench: Bench) -> None:
+def test_valid_token_gives_agent_scopes_and_principal(bench: Bench) -> None:
     token = bench.good(sign(KEY, claims(principal_id="acme", scope="booking:room, rooms:*"), kid="k"))
     assert token == Authenticated(AGENT, ("token",), Scopes(["booking:room", "rooms:*"]), "acme", expires_at=NOW + 600)
 
@@ -84,7 +84,7 @@ def test_every_algorithm_on_the_list_is_verified(tmp_path: Path, key: Any, alg: 
         assert bench.good(sign(key, alg=alg, **names)).agent_id == AGENT
 
 
-def test_a_good_token_is_remembered_until_it_ends(bench: Bench) -> None:
+def test_valid_token_is_cached_until_it_expires(bench: Bench) -> None:
     token = sign(KEY, kid="k")
     first = bench.good(token)
     assert bench.good(token) is first
@@ -95,13 +95,13 @@ def test_a_good_token_is_remembered_until_it_ends(bench: Bench) -> None:
     assert bench.remembered == 0
 
 
-def test_what_is_refused_is_not_remembered(bench: Bench) -> None:
+def test_refused_token_is_not_cached(bench: Bench) -> None:
     for token in ("x", "a.b.c", sign(new_key(), kid="k"), sign(KEY, claims(aud="other"), kid="k")):
         bench.code(token)
     assert bench.remembered == 0
 
 
-def test_the_memory_is_bounded(bench: Bench, monkeypatch) -> None:
+def test_cache_is_bounded(bench: Bench, monkeypatch) -> None:
     monkeypatch.setattr("bespeak.state.identity.bearer._REMEMBERED", 3)
     tokens = [sign(KEY, claims(jti=str(number)), kid="k") for number in range(5)]
     for token in tokens:
@@ -110,13 +110,13 @@ def test_the_memory_is_bounded(bench: Bench, monkeypatch) -> None:
     assert bench.good(tokens[0]).agent_id == AGENT
 
 
-def test_a_signed_claim_that_does_not_hold_is_refused(bench: Bench) -> None:
+def test_invalid_signed_claim_is_refused(bench: Bench) -> None:
     assert bench.code(sign(KEY, claims(exp=NOW - 31), kid="k")) == "token-expired"
     assert bench.code(sign(KEY, claims(aud="other"), kid="k")) == "token-audience-wrong"
     assert bench.remembered == 0
 
 
-def test_the_operator_names_the_audience_or_it_is_the_server(tmp_path: Path) -> None:
+def test_audience_is_configured_or_the_server_id(tmp_path: Path) -> None:
     assert Bench(tmp_path, audience="us").code(sign(KEY, kid="k")) == "token-audience-wrong"
     assert Bench(tmp_path, audience="us").good(sign(KEY, claims(aud="us"), kid="k"))
 
@@ -140,18 +140,18 @@ def test_a_token_without_a_signature_is_refused(bench: Bench, alg: Any) -> None:
     [KEY.as_pem(private=False), json.dumps(public(KEY)).encode(), decode(KEY["x"])],
     ids=["pem", "jwk", "raw"],
 )
-def test_the_public_key_is_no_shared_secret(bench: Bench, secret: bytes) -> None:
+def test_public_key_is_not_accepted_as_shared_secret(bench: Bench, secret: bytes) -> None:
     content = unsigned({"alg": "HS256", "kid": "k"}, claims()).removesuffix(".")
     forged = f"{content}.{encode(hmac.digest(secret, content.encode(), 'sha256'))}"
     assert bench.code(forged) == "token-algorithm-refused"
 
 
-def test_an_algorithm_that_is_not_allowed_or_not_the_keys_is_refused(bench: Bench) -> None:
+def test_disallowed_or_mismatching_algorithm_is_refused(bench: Bench) -> None:
     assert bench.code(sign(RSA, alg="RS256", kid="r")) == "token-algorithm-refused"
     assert bench.code(sign(EC, alg="ES256", kid="k")) == "token-algorithm-refused"
 
 
-def test_a_key_in_the_token_is_not_believed(bench: Bench) -> None:
+def test_key_inside_the_token_is_not_trusted(bench: Bench) -> None:
     forger = new_key()
     carried = sign(forger, kid="k", jwk=public(forger), jku="https://forger.example/", x5u="https://forger.example/")
     assert bench.code(carried) == "token-signature-invalid"
@@ -170,19 +170,19 @@ def test_a_key_in_the_token_is_not_believed(bench: Bench) -> None:
         {"kid": ["k"]},
     ],
 )
-def test_what_was_not_made_to_be_presented_is_refused(bench: Bench, header: dict[str, Any]) -> None:
+def test_token_of_another_type_is_refused(bench: Bench, header: dict[str, Any]) -> None:
     assert bench.code(unsigned({"alg": "EdDSA", "kid": "k", **header}, claims(), "A" * 86)) == "token-malformed"
 
 
 @pytest.mark.parametrize("kind", ["JWT", "jwt", "at+jwt", "application/at+jwt"])
-def test_the_types_of_tokens_that_are_presented(bench: Bench, kind: str) -> None:
+def test_accepted_token_types(bench: Bench, kind: str) -> None:
     assert bench.good(sign(KEY, kid="k", typ=kind))
 
 
 @pytest.mark.parametrize(
     "payload", [b"", b"null", b"[]", b"{", b'"text"', b"\xff", b"[" * 5000, b'{"exp": NaN}', b'{"a": 1e999}']
 )
-def test_a_signed_payload_that_is_no_object_is_refused(bench: Bench, payload: bytes) -> None:
+def test_signed_payload_that_is_not_an_object_is_refused(bench: Bench, payload: bytes) -> None:
     assert bench.code(sign(KEY, payload or b"0", kid="k")) == "token-malformed"
 
 
@@ -211,13 +211,13 @@ def test_a_signed_payload_that_is_no_object_is_refused(bench: Bench, payload: by
     ],
     ids=range(19),
 )
-def test_a_text_that_is_no_token_is_refused(bench: Bench, token: str) -> None:
+def test_invalid_token_text_is_refused(bench: Bench, token: str) -> None:
     found = bench.verifier.verify(token)
     assert isinstance(found, Refused)
     assert found.code == "token-malformed"
 
 
-def test_an_unknown_key_waits_for_newer_ones_and_rotation_forgets_the_old(bench: Bench) -> None:
+def test_unknown_key_asks_for_a_refresh_and_rotation_drops_the_old(bench: Bench) -> None:
     old, new = sign(KEY, kid="k"), new_key()
     rotated = sign(new, kid="n")
     bench.good(old)
@@ -232,7 +232,7 @@ def test_an_unknown_key_waits_for_newer_ones_and_rotation_forgets_the_old(bench:
     assert bench.remembered == 1
 
 
-def test_a_key_that_was_taken_back_ends_remembered_tokens(bench: Bench) -> None:
+def test_withdrawn_key_invalidates_cached_tokens(bench: Bench) -> None:
     token = sign(KEY, kid="k")
     bench.good(token)
     write_keys(bench.path, public(EC, kid="e"))
@@ -240,7 +240,7 @@ def test_a_key_that_was_taken_back_ends_remembered_tokens(bench: Bench) -> None:
     assert bench.code(token) == "token-key-unknown"
 
 
-def test_without_any_keys_it_is_the_server_that_is_not_ready() -> None:
+def test_missing_keys_are_an_error_of_the_server() -> None:
     clock = Clock()
     source = UrlKeys("http://127.0.0.1:9/", clock=clock)
     source.due = clock.now + 1
@@ -262,6 +262,6 @@ part = st.text("abcABC012-_=+/") | st.binary().map(encode) | st.dictionaries(
 
 
 @given(token=st.text() | st.lists(part, min_size=3, max_size=3).map(".".join))
-def test_no_text_is_believed_and_none_raises(shared: Bench, token: str) -> None:
+def test_random_text_is_refused_without_exception(shared: Bench, token: str) -> None:
     assert isinstance(shared.verifier.verify(token), Refused | Outdated)
     assert shared.remembered == 0

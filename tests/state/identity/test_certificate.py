@@ -38,7 +38,7 @@ def code(der: bytes) -> str:
     ],
 )
 @pytest.mark.parametrize("key", [None, ec.generate_private_key(ec.SECP384R1())])
-def test_the_agent_stands_in_a_uri_or_else_in_the_common_name(names: dict[str, Any], key: Any) -> None:
+def test_agent_is_read_from_a_uri_or_else_the_common_name(names: dict[str, Any], key: Any) -> None:
     der = certificate(key, **names)
     identity = hashlib.sha256(der).hexdigest()
     assert READER.identify(der) == Authenticated(AGENT, ("mtls",), tls_identity=identity, expires_at=ENDS.timestamp())
@@ -61,7 +61,7 @@ def test_the_agent_stands_in_a_uri_or_else_in_the_common_name(names: dict[str, A
         {"dns": [AGENT[:63]]},
     ],
 )
-def test_without_exactly_one_agent_a_certificate_says_nothing(names: dict[str, Any]) -> None:
+def test_certificate_without_exactly_one_agent_is_refused(names: dict[str, Any]) -> None:
     assert code(certificate(None, **names)) == "certificate-without-agent"
 
 
@@ -70,7 +70,7 @@ def test_other_keys_are_refused(key: Any) -> None:
     assert code(certificate(key, uris=[f"agtp://{AGENT}"])) == "certificate-key-refused"
 
 
-def test_a_certificate_that_ends_under_a_connection_is_refused() -> None:
+def test_certificate_that_expires_during_a_connection_is_refused() -> None:
     clock = Clock(ENDS.timestamp() - 1)
     reader = CertificateReader(clock=clock)
     der = certificate(None, uris=[f"agtp://{AGENT}"])
@@ -88,7 +88,7 @@ def test_a_certificate_is_read_once() -> None:
 
 
 @pytest.mark.parametrize("der", [b"", b"0", b"\x30\x82", b"x" * 40_000])
-def test_bytes_that_are_no_certificate_are_refused(der: bytes) -> None:
+def test_invalid_certificate_bytes_are_refused(der: bytes) -> None:
     assert code(der) == "certificate-malformed"
 
 

@@ -89,7 +89,7 @@ def test_white_space_around_commas_does_not_matter() -> None:
         assert found.header == ", ".join(tokens)
 
 
-def test_a_chain_is_good_for_its_last_delegate_only() -> None:
+def test_chain_is_valid_only_for_its_last_delegate() -> None:
     assert broken(verify(chain(2), AGENTS[1])) == (2, "not-the-caller")
 
 
@@ -106,7 +106,7 @@ def test_an_agent_cannot_sign_for_another() -> None:
     assert broken(verify([token])) == (1, "malformed")
 
 
-def test_a_server_is_no_delegator_itself() -> None:
+def test_server_is_not_accepted_as_delegator() -> None:
     assert broken(verify([signed(claims(0, iss=SERVER))])) == (1, "malformed")
 
 
@@ -128,9 +128,7 @@ def test_a_server_is_no_delegator_itself() -> None:
     ],
 )
 @pytest.mark.parametrize("hops", [1, 3])
-def test_a_hop_that_says_something_wrong_breaks_the_chain_there(
-    hops: int, members: dict[str, Any], reason: str
-) -> None:
+def test_hop_with_wrong_claims_breaks_the_chain(hops: int, members: dict[str, Any], reason: str) -> None:
     assert broken(verify(chain(hops, **members))) == (hops, reason)
 
 
@@ -143,13 +141,13 @@ def test_a_hop_by_another_key_breaks_the_chain() -> None:
     )
 
 
-def test_a_delegator_that_is_no_longer_active_passes_on_nothing() -> None:
+def test_inactive_delegator_breaks_the_chain() -> None:
     for number in range(3):
         active = {agent: OWN for agent in AGENTS if agent != AGENTS[number]}
         assert broken(verify(chain(3), grant_of=active.get)) == (number + 1, "delegator-not-active")
 
 
-def test_a_grant_that_was_narrowed_meanwhile_breaks_the_chain() -> None:
+def test_grant_that_was_narrowed_later_breaks_the_chain() -> None:
     assert broken(verify(chain(2), grant_of=lambda _: Scopes(["rooms:read"]))) == (1, "scope-exceeded")
 
 
@@ -164,7 +162,7 @@ def test_a_hop_wider_than_the_one_before_is_laundering_and_logged(
     assert AGENTS[2] in caplog.text
 
 
-def test_the_own_grant_of_a_delegate_does_not_widen_what_it_was_given() -> None:
+def test_own_grant_of_a_delegate_does_not_widen_the_chain() -> None:
     first = signed(claims(0, scope=("rooms:read",)))
     second = signed(claims(1, first, scope=("booking:room",)))
     assert broken(verify([first, second])) == (2, "scope-exceeded")
@@ -208,7 +206,7 @@ def header(**members: Any) -> str:
 @pytest.mark.parametrize(
     "members", [{"alg": "none"}, {"alg": "HS256"}, {"typ": "JWT"}, {"crit": ["x"]}, {"alg": 1}, {"typ": None}]
 )
-def test_another_kind_of_token_is_no_delegation(members: dict[str, Any]) -> None:
+def test_other_token_type_is_not_a_delegation(members: dict[str, Any]) -> None:
     head = msgspec.json.decode(header(**members))
     token = sign_compact(head, msgspec.json.encode(claims(0)), KEYS[AGENTS[0]])
     assert broken(verify([token])) == (1, "malformed")
@@ -235,5 +233,5 @@ def test_a_chain_with_one_other_character_is_refused(data: st.DataObject) -> Non
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_a_refusal_and_never_an_exception(text: str) -> None:
+def test_random_text_is_refused_without_exception(text: str) -> None:
     broken(verify(text))

@@ -52,7 +52,7 @@ def verify(chain: Chain, caller: str) -> Chain | Refused:
     )
 
 
-def test_what_is_granted_verifies() -> None:
+def test_granted_delegation_verifies() -> None:
     chain = granted()
     assert verify(chain, AGENTS[1]) == chain
     assert chain.scopes == Scopes(["booking:room"])
@@ -65,7 +65,7 @@ def test_the_server_grants_for_a_delegator_without_a_key() -> None:
     assert chain.delegators == (AGENTS[0],)
 
 
-def test_what_was_delegated_can_be_passed_on_as_often_as_its_depth_says() -> None:
+def test_delegated_authority_can_be_delegated_up_to_its_depth() -> None:
     chain = granted(depth=LONGEST_CHAIN - 1)
     for number in range(1, LONGEST_CHAIN):
         chain = granted(number, parent=chain, held=chain.scopes, depth=LONGEST_CHAIN - 1 - number)
@@ -76,20 +76,20 @@ def test_what_was_delegated_can_be_passed_on_as_often_as_its_depth_says() -> Non
 
 
 @pytest.mark.parametrize(("depth", "given_depth"), [(0, 0), (1, 1), (3, 5), (7, -1)])
-def test_no_more_depth_is_passed_on_than_is_left(depth: int, given_depth: int) -> None:
+def test_depth_beyond_the_remaining_one_is_refused(depth: int, given_depth: int) -> None:
     parent = granted(depth=depth)
     refused = grant(1, parent=parent, held=parent.scopes, depth=given_depth)
     assert isinstance(refused, Refused)
     assert (refused.status, refused.details["depth_left"]) == (262, depth - 1)
 
 
-def test_a_delegation_ends_with_the_one_it_was_made_from() -> None:
+def test_delegation_expires_with_its_parent() -> None:
     parent = granted(depth=1, lifetime=60)
     assert granted(1, parent=parent, held=parent.scopes, lifetime=3600).expires == int(NOW) + 60
 
 
 @pytest.mark.parametrize("scopes", [["payments:send"], ["booking:room", "rooms:*"], ["*:read"]])
-def test_more_than_is_held_is_refused_and_logged(scopes: list[str], caplog: pytest.LogCaptureFixture) -> None:
+def test_wider_scopes_than_held_are_refused_and_logged(scopes: list[str], caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         refused = grant(scopes=scopes)
     assert isinstance(refused, Refused)
@@ -99,14 +99,14 @@ def test_more_than_is_held_is_refused_and_logged(scopes: list[str], caplog: pyte
     assert scopes[-1] in caplog.text
 
 
-def test_a_delegate_passes_on_no_more_than_it_was_given_whatever_it_holds_itself() -> None:
+def test_delegate_cannot_delegate_more_than_it_received() -> None:
     parent = granted(scopes=["rooms:read"], depth=1)
     refused = grant(1, parent=parent, scopes=["booking:room"])
     assert isinstance(refused, Refused)
     assert refused.details["invalid"] == ["booking:room"]
 
 
-def test_all_that_is_held_can_be_passed_on() -> None:
+def test_all_held_scopes_can_be_delegated() -> None:
     assert granted(scopes=list(HELD)).scopes == HELD
 
 
@@ -124,7 +124,7 @@ def test_all_that_is_held_can_be_passed_on() -> None:
         ({"lifetime": float("inf")}, "invalid-lifetime"),
     ],
 )
-def test_what_cannot_be_a_delegation_is_refused(options: dict[str, Any], code: str) -> None:
+def test_invalid_delegation_is_refused(options: dict[str, Any], code: str) -> None:
     refused = grant(**options)
     assert isinstance(refused, Refused)
     assert (refused.status, refused.code) == (422, code)
@@ -136,7 +136,7 @@ TOKENS = st.sampled_from(["booking:room", "booking:*", "rooms:read", "rooms:*", 
 @pytest.mark.requirement("CORE-7.6-1")
 @given(st.lists(TOKENS, min_size=1, max_size=4), st.lists(TOKENS, min_size=1, max_size=4), st.lists(TOKENS, max_size=3))
 @settings(max_examples=100)
-def test_authority_never_grows_on_its_way(held: list[str], first: list[str], second: list[str]) -> None:
+def test_authority_never_grows_along_a_chain(held: list[str], first: list[str], second: list[str]) -> None:
     own = Scopes(held)
     parent = grant(scopes=first, held=own, depth=1)
     assert isinstance(parent, Chain) == (not own.missing(first))

@@ -31,13 +31,13 @@ def read(token: str) -> Claims | Break:
     return read_token(token, "rooms", lambda _: KEY.public_key())
 
 
-def test_what_was_said_is_read_back() -> None:
+def test_claims_are_read_back() -> None:
     said = msgspec.convert(SAID, Claims)
     assert read(sign_token(said, KEY)) == said
     assert said.holder == SAID["iss"]
 
 
-def test_a_token_is_a_jws_that_says_only_what_is_known() -> None:
+def test_token_is_a_jws_without_unknown_claims() -> None:
     token = sign_token(msgspec.convert(SAID, Claims), KEY)
     assert token.count(".") == 2
     head, body, _ = token.split(".")
@@ -55,7 +55,7 @@ def test_members_of_later_releases_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("name", SAID)
-def test_no_claim_can_be_missing_or_of_another_type(name: str) -> None:
+def test_missing_or_mistyped_claim_is_refused(name: str) -> None:
     header = {"alg": ALGORITHM, "typ": "agtp-delegation+jwt"}
     for said in ({key: value for key, value in SAID.items() if key != name}, {**SAID, name: {}}):
         found = read(sign_compact(header, msgspec.json.encode(said), KEY))
@@ -76,7 +76,7 @@ def test_no_claim_can_be_missing_or_of_another_type(name: str) -> None:
         {"iat": -(2**63)},
     ],
 )
-def test_an_id_that_cannot_be_kept_and_a_life_without_end_are_refused(changed: dict[str, Any]) -> None:
+def test_invalid_id_and_unlimited_lifetime_are_refused(changed: dict[str, Any]) -> None:
     found = read(sign_token(msgspec.convert({**SAID, **changed}, Claims), KEY))
     assert isinstance(found, Break)
     assert found.reason == "malformed"
@@ -89,6 +89,6 @@ def test_a_token_beyond_the_limit_is_not_even_decoded() -> None:
     assert str(LONGEST_TOKEN) in found.message
 
 
-def test_the_hash_of_a_token_is_its_own() -> None:
+def test_hash_of_a_token_is_unique() -> None:
     assert token_hash("a") != token_hash("b")
     assert len(token_hash("a")) == 43

@@ -35,7 +35,7 @@ def issued(**members: Any) -> Genesis:
 
 
 @pytest.mark.requirement("CORE-7.1-1")
-def test_what_is_issued_holds_and_gives_its_id() -> None:
+def test_issued_record_is_valid_and_gives_its_id() -> None:
     genesis = issued(public_key=public_jwk(AGENT), scopes=["b:c", "a:b"], archetype="monitor", owner_id="o-1")
     assert verify_genesis(genesis.document, agent_id=genesis.agent_id) == genesis
     assert genesis.agent_id == genesis_id(genesis.document)
@@ -71,7 +71,7 @@ def test_a_changed_record_is_refused() -> None:
     assert (refused.status, refused.code) == (422, "genesis-invalid")
 
 
-def test_only_trusted_issuers_count_where_some_are_named() -> None:
+def test_only_trusted_issuers_are_accepted_if_any_are_configured() -> None:
     genesis = issued()
     assert verify_genesis(genesis.document, issuers=[key_id(ISSUER)]) == genesis
     for issuers in ([], [key_id(AGENT)]):
@@ -105,5 +105,5 @@ def test_a_verified_record_is_issued_with_its_proof() -> None:
 
 
 @pytest.mark.parametrize("record", [{}, {"signature": 1}, {"issuer_public_key": {"kty": "OKP"}, "signature": "x"}])
-def test_anything_else_is_a_refusal(record: dict[str, Any]) -> None:
+def test_other_input_is_refused(record: dict[str, Any]) -> None:
     assert isinstance(verify_genesis(record), Refused)

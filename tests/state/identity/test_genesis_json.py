@@ -83,7 +83,7 @@ def test_a_record_of_the_draft_is_read() -> None:
     assert (genesis.verification_path, genesis.public_key) == ("log-anchored", None)
 
 
-def test_an_id_that_the_content_does_not_give_is_refused() -> None:
+def test_id_that_does_not_match_the_content_is_refused() -> None:
     genesis, (finding,) = parse({**signed(REFERENCE), "agent_id": "0" * 64})
     assert genesis is None
     assert (finding.rule, finding.pointer) == ("D197", "/agent_id")
@@ -92,7 +92,7 @@ def test_an_id_that_the_content_does_not_give_is_refused() -> None:
 
 @pytest.mark.requirement("CORE-7.2-2")
 @pytest.mark.parametrize("signature", ["", "x", "A" * 86, "!" * 86, "A" * 5000, "é" * 86])
-def test_a_signature_that_is_not_the_issuers_is_refused(signature: str) -> None:
+def test_signature_by_another_key_is_refused(signature: str) -> None:
     genesis, findings = parse({**signed(REFERENCE), "signature": signature})
     assert genesis is None
     assert [finding.rule for finding in findings] == ["D197"]
@@ -129,7 +129,7 @@ def test_a_record_that_was_changed_after_it_was_signed_is_refused(name: str) -> 
         ({"verification_path": "hearsay"}, "D106"),
     ],
 )
-def test_a_record_that_breaks_a_rule_is_refused_although_it_is_signed(members: dict[str, Any], rule: str) -> None:
+def test_signed_record_that_breaks_a_rule_is_refused(members: dict[str, Any], rule: str) -> None:
     genesis, findings = parse(signed(REFERENCE, **members))
     assert genesis is None
     assert rule in {finding.rule for finding in findings}
@@ -141,7 +141,7 @@ def test_an_unsigned_record_is_refused() -> None:
     assert [finding.rule for finding in findings] == ["D103"]
 
 
-def test_a_scope_that_is_none_is_left_out_and_named() -> None:
+def test_invalid_scope_is_omitted_and_reported() -> None:
     genesis, (finding,) = parse(signed(DRAFT, scope=["lending:read", "All"]))
     assert genesis is not None
     assert genesis.scopes == ("lending:read",)
@@ -149,7 +149,7 @@ def test_a_scope_that_is_none_is_left_out_and_named() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, '{"a": "\ud800"}'])
-def test_what_is_no_json_object_is_refused(text: str) -> None:
+def test_non_object_is_refused(text: str) -> None:
     assert parse_genesis(text, "a.json")[0] is None
 
 
@@ -162,7 +162,7 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.sampled_from([*REFERENCE, *DRAFT, "signature", "agent_id"]), JSON, min_size=1))
 @settings(max_examples=150)
-def test_no_record_with_anything_else_in_it_passes_for_the_signed_one(members: dict[str, Any]) -> None:
+def test_modified_record_does_not_verify(members: dict[str, Any]) -> None:
     record = signed(REFERENCE)
     changed = {**record, **members}
     genesis, _ = parse(changed)

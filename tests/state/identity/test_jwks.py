@@ -35,7 +35,7 @@ async def fetched(keys: UrlKeys) -> None:
         await asyncio.sleep(0)
 
 
-def test_a_file_is_read_again_when_it_changes_and_looked_at_in_time(tmp_path: Path) -> None:
+def test_changed_file_is_reloaded_in_time(tmp_path: Path) -> None:
     clock = Clock()
     path = write_keys(tmp_path / "keys.json", FIRST)
     source = FileKeys(path, clock=clock)
@@ -52,7 +52,7 @@ def test_a_file_is_read_again_when_it_changes_and_looked_at_in_time(tmp_path: Pa
     assert source.due == clock.now + FILE_PERIOD
 
 
-async def test_a_file_that_breaks_or_goes_leaves_the_last_keys(tmp_path: Path, caplog) -> None:
+async def test_broken_or_removed_file_keeps_the_last_keys(tmp_path: Path, caplog) -> None:
     path = write_keys(tmp_path / "keys.json", FIRST)
     source = FileKeys(path)
     path.write_text("{ half a file")
@@ -78,7 +78,7 @@ def test_a_server_does_not_start_without_the_keys_of_its_file(tmp_path: Path, te
         FileKeys(path)
 
 
-async def test_keys_are_fetched_once_for_all_who_wait(issuer: KeyServer) -> None:
+async def test_keys_are_fetched_once_for_all_waiting_requests(issuer: KeyServer) -> None:
     source = UrlKeys(issuer.url, clock=Clock())
     assert not source.keys
     assert source.may_be_outdated()
@@ -87,7 +87,7 @@ async def test_keys_are_fetched_once_for_all_who_wait(issuer: KeyServer) -> None
     assert issuer.fetched == 1
 
 
-async def test_strange_keys_lead_to_a_fetch_only_now_and_then(issuer: KeyServer) -> None:
+async def test_unknown_key_ids_trigger_a_rate_limited_fetch(issuer: KeyServer) -> None:
     clock = Clock()
     source = UrlKeys(issuer.url, clock=clock)
     await source.refresh()
@@ -115,7 +115,7 @@ async def test_the_same_answer_leaves_the_same_keys(issuer: KeyServer) -> None:
     assert source.keys is before
 
 
-async def test_keys_that_are_due_are_fetched_beside_the_requests(issuer: KeyServer) -> None:
+async def test_due_keys_are_fetched_in_the_background(issuer: KeyServer) -> None:
     clock = Clock()
     source = UrlKeys(issuer.url, clock=clock)
     await source.refresh()
@@ -146,9 +146,7 @@ async def test_keys_that_are_due_are_fetched_beside_the_requests(issuer: KeyServ
         ("Cache-Control: s-max-age=900\r\n", 300),
     ],
 )
-async def test_the_issuer_says_within_bounds_how_long_keys_are_good(
-    issuer: KeyServer, control: str, seconds: int
-) -> None:
+async def test_cache_lifetime_of_the_issuer_is_bounded(issuer: KeyServer, control: str, seconds: int) -> None:
     issuer.headers = control
     clock = Clock()
     source = UrlKeys(issuer.url, clock=clock)
@@ -183,7 +181,7 @@ async def test_a_failed_fetch_leaves_the_last_keys_and_is_logged(
     assert source.due == clock.now + FETCH_GAP
 
 
-async def test_keys_come_by_tls_from_whom_the_system_trusts(tmp_path: Path, caplog) -> None:
+async def test_keys_are_fetched_over_tls_with_system_trust(tmp_path: Path, caplog) -> None:
     ours, theirs = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")
     issuer = KeyServer()
     issuer.body = jwks(FIRST).encode()
@@ -197,14 +195,14 @@ async def test_keys_come_by_tls_from_whom_the_system_trusts(tmp_path: Path, capl
     server.close()
 
 
-async def test_nobody_listens(unused_tcp: int, caplog) -> None:
+async def test_refused_connection_is_reported(unused_tcp: int, caplog) -> None:
     source = UrlKeys(f"http://127.0.0.1:{unused_tcp}/", clock=Clock())
     await source.refresh()
     assert not source.keys
     assert "there are none" in caplog.text
 
 
-async def test_an_issuer_that_does_not_answer_is_given_up(issuer: KeyServer, monkeypatch, caplog) -> None:
+async def test_fetch_from_a_silent_issuer_times_out(issuer: KeyServer, monkeypatch, caplog) -> None:
     monkeypatch.setattr(module, "FETCH_TIME", 0.05)
     issuer.released.clear()
     source = UrlKeys(issuer.url, clock=Clock())
@@ -223,7 +221,7 @@ async def test_closing_ends_a_fetch(issuer: KeyServer) -> None:
     assert not source.keys
 
 
-async def test_who_stops_waiting_does_not_end_the_fetch_of_others(issuer: KeyServer) -> None:
+async def test_cancelled_waiter_does_not_cancel_the_shared_fetch(issuer: KeyServer) -> None:
     issuer.released.clear()
     source = UrlKeys(issuer.url, clock=Clock())
     impatient, patient = asyncio.create_task(source.refresh()), asyncio.create_task(source.refresh())
@@ -234,7 +232,7 @@ async def test_who_stops_waiting_does_not_end_the_fetch_of_others(issuer: KeySer
     assert source.keys.names("first")
 
 
-def test_without_a_loop_looking_does_nothing() -> None:
+def test_check_without_an_event_loop_does_nothing() -> None:
     source = UrlKeys("http://127.0.0.1:9/", clock=Clock())
     source.look()
     assert source.may_be_outdated()

@@ -17,13 +17,13 @@ KEY = Ed25519PrivateKey.generate()
 JOSE = OKPKey.import_key({"kty": "OKP", "crv": "Ed25519", "x": encode64(KEY.public_key().public_bytes_raw()).decode()})
 
 
-def test_another_jose_library_reads_what_is_signed() -> None:
+def test_signature_verifies_with_another_jose_library() -> None:
     token = sign_compact({"alg": "Ed25519", "typ": "x"}, b"content", KEY)
     read = deserialize_compact(token, JOSE, algorithms=["Ed25519"])
     assert (read.payload, read.headers()) == (b"content", {"alg": "Ed25519", "typ": "x"})
 
 
-def test_what_another_jose_library_signs_is_accepted() -> None:
+def test_signature_by_another_jose_library_is_accepted() -> None:
     other = OKPKey.generate_key("Ed25519")
     protected, _, signature = serialize_compact({"alg": "Ed25519"}, b"content", other, algorithms=["Ed25519"]).split(
         "."
@@ -42,5 +42,5 @@ def test_a_detached_token_leaves_its_content_out() -> None:
 
 
 @given(st.text(max_size=90), st.text(max_size=90))
-def test_no_text_passes_for_a_signature(protected: str, signature: str) -> None:
+def test_random_text_is_not_a_valid_signature(protected: str, signature: str) -> None:
     assert not is_signed(protected, b"content", signature, KEY.public_key())

@@ -13,7 +13,7 @@ from bespeak.state.identity.key_history import history_path, history_text, parse
 from bespeak.state.identity.key_text import generate_key, key_id
 
 
-def test_a_set_survives_in_order_each_key_once_and_without_private_parts() -> None:
+def test_set_keeps_order_without_duplicates_and_private_parts() -> None:
     keys = [generate_key() for _ in range(3)]
     text = history_text([*keys, keys[0]])
     again = parse_history(text)
@@ -22,14 +22,14 @@ def test_a_set_survives_in_order_each_key_once_and_without_private_parts() -> No
     assert not any(key.is_private for key in again)
 
 
-def test_a_key_cannot_pass_under_the_name_of_another() -> None:
+def test_key_under_the_id_of_another_is_refused() -> None:
     one, other = generate_key(), generate_key()
     again = parse_history(history_text([one]).replace(key_id(one), key_id(other)))
     assert isinstance(again, list)
     assert [key_id(key) for key in again] == [key_id(one)]
 
 
-def test_the_set_stands_beside_the_key(tmp_path: Path) -> None:
+def test_set_is_stored_beside_the_key(tmp_path: Path) -> None:
     path = tmp_path / "server.pem"
     assert history_path(path) == tmp_path / "server.pem.keys.json"
     assert read_history(path) == []
@@ -42,7 +42,7 @@ def test_the_set_stands_beside_the_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "[]", "7", "{}", '{"keys": {}}', '{"keys": [1]}', '{"keys": [{}]}', "[" * 100_000]
 )
-def test_what_is_no_set_is_a_fault(text: str, tmp_path: Path) -> None:
+def test_invalid_set_is_a_fault(text: str, tmp_path: Path) -> None:
     assert isinstance(parse_history(text), Fault)
     history_path(tmp_path / "k").write_text(text)
     fault = read_history(tmp_path / "k")

@@ -90,12 +90,12 @@ def test_several_pem_blocks_are_several_keys() -> None:
         None,
     ],
 )
-def test_a_key_that_cannot_be_used_is_left_out_and_alone_is_a_fault(unusable: Any) -> None:
+def test_unusable_key_is_skipped_or_a_fault_if_it_is_the_only_one(unusable: Any) -> None:
     assert len(keys(jwks(unusable, public(P384, kid="good")))) == 1
     assert fault(jwks(unusable))
 
 
-def test_a_key_may_say_which_algorithm_it_is_for() -> None:
+def test_key_may_be_restricted_to_an_algorithm() -> None:
     only = keys(jwks(public(RSA, alg="PS256")))
     assert only.find(None, "PS256")
     assert not only.find(None, "RS256")
@@ -120,7 +120,7 @@ def test_a_key_may_say_which_algorithm_it_is_for() -> None:
     ],
     ids=range(13),
 )
-def test_a_text_without_a_key_is_a_fault_that_says_why(text: str, words: str) -> None:
+def test_text_without_a_key_is_a_fault_with_the_reason(text: str, words: str) -> None:
     assert words in fault(text)
 
 
@@ -128,7 +128,7 @@ def test_a_short_rsa_key_is_refused() -> None:
     assert "bits" in fault(weak_rsa())
 
 
-def test_a_fault_repeats_nothing_secret() -> None:
+def test_fault_does_not_quote_secrets() -> None:
     secret = ED.as_dict(private=True)["d"]
     assert str(secret) not in fault(json.dumps(ED.as_dict(private=True)))
 

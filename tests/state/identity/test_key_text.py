@@ -13,7 +13,7 @@ from bespeak.protocol.fault import Fault
 from bespeak.state.identity.key_text import generate_key, key_id, parse_jwk, parse_key, private_text, public_jwk
 
 
-def test_a_key_survives_as_pem_as_jwk_and_as_bytes() -> None:
+def test_key_round_trips_as_pem_jwk_and_bytes() -> None:
     key = generate_key()
     public = public_jwk(key)
     for text in (private_text(key), json.dumps(public), json.dumps(key.as_dict(private=True)), public["x"]):
@@ -34,7 +34,7 @@ def test_a_key_survives_as_pem_as_jwk_and_as_bytes() -> None:
         "-----BEGIN PRIVATE KEY-----",
     ],
 )
-def test_a_text_that_is_no_ed25519_key_is_a_fault(text: str) -> None:
+def test_text_that_is_not_an_ed25519_key_is_a_fault(text: str) -> None:
     assert isinstance(parse_key(text), Fault)
 
 
@@ -63,7 +63,7 @@ def test_any_members_are_a_key_or_a_fault(members: dict[str, object]) -> None:
     assert isinstance(parse_jwk({"kty": "OKP", "crv": "Ed25519", **members}), Fault | OKPKey)
 
 
-def test_a_file_of_something_else_is_told_by_what_a_key_looks_like() -> None:
+def test_fault_for_other_content_describes_the_form_of_a_key() -> None:
     fault = parse_key("from bespeak import App\n")
     assert isinstance(fault, Fault)
     assert fault.message == "not an Ed25519 key: it is neither PEM, which has a line -----BEGIN ..., nor a JWK"

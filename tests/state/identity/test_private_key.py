@@ -24,7 +24,7 @@ from bespeak.state.identity.private_key import private_keys
         ({"x_secret_keys": {"a": 1}}, "/x_secret_keys"),
     ],
 )
-def test_a_private_key_is_found_where_it_stands(document: dict[str, Any], at: str) -> None:
+def test_private_key_is_found_with_its_pointer(document: dict[str, Any], at: str) -> None:
     assert list(private_keys(document)) == [at]
 
 
@@ -40,11 +40,11 @@ def test_a_private_key_is_found_where_it_stands(document: dict[str, Any], at: st
         {"private_keyboard": "x", "description": "keeps its private key to itself"},
     ],
 )
-def test_what_is_no_private_key_is_left_alone(document: dict[str, Any]) -> None:
+def test_other_values_are_not_reported(document: dict[str, Any]) -> None:
     assert list(private_keys(document)) == []
 
 
-def test_depth_costs_no_frames() -> None:
+def test_deep_document_does_not_recurse() -> None:
     deep: dict[str, Any] = {"private_key": "x"}
     for _ in range(5000):
         deep = {"a": [deep]}
@@ -52,5 +52,5 @@ def test_depth_costs_no_frames() -> None:
 
 
 @given(st.recursive(st.none() | st.text(max_size=5), lambda x: st.lists(x) | st.dictionaries(st.text(max_size=9), x)))
-def test_any_document_is_looked_through(document: Any) -> None:
+def test_any_document_is_searched(document: Any) -> None:
     list(private_keys({"document": document}))

@@ -37,7 +37,7 @@ def only(text: str) -> Diagnostic:
     return finding
 
 
-def test_without_a_table_headers_are_believed() -> None:
+def test_headers_are_trusted_without_the_table() -> None:
     assert clean("") == AuthSettings()
     assert clean("").is_open
 
@@ -78,7 +78,7 @@ max_age = 12.5
     assert not settings.is_open
 
 
-def test_one_mode_may_be_written_as_a_text() -> None:
+def test_one_mode_may_be_written_as_a_string() -> None:
     assert clean('[auth]\nmode = "signed"').modes == ("signed",)
 
 
@@ -120,7 +120,7 @@ def test_keys_are_fetched_safely(url: str) -> None:
         ("auth = 1", "D104", "/auth"),
     ],
 )
-def test_a_wrong_value_is_an_error_where_it_stands(text: str, rule: str, at: str) -> None:
+def test_wrong_value_is_an_error_at_its_place(text: str, rule: str, at: str) -> None:
     # A value at the root stands before the first table.
     document, findings = parse_server(
         text + "\n" + SERVER if text.startswith("auth") else SERVER + text, "bespeak.toml"
@@ -145,18 +145,18 @@ def test_a_wrong_value_is_an_error_where_it_stands(text: str, rule: str, at: str
         "id.example",
     ],
 )
-def test_keys_are_not_fetched_from_anywhere_else(url: str) -> None:
+def test_unsafe_key_url_is_refused(url: str) -> None:
     finding = only(f'[auth]\nmode = "token"\n[auth.token]\njwks_url = "{url}"\n')
     assert finding.rule == "Y853"
 
 
-def test_a_password_in_a_url_is_not_repeated() -> None:
+def test_password_in_a_url_is_not_quoted() -> None:
     finding = only('[auth]\nmode = "token"\n[auth.token]\njwks_url = "https://me:s3cret@id.example/"\n')
     assert finding.rule == "Y853"
     assert "s3cret" not in str(finding)
 
 
-def test_a_table_without_its_mode_is_named() -> None:
+def test_table_without_its_mode_is_reported() -> None:
     finding = only('[auth]\nmodes = ["signed"]\n[auth.mtls]\nca = "ca.pem"\n')
     assert (finding.rule, finding.severity) == ("Y857", "warning")
     assert "modes" in finding.help
@@ -174,11 +174,11 @@ def test_a_table_of_one_mode_alone_does_not_leave_the_server_open() -> None:
     "table",
     ['[auth]\nmode = "signed"\nmods = 1\n', TOKEN + 'key = "k"\n', '[auth]\nmode = "mtls"\n[auth.mtls]\nca="c"\nb=1'],
 )
-def test_keys_nobody_reads_are_named(table: str) -> None:
+def test_unknown_keys_are_reported(table: str) -> None:
     assert only(table).rule == "D105"
 
 
-def test_a_mode_that_is_nearly_right_is_suggested() -> None:
+def test_similar_mode_is_suggested() -> None:
     assert '"mtls"' in only('[auth]\nmodes = ["mtsl"]').help
 
 
@@ -193,7 +193,7 @@ values = st.recursive(
 
 
 @given(st.dictionaries(keys, values))
-def test_whatever_stands_there_is_read_or_reported(data: dict[str, object]) -> None:
+def test_any_value_is_read_or_reported(data: dict[str, object]) -> None:
     findings = Findings(lambda _: Location("f", 1, 1))
     settings = read_settings(AuthSettings, Table(data, "/auth", findings))
     assert settings.modes

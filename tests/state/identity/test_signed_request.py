@@ -65,13 +65,13 @@ def code(arrived: Request, *, now: float = NOW) -> str:
     return verdict.code
 
 
-def test_a_request_without_a_signature_is_not_judged() -> None:
+def test_request_without_a_signature_is_ignored() -> None:
     assert judge(request()) is None
 
 
 @pytest.mark.parametrize("headers", [{}, EVERY, {"authority-scope": ""}])
 @pytest.mark.parametrize("target", ["/", "/room?beds=2", "/room?", "/a%20b?x=%3F&y=?"])
-def test_a_request_that_arrives_as_it_was_signed_is_proven(headers: dict[str, str], target: str) -> None:
+def test_unchanged_signed_request_is_accepted(headers: dict[str, str], target: str) -> None:
     verdict = judge(signed(request(headers, target=target)))
     assert isinstance(verdict, SignedRequest)
     assert (verdict.agent_id, verdict.created, verdict.expires) == (AGENT, int(NOW), int(NOW) + MAX_AGE + AHEAD)
@@ -92,7 +92,7 @@ def test_header_names_are_signed_in_any_case() -> None:
     assert isinstance(judge(changed(plain, headers={**plain.headers, "agent-signature": value})), SignedRequest)
 
 
-def test_headers_that_are_not_covered_may_be_added_on_the_way() -> None:
+def test_uncovered_headers_may_be_added_in_transit() -> None:
     arrived = signed(request())
     assert isinstance(judge(changed(arrived, headers={**arrived.headers, "request-id": "r"})), SignedRequest)
 
@@ -130,7 +130,7 @@ def test_a_covered_header_cannot_be_added(name: str, value: str) -> None:
     assert code(changed(arrived, headers={**arrived.headers, name: value})) == "signature-invalid"
 
 
-def test_a_line_end_in_a_value_does_not_make_one_header_pass_for_two() -> None:
+def test_line_break_in_a_value_does_not_forge_a_second_header() -> None:
     arrived = signed(request({"session-id": "s", "task-id": "t"}))
     kept = {name: arrived.headers[name] for name in ("agent-id", "agent-signature")}
     assert code(changed(arrived, headers={**kept, "session-id": "s\ntask-id: t"})) == "signature-invalid"
@@ -146,7 +146,7 @@ def test_a_signature_by_another_key_is_refused() -> None:
     assert code(signed(request(), key=Ed25519PrivateKey.generate())) == "signature-invalid"
 
 
-def test_the_signature_of_one_agent_is_not_good_for_another() -> None:
+def test_signature_of_one_agent_is_refused_for_another() -> None:
     arrived = signed(request())
     verdict = verify_signed(
         changed(arrived, headers={**arrived.headers, "agent-id": "b" * 64}),
@@ -171,7 +171,7 @@ def test_a_signature_without_an_agent_is_refused() -> None:
 @pytest.mark.parametrize(
     ("age", "good"), [(0, True), (MAX_AGE, True), (MAX_AGE + 1, False), (-AHEAD, True), (-AHEAD - 1, False)]
 )
-def test_a_signature_is_good_for_its_time(age: float, good: bool) -> None:
+def test_signature_is_accepted_during_its_lifetime(age: float, good: bool) -> None:
     created = 1_800_000_000
     arrived = signed(request(), now=created)
     if good:
@@ -213,16 +213,16 @@ GOOD = {"alg": "EdDSA", "created": int(NOW), "nonce": "n" * 22}
         "\ud800..x",
     ],
 )
-def test_what_is_no_signature_is_malformed(value: str) -> None:
+def test_invalid_signature_text_is_malformed(value: str) -> None:
     assert code(request({"agent-signature": value})) == "signature-malformed"
 
 
 @pytest.mark.parametrize("created", [10**18, -(10**18), 10**400, -(10**400)])
-def test_a_time_beyond_all_clocks_is_refused(created: int) -> None:
+def test_time_out_of_range_is_refused(created: int) -> None:
     assert code(request({"agent-signature": envelope({**GOOD, "created": created})})) == "signature-expired"
 
 
-def test_no_refusal_repeats_the_signature_or_the_nonce() -> None:
+def test_refusals_do_not_quote_the_signature_or_the_nonce() -> None:
     arrived = signed(request())
     bad = [
         changed(arrived, body=b""),
@@ -251,16 +251,14 @@ def test_a_signature_with_one_other_character_is_refused(data: st.DataObject) ->
 
 @given(st.text(max_size=120), st.text(max_size=120))
 @settings(max_examples=300)
-def test_any_text_is_a_refusal_and_never_an_exception(first: str, second: str) -> None:
+def test_random_text_is_refused_without_exception(first: str, second: str) -> None:
     encoded = encode64(first.encode("utf-8", "replace")).decode()
     for value in (first, f"{first}..{second}", f"{encoded}..{'A' * 86}", f"{encoded}..{second}"):
         assert isinstance(judge(request({"agent-signature": value})), Refused)
 
 
 @given(st.dictionaries(st.sampled_from(COVERED), st.text(max_size=20)), st.text(max_size=20), st.binary(max_size=20))
-def test_any_request_is_either_signed_and_proven_or_not_signed(
-    headers: dict[str, str], query: str, body: bytes
-) -> None:
+def test_any_request_is_signed_and_accepted_or_not_signed(headers: dict[str, str], query: str, body: bytes) -> None:
     plain = changed(request(headers, body=body), query=query)
     try:
         arrived = signed(plain)

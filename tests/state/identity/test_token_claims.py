@@ -76,7 +76,7 @@ def refused(content: dict[str, Any], **settings: Any) -> str:
         ({"principal_id": "x" * 257}, "token-malformed"),
     ],
 )
-def test_a_claim_that_does_not_hold_is_refused(changes: dict[str, Any], code: str) -> None:
+def test_invalid_claim_is_refused(changes: dict[str, Any], code: str) -> None:
     assert refused(claims(**changes)) == code
 
 
@@ -85,7 +85,7 @@ def test_clocks_may_differ_a_little(changes: dict[str, Any]) -> None:
     assert good(claims(**changes))
 
 
-def test_the_operator_says_by_how_much() -> None:
+def test_clock_skew_is_configurable() -> None:
     assert refused(claims(exp=NOW), leeway=0) == "token-expired"
 
 
@@ -97,16 +97,16 @@ def test_the_operator_says_by_how_much() -> None:
     ("a:b,c:d", Scopes(["a:b", "c:d"])),
     ("Booking:Room", Scopes()),
 ])  # fmt: skip
-def test_scopes_come_as_a_text_or_a_list_and_other_words_give_nothing(scope: Any, expected: Any) -> None:
+def test_scopes_are_a_string_or_list_and_other_words_grant_nothing(scope: Any, expected: Any) -> None:
     assert good(claims(scope=scope)).scopes == expected
 
 
-def test_a_subject_that_is_an_agent_is_the_agent() -> None:
+def test_subject_that_is_an_agent_id_gives_the_agent() -> None:
     assert good(claims(agent_id=None, sub=OTHER)).agent_id == OTHER
     assert good(claims(sub="alice")).agent_id == AGENT
 
 
-def test_the_operator_names_claims_and_issuer() -> None:
+def test_claims_and_issuer_are_configurable() -> None:
     own = {"agent_claim": "who", "scope_claim": "scp", "principal_claim": "for", "issuer": "https://id"}
     given = claims(who=OTHER, scp=["x:y"], iss="https://id", aud=["them", SERVER]) | {"for": "acme"}
     token = good(given, **own)
@@ -131,6 +131,6 @@ value = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st
         st.sampled_from(["exp", "nbf", "iat", "aud", "iss", "agent_id", "sub", "scope", "principal_id", "cnf"]), value
     )
 )
-def test_claims_of_any_kind_are_believed_or_refused(changes: dict[str, Any]) -> None:
+def test_any_claims_are_accepted_or_refused(changes: dict[str, Any]) -> None:
     found = read_claims({**claims(), **changes}, TokenSettings(), audience=SERVER, now=NOW)
     assert isinstance(found, Authenticated | Refused)

@@ -15,7 +15,7 @@ def test_a_command_is_a_value_that_cannot_be_changed() -> None:
         command.value = "w"  # type: ignore[misc]
 
 
-def test_a_program_only_says_what_it_wants_and_can_be_run_again() -> None:
+def test_steps_have_no_side_effects_and_can_be_run_again() -> None:
     command = UseNonce("k", "v", 60)
     for rows, result in (([(1,)], True), ([], Conflict("nonce-used"))):
         program = command.steps()
@@ -27,7 +27,7 @@ def test_a_program_only_says_what_it_wants_and_can_be_run_again() -> None:
         assert end.value.value == result
 
 
-def test_a_command_is_no_guard_and_runs_one_by_one_unless_it_says_otherwise() -> None:
+def test_command_is_neither_a_guard_nor_grouped_by_default() -> None:
     assert not Command.guards
     assert Command.grouping is None
     with pytest.raises(NotImplementedError):

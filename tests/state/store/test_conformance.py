@@ -98,7 +98,7 @@ async def audit_of(store: Store) -> list[tuple[str, str]]:
     return [(row[3], row[4]) for row in await store.read(ScanAudit())]
 
 
-async def test_a_unit_gives_the_results_of_its_commands_in_order(store: Store) -> None:
+async def test_unit_returns_the_results_of_its_commands_in_order(store: Store) -> None:
     assert await store.do(Put("a"), UseNonce("k", "v", 60.0), Put("b")) == ["a", True, "b"]
     assert await store.do() == []
     assert await store.read(All()) == ["a", "b"]
@@ -108,13 +108,13 @@ async def test_a_unit_gives_the_results_of_its_commands_in_order(store: Store) -
     "commands",
     [(Put("a"), Refuse()), (Put("a"), Refuse(), Put("b")), (Refuse(), Put("a")), (AppendAudit("x", {}), Refuse())],
 )
-async def test_a_conflict_undoes_the_whole_unit(store: Store, commands: Sequence[Command]) -> None:
+async def test_conflict_rolls_back_the_unit(store: Store, commands: Sequence[Command]) -> None:
     assert await store.do(*commands) == Conflict("no", {"why": "never"})
     assert await store.read(All()) == []
     assert await audit_of(store) == []
 
 
-async def test_a_guard_in_the_middle_undoes_what_came_before(store: Store) -> None:
+async def test_guard_rolls_back_earlier_commands(store: Store) -> None:
     await store.do(UseNonce("k", "used", 60.0))
     assert await store.do(PutOutbox("t", "r", "{}"), UseNonce("k", "used", 60.0)) == Conflict("nonce-used")
     assert await store.do(UseNonce("k", "new", 60.0), UseNonce("k", "used", 60.0)) == Conflict("nonce-used")
@@ -129,7 +129,7 @@ async def test_more_commands_can_be_made_from_the_results_in_the_same_transactio
     assert await store.read(All()) == ["a", "ab", "c", "y"]
 
 
-async def test_what_goes_wrong_in_a_unit_undoes_it_and_is_a_fault(store: Store) -> None:
+async def test_error_in_a_unit_rolls_it_back_and_is_a_fault(store: Store) -> None:
     def fail(_: Any) -> list[Command]:
         raise KeyError("mine")
 
@@ -168,12 +168,12 @@ async def test_reading_cannot_write(store: Store) -> None:
     assert await store.read(All()) == []
 
 
-async def test_many_may_read_at_once(store: Store) -> None:
+async def test_concurrent_reads_are_allowed(store: Store) -> None:
     await store.do(Put("a"))
     assert await asyncio.gather(*(store.read(All()) for _ in range(50))) == [["a"]] * 50
 
 
-async def test_a_question_nobody_waits_for_any_longer_harms_nobody(store: Store) -> None:
+async def test_cancelled_read_does_not_affect_others(store: Store) -> None:
     await store.do(Put("a"))
     for _ in range(5):
         questions = [asyncio.ensure_future(store.read(Twice())) for _ in range(20)]
@@ -185,13 +185,13 @@ async def test_a_question_nobody_waits_for_any_longer_harms_nobody(store: Store)
     assert await asyncio.gather(*(store.read(Twice()) for _ in range(20))) == [["a"]] * 20
 
 
-async def test_a_row_that_is_held_changes_for_nobody_else(first: Store, second: Store) -> None:
+async def test_locked_row_is_not_changed_concurrently(first: Store, second: Store) -> None:
     await first.do(RecordKey("n", "n", b"", b"", 60.0))
     await asyncio.gather(*(store.do(Increment()) for _ in range(10) for store in (first, second)))
     assert await first.do(Increment()) == [22]
 
 
-async def test_who_watches_a_topic_hears_of_it_after_the_commit_in_every_process(first: Store, second: Store) -> None:
+async def test_watchers_in_every_process_are_notified_after_the_commit(first: Store, second: Store) -> None:
     here, there = asyncio.Event(), asyncio.Event()
     first.watch("puts", here.set)
     second.watch("puts", there.set)
@@ -199,7 +199,7 @@ async def test_who_watches_a_topic_hears_of_it_after_the_commit_in_every_process
     await asyncio.wait_for(asyncio.gather(here.wait(), there.wait()), 20)
 
 
-async def test_who_watches_hears_of_what_is_grouped_too(store: Store) -> None:
+async def test_watchers_are_notified_of_grouped_commands(store: Store) -> None:
     heard = asyncio.Event()
     store.watch("outbox", heard.set)
     await asyncio.gather(*(store.do(PutOutbox("t", "r", "{}")) for _ in range(5)))
@@ -222,7 +222,7 @@ async def test_records_are_chained_in_the_order_of_their_commits(store: Store) -
     assert [row[2] for row in await store.read(ScanAudit())] == list(range(1, 61))
 
 
-async def test_a_refused_unit_leaves_no_gap_in_the_chain_and_spoils_none_beside_it(store: Store) -> None:
+async def test_refused_unit_leaves_no_gap_in_the_chain(store: Store) -> None:
     await store.do(UseNonce("k", "used", 60.0))
     units = [
         store.do(UseNonce("k", "used" if number % 4 == 2 else f"{number}", 60.0), AppendAudit(f"agent{number % 3}", {}))
@@ -266,7 +266,7 @@ async def test_a_chain_goes_on_after_a_restart(shared_place: str) -> None:
     ]
 
 
-async def test_nothing_is_sealed_without_a_sealer(place: str) -> None:
+async def test_sealing_without_a_sealer_is_refused(place: str) -> None:
     store = open_store(place)
     await store.start()
     try:
@@ -294,7 +294,7 @@ async def test_units_on_one_key_in_one_group_happen_one_after_the_other(store: S
     assert (released, used) == ([None], [True])
 
 
-async def test_closing_finishes_what_is_under_way_and_refuses_what_comes_later(shared_place: str) -> None:
+async def test_closing_finishes_running_units_and_refuses_new_ones(shared_place: str) -> None:
     store = open_store(shared_place)
     store.attach(PlainSealer())
     await store.start()
@@ -313,7 +313,7 @@ async def test_closing_finishes_what_is_under_way_and_refuses_what_comes_later(s
     await again.close()
 
 
-async def test_whoever_does_not_wait_any_longer_does_not_stop_the_unit(store: Store) -> None:
+async def test_cancelled_waiter_does_not_stop_the_unit(store: Store) -> None:
     heard = asyncio.Event()
     store.watch("puts", heard.set)
     unit = asyncio.ensure_future(store.do(Put("a")))
@@ -331,7 +331,7 @@ def assert_chained(records: list[tuple[str, str]]) -> None:
         heads[agent] = own
 
 
-async def test_who_watches_knows_before_who_asked_is_told(store: Store) -> None:
+async def test_watchers_are_notified_before_the_caller_gets_its_result(store: Store) -> None:
     """Otherwise what a process remembers could be served after it was changed and acknowledged."""
     heard: list[str] = []
     store.watch("cases", lambda: heard.append("cases"))

@@ -29,7 +29,7 @@ def test_the_clock_of_sqlite_counts_seconds_since_1970_with_fractions() -> None:
     assert before - 0.01 <= found <= time.time() + 0.01
 
 
-def test_the_place_of_new_rows_behind_imported_ones_is_set_where_the_database_does_not_see_to_it() -> None:
+def test_sequence_is_advanced_after_an_import_if_the_database_does_not() -> None:
     assert sqlite_sql("{advance audit}") == "SELECT 1"
     sql = postgres_sql("{advance audit}")
     assert "pg_get_serial_sequence('audit', 'position')" in sql

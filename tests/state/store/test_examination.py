@@ -26,7 +26,7 @@ async def fill(place: str, rows: int = 3) -> None:
     await store.close()
 
 
-async def test_a_whole_store_is_described(shared_place: str) -> None:
+async def test_intact_store_is_described(shared_place: str) -> None:
     await fill(shared_place)
     found = await examine(shared_place)
     assert found.is_current
@@ -37,7 +37,7 @@ async def test_a_whole_store_is_described(shared_place: str) -> None:
     assert await upgrade(shared_place) == CURRENT
 
 
-async def test_looking_changes_nothing(tmp_path: Path) -> None:
+async def test_examination_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     await fill(str(path))
     before = path.read_bytes()
@@ -46,7 +46,7 @@ async def test_looking_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-async def test_a_store_that_is_served_from_can_be_looked_at_and_is_not_changed(tmp_path: Path) -> None:
+async def test_store_in_use_can_be_examined_without_change(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     await fill(str(path))
     code = "store = open_store(sys.argv[1], role='sole'); print('ready', flush=True); sys.stdin.read()"
@@ -70,7 +70,7 @@ async def test_damage_in_the_middle_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"no database" * 500, b"\xa5" * 8192])
-async def test_a_file_that_is_no_database_is_damage(tmp_path: Path, content: bytes) -> None:
+async def test_file_that_is_not_a_database_is_damage(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "s.db"
     path.write_bytes(content)
     found = await examine(str(path))
@@ -79,7 +79,7 @@ async def test_a_file_that_is_no_database_is_damage(tmp_path: Path, content: byt
         await upgrade(str(path))
 
 
-async def test_tables_that_are_not_there_yet_are_of_version_0_and_made_by_an_upgrade(tmp_path: Path) -> None:
+async def test_missing_tables_have_version_0_and_are_made_by_an_upgrade(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     path.touch()
     found = await examine(str(path))
@@ -106,7 +106,7 @@ async def test_newer_tables_are_refused(tmp_path: Path) -> None:
             await look(str(path))
 
 
-async def test_what_is_not_there_is_not_made(tmp_path: Path) -> None:
+async def test_missing_store_is_not_created(tmp_path: Path) -> None:
     for look in (examine, upgrade):
         with pytest.raises(ConfigError, match="There is no store at"):
             await look(str(tmp_path / "s.db"))

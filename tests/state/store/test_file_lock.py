@@ -22,7 +22,7 @@ TAKEN = r"Another server uses the store .*s\.db\. Stop it, name another file wit
 
 
 @pytest.mark.process
-def test_two_servers_do_not_share_a_file_without_knowing_of_each_other(tmp_path: Path) -> None:
+def test_second_server_on_a_file_is_refused(tmp_path: Path) -> None:
     with running(SERVE, tmp_path / "s.db", "sole"):
         for role in ("sole", "shared"):
             with pytest.raises(ConfigError, match=TAKEN):
@@ -33,7 +33,7 @@ def test_two_servers_do_not_share_a_file_without_knowing_of_each_other(tmp_path:
 
 
 @pytest.mark.process
-def test_the_death_of_a_server_lets_the_next_one_in(tmp_path: Path) -> None:
+def test_lock_is_released_when_the_server_dies(tmp_path: Path) -> None:
     with running(SERVE, tmp_path / "s.db", "sole") as process:
         process.send_signal(signal.SIGKILL)
         process.wait(20)
@@ -67,13 +67,13 @@ def test_a_lock_that_is_released_is_free_and_may_be_released_again(tmp_path: Pat
 
 
 @pytest.mark.process
-def test_a_store_that_is_closed_lets_the_next_one_in(tmp_path: Path) -> None:
+def test_closing_a_store_releases_the_lock(tmp_path: Path) -> None:
     for _ in range(2):
         asyncio.run(open_store(str(tmp_path / "s.db"), role="sole").close())
 
 
 @pytest.mark.process
-def test_a_folder_that_takes_no_lock_file_is_a_clear_refusal() -> None:
+def test_folder_without_room_for_a_lock_file_is_refused() -> None:
     code = """
 try:
     file_lock.FileLock(pathlib.Path(sys.argv[1]), exclusive=True)
@@ -86,7 +86,7 @@ except ConfigError as error:
         assert "cannot be written: Permission denied" in done.stdout, done.stderr
 
 
-def test_a_file_system_without_locks_is_a_clear_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(37, "No locks available")
 

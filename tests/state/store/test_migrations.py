@@ -17,7 +17,7 @@ def test_the_version_is_the_number_of_migrations() -> None:
 
 
 @pytest.mark.parametrize("version", range(CURRENT))
-def test_from_each_version_the_rest_of_the_way_leads_to_the_same_tables(version: int) -> None:
+def test_migration_from_each_version_leads_to_the_same_tables(version: int) -> None:
     whole, halves = sqlite3.connect(":memory:"), sqlite3.connect(":memory:")
     rest = statements(version, SQLITE_WORDS)
     everything = statements(0, SQLITE_WORDS)
@@ -31,14 +31,14 @@ def test_from_each_version_the_rest_of_the_way_leads_to_the_same_tables(version:
     halves.close()
 
 
-def test_each_word_is_there_for_both_databases() -> None:
+def test_each_placeholder_is_defined_for_both_databases() -> None:
     used = {word for migration in MIGRATIONS for text in migration for word in re.findall(r"\{(\w+)\}", text)}
     assert used <= SQLITE_WORDS.keys()
     assert SQLITE_WORDS.keys() == POSTGRES_WORDS.keys()
 
 
 @pytest.mark.parametrize("name", [name for name, shape in shapes().items() if shape.expires])
-def test_what_expires_is_found_without_a_look_at_the_whole_table(name: str) -> None:
+def test_expired_rows_are_found_by_an_index(name: str) -> None:
     connection = sqlite3.connect(":memory:")
     for statement in statements(0, SQLITE_WORDS):
         connection.execute(statement)

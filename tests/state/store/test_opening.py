@@ -24,12 +24,12 @@ def test_memory_is_a_store_of_one_process() -> None:
 
 
 @pytest.mark.parametrize("place", [":memory:", "data/:memory:"])
-def test_the_name_other_programs_have_for_memory_is_no_file(place: str) -> None:
+def test_sqlite_name_for_memory_is_not_a_file(place: str) -> None:
     with pytest.raises(ConfigError, match="Write `memory`"):
         open_store(place)
 
 
-def test_a_path_is_a_file_wherever_the_process_goes_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_is_resolved_at_opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     store = open_store("s.db", role="sole")
     monkeypatch.chdir("/")
@@ -37,7 +37,7 @@ def test_a_path_is_a_file_wherever_the_process_goes_later(tmp_path: Path, monkey
     assert (tmp_path / "s.db").is_file()
 
 
-def test_the_only_server_is_told_from_one_of_several_and_from_a_visitor(tmp_path: Path) -> None:
+def test_role_of_a_process_decides_its_lock(tmp_path: Path) -> None:
     for role, sole in (("sole", True), ("shared", False), ("visitor", False)):
         store = open_store(str(tmp_path / "s.db"), role=role)  # type: ignore[arg-type]
         assert store.sole is sole

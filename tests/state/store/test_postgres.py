@@ -57,7 +57,7 @@ async def test_durability_decides_what_a_commit_waits_for(postgres_dsn: str, dur
     await store.close()
 
 
-async def test_a_server_that_does_not_wait_for_the_disk_is_told_to(postgres_dsn: str) -> None:
+async def test_synchronous_commit_is_enforced(postgres_dsn: str) -> None:
     import asyncpg
 
     connection = await asyncpg.connect(postgres_dsn)
@@ -78,7 +78,9 @@ async def test_a_store_that_was_not_started_says_so(postgres_dsn: str) -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize("how", ["QUIT", "INT"])
-async def test_an_outage_is_told_at_once_and_over_when_the_server_is_back(own_server: PostgresServer, how: str) -> None:
+async def test_outage_is_reported_at_once_and_ends_when_the_server_is_back(
+    own_server: PostgresServer, how: str
+) -> None:
     store = await opened(await own_server.create_database())
     back = asyncio.Event()
     store.watch("anything", back.set)
@@ -106,7 +108,7 @@ async def test_an_outage_is_told_at_once_and_over_when_the_server_is_back(own_se
 
 
 @pytest.mark.process
-async def test_nothing_acknowledged_is_lost_nothing_is_doubled_and_no_chain_is_torn(own_server: PostgresServer) -> None:
+async def test_outages_lose_and_duplicate_nothing_and_break_no_chain(own_server: PostgresServer) -> None:
     store = await opened(await own_server.create_database())
     acknowledged: list[str] = []
     refused = 0
@@ -157,9 +159,7 @@ async def test_nothing_acknowledged_is_lost_nothing_is_doubled_and_no_chain_is_t
     await store.close()
 
 
-async def test_a_server_that_does_not_answer_keeps_nobody_waiting(
-    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_unresponsive_server_does_not_block_callers(postgres_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (postgres_address, postgres_pool, postgres_sealing):
         monkeypatch.setattr(module, "COMMAND_SECONDS", 0.3)
     monkeypatch.setattr(postgres_address, "CONNECT_SECONDS", 0.3)
@@ -186,7 +186,7 @@ async def test_a_server_that_does_not_answer_keeps_nobody_waiting(
 
 
 @pytest.mark.process
-async def test_a_server_that_is_away_at_the_start_is_named_without_the_password(own_server: PostgresServer) -> None:
+async def test_unreachable_server_is_named_without_the_password(own_server: PostgresServer) -> None:
     dsn = own_server.dsn().replace("postgres@", "postgres:s3cret@")
     await asyncio.to_thread(own_server.stop)
     with pytest.raises(ConfigError, match=rf"postgres at 127\.0\.0\.1:{own_server.port} cannot be reached") as caught:
@@ -195,7 +195,7 @@ async def test_a_server_that_is_away_at_the_start_is_named_without_the_password(
 
 
 @pytest.mark.process
-async def test_a_wrong_password_is_told_without_it(own_server: PostgresServer) -> None:
+async def test_wrong_password_is_reported_without_quoting_it(own_server: PostgresServer) -> None:
     rules = own_server.folder / "data" / "pg_hba.conf"
     Path(rules).write_text("host all all 127.0.0.1/32 scram-sha-256\n")
     await asyncio.to_thread(own_server.stop)
@@ -205,6 +205,6 @@ async def test_a_wrong_password_is_told_without_it(own_server: PostgresServer) -
     assert "s3cret" not in str(caught.value)
 
 
-async def test_a_database_that_is_not_there_is_named(postgres_server: PostgresServer) -> None:
+async def test_missing_database_is_named(postgres_server: PostgresServer) -> None:
     with pytest.raises(ConfigError, match=r"database missing at .* does not exist"):
         await PostgresStore(postgres_server.dsn("missing")).start()

@@ -40,7 +40,7 @@ def test_a_database_is_named_without_user_and_password(dsn: str, name: str) -> N
         "postgresql://u:s3cret@[::1/x",
     ],
 )
-def test_an_address_that_cannot_be_read_is_refused_without_repeating_it(dsn: str) -> None:
+def test_invalid_address_is_refused_without_quoting_it(dsn: str) -> None:
     with pytest.raises(ConfigError, match="cannot be read") as caught:
         Address(dsn, "full")
     assert "s3cret" not in str(caught.value)
@@ -66,7 +66,7 @@ def test_an_address_that_cannot_be_read_is_refused_without_repeating_it(dsn: str
         (KeyError("x"), False, False),
     ],
 )
-def test_faults_of_the_server_are_told_from_those_of_a_statement(
+def test_errors_of_the_server_are_distinguished_from_those_of_a_statement(
     error: Exception, outage: bool, collision: bool
 ) -> None:
     assert (is_outage(error), is_collision(error)) == (outage, collision)
@@ -90,7 +90,7 @@ def test_each_fault_says_what_to_do(error: Exception, words: str) -> None:
 
 
 @pytest.mark.anyio
-async def test_after_a_failure_nobody_tries_again_before_an_ever_longer_pause_is_over(
+async def test_retries_wait_for_a_growing_pause(
     postgres_server: PostgresServer,
 ) -> None:
     now = 0.0
@@ -115,7 +115,7 @@ async def test_after_a_failure_nobody_tries_again_before_an_ever_longer_pause_is
 
 
 @pytest.mark.anyio
-async def test_attempts_that_fail_together_are_one_failure(postgres_server: PostgresServer) -> None:
+async def test_concurrent_failed_attempts_count_once(postgres_server: PostgresServer) -> None:
     address = Address(postgres_server.dsn("missing"), "full", clock=lambda: 0.0)
     failed = await asyncio.gather(*(address.connect() for _ in range(5)), return_exceptions=True)
     assert {type(error) for error in failed} == {StoreUnavailableError}
@@ -123,7 +123,7 @@ async def test_attempts_that_fail_together_are_one_failure(postgres_server: Post
 
 
 @pytest.mark.anyio
-async def test_a_connection_that_works_ends_the_pauses(postgres_dsn: str) -> None:
+async def test_successful_connection_resets_the_pause(postgres_dsn: str) -> None:
     connection = await Address(postgres_dsn, "process").connect(enable_seqscan="off")
     rows = await connection.fetch("SELECT current_setting('enable_seqscan'), current_setting('synchronous_commit')")
     assert tuple(rows[0]) == ("off", "off")

@@ -36,7 +36,7 @@ def test_parameters_are_one_array_for_each_field() -> None:
     assert "{" not in sql
 
 
-def test_required_commands_are_named_and_what_is_sealed_stands_for_its_command() -> None:
+def test_required_commands_are_named_and_sealed_ones_are_replaced() -> None:
     append = Entry(AppendAudit("agent", {}))
     append.item = Sealed("id", "stream", 7, "agent", "jws")
     sql, parameters = Batch([*entries(FINISH, required=True), Entry(FINISH), append]).statement()
@@ -46,7 +46,7 @@ def test_required_commands_are_named_and_what_is_sealed_stands_for_its_command()
     assert "1 / " not in Batch(entries(FINISH)).statement()[0]
 
 
-def test_topics_are_told_in_the_same_statement() -> None:
+def test_topics_are_notified_in_the_same_statement() -> None:
     sql, parameters = Batch(entries(PUT, PUT, NONCE)).statement()
     assert "pg_notify" in sql
     assert parameters[-1] == ["outbox"]
@@ -66,7 +66,7 @@ def test_topics_are_told_in_the_same_statement() -> None:
         (PUT, (1, 12), 12),
     ],
 )
-def test_a_result_is_made_of_its_row_or_of_there_being_none(
+def test_result_is_made_from_a_row_or_its_absence(
     command: Command, row: tuple[object, ...] | None, result: object
 ) -> None:
     (entry,) = one = entries(command)
@@ -74,7 +74,7 @@ def test_a_result_is_made_of_its_row_or_of_there_being_none(
     assert entry.result == result
 
 
-def test_rows_find_their_commands_by_number() -> None:
+def test_rows_are_assigned_to_commands_by_number() -> None:
     three = entries(NONCE, NONCE, NONCE)
     Batch(three).answer([[(3,), (1,)]])
     assert [entry.result for entry in three] == [True, Conflict("nonce-used"), True]

@@ -35,7 +35,7 @@ async def notify(dsn: str, topic: str) -> None:
     await connection.close()
 
 
-async def test_a_topic_is_told_when_somebody_has_changed_it(postgres_dsn: str) -> None:
+async def test_watcher_is_notified_of_a_changed_topic(postgres_dsn: str) -> None:
     news = News()
     listener = news.listener(postgres_dsn)
     await listener.start()
@@ -45,7 +45,7 @@ async def test_a_topic_is_told_when_somebody_has_changed_it(postgres_dsn: str) -
     await listener.close()
 
 
-async def test_everybody_is_told_after_a_lost_connection_and_it_listens_again(postgres_dsn: str) -> None:
+async def test_all_watchers_are_notified_after_a_lost_connection(postgres_dsn: str) -> None:
     news = News()
     async with relayed(postgres_dsn) as (relay, dsn):
         listener = news.listener(dsn)
@@ -58,9 +58,7 @@ async def test_everybody_is_told_after_a_lost_connection_and_it_listens_again(po
         await listener.close()
 
 
-async def test_everybody_is_told_now_and_then_even_without_news(
-    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_all_watchers_are_notified_periodically(postgres_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_listener, "POLL_SECONDS", 0.02)
     news = News()
     listener = news.listener(postgres_dsn)

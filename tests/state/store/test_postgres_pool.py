@@ -17,7 +17,7 @@ def pool(postgres_dsn: str) -> Pool:
     return Pool(Address(postgres_dsn, "full"))
 
 
-async def test_a_connection_is_used_again(pool: Pool) -> None:
+async def test_connection_is_reused(pool: Pool) -> None:
     first = await pool.take()
     pool.give_back(first)
     assert await pool.take() is first
@@ -26,7 +26,7 @@ async def test_a_connection_is_used_again(pool: Pool) -> None:
     assert first.is_closed()
 
 
-async def test_a_connection_that_is_closed_or_in_the_middle_of_something_is_not(pool: Pool) -> None:
+async def test_closed_or_busy_connection_is_not_reused(pool: Pool) -> None:
     closed = await pool.take()
     pool.give_back(closed)
     closed.terminate()
@@ -41,9 +41,7 @@ async def test_a_connection_that_is_closed_or_in_the_middle_of_something_is_not(
     await pool.close()
 
 
-async def test_there_are_no_more_than_so_many_and_waiting_for_one_ends(
-    pool: Pool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_pool_is_bounded_and_waiting_times_out(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_pool, "COMMAND_SECONDS", 0.01)
     taken = [await pool.take() for _ in range(SIZE)]
     with pytest.raises(StoreUnavailableError, match="busy"):
@@ -56,14 +54,14 @@ async def test_there_are_no_more_than_so_many_and_waiting_for_one_ends(
     await pool.close()
 
 
-async def test_what_reads_cannot_write_by_mistake(pool: Pool) -> None:
+async def test_read_connection_cannot_write(pool: Pool) -> None:
     connection = await pool.take()
     assert [tuple(row) for row in await connection.fetch("SHOW transaction_read_only")] == [("on",)]
     pool.give_back(connection)
     await pool.close()
 
 
-async def test_a_failed_attempt_does_not_use_up_a_place() -> None:
+async def test_failed_attempt_does_not_occupy_a_slot() -> None:
     pool = Pool(Address("postgresql://127.0.0.1:1/nowhere", "full"))
     for _ in range(SIZE + 1):
         with pytest.raises(StoreUnavailableError, match="cannot be reached"):

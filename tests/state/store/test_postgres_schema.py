@@ -57,7 +57,7 @@ async def test_a_new_database_gets_all_tables_in_their_own_schema_once(postgres_
 
 
 @pytest.mark.process
-async def test_processes_that_start_at_once_make_the_tables_once(postgres_dsn: str) -> None:
+async def test_concurrent_processes_create_the_tables_once(postgres_dsn: str) -> None:
     processes = [
         await asyncio.create_subprocess_exec(
             *(sys.executable, "-c", _START, postgres_dsn), stdin=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
@@ -71,7 +71,7 @@ async def test_processes_that_start_at_once_make_the_tables_once(postgres_dsn: s
     assert await rows(postgres_dsn, "SELECT version FROM bespeak.version") == [(CURRENT,)]
 
 
-async def test_stores_of_one_process_that_start_at_once_make_the_tables_once(postgres_dsn: str) -> None:
+async def test_concurrent_stores_of_one_process_create_the_tables_once(postgres_dsn: str) -> None:
     stores = [PostgresStore(postgres_dsn) for _ in range(4)]
     await asyncio.gather(*(store.start() for store in stores))
     await asyncio.gather(*(store.close() for store in stores))
@@ -98,7 +98,7 @@ async def test_tables_of_a_newer_release_are_refused(postgres_dsn: str) -> None:
         await PostgresStore(postgres_dsn).start()
 
 
-async def test_a_schema_of_something_else_is_refused_and_left_alone(postgres_dsn: str) -> None:
+async def test_foreign_schema_is_refused_and_left_unchanged(postgres_dsn: str) -> None:
     await rows(postgres_dsn, "CREATE SCHEMA bespeak")
     await rows(postgres_dsn, "CREATE TABLE bespeak.mine (a TEXT)")
     with pytest.raises(ConfigError, match="belongs to something else"):
@@ -108,7 +108,7 @@ async def test_a_schema_of_something_else_is_refused_and_left_alone(postgres_dsn
     ]
 
 
-async def test_a_user_who_may_not_make_tables_can_use_those_that_are_there(
+async def test_user_without_create_right_can_use_existing_tables(
     postgres_dsn: str, postgres_server: PostgresServer
 ) -> None:
     name = postgres_dsn.rpartition("/")[2]

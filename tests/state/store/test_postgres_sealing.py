@@ -38,7 +38,7 @@ def sealing() -> Sealing:
     return sealing
 
 
-async def test_the_heads_of_all_chains_are_learned_at_once(sealing: Sealing, connection: Connection) -> None:
+async def test_heads_of_all_chains_are_read_at_once(sealing: Sealing, connection: Connection) -> None:
     async with sealing.turn():
         await sealing.learn(connection, ["known", "new", "known"])
         assert sealing.seal(Seal("known", {})).audit_id == "plain-1<earlier-2"
@@ -46,7 +46,7 @@ async def test_the_heads_of_all_chains_are_learned_at_once(sealing: Sealing, con
         assert (await sealing.learn_and_seal(connection, Seal("known", {}))).audit_id == "plain-3<plain-1"
 
 
-async def test_what_was_sealed_before_a_fault_is_taken_back(sealing: Sealing, connection: Connection) -> None:
+async def test_records_sealed_before_an_error_are_discarded(sealing: Sealing, connection: Connection) -> None:
     async def fail() -> None:
         async with sealing.turn():
             await sealing.learn_and_seal(connection, Seal("a", {}))
@@ -59,7 +59,7 @@ async def test_what_was_sealed_before_a_fault_is_taken_back(sealing: Sealing, co
 
 
 @pytest.mark.parametrize("committed", [True, False])
-async def test_after_an_outage_the_chain_goes_on_from_what_is_there(
+async def test_chain_continues_from_stored_records_after_an_outage(
     sealing: Sealing, connection: Connection, committed: bool
 ) -> None:
     async def lose() -> None:
@@ -81,7 +81,7 @@ async def test_after_an_outage_the_chain_goes_on_from_what_is_there(
     assert following.audit_id == ("plain-2<plain-1" if committed else "plain-1<")
 
 
-async def test_turns_do_not_overlap_and_waiting_for_one_ends(sealing: Sealing, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_turns_do_not_overlap_and_waiting_times_out(sealing: Sealing, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_sealing, "COMMAND_SECONDS", 0.01)
     async with sealing.turn():
         with pytest.raises(TimeoutError):
@@ -91,7 +91,7 @@ async def test_turns_do_not_overlap_and_waiting_for_one_ends(sealing: Sealing, m
         pass
 
 
-async def test_nothing_is_sealed_out_of_turn_or_without_a_sealer(sealing: Sealing, connection: Connection) -> None:
+async def test_sealing_out_of_turn_or_without_a_sealer_is_refused(sealing: Sealing, connection: Connection) -> None:
     await sealing.learn(connection, ["a"])
     with pytest.raises(StoreError, match="must end with AppendAudit"):
         sealing.seal(Seal("a", {}))

@@ -71,7 +71,7 @@ def unit(*commands: Command) -> Unit:
     return Unit(commands, None, asyncio.get_running_loop().create_future())
 
 
-async def test_a_unit_is_committed_or_undone_and_the_connection_is_free_again(connection: Connection) -> None:
+async def test_unit_is_committed_or_rolled_back_and_frees_its_connection(connection: Connection) -> None:
     assert await transact(connection, unit(Put("a"), Put("b")), no_seal) == [None, None]
     assert await transact(connection, unit(Put("c"), Refuse()), no_seal) == Conflict("no")
     with pytest.raises(asyncpg.UniqueViolationError):
@@ -80,7 +80,7 @@ async def test_a_unit_is_committed_or_undone_and_the_connection_is_free_again(co
     assert await read(connection, Count()) == 2
 
 
-async def test_topics_are_told_with_the_commit_and_only_then(connection: Connection, address: Address) -> None:
+async def test_topics_are_notified_only_with_the_commit(connection: Connection, address: Address) -> None:
     heard: asyncio.Queue[str] = asyncio.Queue()
     listener = await address.connect()
     await listener.add_listener("bespeak", lambda _, __, ___, topic: heard.put_nowait(topic))
@@ -114,7 +114,7 @@ async def test_all_statements_of_a_read_see_one_state(connection: Connection, ad
     await other.close()
 
 
-async def test_a_read_that_asks_once_needs_no_transaction(connection: Connection) -> None:
+async def test_read_of_one_statement_needs_no_transaction(connection: Connection) -> None:
     class When(Command, frozen=True):
         def steps(self) -> Steps:
             return (yield Statement("SELECT current_setting('transaction_isolation')"))[0][0]

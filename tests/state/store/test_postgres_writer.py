@@ -68,7 +68,7 @@ async def store(postgres_dsn: str) -> AsyncIterator[PostgresStore]:
         ((), None),
     ],
 )
-async def test_a_unit_is_grouped_if_nothing_but_its_first_command_can_refuse(
+async def test_unit_is_grouped_if_only_its_first_command_can_refuse(
     commands: tuple[Command, ...], rows: set[Any] | None
 ) -> None:
     future = asyncio.get_running_loop().create_future()
@@ -88,7 +88,7 @@ async def test_a_group_has_a_bounded_size(store: PostgresStore, monkeypatch: pyt
     assert await store.read(Transactions("nonces")) == (4, 35)
 
 
-async def test_refused_units_do_not_tear_the_group_apart(store: PostgresStore) -> None:
+async def test_refused_units_do_not_split_the_group(store: PostgresStore) -> None:
     await store.do(UseNonce("k", "7", 60.0))
     results = await asyncio.gather(*(store.do(UseNonce("k", f"{number}", 60.0), APPEND) for number in range(20)))
     assert [number for number, result in enumerate(results) if isinstance(result, Conflict)] == [7]
@@ -96,7 +96,7 @@ async def test_refused_units_do_not_tear_the_group_apart(store: PostgresStore) -
 
 
 @pytest.mark.parametrize("kind", ["a value of the wrong type", "a value the server refuses"])
-async def test_a_faulty_unit_fails_alone_and_leaves_the_chain_whole(store: PostgresStore, kind: str) -> None:
+async def test_faulty_unit_fails_alone_and_leaves_the_chain_intact(store: PostgresStore, kind: str) -> None:
     bad: Any = 5 if kind == "a value of the wrong type" else "nul\x00"
     results = await asyncio.gather(
         *(store.do(UseNonce("k", bad if number == 11 else f"{number}", 60.0), APPEND) for number in range(20)),
@@ -114,7 +114,7 @@ async def test_units_on_the_same_row_are_not_in_one_group(store: PostgresStore) 
     assert [isinstance(result, Conflict) for result in results] == [False, True] * 5
 
 
-async def test_more_than_can_wait_is_refused_at_once(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_full_queue_refuses_at_once(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_writer, "QUEUE", 10)
     results = await asyncio.gather(
         *(store.do(UseNonce("k", f"{number}", 60.0)) for number in range(15)), return_exceptions=True
@@ -122,7 +122,7 @@ async def test_more_than_can_wait_is_refused_at_once(store: PostgresStore, monke
     assert [isinstance(result, StoreUnavailableError) for result in results] == [False] * 10 + [True] * 5
 
 
-async def test_a_unit_in_a_circle_of_locks_is_tried_again(store: PostgresStore, postgres_dsn: str) -> None:
+async def test_deadlocked_unit_is_retried(store: PostgresStore, postgres_dsn: str) -> None:
     await asyncio.gather(*(store.do(ClaimKey("s", key, b"h", 0.0, 60.0)) for key in ("a", "b")))
     other = await asyncpg.connect(postgres_dsn, server_settings={"search_path": "bespeak", "deadlock_timeout": "1h"})
     await other.execute("BEGIN")

@@ -41,7 +41,7 @@ def only(text: str) -> Diagnostic:
     return finding
 
 
-def test_without_tables_the_store_is_a_file_in_the_folder_and_changes_survive_the_loss_of_power() -> None:
+def test_default_store_is_a_file_with_full_durability() -> None:
     document = clean("")
     assert document.store == StoreSettings(place=None, durability="full")
     assert document.store.located(BASE, {}) == str(BASE / "bespeak.db")
@@ -70,14 +70,12 @@ def test_every_setting_is_read() -> None:
         ("postgres:///n", {}, "postgres:///n"),
     ],
 )
-def test_a_place_is_made_whole_with_the_folder_and_the_environment(
-    written: str, environment: dict[str, str], place: str
-) -> None:
+def test_place_is_resolved_with_folder_and_environment(written: str, environment: dict[str, str], place: str) -> None:
     assert clean(f'[store]\nplace = "{written}"\n').store.located(BASE, environment) == place
 
 
 @pytest.mark.parametrize("environment", [{}, {"P": ""}])
-def test_a_variable_that_is_not_set_is_named_and_never_read_as_nothing(environment: dict[str, str]) -> None:
+def test_unset_variable_is_an_error_that_names_it(environment: dict[str, str]) -> None:
     settings = clean('[store]\nplace = "postgresql://u:${P}@h/n"\n').store
     assert settings.located(BASE, environment) == MissingVariable("P")
 
@@ -92,7 +90,7 @@ def test_a_variable_that_is_not_set_is_named_and_never_read_as_nothing(environme
         (r'"a\u0000b"', "`place` has characters that cannot be printed"),
     ],
 )
-def test_a_place_of_no_known_kind_is_refused_without_telling_its_password(value: str, message: str) -> None:
+def test_place_of_unknown_kind_is_refused_without_quoting_its_password(value: str, message: str) -> None:
     finding = only(f"[store]\nplace = {value}\n")
     assert (finding.rule, finding.severity, finding.pointer) == ("Y875", "error", "/store/place")
     assert finding.message.startswith(message)
@@ -102,13 +100,13 @@ def test_a_place_of_no_known_kind_is_refused_without_telling_its_password(value:
 @pytest.mark.parametrize(
     "place", ["postgresql://u:hunter2@h/n", "postgres://u:${A}hunter2@h/n", "postgresql://h/n?password=hunter2"]
 )
-def test_a_password_in_the_file_is_a_warning_that_does_not_repeat_it(place: str) -> None:
+def test_password_in_the_file_is_a_warning_that_does_not_quote_it(place: str) -> None:
     finding = only(f'[store]\nplace = "{place}"\n')
     assert (finding.rule, finding.severity) == ("Y876", "warning")
     assert "hunter2" not in str(finding)
 
 
-def test_an_unknown_durability_is_refused_with_those_there_are() -> None:
+def test_unknown_durability_is_refused_with_the_valid_ones() -> None:
     finding = only('[store]\ndurability = "ful"\n')
     assert (finding.rule, finding.severity) == ("D106", "error")
     assert "full" in finding.help
@@ -117,14 +115,14 @@ def test_an_unknown_durability_is_refused_with_those_there_are() -> None:
 @pytest.mark.parametrize(
     "text", ["retention = 0", "retention = 0.5", "retention = 1e9", "lease = -1", "lease = 90000", "retention = 10"]
 )
-def test_a_time_out_of_its_bounds_is_refused_and_the_default_is_kept(text: str) -> None:
+def test_time_out_of_bounds_is_refused_and_keeps_the_default(text: str) -> None:
     document, (finding,) = read(f"[idempotency]\n{text}\n")
     assert (finding.rule, finding.severity) == ("Y877", "error")
     assert document.idempotency == IdempotencySettings()
 
 
 @pytest.mark.parametrize(("text", "key"), [("[store]\nplce = 1", "plce"), ("[idempotency]\nleese = 1", "leese")])
-def test_a_key_nobody_knows_is_named(text: str, key: str) -> None:
+def test_unknown_key_is_reported(text: str, key: str) -> None:
     finding = only(text)
     assert finding.rule == "D105"
     assert key in finding.message
@@ -134,14 +132,14 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st
 
 
 @given(st.dictionaries(st.sampled_from(["place", "durability", "retention", "lease", "require", "x"]), JSON))
-def test_whatever_the_tables_hold_is_read_or_reported(data: dict[str, object]) -> None:
+def test_any_table_is_read_or_reported(data: dict[str, object]) -> None:
     table = Table(data, "", Findings(lambda _: Location("f")))
     store, idempotency = read_settings(StoreSettings, table), read_settings(IdempotencySettings, table)
     assert store.durability in ("full", "process")
     assert 1 <= idempotency.lease <= idempotency.retention
 
 
-def test_without_tables_sessions_live_for_an_hour_and_the_operator_decides_within_a_day() -> None:
+def test_defaults_of_sessions_and_cases() -> None:
     document, findings = read("")
     assert findings == []
     assert document.sessions == SessionSettings(idle=3600, suspended=604800, entropy=True)
@@ -176,7 +174,7 @@ def test_a_value_out_of_bounds_is_reported_and_keeps_its_default(table: str, lin
     assert (document.sessions, document.cases) == (SessionSettings(), CaseSettings())
 
 
-def test_unknown_keys_are_named_with_what_may_be_meant() -> None:
+def test_unknown_keys_are_reported_with_a_suggestion() -> None:
     _, (finding,) = read("[sessions]\nidel = 60\n")
     assert (finding.rule, finding.help) == ("D105", "Did you mean `idle`?")
 
@@ -187,7 +185,7 @@ def test_unknown_keys_are_named_with_what_may_be_meant() -> None:
         st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers()),
     )
 )
-def test_whatever_stands_in_the_tables_the_settings_can_be_worked_with(block: dict[str, object]) -> None:
+def test_any_table_gives_usable_settings(block: dict[str, object]) -> None:
     table = Table(block, "", Findings(lambda _: Location("f")))
     sessions, cases = read_settings(SessionSettings, table), read_settings(CaseSettings, table)
     assert 1 <= sessions.idle <= 30 * 86400

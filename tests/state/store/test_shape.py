@@ -25,17 +25,17 @@ def test_rows_that_the_database_numbers_and_rows_that_expire_are_known() -> None
     assert not shapes()["audit"].expires
 
 
-def test_every_table_that_is_made_has_a_shape() -> None:
+def test_every_created_table_has_a_shape() -> None:
     made = [text.split()[2] for migration in MIGRATIONS for text in migration if text.startswith("CREATE TABLE")]
     assert list(shapes()) == made
 
 
 @pytest.mark.parametrize("name", shapes())
-def test_the_columns_of_a_key_stand_in_its_order(name: str) -> None:
+def test_columns_of_a_key_are_in_its_order(name: str) -> None:
     shape = shapes()[name]
     assert shape.key
     assert tuple(column.name for column in shape.columns if column.name in shape.key) == shape.key
 
 
-def test_no_word_for_a_database_is_left_over() -> None:
+def test_no_placeholder_is_unused() -> None:
     assert not [text for text in statements(0, POSTGRES_WORDS) if "{" in text]

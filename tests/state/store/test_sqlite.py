@@ -97,7 +97,7 @@ async def test_all_statements_of_a_read_see_one_state(store: SqliteStore, tmp_pa
     assert await store.read(CountTwice(lambda: None)) == (1, 1)
 
 
-async def test_what_was_committed_is_seen_by_every_way_of_reading(store: SqliteStore) -> None:
+async def test_committed_changes_are_seen_by_every_kind_of_read(store: SqliteStore) -> None:
     await store.do(Put("a", 1))
     assert store.look(All()) == await store.read(All()) == {"a": 1}
 
@@ -110,7 +110,7 @@ async def test_reading_cannot_write(store: SqliteStore) -> None:
     assert await store.read(All()) == {}
 
 
-async def test_many_may_read_at_once_and_a_statement_that_makes_no_sense_spoils_nothing(store: SqliteStore) -> None:
+async def test_concurrent_reads_survive_an_invalid_statement(store: SqliteStore) -> None:
     class Nonsense(Command, frozen=True):
         def steps(self) -> Steps:
             yield Statement("SELECT nothing FROM nowhere")
@@ -123,7 +123,7 @@ async def test_many_may_read_at_once_and_a_statement_that_makes_no_sense_spoils_
     assert found[::2] == [{"a": 1}] * 25
 
 
-async def test_a_store_in_memory_keeps_what_it_is_given_and_ends_with_its_process() -> None:
+async def test_store_in_memory_lives_as_long_as_its_process() -> None:
     one, other = SqliteStore.in_memory(), SqliteStore.in_memory()
     try:
         assert one.sole
@@ -135,7 +135,7 @@ async def test_a_store_in_memory_keeps_what_it_is_given_and_ends_with_its_proces
         await other.close()
 
 
-async def test_changes_of_another_process_are_noticed_and_own_ones_are_not_taken_for_them(
+async def test_changes_of_other_processes_are_distinguished_from_own_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bespeak.state.store.sqlite.POLL_SECONDS", 0.01)
@@ -168,7 +168,7 @@ async def test_a_store_that_is_closed_is_one_file(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["s.db"]
 
 
-async def test_a_damaged_page_met_at_run_time_is_an_outage_and_the_rest_goes_on(
+async def test_damaged_page_at_run_time_is_an_outage_only_for_its_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "s.db"
@@ -215,7 +215,7 @@ sys.stdin.read()
 
 
 @pytest.mark.process
-async def test_a_file_that_another_process_holds_too_long_is_an_outage_until_it_lets_go(
+async def test_file_locked_too_long_by_another_process_is_an_outage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bespeak.state.store.sqlite_file.BUSY_SECONDS", 0.05)
@@ -255,7 +255,7 @@ asyncio.run(main())
 
 
 @pytest.mark.process
-async def test_what_was_acknowledged_before_and_after_a_full_disk_survives_the_death_of_the_process(
+async def test_acknowledged_changes_around_a_full_disk_survive_a_kill(
     tmp_path: Path,
 ) -> None:
     done = run(FILL, tmp_path / "s.db")
@@ -275,7 +275,7 @@ async def test_what_was_acknowledged_before_and_after_a_full_disk_survives_the_d
 
 @pytest.mark.process
 @pytest.mark.skipif(os.geteuid() != 0, reason="a small file system can be mounted by root only")
-async def test_a_full_file_system_is_an_outage_that_loses_nothing_and_ends_with_it(tmp_path: Path) -> None:
+async def test_full_file_system_is_an_outage_without_loss(tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", small], check=False).returncode:
@@ -346,7 +346,7 @@ def expected(model: dict[str, float], commands: list[Command], kind: str | None)
 
 @settings(max_examples=60, deadline=None)
 @given(UNITS)
-def test_units_in_whatever_order_do_to_a_store_what_they_would_do_to_a_dictionary(
+def test_random_units_change_a_store_like_a_dictionary(
     units: list[tuple[list[Command], str | None]],
 ) -> None:
     async def use() -> None:
@@ -365,7 +365,7 @@ def test_units_in_whatever_order_do_to_a_store_what_they_would_do_to_a_dictionar
     asyncio.run(use())
 
 
-async def test_topics_are_told_in_the_loop_after_the_commit(store: SqliteStore) -> None:
+async def test_topics_are_notified_in_the_loop_after_the_commit(store: SqliteStore) -> None:
     class Tell(Command, frozen=True):
         def steps(self) -> Steps:
             yield Statement("INSERT INTO nonces VALUES ('k', 'told', 1)")

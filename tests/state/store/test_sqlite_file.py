@@ -42,7 +42,7 @@ def make(path: Path, rows: int = 0) -> Path:
 
 
 @pytest.mark.requirement("CORE-10.1-11")
-def test_a_new_file_is_made_with_tables_a_log_and_for_its_owner_only(tmp_path: Path) -> None:
+def test_new_file_has_tables_a_wal_and_owner_permissions(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     connection = open_writer(str(path), "full")
     try:
@@ -65,14 +65,14 @@ def test_durability_decides_what_a_commit_waits_for(tmp_path: Path, durability: 
         connection.close()
 
 
-def test_an_empty_file_that_is_there_is_taken(tmp_path: Path) -> None:
+def test_existing_empty_file_is_used(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     path.touch()
     open_writer(str(path), "full").close()
     assert path.stat().st_size > 0
 
 
-def test_a_file_that_is_there_keeps_what_it_holds(tmp_path: Path) -> None:
+def test_existing_file_keeps_its_rows(tmp_path: Path) -> None:
     connection = open_writer(str(make(tmp_path / "s.db", rows=3)), "full")
     try:
         assert migrate("", connection) == CURRENT
@@ -103,13 +103,13 @@ def test_a_folder_in_the_place_of_the_file_is_named(tmp_path: Path) -> None:
     assert not (tmp_path / "s.db.lock").exists()
 
 
-def test_what_is_no_ordinary_file_is_refused_without_waiting_for_it(tmp_path: Path) -> None:
+def test_special_file_is_refused_without_blocking(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "s.db")
     assert "not a regular file" in refusal(tmp_path / "s.db")
 
 
 @pytest.mark.parametrize("content", [b"SQLite format 3 it is not" * 300, b"\0" * 5000, b"x", b"-- a text\n" * 1000])
-def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
+def test_file_that_is_not_a_database_is_refused_and_left_unchanged(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "s.db"
     path.write_bytes(content)
     assert "is not an SQLite database" in refusal(path)
@@ -144,7 +144,7 @@ def damage(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path: Path, version: int) -> None:
+def test_foreign_database_is_refused_and_left_unchanged(tmp_path: Path, version: int) -> None:
     path = tmp_path / "s.db"
     connection = sqlite3.connect(path)
     connection.executescript(f"CREATE TABLE orders (id); PRAGMA user_version = {version}")
@@ -161,7 +161,7 @@ def test_tables_of_a_newer_release_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["a\0b", "x" * 5000])
-def test_a_name_that_no_file_can_have_is_refused(place: str) -> None:
+def test_invalid_file_name_is_refused(place: str) -> None:
     with pytest.raises(ConfigError, match="cannot be"):
         open_store(place)
 
@@ -197,21 +197,21 @@ def test_a_new_file_in_a_read_only_folder_is_refused_at_the_start() -> None:
 
 
 @pytest.mark.process
-def test_no_room_for_a_new_file_is_a_refusal_at_the_start(tmp_path: Path) -> None:
+def test_new_file_on_a_full_disk_is_refused_at_the_start(tmp_path: Path) -> None:
     code = "resource.setrlimit(resource.RLIMIT_FSIZE, (8192, resource.RLIM_INFINITY))\n" + OPEN
     done = run(code, tmp_path / "s.db")
     assert "could not be read or written" in done.stdout, done.stderr
 
 
 @pytest.mark.process
-def test_no_room_for_another_change_is_a_refusal_at_the_start(tmp_path: Path) -> None:
+def test_full_disk_is_refused_at_the_start(tmp_path: Path) -> None:
     path = make(tmp_path / "s.db")
     code = "resource.setrlimit(resource.RLIMIT_FSIZE, (1024, resource.RLIM_INFINITY))\n" + OPEN
     done = run(code, path)
     assert "could not be read or written" in done.stdout, done.stderr
 
 
-def test_several_processes_may_bring_one_file_up_to_date_at_once(tmp_path: Path) -> None:
+def test_several_processes_may_migrate_one_file_at_once(tmp_path: Path) -> None:
     wrong: list[BaseException] = []
 
     def start() -> None:
@@ -239,7 +239,7 @@ def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize("code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_IOERR_WRITE])
-def test_faults_of_the_machine_are_told_from_those_of_a_statement(code: int) -> None:
+def test_errors_of_the_machine_are_distinguished_from_those_of_a_statement(code: int) -> None:
     error = sqlite3.OperationalError("what SQLite says")
     assert not is_outage(error)
     assert explain("s.db", error) == "The store s.db cannot be used: what SQLite says."

@@ -108,7 +108,7 @@ async def test_a_unit_the_database_refuses_does_not_harm_its_neighbours(store: S
 
 
 @pytest.mark.parametrize("sql", ["SELECT nothing FROM nowhere", "no SQL at all", "SELECT zeroblob(-1) + ?"])
-async def test_a_statement_that_makes_no_sense_fails_alone(store: SqliteStore, sql: str) -> None:
+async def test_invalid_statement_fails_alone(store: SqliteStore, sql: str) -> None:
     async with Together() as group:
         group += [store.do(Put("a")), store.do(Put("b"), Ask(sql)), store.do(Put("c"))]
     assert group[0] == ["a"]
@@ -131,7 +131,7 @@ async def test_values_that_no_column_takes_fail_alone(store: SqliteStore) -> Non
 
 
 @pytest.mark.parametrize("late", [(Put("x"), Refuse()), (PutThenRefuse("x"),), (Put("x"), PutThenRefuse("y"))])
-async def test_a_conflict_undoes_its_unit_and_only_that(store: SqliteStore, late: tuple[Command, ...]) -> None:
+async def test_conflict_rolls_back_only_its_unit(store: SqliteStore, late: tuple[Command, ...]) -> None:
     async with Together() as group:
         group += [store.do(Put("a")), store.do(*late), store.do(Put("c"))]
     assert group[0] == ["a"]
@@ -148,7 +148,7 @@ async def test_more_commands_can_follow_from_the_results_of_the_first_in_the_sam
     assert await store.read(Names()) == {"a", "ab"}
 
 
-async def test_what_goes_wrong_while_more_commands_are_made_undoes_the_unit(store: SqliteStore) -> None:
+async def test_error_while_making_more_commands_rolls_back_the_unit(store: SqliteStore) -> None:
     def fail(_: Sequence[Any]) -> Sequence[Command]:
         raise ValueError("no such thing")
 
@@ -164,7 +164,7 @@ async def chain(store: SqliteStore) -> list[str]:
 @pytest.mark.parametrize(
     "unit", [(AppendAudit("agent", {}), Put("a")), (AppendAudit("agent", {}), Refuse()), (Put("b"), PutThenRefuse("c"))]
 )
-async def test_a_record_of_a_unit_that_is_undone_leaves_no_gap_in_the_chain(
+async def test_record_of_a_rolled_back_unit_leaves_no_gap_in_the_chain(
     store: SqliteStore, unit: tuple[Command, ...]
 ) -> None:
     await store.do(Put("a"))
@@ -188,7 +188,7 @@ async def test_sealing_needs_a_sealer(tmp_path: Path) -> None:
         await store.close()
 
 
-async def test_watchers_hear_of_what_was_committed_and_of_nothing_else(store: SqliteStore) -> None:
+async def test_watchers_are_notified_of_committed_changes_only(store: SqliteStore) -> None:
     class Tell(Command, frozen=True):
         def steps(self) -> Steps:
             yield Notify("told")
@@ -209,7 +209,7 @@ async def test_a_long_queue_is_committed_in_groups_of_a_bounded_size(store: Sqli
     assert group == [[str(number)] for number in range(3 * GROUP)]
 
 
-async def test_closing_finishes_what_is_queued_and_refuses_what_comes_later(store: SqliteStore) -> None:
+async def test_closing_finishes_queued_units_and_refuses_new_ones(store: SqliteStore) -> None:
     waiting = [asyncio.ensure_future(store.do(Put(str(number)))) for number in range(1000)]
     await asyncio.sleep(0)
     await store.close()
@@ -219,7 +219,7 @@ async def test_closing_finishes_what_is_queued_and_refuses_what_comes_later(stor
     await store.close()
 
 
-async def test_whoever_has_gone_is_not_waited_for(store: SqliteStore) -> None:
+async def test_cancelled_waiter_is_skipped(store: SqliteStore) -> None:
     async with Together() as group:
         gone = asyncio.ensure_future(store.do(Put("a")))
         await asyncio.sleep(0)
@@ -231,7 +231,7 @@ async def test_whoever_has_gone_is_not_waited_for(store: SqliteStore) -> None:
 
 
 @pytest.mark.parametrize("turns", [0, 1, 2])
-def test_a_loop_that_has_ended_does_not_end_the_writer(tmp_path: Path, turns: int) -> None:
+def test_closed_event_loop_does_not_stop_the_writer(tmp_path: Path, turns: int) -> None:
     path = str(tmp_path / "s.db")
     writer = Writer(path, open_writer(path, "process"), lambda _: None)
     gone = asyncio.new_event_loop()
@@ -257,7 +257,7 @@ def test_a_loop_that_has_ended_does_not_end_the_writer(tmp_path: Path, turns: in
         writer.close()
 
 
-def test_what_waits_when_the_end_comes_is_carried_out_without_its_loop(tmp_path: Path) -> None:
+def test_queued_units_are_carried_out_after_their_loop_closed(tmp_path: Path) -> None:
     path = str(tmp_path / "s.db")
     writer = Writer(path, open_writer(path, "process"), lambda _: None)
     gone = asyncio.new_event_loop()
@@ -280,7 +280,7 @@ class Limit(Command, frozen=True):
         return (yield Statement(f"PRAGMA max_page_count = {self.pages}"))
 
 
-async def test_a_full_disk_is_told_logged_once_and_over_when_there_is_room(
+async def test_full_disk_is_logged_once_and_ends_when_there_is_space(
     store: SqliteStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     await store.do(Limit(1))  # it cannot be smaller than the file is
@@ -307,7 +307,7 @@ async def test_a_full_disk_is_told_logged_once_and_over_when_there_is_room(
     assert caplog.messages[-1].endswith("works again.")
 
 
-async def test_a_fault_of_the_file_is_told_to_a_whole_group_by_exceptions_of_their_own(store: SqliteStore) -> None:
+async def test_file_error_gives_each_unit_of_a_group_its_own_exception(store: SqliteStore) -> None:
     await store.do(Limit(1))
     async with Together() as group:
         group += [store.do(Put(f"{number}" + "x" * 4000)) for number in range(100)]
@@ -316,7 +316,7 @@ async def test_a_fault_of_the_file_is_told_to_a_whole_group_by_exceptions_of_the
     assert await store.read(Names()) == set()
 
 
-async def test_nobody_waits_for_a_thread_that_has_failed(tmp_path: Path) -> None:
+async def test_failed_writer_thread_blocks_no_caller(tmp_path: Path) -> None:
     """Whatever goes wrong behind a commit, those of the group are told and the next group is carried out."""
 
     class Forgetful(PlainSealer):

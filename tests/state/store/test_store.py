@@ -33,7 +33,7 @@ class Broken(Command, frozen=True):
         yield Statement("SELECT nothing FROM nowhere")
 
 
-async def test_a_unit_happens_whole_or_not_at_all(store: Store) -> None:
+async def test_unit_is_atomic(store: Store) -> None:
     assert await store.do(UseNonce("k", "a", 60), UseNonce("k", "b", 60)) == [True, True]
     assert await store.do(UseNonce("k", "c", 60), UseNonce("k", "a", 60)) == Conflict("nonce-used")
     assert await store.do(WriteAndRefuse()) == Conflict("late")
@@ -42,7 +42,7 @@ async def test_a_unit_happens_whole_or_not_at_all(store: Store) -> None:
     assert await store.read(CountRows("nonces")) == 2
 
 
-async def test_an_empty_unit_is_nothing(store: Store) -> None:
+async def test_empty_unit_does_nothing(store: Store) -> None:
     assert list(await store.do()) == []  # type: ignore[arg-type]
 
 
@@ -57,7 +57,7 @@ async def test_commands_made_from_the_results_belong_to_the_same_transaction(sto
     assert await store.read(CountRows("nonces")) == 1
 
 
-async def test_of_many_who_want_the_same_at_once_one_gets_it(store: Store) -> None:
+async def test_one_of_many_concurrent_claims_succeeds(store: Store) -> None:
     outcomes = await asyncio.gather(*(store.do(UseNonce("k", "one", 60)) for _ in range(50)))
     assert sorted(map(str, outcomes)) == sorted([str([True])] + [str(Conflict("nonce-used"))] * 49)
 
@@ -71,7 +71,7 @@ async def test_a_failed_unit_leaves_the_store_in_order(store: Store) -> None:
     assert await store.read(CountRows("nonces")) == 40
 
 
-async def test_a_store_that_is_closed_says_so_and_does_not_keep_anybody_waiting(place: str) -> None:
+async def test_closed_store_refuses_at_once(place: str) -> None:
     store = open_store(place)
     await store.start()
     await store.close()
@@ -82,7 +82,7 @@ async def test_a_store_that_is_closed_says_so_and_does_not_keep_anybody_waiting(
     await store.close()
 
 
-async def test_what_was_committed_is_there_for_the_next_process(shared_place: str) -> None:
+async def test_committed_changes_are_visible_to_the_next_process(shared_place: str) -> None:
     for expected in ([True], Conflict("nonce-used")):
         store = open_store(shared_place)
         await store.start()

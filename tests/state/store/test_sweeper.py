@@ -25,7 +25,7 @@ async def fill(store: Store, expired: int, kept: int) -> None:
     await asyncio.gather(*(store.do(UseNonce("new", str(number), 600)) for number in range(kept)))
 
 
-async def test_a_turn_removes_all_that_has_expired_and_nothing_else(store: Store) -> None:
+async def test_sweep_removes_only_expired_rows(store: Store) -> None:
     await fill(store, 1200, 3)
     assert await Sweeper(store).sweep() == 1200
     assert await store.read(CountRows("nonces")) == 3
@@ -39,7 +39,7 @@ async def test_a_confirmation_is_kept_for_a_month_after_its_end(store: Store) ->
     assert [case.case_id for case in await store.read(ListCases())] == ["new"]
 
 
-async def test_one_turn_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_sweep_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bespeak.state.store.sweeper._ROUNDS", 2)
     store = SqliteStore.in_memory()
     try:
@@ -65,7 +65,7 @@ class Flaky(SqliteStore):
         return outcome
 
 
-async def test_it_goes_on_after_a_failure_until_it_is_stopped() -> None:
+async def test_sweeper_continues_after_a_failure_until_it_is_stopped() -> None:
     store = Flaky.in_memory()
     assert isinstance(store, Flaky)
     store.worked = asyncio.Event()

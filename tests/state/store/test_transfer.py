@@ -42,7 +42,7 @@ async def contents(store: Store) -> dict[str, list[tuple[Any, ...]]]:
     return {table: sorted(rows, key=repr) for table, rows in found.items()}
 
 
-async def test_what_was_written_comes_back_whole_on_either_database(store: Store, tmp_path: Path) -> None:
+async def test_export_and_import_round_trip_on_both_databases(store: Store, tmp_path: Path) -> None:
     await store.do(ClaimKey("a b", 'key \u2713 \\ "', b"\0\xff", 30, 60))
     await store.do(FinishKey("a b", 'key \u2713 \\ "', 1, bytes(range(256)), 60))
     await store.do(ClaimKey("a b", "open", b"", 30, 60))
@@ -79,7 +79,7 @@ async def test_an_export_of_sqlite_can_be_imported_anywhere(store: Store, tmp_pa
         await source.close()
 
 
-async def test_an_output_that_takes_no_more_is_the_error_of_the_output(store: Store) -> None:
+async def test_write_error_of_the_output_is_raised_unchanged(store: Store) -> None:
     await store.do(UseNonce("k", "v", 60))
     written = 0
 
@@ -137,7 +137,7 @@ def row(table: str, **values: Any) -> dict[str, Any]:
         (text(HEAD, NONCE, NONCE, {"rows": 2}), 2, "has the key of another one"),
     ],
 )
-async def test_a_file_that_is_not_whole_is_refused_by_its_line_and_changes_nothing(
+async def test_invalid_file_is_refused_with_its_line_and_changes_nothing(
     tmp_path: Path, content: bytes, line: int, message: str
 ) -> None:
     file = tmp_path / "export.jsonl"
@@ -156,7 +156,7 @@ async def test_a_file_that_is_not_whole_is_refused_by_its_line_and_changes_nothi
         await store.close()
 
 
-async def test_a_line_without_end_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_endless_line_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bespeak.state.store.transfer._LONGEST_LINE", 1000)
     file = tmp_path / "export.jsonl"
     file.write_bytes(text(HEAD) + b"x" * 1_000_000)
@@ -169,7 +169,7 @@ async def test_a_line_without_end_does_not_fill_the_memory(tmp_path: Path, monke
         await store.close()
 
 
-async def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+async def test_missing_file_is_named(tmp_path: Path) -> None:
     store = SqliteStore.in_memory()
     try:
         outcome = await import_store(store, tmp_path / "none")
@@ -204,7 +204,7 @@ ROWS = st.lists(
 
 @settings(max_examples=40, deadline=None)
 @given(ROWS)
-def test_whatever_a_store_can_hold_comes_back(tmp_path_factory: Any, rows: list[tuple[str, tuple[Any, ...]]]) -> None:
+def test_any_rows_round_trip(tmp_path_factory: Any, rows: list[tuple[str, tuple[Any, ...]]]) -> None:
     async def use() -> None:
         one, other = SqliteStore.in_memory(), SqliteStore.in_memory()
         try:
@@ -225,7 +225,7 @@ def test_whatever_a_store_can_hold_comes_back(tmp_path_factory: Any, rows: list[
 
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=300), st.integers(0, 200))
-def test_whatever_a_file_holds_it_is_taken_whole_or_refused(tmp_path_factory: Any, junk: bytes, at: int) -> None:
+def test_any_file_is_imported_completely_or_refused(tmp_path_factory: Any, junk: bytes, at: int) -> None:
     async def use() -> None:
         store = SqliteStore.in_memory()
         try:

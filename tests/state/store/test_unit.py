@@ -52,13 +52,13 @@ async def unit(*commands: Command, then: Any = None) -> Unit:
     return Unit(commands, then, asyncio.get_running_loop().create_future())
 
 
-def test_each_step_is_sent_what_it_asked_for() -> None:
+def test_each_step_receives_its_result() -> None:
     topics: set[str] = set()
     assert run_command(Talk(), topics, execute, seal) == ([("one", 1)], None, "id of one")
     assert topics == {"topic"}
 
 
-async def test_results_come_in_the_order_of_the_commands_those_that_follow_behind_them() -> None:
+async def test_results_are_in_command_order_with_following_ones_last() -> None:
     seen: list[Sequence[Any]] = []
 
     def then(results: Sequence[Any]) -> Sequence[Command]:
@@ -74,7 +74,7 @@ async def test_a_unit_without_commands_can_still_be_followed() -> None:
     assert run_unit(await unit(), execute, seal) == []
 
 
-async def test_the_first_conflict_is_the_outcome_and_nothing_runs_behind_it() -> None:
+async def test_first_conflict_is_the_outcome_and_ends_the_unit() -> None:
     def then(_: Sequence[Any]) -> Sequence[Command]:
         raise AssertionError
 
@@ -82,7 +82,7 @@ async def test_the_first_conflict_is_the_outcome_and_nothing_runs_behind_it() ->
     assert run_unit(await unit(Say("a"), then=lambda _: [Refuse()]), execute, seal) == Conflict("no")
 
 
-async def test_topics_of_an_attempt_that_was_undone_are_forgotten() -> None:
+async def test_topics_of_a_rolled_back_attempt_are_dropped() -> None:
     again = await unit(Talk())
     again.topics.add("of an earlier attempt")
     run_unit(again, execute, seal)
@@ -105,7 +105,7 @@ async def test_a_savepoint_is_needed_where_a_conflict_may_follow_a_change(
     assert (await unit(*commands, then=then)).needs_savepoint is needed
 
 
-async def test_whoever_waits_is_told_the_outcome_and_whoever_has_gone_is_not() -> None:
+async def test_outcome_reaches_waiting_callers_and_skips_cancelled_ones() -> None:
     good, bad, gone = await unit(), await unit(), await unit()
     good.outcome, bad.outcome = ["a"], ValueError("b")
     gone.future.cancel()

@@ -41,7 +41,7 @@ async def only(store: Store, command: Command) -> Any:
     return done if isinstance(done, Conflict) else done[0]
 
 
-async def test_an_agent_is_read_back_as_it_was_put(store: Store) -> None:
+async def test_agent_is_read_back_unchanged(store: Store) -> None:
     assert await only(store, put(document='{"a": 1}')) == "active"
     row = await store.read(ReadAgent(ID))
     assert (row.name, row.status, row.document, row.revision) == ("desk", "active", '{"a": 1}', 1)
@@ -58,7 +58,7 @@ async def test_a_new_document_does_not_lift_a_suspension(store: Store) -> None:
     assert await store.read(MarkAgents()) == [AgentMark(ID, "suspended", 3)]
 
 
-async def test_every_change_is_kept_with_who_and_why(store: Store) -> None:
+async def test_every_change_is_stored_with_actor_and_reason(store: Store) -> None:
     await store.do(put(status="pending"))
     await store.do(change("ACTIVATE", "active", "pending"))
     events = await store.read(ReadLifecycle(ID))
@@ -70,7 +70,7 @@ async def test_every_change_is_kept_with_who_and_why(store: Store) -> None:
     assert [one.event for one in await store.read(ReadLifecycle(ID, limit=1))] == ["ACTIVATE"]
 
 
-async def test_a_state_that_holds_already_is_no_change(store: Store) -> None:
+async def test_setting_the_current_state_changes_nothing(store: Store) -> None:
     await store.do(put())
     assert await only(store, change("ACTIVATE", "active", "pending")) == Transition("active", "active", noop=True)
     assert len(await store.read(ReadLifecycle(ID))) == 1
@@ -87,7 +87,7 @@ async def test_a_retired_agent_stays_retired_and_is_not_added_again(store: Store
 
 
 @pytest.mark.requirement("CORE-7.4-8")
-async def test_a_name_belongs_to_one_agent_and_rests_after_it(store: Store) -> None:
+async def test_name_belongs_to_one_agent_and_stays_reserved_afterwards(store: Store) -> None:
     await store.do(put())
     assert await only(store, put(OTHER)) == Conflict("name-taken", {"agent_id": ID})
     await store.do(change("REVOKE", "retired", "active"))
@@ -106,7 +106,7 @@ class Age(Command, frozen=True):
 
 
 @pytest.mark.requirement("CORE-7.4-8")
-async def test_a_name_is_free_again_ninety_days_after_its_agent_has_gone(store: Store) -> None:
+async def test_name_is_free_ninety_days_after_its_agent_retired(store: Store) -> None:
     days = 86400.0
     await store.do(put(), change("REVOKE", "retired", "active"))
     await store.do(Age(ID, 89 * days))
@@ -116,7 +116,7 @@ async def test_a_name_is_free_again_ninety_days_after_its_agent_has_gone(store: 
     assert await only(store, put()) == Conflict("agent-retired", {"agent_id": ID})
 
 
-async def test_the_state_of_an_agent_in_a_file_is_kept_without_its_document(store: Store) -> None:
+async def test_state_of_an_agent_from_a_file_is_stored_without_its_document(store: Store) -> None:
     assert await only(store, change("DEACTIVATE", "suspended", "active")) == Conflict("agent-unknown", {"agent_id": ID})
     changed = change("DEACTIVATE", "suspended", "active", name="desk", assumed="active")
     assert await only(store, changed) == Transition("active", "suspended")
@@ -124,7 +124,7 @@ async def test_the_state_of_an_agent_in_a_file_is_kept_without_its_document(stor
     assert (row.name, row.status, row.document) == ("desk", "suspended", None)
 
 
-async def test_who_watches_agents_is_told_of_changes(store: Store) -> None:
+async def test_watchers_are_notified_of_changes(store: Store) -> None:
     told = asyncio.Event()
     store.watch(TOPIC, told.set)
     for command in (put(), change("REVOKE", "retired", "active")):
@@ -133,7 +133,7 @@ async def test_who_watches_agents_is_told_of_changes(store: Store) -> None:
         told.clear()
 
 
-async def test_of_two_who_change_a_state_at_once_one_comes_first(first: Store, second: Store) -> None:
+async def test_concurrent_changes_of_a_state_are_serialized(first: Store, second: Store) -> None:
     await first.do(put())
     down = change("DEACTIVATE", "suspended", "active")
     gone = change("REVOKE", "retired", "active", "suspended")
@@ -145,7 +145,7 @@ async def test_of_two_who_change_a_state_at_once_one_comes_first(first: Store, s
     assert [one.previous_status for one in events[1:]] == [one.status for one in events[:-1]]
 
 
-async def test_of_two_who_change_an_agent_of_a_file_at_once_one_comes_first(first: Store, second: Store) -> None:
+async def test_concurrent_changes_of_an_agent_from_a_file_are_serialized(first: Store, second: Store) -> None:
     down = change("DEACTIVATE", "suspended", "active", name="desk", assumed="active")
     done = await asyncio.gather(first.do(down), second.do(down), first.do(down), second.do(down))
     assert (await first.read(ReadAgent(ID))).status == "suspended"

@@ -34,7 +34,7 @@ async def append(store: Store, *agents: str) -> list[Sealed]:
     return list(done)
 
 
-async def test_records_come_back_in_the_order_they_were_written(store: Store) -> None:
+async def test_records_are_read_in_write_order(store: Store) -> None:
     records = [await append(store, agent) for agent in ("ann", "bob", "ann", "")]
     rows = await store.read(ScanAudit())
     assert [row[4] for row in rows] == [record[0].audit_id for record in records]
@@ -46,7 +46,7 @@ async def test_records_come_back_in_the_order_they_were_written(store: Store) ->
     assert await store.read(CountAuditAgents()) == 3
 
 
-async def test_the_latest_come_first_when_they_are_asked_for(store: Store) -> None:
+async def test_latest_records_can_be_read_first(store: Store) -> None:
     for agent in ("ann", "bob", "ann"):
         await append(store, agent)
     assert [row[2] for row in await store.read(LatestAudit(2))] == [3, 2]
@@ -68,7 +68,7 @@ async def test_an_empty_trail_has_no_extent(store: Store) -> None:
     assert await store.read(CountAuditAgents()) == 0
 
 
-async def test_the_records_of_other_streams_are_told_from_those_of_one(first: Store, second: Store) -> None:
+async def test_records_of_other_streams_are_distinguished(first: Store, second: Store) -> None:
     await append(first, "ann")
     [other] = await append(second, "ann")
     rows = await first.read(ScanOtherStreams(0, "first"))

@@ -60,7 +60,7 @@ async def reason(store: Store, command: Command) -> str:
     return conflict.reason
 
 
-async def test_a_case_is_kept_as_it_came(store: Store) -> None:
+async def test_case_is_read_back_unchanged(store: Store) -> None:
     opened = await only(store, ask(deadline=2e9))
     assert opened.new
     case = await store.read(ReadCase("c1"))
@@ -101,7 +101,7 @@ async def test_an_accepted_confirmation_waits_to_be_used_and_an_accepted_escalat
     assert (await only(store, ask("e2", "escalation"))).new
 
 
-async def test_a_question_that_expired_is_asked_anew(store: Store) -> None:
+async def test_expired_question_opens_a_new_case(store: Store) -> None:
     await store.do(ask(lifetime=0.0))
     assert (await store.read(ReadCase("c1"))).state == "expired"
     assert await reason(store, decide()) == "expired"
@@ -118,7 +118,7 @@ async def test_an_acceptance_expires_too(store: Store) -> None:
     assert (await only(store, ask("c2"))).new
 
 
-async def test_the_announcement_is_put_once_and_only_with_its_case(store: Store) -> None:
+async def test_announcement_is_stored_once_with_its_case(store: Store) -> None:
     announcement = PutOutbox("escalation", DESK, "{}")
     await store.do(ask(announcement=announcement))
     await store.do(ask("c2", announcement=announcement))
@@ -131,7 +131,7 @@ async def test_the_same_question_to_two_processes_at_once_is_one_case(first: Sto
     assert len(await first.read(ListCases())) == 1
 
 
-async def test_a_decision_is_recorded_with_who_took_it_and_why(store: Store) -> None:
+async def test_decision_is_recorded_with_actor_and_reason(store: Store) -> None:
     await store.do(ask())
     case = await only(store, decide("rejected", reason="too dear", attestation='"signed"'))
     assert case == await store.read(ReadCase("c1"))
@@ -152,7 +152,7 @@ async def test_a_decision_is_final(store: Store, status: str) -> None:
     assert await only(store, decide(status, attestation_id="att-2")) == first
 
 
-async def test_what_was_deferred_can_be_decided(store: Store) -> None:
+async def test_deferred_case_can_be_decided(store: Store) -> None:
     await store.do(ask())
     assert (await only(store, decide("deferred"))).state == "deferred"
     assert await reason(store, use()) == "pending"
@@ -160,12 +160,12 @@ async def test_what_was_deferred_can_be_decided(store: Store) -> None:
 
 
 @pytest.mark.parametrize("by", [AGENT, OTHER])
-async def test_nobody_decides_a_case_of_its_own_nor_one_that_another_was_asked(store: Store, by: str) -> None:
+async def test_only_the_recipient_decides_and_never_the_requester(store: Store, by: str) -> None:
     await store.do(ask())
     assert await reason(store, decide(by=by)) == ("own-case" if by == AGENT else "not-permitted")
 
 
-async def test_whoever_may_decide_the_kind_decides_in_the_place_of_the_recipient(store: Store) -> None:
+async def test_agent_with_the_right_for_the_kind_may_decide_for_the_recipient(store: Store) -> None:
     await store.do(ask())
     assert await reason(store, decide(by=OTHER, kinds=("escalation",))) == "not-permitted"
     assert (await only(store, decide(by=OTHER, kinds=("confirmation",)))).decided_by == OTHER
@@ -176,7 +176,7 @@ async def test_an_agent_cannot_have_its_own_case_decided_by_its_delegate(store: 
     assert await reason(store, decide(by=OTHER, kinds=KINDS, delegators=(DESK, AGENT))) == "own-case"
 
 
-async def test_a_confirmation_is_used_once_by_the_agent_and_for_the_call_it_was_given_for(store: Store) -> None:
+async def test_confirmation_is_used_once_by_its_agent_for_its_call(store: Store) -> None:
     assert await reason(store, use()) == "not-found"
     await store.do(ask())
     assert await reason(store, use()) == "pending"
@@ -188,7 +188,7 @@ async def test_a_confirmation_is_used_once_by_the_agent_and_for_the_call_it_was_
     assert await reason(store, decide("rejected")) == "already-decided"
 
 
-async def test_a_rejected_confirmation_and_an_escalation_let_nothing_run(store: Store) -> None:
+async def test_rejected_confirmation_and_escalation_permit_no_call(store: Store) -> None:
     await store.do(ask())
     await store.do(decide("rejected", reason="no"))
     conflict = await only(store, use())
@@ -198,14 +198,14 @@ async def test_a_rejected_confirmation_and_an_escalation_let_nothing_run(store: 
     assert await reason(store, UseCase("e1", "d1", AGENT)) == "not-found"
 
 
-async def test_of_many_at_once_one_uses_the_confirmation(first: Store, second: Store) -> None:
+async def test_one_of_many_concurrent_calls_uses_the_confirmation(first: Store, second: Store) -> None:
     await first.do(ask())
     await first.do(decide())
     outcomes = await asyncio.gather(*((first, second)[n % 2].do(use()) for n in range(16)))
     assert sum(not isinstance(outcome, Conflict) for outcome in outcomes) == 1
 
 
-async def test_cases_are_listed_by_state_in_order_up_to_a_bound(store: Store) -> None:
+async def test_cases_are_listed_by_state_in_order_up_to_a_limit(store: Store) -> None:
     for n in range(5):
         await store.do(ask(f"c{n}", digest=f"d{n}", lifetime=0.0 if n == 4 else 60.0))
     await store.do(decide())
@@ -215,7 +215,7 @@ async def test_cases_are_listed_by_state_in_order_up_to_a_bound(store: Store) ->
     assert [case.case_id for case in await store.read(ListCases("accepted"))] == ["c1"]
 
 
-async def test_ended_confirmations_are_purged_after_a_while_and_escalations_stay(store: Store) -> None:
+async def test_ended_confirmations_are_purged_and_escalations_are_not(store: Store) -> None:
     await store.do(ask(lifetime=-100.0))
     await store.do(ask("e1", "escalation", lifetime=None))
     assert await only(store, PurgeCases(1000.0)) == 0
@@ -234,7 +234,7 @@ async def test_cases_survive_a_restart(shared_place: str) -> None:
         assert len(await only(store, ClaimOutbox("escalation", 10, 60.0))) == 1
 
 
-async def test_an_agent_cannot_ask_more_than_anybody_can_answer(store: Store) -> None:
+async def test_number_of_open_cases_per_agent_is_limited(store: Store) -> None:
     await store.do(*(ask(f"c{number}", digest=f"d{number}", most_open=3) for number in range(3)))
     one_more = ask("one-more", digest="one more", most_open=3)
     assert await store.do(one_more) == Conflict("too-many", {"most": 3})

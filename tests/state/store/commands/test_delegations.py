@@ -41,7 +41,7 @@ async def test_an_id_is_used_once(store: Store) -> None:
     assert (await store.read(ReadDelegation("d1"))).delegator == A
 
 
-async def test_a_chain_that_nobody_recorded_is_empty_and_a_circle_ends(store: Store) -> None:
+async def test_unrecorded_chain_is_empty_and_a_cycle_ends(store: Store) -> None:
     assert await store.read(ReadDelegation("none")) is None
     assert await store.read(ReadDelegationChain("none")) == []
     await store.do(
@@ -50,7 +50,7 @@ async def test_a_chain_that_nobody_recorded_is_empty_and_a_circle_ends(store: St
     assert len(await store.read(ReadDelegationChain("d3"))) == 64
 
 
-async def test_what_ended_long_ago_is_cleared_away_and_the_rest_stays(store: Store) -> None:
+async def test_delegations_that_ended_long_ago_are_purged(store: Store) -> None:
     await store.do(FIRST, RecordDelegation("old", A, B, "x:y", None, None, 1000.0))
     assert await store.do(PurgeDelegations(kept=60.0)) == [1]
     assert await store.read(ReadDelegation("old")) is None

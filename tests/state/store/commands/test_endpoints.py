@@ -27,7 +27,7 @@ async def test_a_store_without_endpoints_is_at_revision_0(store: Store) -> None:
     assert await store.read(ListEndpoints()) == EndpointList()
 
 
-async def test_endpoints_are_listed_in_the_order_in_which_they_came(store: Store) -> None:
+async def test_endpoints_are_listed_in_the_order_of_addition(store: Store) -> None:
     assert await store.do(PutEndpoint("BOOK", "/b", "{}", 0)) == [1]
     assert await store.do(PutEndpoint("BOOK", "/a", '{"a":1}', 1)) == [2]
     listed = await store.read(ListEndpoints())
@@ -36,7 +36,7 @@ async def test_endpoints_are_listed_in_the_order_in_which_they_came(store: Store
     assert listed.updated == pytest.approx(time.time(), abs=60)
 
 
-async def test_an_endpoint_that_is_removed_and_comes_again_has_another_revision(store: Store) -> None:
+async def test_endpoint_that_is_removed_and_added_again_has_a_new_revision(store: Store) -> None:
     await store.do(PutEndpoint("BOOK", "/a", "{}", 0))
     assert await store.do(DropEndpoint("BOOK", "/a", 1)) == [2]
     listed = await store.read(ListEndpoints())
@@ -45,7 +45,7 @@ async def test_an_endpoint_that_is_removed_and_comes_again_has_another_revision(
     assert (await store.read(ListEndpoints())).rows == (EndpointRow("BOOK", "/a", "{}", 3),)
 
 
-async def test_the_same_pair_is_replaced(store: Store) -> None:
+async def test_same_method_and_path_is_replaced(store: Store) -> None:
     await store.do(PutEndpoint("BOOK", "/a", "{}", 0))
     await store.do(PutEndpoint("BOOK", "/a", '{"b":2}', 1))
     assert (await store.read(ListEndpoints())).rows == (EndpointRow("BOOK", "/a", '{"b":2}', 2),)
@@ -60,7 +60,7 @@ async def test_a_change_based_on_another_revision_changes_nothing(store: Store, 
     assert (listed.revision, [row.path for row in listed.rows]) == (1, ["/a"])
 
 
-async def test_of_many_changes_at_once_in_two_processes_one_succeeds(first: Store, second: Store) -> None:
+async def test_one_of_many_concurrent_changes_in_two_processes_succeeds(first: Store, second: Store) -> None:
     for revision in range(3):
         changes = [
             process.do(PutEndpoint("BOOK", f"/{number}", "{}", revision))
@@ -70,7 +70,7 @@ async def test_of_many_changes_at_once_in_two_processes_one_succeeds(first: Stor
         assert (results.count([revision + 1]), results.count(Conflict("changed"))) == (1, 7)
 
 
-async def test_another_process_is_told_of_changes(first: Store, second: Store) -> None:
+async def test_other_process_is_notified_of_changes(first: Store, second: Store) -> None:
     told = asyncio.Event()
     second.watch(TOPIC, told.set)
     await first.do(PutEndpoint("BOOK", "/a", "{}", 0))

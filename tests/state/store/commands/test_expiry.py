@@ -29,21 +29,21 @@ async def fill(store: Store) -> None:
         await store.do(UseNonce("kind", f"value-{name}", retention))
 
 
-async def test_what_has_expired_is_removed_and_counted_and_the_rest_stays(store: Store) -> None:
+async def test_expired_rows_are_removed_and_counted(store: Store) -> None:
     await fill(store)
     assert await store.do(PurgeExpired()) == [4]
     assert await store.read(Left()) == ["key-kept", "value-kept"]
     assert await store.do(PurgeExpired()) == [0]
 
 
-async def test_no_more_is_removed_at_once_than_was_said(store: Store) -> None:
+async def test_removal_is_limited_to_the_given_number(store: Store) -> None:
     await fill(store)
     assert await store.do(PurgeExpired(limit=1)) == [2]
     assert await store.do(PurgeExpired(limit=1)) == [2]
     assert await store.read(Left()) == ["key-kept", "value-kept"]
 
 
-async def test_two_processes_may_remove_at_once_and_nothing_is_counted_twice(first: Store, second: Store) -> None:
+async def test_concurrent_removal_counts_each_row_once(first: Store, second: Store) -> None:
     await fill(first)
     removed = await asyncio.gather(*(store.do(PurgeExpired()) for store in (first, second) * 3))
     assert sum(done[0] for done in removed if not isinstance(done, Conflict)) == 4

@@ -56,7 +56,7 @@ def do(request: pytest.FixtureRequest, store: Store) -> Any:
     return do
 
 
-async def test_a_key_is_claimed_once_and_whoever_comes_later_learns_for_how_long(do: Any) -> None:
+async def test_claimed_key_reports_its_remaining_lease(do: Any) -> None:
     assert await do(claim()) == Claimed(1)
     again = await do(claim(request=b"another"))
     assert isinstance(again, InProgress)
@@ -65,14 +65,14 @@ async def test_a_key_is_claimed_once_and_whoever_comes_later_learns_for_how_long
     assert await do(claim("other")) == Claimed(1)
 
 
-async def test_the_answer_is_given_to_whoever_comes_later_with_the_hash_of_its_request(do: Any, store: Store) -> None:
+async def test_answer_is_returned_with_the_hash_of_its_request(do: Any, store: Store) -> None:
     await do(claim())
     assert await do(finish(1, b"\x00answer\xff")) is True
     assert await do(claim(request=b"another")) == Recorded(b"hash", b"\x00answer\xff")
     assert await store.read(FindKey("agent /path", "k")) == Recorded(b"hash", b"\x00answer\xff")
 
 
-async def test_after_the_lease_the_same_request_takes_over_and_another_one_does_not(do: Any) -> None:
+async def test_expired_lease_is_taken_over_by_the_same_request_only(do: Any) -> None:
     await do(claim(lease=0))
     other = await do(claim(request=b"another"))
     assert other == InProgress(b"hash", 0.0)
@@ -90,21 +90,21 @@ async def test_an_old_claim_can_neither_finish_nor_be_released_nor_renewed(do: A
     assert await do(finish(2)) is True
 
 
-async def test_an_answer_is_given_once(do: Any) -> None:
+async def test_answer_is_stored_once(do: Any) -> None:
     await do(claim())
     await do(finish(1))
     assert await do(finish(1, b"second")) == Conflict("lease-lost")
     assert await do(claim()) == Recorded(b"hash", b"answer")
 
 
-async def test_a_released_key_is_free_at_once(do: Any, store: Store) -> None:
+async def test_released_key_can_be_claimed_at_once(do: Any, store: Store) -> None:
     await do(claim())
     assert await do(ReleaseKey("agent /path", "k", 1)) is None
     assert await store.read(FindKey("agent /path", "k")) is None
     assert await do(claim(request=b"another")) == Claimed(1)
 
 
-async def test_an_expired_key_is_free_for_any_request_and_its_fence_goes_on(do: Any) -> None:
+async def test_expired_key_can_be_claimed_and_its_fence_continues(do: Any) -> None:
     await do(claim())
     await do(finish(1, retention=0))
     assert await do(claim(request=b"another")) == Claimed(2)
@@ -125,18 +125,18 @@ async def test_an_answer_without_a_claim_is_recorded_once_until_it_expires(do: A
     assert await do(record(b"second", key="short")) is True
 
 
-async def test_a_claim_that_nobody_works_on_any_more_is_not_found(store: Store) -> None:
+async def test_abandoned_claim_is_not_found(store: Store) -> None:
     await store.do(claim(lease=0))
     assert await store.read(FindKey("agent /path", "k")) is None
 
 
-async def test_of_many_at_once_in_one_process_one_claims(store: Store) -> None:
+async def test_one_of_many_concurrent_claims_in_one_process_succeeds(store: Store) -> None:
     results = await asyncio.gather(*(store.do(claim()) for _ in range(50)))
     kinds = [type(result[0]) for result in results if not isinstance(result, Conflict)]
     assert (kinds.count(Claimed), kinds.count(InProgress)) == (1, 49)
 
 
-async def test_of_many_at_once_in_two_processes_one_claims_each_key(first: Store, second: Store) -> None:
+async def test_one_of_many_concurrent_claims_in_two_processes_succeeds_per_key(first: Store, second: Store) -> None:
     results = await asyncio.gather(
         *(store.do(claim(f"k{number}")) for number in range(40) for store in (first, second, first, second))
     )
@@ -145,7 +145,7 @@ async def test_of_many_at_once_in_two_processes_one_claims_each_key(first: Store
     assert len(results) == 160
 
 
-async def test_of_many_who_take_over_at_once_one_succeeds(first: Store, second: Store) -> None:
+async def test_one_of_many_concurrent_takeovers_succeeds(first: Store, second: Store) -> None:
     await first.do(claim(lease=0))
     results = await asyncio.gather(*(store.do(claim()) for _ in range(10) for store in (first, second)))
     assert [result[0] for result in results if not isinstance(result, Conflict)].count(Claimed(2)) == 1

@@ -27,7 +27,7 @@ async def test_an_expired_value_may_be_used_again(store: Store) -> None:
 
 
 @pytest.mark.requirement("CORE-10.1-8")
-async def test_of_many_uses_at_once_in_two_processes_one_succeeds(first: Store, second: Store) -> None:
+async def test_one_of_many_concurrent_uses_in_two_processes_succeeds(first: Store, second: Store) -> None:
     uses = [store.do(UseNonce("signature", f"{number}", 60.0)) for number in range(20) for store in (first, second) * 3]
     results = await asyncio.gather(*uses)
     assert (results.count([True]), results.count(Conflict("nonce-used"))) == (20, 100)

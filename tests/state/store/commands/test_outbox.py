@@ -24,7 +24,7 @@ async def claim(store: Store, limit: int = 10, lease: float = 60.0) -> list[Mess
     return found
 
 
-async def test_messages_are_claimed_in_order_and_by_nobody_else_while_the_lease_lasts(store: Store) -> None:
+async def test_messages_are_claimed_in_order_and_exclusively_during_the_lease(store: Store) -> None:
     await put(store, "1", "2", "3")
     first = await claim(store, limit=2)
     assert [(message.payload, message.recipient, message.attempts) for message in first] == [
@@ -41,7 +41,7 @@ async def test_only_messages_of_the_topic_that_are_due_are_claimed(store: Store)
     assert await claim(store) == []
 
 
-async def test_after_the_lease_a_message_is_due_again_and_the_old_claim_is_worth_nothing(store: Store) -> None:
+async def test_message_is_due_after_its_lease_and_the_old_claim_is_void(store: Store) -> None:
     await put(store, "1")
     [old] = await claim(store, lease=0.0)
     [new] = await claim(store)
@@ -68,7 +68,7 @@ async def test_two_processes_never_hold_the_same_message(first: Store, second: S
     assert {message.position for message in one}.isdisjoint(message.position for message in two)
 
 
-async def test_a_message_of_a_unit_that_fails_is_not_there(store: Store) -> None:
+async def test_message_of_a_failed_unit_is_not_stored(store: Store) -> None:
     done = await store.do(PutOutbox("escalation", "desk", "1"), AckOutbox(999_999, 1))
     assert done == Conflict("lease-lost")
     assert await claim(store) == []

@@ -47,7 +47,7 @@ def database() -> Any:
     opened.close()
 
 
-def test_what_is_taken_is_owed_until_it_has_refilled(database: Database) -> None:
+def test_taken_tokens_are_owed_until_they_have_refilled(database: Database) -> None:
     assert database.take(BucketUse("a", 10)) == {"a": 10}
     database.now += 4
     assert database.take(BucketUse("a", 1)) == {"a": 7}
@@ -55,24 +55,24 @@ def test_what_is_taken_is_owed_until_it_has_refilled(database: Database) -> None
     assert database.take(BucketUse("a", 1)) == {"a": 1}
 
 
-def test_what_has_refilled_while_it_was_taken_is_not_owed(database: Database) -> None:
+def test_tokens_refilled_before_the_write_are_not_owed(database: Database) -> None:
     assert database.take(BucketUse("a", 10, elapsed=10)) == {"a": 0}
     assert database.take(BucketUse("a", 10, elapsed=4)) == {"a": 10}
 
 
-def test_two_processes_owe_together(database: Database) -> None:
+def test_two_processes_share_a_bucket(database: Database) -> None:
     database.take(BucketUse("a", 10, elapsed=10))
     assert database.take(BucketUse("a", 10, elapsed=10)) == {"a": 10}
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 64, 147])
-def test_any_number_of_buckets_is_taken_from_each_for_itself(database: Database, count: int) -> None:
+def test_any_number_of_buckets_is_charged_independently(database: Database, count: int) -> None:
     uses = [BucketUse(f"bucket-{number}", number) for number in range(count)]
     assert database.take(*uses) == {use.name: use.cost for use in uses}
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50)), max_size=20))
-def test_a_bucket_owes_what_was_taken_less_what_has_refilled(reports: list[tuple[int, int, int]]) -> None:
+def test_bucket_owes_taken_minus_refilled_tokens(reports: list[tuple[int, int, int]]) -> None:
     database = Database()
     try:
         owed = float("-inf")  # full for ever
@@ -85,14 +85,14 @@ def test_a_bucket_owes_what_was_taken_less_what_has_refilled(reports: list[tuple
 
 
 @pytest.mark.anyio
-async def test_a_store_counts_by_its_own_clock(store: Store) -> None:
+async def test_store_uses_the_clock_of_the_database(store: Store) -> None:
     results = await store.do(TakeTokens((BucketUse("b", 1000), BucketUse("a", 2000))))
     assert not isinstance(results, Conflict)
     assert results[0] == {"a": pytest.approx(2000, abs=1), "b": pytest.approx(1000, abs=1)}
 
 
 @pytest.mark.anyio
-async def test_a_bucket_that_is_full_again_is_removed_and_no_other(store: Store) -> None:
+async def test_only_full_buckets_are_removed(store: Store) -> None:
     await store.do(TakeTokens((BucketUse("full", 10, elapsed=60), BucketUse("empty", 1000))))
     assert await store.do(PurgeExpired()) == [1]
     results = await store.do(TakeTokens((BucketUse("empty", 0),)))
@@ -101,7 +101,7 @@ async def test_a_bucket_that_is_full_again_is_removed_and_no_other(store: Store)
 
 
 @pytest.mark.anyio
-async def test_a_store_counts_what_processes_took_together(store: Store) -> None:
+async def test_store_sums_the_use_of_all_processes(store: Store) -> None:
     many = tuple(BucketUse(f"bucket-{number}", 1000, elapsed=1000) for number in range(147))
     for owed in (0, 1000, 2000):
         results = await store.do(TakeTokens(many))

@@ -48,7 +48,7 @@ async def reason(store: Store, command: Command) -> str:
 
 
 @pytest.mark.requirement("CORE-8-2")
-async def test_a_session_belongs_to_whom_used_it_first(store: Store) -> None:
+async def test_session_belongs_to_its_first_agent(store: Store) -> None:
     assert await only(store, bind(tls="cert")) == "active"
     assert await only(store, bind(tls="cert")) == "active"
     assert await reason(store, bind(OTHER, tls="cert")) == "of-another"
@@ -65,7 +65,7 @@ async def test_using_a_session_prolongs_it(store: Store) -> None:
     assert after.expires > before.expires + 500
 
 
-async def test_an_idle_session_starts_anew_for_its_agent_and_for_nobody_else_until_it_is_purged(store: Store) -> None:
+async def test_idle_session_restarts_only_for_its_agent_until_it_is_purged(store: Store) -> None:
     await store.do(bind(tls="old cert", idle=0.0))
     assert await store.read(ReadSession("s")) is None
     assert await reason(store, bind(OTHER)) == "of-another"
@@ -74,7 +74,7 @@ async def test_an_idle_session_starts_anew_for_its_agent_and_for_nobody_else_unt
     assert await only(store, bind(OTHER)) == "active"
 
 
-async def test_a_session_that_starts_anew_has_nothing_of_the_old_one(store: Store) -> None:
+async def test_restarted_session_has_no_old_state(store: Store) -> None:
     await store.do(bind())
     await store.do(suspend(checkpoint="1"))
     await store.do(resume())
@@ -85,7 +85,7 @@ async def test_a_session_that_starts_anew_has_nothing_of_the_old_one(store: Stor
     assert await reason(store, resume()) == "not-suspended"
 
 
-async def test_a_suspended_session_takes_no_requests_but_the_one_that_resumes_it(store: Store) -> None:
+async def test_suspended_session_accepts_only_its_resumption(store: Store) -> None:
     await store.do(bind())
     assert await only(store, suspend(reason="awaiting_input", checkpoint='{"step": 3}')) is True
     conflict = await only(store, bind())
@@ -97,7 +97,7 @@ async def test_a_suspended_session_takes_no_requests_but_the_one_that_resumes_it
 
 
 @pytest.mark.requirement("CORE-4.11-5", "CORE-8-4")
-async def test_a_nonce_resumes_once_and_gives_the_checkpoint_back(store: Store) -> None:
+async def test_nonce_resumes_once_and_returns_the_checkpoint(store: Store) -> None:
     await store.do(bind())
     await store.do(suspend(checkpoint='{"step": 3}'))
     assert await reason(store, resume("other hash")) == "nonce-wrong"
@@ -115,7 +115,7 @@ async def test_a_checkpoint_can_be_replaced_when_resuming(store: Store) -> None:
 
 
 @pytest.mark.requirement("CORE-8-4")
-async def test_of_two_processes_one_resumes(first: Store, second: Store) -> None:
+async def test_one_of_two_processes_resumes(first: Store, second: Store) -> None:
     await first.do(bind())
     await first.do(suspend())
     assert (await only(first, resume())).state == "active"
@@ -132,7 +132,7 @@ async def test_a_session_that_was_not_resumed_in_time_has_expired(store: Store) 
     assert await reason(store, resume()) == "expired"
 
 
-async def test_of_a_session_of_somebody_else_nothing_is_known(store: Store) -> None:
+async def test_session_of_another_agent_is_not_disclosed(store: Store) -> None:
     await store.do(bind(tls="cert"))
     assert await reason(store, suspend(OTHER, tls="cert")) == "not-found"
     assert await reason(store, suspend(tls="another cert")) == "not-found"
@@ -140,7 +140,7 @@ async def test_of_a_session_of_somebody_else_nothing_is_known(store: Store) -> N
     assert await reason(store, resume(agent=OTHER)) == "not-found"
 
 
-async def test_sessions_that_never_were_are_not_found(store: Store) -> None:
+async def test_unknown_sessions_are_not_found(store: Store) -> None:
     assert await reason(store, suspend()) == "not-found"
     assert await reason(store, resume()) == "not-found"
     assert await store.read(ReadSession("s")) is None

@@ -45,13 +45,13 @@ async def contents(store: Store) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("count", [0, 1, 99, 100, 101, 250])
-async def test_every_row_is_read_once_however_many_pages_there_are(store: Store, count: int) -> None:
+async def test_every_row_is_read_once_for_any_number_of_pages(store: Store, count: int) -> None:
     await asyncio.gather(*(store.do(UseNonce(f"k{number % 3}", str(number), 60)) for number in range(count)))
     found = (await contents(store)).get("nonces", [])
     assert sorted(row[:2] for row in found) == sorted((f"k{number % 3}", str(number)) for number in range(count))
 
 
-async def test_what_changes_while_pages_are_read_is_not_seen(first: Store, second: Store) -> None:
+async def test_changes_during_reading_are_not_seen(first: Store, second: Store) -> None:
     await asyncio.gather(*(first.do(UseNonce("k", f"{number:04}", 60)) for number in range(300)))
     loop, seen, wrote = asyncio.get_running_loop(), 0, False
 
@@ -75,7 +75,7 @@ async def test_what_changes_while_pages_are_read_is_not_seen(first: Store, secon
     assert await first.read(CountRows("nonces")) == 301
 
 
-async def test_reading_ends_when_no_more_is_wanted(store: Store) -> None:
+async def test_reading_can_be_stopped_early(store: Store) -> None:
     await asyncio.gather(*(store.do(UseNonce("k", str(number), 60)) for number in range(300)))
     assert await store.read(ReadTables(lambda _, __: False)) == 100
 
@@ -84,7 +84,7 @@ def nonces(*values: str) -> Iterable[NumberedRow]:
     return [(line, "nonces", ("k", value, 1.5)) for line, value in enumerate(values, 2)]
 
 
-async def test_rows_are_put_into_empty_tables_and_new_ones_are_numbered_behind_them(store: Store) -> None:
+async def test_new_rows_are_numbered_after_imported_ones(store: Store) -> None:
     rows = [(2, "nonces", ("k", "a", 1.5)), (3, "audit", (7, "s", 1, "agent", "id", "jws"))]
     assert await store.do(FillTables(lambda: rows)) == [2]
     assert (await contents(store))["nonces"] == [("k", "a", 1.5)]
@@ -99,13 +99,13 @@ async def test_any_number_of_rows_can_be_put(store: Store, count: int) -> None:
     assert await store.read(CountRows("nonces")) == count
 
 
-async def test_tables_that_are_not_empty_are_not_filled(store: Store) -> None:
+async def test_import_into_tables_with_rows_is_refused(store: Store) -> None:
     await store.do(UseNonce("k", "mine", 60))
     assert await store.do(FillTables(lambda: nonces("a"))) == Conflict("not-empty", {"table": "nonces"})
     assert await store.read(CountRows("nonces")) == 1
 
 
-async def test_a_row_that_is_there_twice_is_refused_with_all_the_others(store: Store) -> None:
+async def test_duplicate_row_refuses_the_whole_import(store: Store) -> None:
     outcome = await store.do(FillTables(lambda: nonces(*map(str, range(60)), "7")))
     assert isinstance(outcome, Conflict)
     assert outcome.reason == "wrong-row"
@@ -113,7 +113,7 @@ async def test_a_row_that_is_there_twice_is_refused_with_all_the_others(store: S
     assert await store.read(CountRows("nonces")) == 0
 
 
-async def test_a_row_that_cannot_be_taken_undoes_those_before_it(store: Store) -> None:
+async def test_invalid_row_rolls_back_the_rows_before_it(store: Store) -> None:
     def rows() -> Iterable[NumberedRow]:
         yield from nonces(*map(str, range(60)))
         raise WrongRowError(62, "it is broken")
