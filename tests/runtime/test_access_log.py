@@ -42,7 +42,7 @@ async def test_an_answer_is_logged_once_it_is_complete(caplog: pytest.LogCapture
             answer = await answer
     assert isinstance(answer, Response)
     [(message, members)] = told(caplog)
-    assert message == "200 QUERY /rooms/{room} by nobody"
+    assert message == "200 QUERY /rooms/{room} by anonymous"
     assert (members["request_id"], members["response_id"]) == ("r-1", answer.header("response-id"))
 
 

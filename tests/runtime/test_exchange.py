@@ -62,7 +62,7 @@ def test_an_endpoint_is_named_by_its_template(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "words"), [(None, "nobody"), ("hush", "nobody"), (AGENT, f"a caller claiming to be {AGENT}")]
+    ("given", "words"), [(None, "anonymous"), ("hush", "anonymous"), (AGENT, f"a caller claiming to be {AGENT}")]
 )
 def test_a_caller_refused_before_identification_has_only_a_claimed_id(
     bench: Bench, given: str | None, words: str

@@ -75,11 +75,11 @@ class TaskPool:
 
     def _spawn(self, step: Step) -> None:
         # Use the pool's context: the caller's may hold variables of another request.
-        task = self._loop.create_task(self._live(step), context=self._context.copy())
+        task = self._loop.create_task(self._run_worker(step), context=self._context.copy())
         self.waiting.add(task)
         task.add_done_callback(self.waiting.discard)
 
-    async def _live(self, step: Step) -> None:
+    async def _run_worker(self, step: Step) -> None:
         """Run the first step, then steps that are taken over, until enough tasks are parked."""
         task = asyncio.current_task(self._loop)
         assert task is not None

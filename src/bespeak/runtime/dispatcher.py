@@ -205,8 +205,8 @@ class Dispatcher:
         """Answer 500 with only an id for the agent, by which the operator finds the reason in the log."""
         message = f"The handler of {route.endpoint} failed; the operator's log has the reason."
         response = self._responder.refuse(call, Refused(status.SERVER_ERROR, "server-error", message))
-        told = Exchange(call, response).particulars
-        _logger.error("%s %s", route.endpoint, what, exc_info=error, extra={"particulars": told})
+        particulars = Exchange(call, response).particulars
+        _logger.error("%s %s", route.endpoint, what, exc_info=error, extra={"particulars": particulars})
         return response
 
     def _finish(self, call: RoutedCall, route: Route, result: Any) -> Response | Effects:
@@ -237,11 +237,11 @@ class Dispatcher:
     def _break(self, call: RoutedCall, route: Route, violations: list[Violation]) -> Response:
         """Answer 500 for an output that breaks the contract. The log names the location; neither contains values."""
         response = self._responder.refuse(call, _broken_output(route, violations))
-        told = Exchange(call, response).particulars
+        particulars = Exchange(call, response).particulars
         for violation in violations:
             place = violation.schema_pointer or f"/{violation.keyword}"
             _logger.error(
-                "the output of %s breaks its schema at %s", route.endpoint, place, extra={"particulars": told}
+                "the output of %s breaks its schema at %s", route.endpoint, place, extra={"particulars": particulars}
             )
         return response
 

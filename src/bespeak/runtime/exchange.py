@@ -82,7 +82,7 @@ class Exchange(msgspec.Struct, frozen=True):
     def caller(self) -> str:
         """Description of the caller, for people."""
         claimed = self.claimed_agent_id
-        return self.call.agent_id or ("nobody" if claimed is None else f"a caller claiming to be {claimed}")
+        return self.call.agent_id or ("anonymous" if claimed is None else f"a caller claiming to be {claimed}")
 
     @property
     def particulars(self) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def check_method_grammar(call: Call) -> Refused | None:
             status.GRAMMAR_VIOLATION,
             "grammar-violation",
             f"{errors[0].message}. {errors[0].help}",
-            {"method": call.method[:_SHOWN], "grammar": GRAMMAR, "findings": [_told(error) for error in errors]},
+            {"method": call.method[:_SHOWN], "grammar": GRAMMAR, "findings": [_as_members(error) for error in errors]},
         )
     # AGIS 4.1(e): methods are compared without regard to case.
     call.method = call.method.upper()
@@ -50,5 +50,5 @@ def _judge(call: Call) -> list[Diagnostic]:
     return method_findings(call.method, custom, call.routes.catalog, declared)
 
 
-def _told(finding: Diagnostic) -> dict[str, str]:
+def _as_members(finding: Diagnostic) -> dict[str, str]:
     return {"rule": finding.rule, "message": finding.message, "help": finding.help}

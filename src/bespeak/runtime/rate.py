@@ -81,9 +81,11 @@ class Buckets:
         age.
         """
         now = self._clock()
-        told = {key: (taken.count * self._interval, now - taken.since) for key, taken in (self.taken or {}).items()}
+        taken_by_key = {
+            key: (taken.count * self._interval, now - taken.since) for key, taken in (self.taken or {}).items()
+        }
         self.taken = {}
-        return told
+        return taken_by_key
 
     def learn(self, key: str, wait: int) -> None:
         """Update a bucket from the store: it is full after `wait` nanoseconds, counting all processes."""

@@ -64,9 +64,9 @@ class Responder:
         # Core 6.1: AGTP's own codes are logged; they are normal operation, not errors.
         level = _level(refused.status)
         if _logger.isEnabledFor(level):
-            told = Exchange(call, response)
-            args = (refused.status, refused.code, told.method, told.path, told.caller)
-            _logger.log(level, "%d %s: %s %s by %s", *args, extra={"particulars": told.particulars})
+            exchange = Exchange(call, response)
+            args = (refused.status, refused.code, exchange.method, exchange.path, exchange.caller)
+            _logger.log(level, "%d %s: %s %s by %s", *args, extra={"particulars": exchange.particulars})
         return response
 
     def headers_of(self, call: Call) -> tuple[tuple[str, str], ...]:
@@ -92,8 +92,10 @@ class Responder:
         headers = (named,) if connection.answered else (named, routes.introduction)
         level = _level(fault.status)
         if _logger.isEnabledFor(level):
-            told = particulars_of_fault(connection, fault.status, headers)
-            _logger.log(level, "%d %s: not a valid request", fault.status, fault.code, extra={"particulars": told})
+            particulars = particulars_of_fault(connection, fault.status, headers)
+            _logger.log(
+                level, "%d %s: not a valid request", fault.status, fault.code, extra={"particulars": particulars}
+            )
         return Response(fault.status, _encode(body), routes.error_block, headers, fault.code)
 
 

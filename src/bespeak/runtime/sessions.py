@@ -88,7 +88,7 @@ class Sessions:
             if self.settings.entropy and estimated_bits(session_id) < WANTED_BITS:
                 return _WEAK
         elif self._clock() < known[2]:
-            return None if known[:2] == (agent_id, tls_identity) else self._of_another(call)
+            return None if known[:2] == (agent_id, tls_identity) else self._refuse_other_owner(call)
         if not agent_id:
             # There is no agent to bind it to, and anonymous callers must not fill the store with rows.
             return SeekSession(session_id)
@@ -98,7 +98,7 @@ class Sessions:
     def judge(self, call: Call, found: Any) -> Refused | None:
         """Judge the result of the command, which may be a Conflict."""
         if call.principal.agent_id is None:
-            return self._of_another(call) if isinstance(found, Conflict) else None
+            return self._refuse_other_owner(call) if isinstance(found, Conflict) else None
         session_id = call.request.headers[SESSION_ID]
         if found == ACTIVE:
             if session_id in self._known:  # else it was suspended after the store answered
@@ -109,7 +109,7 @@ class Sessions:
         if not isinstance(found, Conflict):
             return None  # suspended, and about to be resumed
         if found.reason == "of-another":
-            return self._of_another(call)
+            return self._refuse_other_owner(call)
         return _EXPIRED if found.reason == "expired" else suspended(found)
 
     def _expect(self, session_id: str, agent_id: str, tls_identity: str) -> None:
@@ -119,12 +119,12 @@ class Sessions:
         if len(self._known) > self._most:
             self._known.popitem(last=False)
 
-    def _of_another(self, call: Call) -> Refused:
-        told = Exchange(call, Response(_OF_ANOTHER.status)).particulars
+    def _refuse_other_owner(self, call: Call) -> Refused:
+        particulars = Exchange(call, Response(_OF_ANOTHER.status)).particulars
         _logger.warning(
             "a request named a session of another agent: %s %s by %s from %s",
-            *(told["method"], told["path"], told["agent_id"], told["peer"]),
-            extra={"particulars": told},
+            *(particulars["method"], particulars["path"], particulars["agent_id"], particulars["peer"]),
+            extra={"particulars": particulars},
         )
         return _OF_ANOTHER
 

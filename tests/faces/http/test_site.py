@@ -35,4 +35,4 @@ def test_documents_and_endpoints_are_known() -> None:
 
 def test_namespaces_of_internal_endpoints_are_served_but_not_listed() -> None:
     assert SITE.namespaces == {"rooms", "vault"}
-    assert SITE.told_namespaces == {"rooms"}
+    assert SITE.public_namespaces == {"rooms"}

@@ -10,7 +10,7 @@ import pytest
 
 from bespeak.errors import ContractError
 from bespeak.protocol.exchange.context import Context
-from bespeak.runtime.functions.signature import MISSING, Parameter, _told, function_name, read_signature
+from bespeak.runtime.functions.signature import MISSING, Parameter, _list_parameters, function_name, read_signature
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -128,7 +128,9 @@ def wrapper(*arguments: Any, **named: Any) -> None: ...
 @pytest.mark.parametrize("function", [everything, plain, wrapper, lambda: None, lambda *a: a, lambda *, a: a])
 def test_a_function_is_read_as_inspect_reads_it(function: Callable[..., Any]) -> None:
     raw = inspect.signature(function).parameters.values()
-    told = list(_told(function))
-    assert sorted((name, repr(default)) for name, _, default in told) == sorted((p.name, repr(p.default)) for p in raw)
+    listed = list(_list_parameters(function))
+    assert sorted((name, repr(default)) for name, _, default in listed) == sorted(
+        (p.name, repr(p.default)) for p in raw
+    )
     for kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
-        assert [name for name, its, _ in told if its is kind] == [p.name for p in raw if p.kind is kind]
+        assert [name for name, its, _ in listed if its is kind] == [p.name for p in raw if p.kind is kind]

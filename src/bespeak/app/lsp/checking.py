@@ -109,10 +109,10 @@ def _run(text: str, path: Path | None, here: Path) -> Checked:
 
 def _about_settings(message: str, findings: Iterable[object]) -> Iterable[Finding]:
     """Report invalid settings at the top of every document they apply to."""
-    told = [finding for finding in findings if isinstance(finding, Diagnostic)]
-    for finding in told or [WRONG_VALUE.found(message)]:
+    known = [finding for finding in findings if isinstance(finding, Diagnostic)]
+    for finding in known or [WRONG_VALUE.found(message)]:
         where = f" ({finding.location})" if finding.location else ""
-        text = f"{message} {finding.message}{where}" if told else message
+        text = f"{message} {finding.message}{where}" if known else message
         yield Finding(replace(finding, message=text, location=None, fix=None))
 
 

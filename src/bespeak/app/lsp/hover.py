@@ -38,7 +38,7 @@ def hover_text(cursor: Cursor, kind: Kind, checked: Checked | None) -> str:
     if field is None:
         return ""
     if is_verb(field):
-        return verb_text(cursor.word, catalog_of(checked), _said_of_methods(cursor, checked))
+        return verb_text(cursor.word, catalog_of(checked), _method_findings(cursor, checked))
     if is_rule(field):
         return _rule(cursor.word)
     if place.is_key:
@@ -56,7 +56,7 @@ def _rule(name: str) -> str:
     return rule_text(rule) if rule else ""
 
 
-def _said_of_methods(cursor: Cursor, checked: Checked | None) -> list[Diagnostic]:
+def _method_findings(cursor: Cursor, checked: Checked | None) -> list[Diagnostic]:
     """Return the findings of passes 2 and 3 about the word, from the last check."""
     if checked is None:
         return []

@@ -36,7 +36,7 @@ def ignore_edits(finding: Finding, checked: Checked, positions: Positions) -> li
         return []
     if tree.notation != "json":
         for edit, line in _comments(finding.diagnostic, positions):
-            if _speaks(applied(checked.text, [edit]), tree, rule, line):
+            if _is_effective(applied(checked.text, [edit]), tree, rule, line):
                 return [edit]
     return _key(finding.diagnostic, tree, positions)
 
@@ -60,7 +60,7 @@ def _comments(finding: Diagnostic, positions: Positions) -> Iterator[tuple[Edit,
     yield Edit(start, start, f"{indent[0] if indent else ''}{mark}{feed}"), place.line + 1
 
 
-def _speaks(text: str, before: Tree, rule: str, line: int) -> bool:
+def _is_effective(text: str, before: Tree, rule: str, line: int) -> bool:
     """Return True if a text ignores a rule on a line and has the same data as before."""
     after = parse_notation(text, before.file)
     if isinstance(after, Diagnostic) or after.data != before.data:

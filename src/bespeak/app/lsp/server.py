@@ -38,7 +38,7 @@ class Known:
     """Last tree that could be parsed."""
     kind: Kind | None = None
     waiting: asyncio.Task[None] | None = None
-    told: bool = False
+    published: bool = False
     """True if diagnostics have been published."""
 
 
@@ -163,8 +163,8 @@ class Server(LanguageServer):
             if checked is not None:
                 positions = self.positions(checked.text)
                 self._publish(uri, shown(checked.findings, positions))
-                known.told = True
-            elif known.told:
+                known.published = True
+            elif known.published:
                 self._publish(uri, [])
         except Exception as error:  # noqa: BLE001 - one document must not stop the server for the others
             self.report_server_error(error, type(error))

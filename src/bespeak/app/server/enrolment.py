@@ -18,7 +18,7 @@ from bespeak.protocol.fault import Fault
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey
 
-_NOBODY: Final = "unspecified"
+_UNSPECIFIED: Final = "unspecified"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +49,8 @@ def issuer_of(target: str, key_file: Path | None) -> Issuer:
         raise ConfigError(f"{path} contains a public key; signing requires the private key")
     identity = server.identity
     return Issuer(
-        server_id=identity.server_id if identity is not None else _NOBODY,
-        operator=(identity.operator if identity is not None else "") or _NOBODY,
+        server_id=identity.server_id if identity is not None else _UNSPECIFIED,
+        operator=(identity.operator if identity is not None else "") or _UNSPECIFIED,
         key=key,
     )
 

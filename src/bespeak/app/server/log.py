@@ -61,9 +61,9 @@ class TextLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Format one line; a traceback follows indented, so that none of its lines looks like an entry."""
-        told: dict[str, Any] = getattr(record, "particulars", {})
+        particulars: dict[str, Any] = getattr(record, "particulars", {})
         message = printable(record.getMessage())
-        ids = "".join(f" {short}={_word(told[name])}" for short, name in _IN_TEXT if told.get(name))
+        ids = "".join(f" {short}={_word(particulars[name])}" for short, name in _IN_TEXT if particulars.get(name))
         trace = "".join(f"\n    {printable(line)}" for line in _trace(self, record).splitlines())
         return f"{_time(record)} {record.levelname} {record.name}: {message}{ids}{trace}"
 

@@ -80,7 +80,7 @@ class MountedService:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or follow the lifespan of the server."""
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._follow_lifespan(receive, send)
             return
         application = self._application
         if application is None or self._loop is not asyncio.get_running_loop():
@@ -132,7 +132,7 @@ class MountedService:
         if keeper is not None:
             await keeper.stop()
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _follow_lifespan(self, receive: Receive, send: Send) -> None:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":

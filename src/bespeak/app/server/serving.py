@@ -102,7 +102,7 @@ def serve_target(
         run(_try_addresses(settings))
         keeper = _keeper(assembled, target, settings)
         run(serve(keeper, settings, ready=lambda served: ready(assembled, served)))
-    _leave_threads_behind()
+    _abandon_threads()
     return 0
 
 
@@ -138,12 +138,12 @@ def _work(settings: Settings, updated: str, ready: Connection) -> None:
         # A killed parent sends no signal, but its sentinel becomes readable.
         lifeline = parent.sentinel if parent else None
         run(serve(keeper, settings, ready=lambda *_: ready.send(True), reuse_port=True, lifeline=lifeline))
-        _leave_threads_behind()
+        _abandon_threads()
     except BespeakError as error:
         sys.exit(f"bespeak: {error}")
 
 
-def _leave_threads_behind() -> None:
+def _abandon_threads() -> None:
     """End the process now if handlers are stuck in threads after the drain timeout: threads cannot be stopped."""
     stuck = running_threads()
     if stuck:

@@ -96,7 +96,7 @@ class HttpFace:
                 reply = failed(error)
             await send_reply(reply, scope["method"], send)
         elif kind == "lifespan":
-            await _live(receive, send)
+            await _follow_lifespan(receive, send)
         else:
             await send({"type": "websocket.close", "code": 1008, "reason": "This service does not support WebSockets."})
 
@@ -221,7 +221,7 @@ def _check_namespace(site: Site, wanted: str) -> Reply | None:
     """Refuse a namespace that is not served: a client that holds several service maps names one (AGIS 10.1)."""
     if not site.namespaces or wanted in site.namespaces:
         return None
-    advice = f"; this service has {', '.join(sorted(site.told_namespaces))}" if site.told_namespaces else ""
+    advice = f"; this service has {', '.join(sorted(site.public_namespaces))}" if site.public_namespaces else ""
     message = f"The namespace {wanted[:80]!r} is not served here{advice}."
     return refusal(status.NOT_FOUND, "namespace-not-found", message)
 
@@ -296,7 +296,7 @@ def _forbid(forbidden: Forbidden) -> Reply:
     return refusal(*forbidden)
 
 
-async def _live(receive: Receive, send: Send) -> None:
+async def _follow_lifespan(receive: Receive, send: Send) -> None:
     """Handle the lifespan protocol; resources are opened by the owner of the face."""
     while True:
         message = await receive()

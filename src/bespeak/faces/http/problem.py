@@ -36,7 +36,7 @@ def problem_body(number: int, agtp_status: int, error: Mapping[str, Any], *, tas
 
     A status that AGTP does not define is not sent as an AGTP status.
     """
-    told: dict[str, Any] = {
+    members: dict[str, Any] = {
         "type": "about:blank",
         "title": _phrase(number),
         "status": number,
@@ -44,13 +44,13 @@ def problem_body(number: int, agtp_status: int, error: Mapping[str, Any], *, tas
         "code": error.get("code", ""),
     }
     if agtp_status in status.REASONS:
-        told["agtp_status"] = agtp_status
+        members["agtp_status"] = agtp_status
     for name, value in error.items():
         if name not in ("code", "message"):
-            told[f"error_{name}" if name in _OWN else name] = value
+            members[f"error_{name}" if name in _OWN else name] = value
     if task_id is not None:
-        told["task_id"] = task_id
-    return msgspec.json.encode(told)
+        members["task_id"] = task_id
+    return msgspec.json.encode(members)
 
 
 def _phrase(number: int) -> str:

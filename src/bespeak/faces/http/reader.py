@@ -146,7 +146,7 @@ class RequestReader:
             try:
                 self._parser.feed_data(piece)
             except httptools.HttpParserUpgrade as upgrade:
-                head = self._stay()
+                head = self._ignore_upgrade()
                 if isinstance(head, Malformed):
                     return head
                 pieces += (piece[upgrade.args[0] :], memoryview(head))
@@ -168,7 +168,7 @@ class RequestReader:
         parser.set_dangerous_leniencies(lenient_data_after_close=True)
         return parser
 
-    def _stay(self) -> bytes | Malformed:
+    def _ignore_upgrade(self) -> bytes | Malformed:
         """Return replacement bytes for a head with `Upgrade`, so that the request is answered in HTTP/1.1.
 
         The parser treats the data after such a head as the other protocol; RFC 9110 7.8 lets a server ignore the

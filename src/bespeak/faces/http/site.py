@@ -46,7 +46,7 @@ class Site:
         endpoints = [endpoint for endpoint in routes.endpoints.values() if not endpoint.builtin]
         own = {vocabulary.namespace} if vocabulary and vocabulary.namespace else set()
         self.namespaces = {each.namespace for each in endpoints if each.namespace is not None} | own
-        self.told_namespaces = {
+        self.public_namespaces = {
             each.namespace for each in endpoints if each.namespace is not None and not each.internal
         } | own
 

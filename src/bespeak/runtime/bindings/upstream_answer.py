@@ -14,7 +14,7 @@ import msgspec
 LONGEST_WAIT: Final = 24 * 3600
 """Maximum Retry-After in seconds; a longer wait is shortened to one day."""
 
-_TOLD: Final = frozenset({httpx.codes.TOO_MANY_REQUESTS, httpx.codes.SERVICE_UNAVAILABLE})
+_RETRY_STATUSES: Final = frozenset({httpx.codes.TOO_MANY_REQUESTS, httpx.codes.SERVICE_UNAVAILABLE})
 # Text encodings. Python has others, some of which take quadratic time or are not text encodings.
 _CHARSET: Final = re.compile(
     r"(?:utf-?(?:8|16|32)(?:-?[lb]e)?|(?:us-)?ascii|iso-?8859-?\d\d?|latin-?1|(?:windows-|cp)125\d"
@@ -46,16 +46,16 @@ def decode_text(body: bytes | bytearray, charset: str | None, encoding: str | No
 
 def retry_after(code: int, headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return the Retry-After header of the upstream, to pass it on (RFC 9110 10.2.3)."""
-    told = headers.get("retry-after", "").strip() if code in _TOLD else ""
-    seconds = _seconds(told)
+    value = headers.get("retry-after", "").strip() if code in _RETRY_STATUSES else ""
+    seconds = _seconds(value)
     return () if seconds is None else (("Retry-After", str(min(max(seconds, 1), LONGEST_WAIT))),)
 
 
-def _seconds(told: str) -> int | None:
-    if told.isascii() and told.isdigit():
-        return int(told[:10])
+def _seconds(value: str) -> int | None:
+    if value.isascii() and value.isdigit():
+        return int(value[:10])
     try:
-        when = parsedate_to_datetime(told)
+        when = parsedate_to_datetime(value)
     except (ValueError, OverflowError):
         return None
     if when.tzinfo is None:

@@ -108,15 +108,14 @@ def read_signature(function: Callable[..., Any], properties: Iterable[str] = ())
 
 
 def _read(function: Callable[..., Any], context_names: frozenset[str]) -> Signature:
-    told = _told(
-        function
-    )  # first, because it detects a function that wraps itself, on which get_type_hints would not end
+    # First, because it detects a function that wraps itself, on which get_type_hints would not end.
+    listed = _list_parameters(function)
     hints = _hints(function)
     parameters: list[Parameter] = []
     context: Parameter | None = None
     context_at = 0
     takes_rest = False
-    for name, kind, default in told:
+    for name, kind, default in listed:
         if kind is _VAR_KEYWORD:
             takes_rest = True
             continue
@@ -137,14 +136,14 @@ _read_once: Final = lru_cache(maxsize=1 << 14)(_read)
 """Cached `_read`: a function is read when it is declared and when it is bound, and may serve many endpoints."""
 
 
-def _told(function: Callable[..., Any]) -> Iterable[tuple[str, object, Any]]:
+def _list_parameters(function: Callable[..., Any]) -> Iterable[tuple[str, object, Any]]:
     """List name, kind and default of each parameter. For a plain function this avoids the slow `inspect.signature`."""
     if not isinstance(function, FunctionType) or function.__dict__:
         try:
-            told = inspect.signature(function).parameters.values()
+            listed = inspect.signature(function).parameters.values()
         except (TypeError, ValueError) as error:
             raise ContractError(f"its parameters cannot be read: {error}") from None
-        return [(raw.name, raw.kind, raw.default) for raw in told]
+        return [(raw.name, raw.kind, raw.default) for raw in listed]
     code, defaults, named = function.__code__, function.__defaults__ or (), function.__kwdefaults__ or {}
     names = iter(code.co_varnames)
     required = code.co_argcount - len(defaults)

@@ -35,10 +35,10 @@ def budget_gate(call: RoutedCall) -> Refused | None:
         return None
     costs = {unit: format_amount(unit, amount) for unit, amount in cost.items()}
     limits = {unit: format_amount(unit, amount) for unit, amount in limit.items()}
-    told = " and ".join(f"{costs[unit]} {unit} (limit {limits[unit]})" for unit in over)
+    excess = " and ".join(f"{costs[unit]} {unit} (limit {limits[unit]})" for unit in over)
     return Refused(
         status.BUDGET_EXCEEDED,
         "budget-exceeded",
-        f"{endpoint} costs {told}; raise Budget-Limit or call a cheaper endpoint.",
+        f"{endpoint} costs {excess}; raise Budget-Limit or call a cheaper endpoint.",
         {"cost": costs, "limit": limits, "exceeded": over},
     )

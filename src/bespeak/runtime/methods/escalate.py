@@ -41,7 +41,7 @@ def escalate(call: RoutedCall) -> Effects | Refused:
     recipient = given.get("recipient", call.server.cases.default_recipient)
     if not recipient.isprintable():
         return invalid("recipient", "contains non-printable characters; name an agent, a person or a group.")
-    content = msgspec.json.encode(_as_it_came(call))
+    content = msgspec.json.encode(_raw_input(call))
     if len(content) > MOST_CONTENT:
         return too_large("context", MOST_CONTENT)
     agent_id = call.agent_id or ""
@@ -61,7 +61,7 @@ def escalate(call: RoutedCall) -> Effects | Refused:
     return Effects((command,), _respond)
 
 
-def _as_it_came(call: RoutedCall) -> dict[str, Any]:
+def _raw_input(call: RoutedCall) -> dict[str, Any]:
     """Return the input with its members as raw JSON from the body (core 4.9): decoding a number may round it."""
     came = _members(call.request.body) if call.request.body else {}
     if "parameters" in came:  # the envelope: ESCALATE has no such parameter

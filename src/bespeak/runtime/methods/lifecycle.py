@@ -124,7 +124,7 @@ def lifecycle(change: Change) -> Callable[[RoutedCall], Effects | Refused]:
     def answer(call: RoutedCall) -> Effects | Refused:
         given = call.input
         agent_id = given["agent_id"]
-        refused = refuse_without_needs(call) or _not_for(call.principal, agent_id, change)
+        refused = refuse_without_needs(call) or _refuse_change(call.principal, agent_id, change)
         if refused is not None:
             return refused
         known = call.server.agents.get(agent_id)
@@ -159,7 +159,7 @@ def lifecycle(change: Change) -> Callable[[RoutedCall], Effects | Refused]:
     return answer
 
 
-def _not_for(caller: Principal, agent_id: str, change: Change) -> Refused | None:
+def _refuse_change(caller: Principal, agent_id: str, change: Change) -> Refused | None:
     """Return a refusal if the caller may not do this to an agent; None if it may."""
     event = change.method.name
     if (change.by_itself and caller.agent_id == agent_id) or caller.scopes.covers(MANAGE):
