@@ -212,7 +212,7 @@ def test_a_default_its_own_annotation_forbids_is_refused(app: App) -> None:
 def test_a_path_parameter_the_function_does_not_take_is_named(app: App) -> None:
     (finding,) = refused(app, fetch, "FETCH", "/rooms/{room_id}")
     assert finding.rule == "P305"
-    assert "the path has {room_id}, and the function has no parameter room_id" in finding.message
+    assert "the path has {room_id}, but the function has no parameter room_id" in finding.message
 
 
 def test_a_refused_endpoint_is_not_declared(app: App) -> None:

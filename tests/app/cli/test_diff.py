@@ -314,7 +314,7 @@ def test_json_is_one_document_with_everything(pair: tuple[Path, Path], tmp_path:
         (("git:HEAD", "agtp://127.0.0.1"), "write git:HEAD:PATH"),
         (("agtp://127.0.0.1:1", "new.agis"), "127.0.0.1"),
         (("nosuchmodule:app", "new.agis"), "nosuchmodule"),
-        (("other.json", "new.agis"), "no kind of document that bespeak knows"),
+        (("other.json", "new.agis"), "the kind of document is not known"),
         (("old.agis", "new.agis", "--approve"), "--approve needs --reason"),
         (("old.agis", "new.agis", "--approvals", "none.toml"), "the approvals file cannot be read"),
         (("old.agis", "new.agis", "--approvals", "broken.toml"), "the approvals file has errors"),

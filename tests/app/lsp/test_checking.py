@@ -70,7 +70,7 @@ def test_excluded_files_are_not_checked(tmp_path: Path) -> None:
 def test_invalid_settings_are_reported_in_the_document(tmp_path: Path) -> None:
     (tmp_path / "bespeak.toml").write_text('[lint]\nignore = ["NONSENSE"]\n')
     (finding,) = check(ROOMS, tmp_path / "rooms.agis", tmp_path).findings
-    assert "settings for lint are wrong" in finding.diagnostic.message
+    assert "lint settings are not valid" in finding.diagnostic.message
     assert "NONSENSE" in finding.diagnostic.message
     assert "bespeak.toml" in finding.diagnostic.message
     assert finding.diagnostic.location is None

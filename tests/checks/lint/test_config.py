@@ -128,7 +128,7 @@ def test_settings_can_be_given_or_left_out(tmp_path: Path) -> None:
     assert Configs(tmp_path, file=tmp_path / "other.toml").of(tmp_path).ignore == ("P",)
     assert Configs(tmp_path, isolated=True).of(tmp_path).ignore == ()
     config_of(tmp_path, "[server]\n", "none.toml")
-    with pytest.raises(ConfigError, match="no settings for lint"):
+    with pytest.raises(ConfigError, match="no lint settings"):
         Configs(tmp_path, file=tmp_path / "none.toml")
 
 

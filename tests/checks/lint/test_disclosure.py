@@ -48,13 +48,13 @@ def test_data_itself_is_found(text: str, kind: str) -> None:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("4.2 million customer records", "how many"),
-        ("50,000 patients", "how many"),
-        ("Millions of transactions", "how many"),
+        ("4.2 million customer records", "record count"),
+        ("50,000 patients", "record count"),
+        ("Millions of transactions", "record count"),
         ("Holds tax_id and iban", "field"),
         ("Holds the customerId", "field"),
-        ("SELECT name FROM guests", "kept"),
-        ("Has a primary key", "kept"),
+        ("SELECT name FROM guests", "storage"),
+        ("Has a primary key", "storage"),
     ],
 )
 def test_how_it_is_kept_is_found(text: str, kind: str) -> None:

@@ -18,7 +18,7 @@ def test_a_page_has_every_part() -> None:
     assert "--fix" in parts[3].text
     assert dict(facts(RULE, "Path Syntax")) == {
         "severity": "warning",
-        "binding": "SHOULD: the draft recommends it",
+        "binding": "SHOULD: recommended by the draft",
         "source": "AGIS 4.1",
         "pass": "4, Path Syntax",
     }

@@ -56,7 +56,7 @@ class Baseline:
         """Report the entries without a finding in files that were checked or no longer exist."""
         return [
             STALE.found(
-                f"the baseline lists {entry.get('rule')} in {entry.get('file')}, which is not found any more",
+                f"the baseline lists {entry.get('rule')} in {entry.get('file')}, which no longer occurs",
                 Location(str(self.path)),
                 f"/findings/{fingerprint}",
                 "Run `bespeak lint --write-baseline`.",
@@ -103,10 +103,10 @@ def read_baseline(path: Path) -> Baseline:
     except OSError as error:
         raise ConfigError(f"the baseline {path} cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"the baseline {path} is not JSON. Write it anew with --write-baseline.") from error
+        raise ConfigError(f"the baseline {path} is not JSON. Recreate it with --write-baseline.") from error
     found = document.get("findings") if isinstance(document, dict) and document.get("format") == _FORMAT else None
     if not isinstance(found, dict):
-        raise ConfigError(f"{path} is no baseline of this version. Write it anew with --write-baseline.")
+        raise ConfigError(f"{path} is not a baseline of this version. Recreate it with --write-baseline.")
     entries = {
         name: {key: str(value) for key, value in entry.items()} if isinstance(entry, dict) else {}
         for name, entry in found.items()

@@ -131,9 +131,7 @@ class Configs:
         if file is not None:
             config = read_config(file)
             if config is None:
-                raise ConfigError(
-                    f"{file} has no settings for lint: write [lint], or [tool.bespeak.lint] in pyproject."
-                )
+                raise ConfigError(f"{file} has no lint settings: add [lint], or [tool.bespeak.lint] in pyproject.toml.")
             self.run = config
         elif not isolated:
             self.run = self._above(here) or self.run
@@ -160,13 +158,13 @@ def read_config(path: Path) -> Config | None:
         return None
     root = text if isinstance(text, Diagnostic) else toml_table(text, str(path))
     if isinstance(root, Diagnostic):
-        raise ContractError("The settings for lint cannot be read.", [root])
+        raise ContractError("The lint settings cannot be read.", [root])
     table: Table | None = root
     for name in ("tool", "bespeak", "lint") if path.name == "pyproject.toml" else ("lint",):
         table = table.table(name) if table else None
     config = read_settings(Config, table) if table else None
     if root.findings.found:
-        raise ContractError("The settings for lint are wrong.", root.findings.found)
+        raise ContractError("The lint settings are not valid.", root.findings.found)
     return None if config is None else replace(config, file=path, base=path.absolute().parent)
 
 

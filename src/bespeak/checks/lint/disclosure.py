@@ -42,7 +42,7 @@ _CONTENTS: Final = (
         ),
     ),
     (
-        "a host or address of the network",
+        "an internal host or address",
         LatePattern(
             r"\b(?:\d{1,3}\.){3}\d{1,3}\b|\\\\[\w.-]{2,64}\\\w|\bs3://\S"
             r"|\b(?:[a-z0-9-]{1,63}\.){1,6}(?:internal|local|lan|intranet|corp|svc|cluster|prod|rds\.amazonaws\.com)\b",
@@ -57,13 +57,13 @@ _CONTENTS: Final = (
         ),
     ),
     (
-        "a number of an account or a card",
+        "an account or card number",
         LatePattern(r"\b\d{3}-\d{2}-\d{4}\b|\b(?:\d{4}[ -]?){3}\d{4}\b|\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}\b"),
     ),
 )
 _DETAILS: Final = (
     (
-        "how many records there are",
+        "a record count",
         LatePattern(
             r"\b(?:\d{1,3}(?:[,.]\d{3}){1,5}|\d{5,15}|\d[\d,.]{0,20}\s?(?:k|m|b|bn|thousand|million|billion|trillion))"
             rf"\+?\s(?:[a-z-]{{1,30}}\s){{0,3}}?{_HELD}"
@@ -72,14 +72,14 @@ _DETAILS: Final = (
         ),
     ),
     (
-        "the name of a field",
+        "a field name",
         LatePattern(
             r"(?<![\w./-])[a-z][a-z0-9]{0,40}(?:_[a-z0-9]{1,40}){1,6}(?![\w/])"
             r"|(?<![\w./-])[a-z]{2,20}(?:[A-Z][a-z]{1,20}){1,4}(?:ID)?(?![\w/])"
         ),
     ),
     (
-        "how the data is kept",
+        "a storage detail",
         LatePattern(
             r"\b(?:SELECT\s.{1,80}?\sFROM|INSERT INTO|CREATE TABLE|VARCHAR|(?:primary|foreign) key|NOT NULL)\b"
             r"|\b(?:columns?|fields?|tables?)\s?(?:named|called|:)\s?\S|\b\w{1,40}\.\w{1,40}\scolumn",

@@ -70,7 +70,7 @@ PASSES: Final = (
     Pass(
         1,
         "Structural",
-        "every required field is there and has the right form",
+        "every required field is present and valid",
         ("D12",),
     ),
     Pass(
@@ -83,7 +83,7 @@ PASSES: Final = (
     Pass(
         3,
         "Method Class",
-        "every method says what its caller wants done, and none is an HTTP method",
+        "every method requests an action, and none is an HTTP method",
         ("M23", "M24"),
         endpoint=(method.check_class,),
     ),
@@ -91,7 +91,7 @@ PASSES: Final = (
     Pass(
         5,
         "Semantic Completeness",
-        "every semantic block says intent, actor and outcome, in a form an agent can use",
+        "every semantic block has an intent, an actor and an outcome that an agent can use",
         ("S41", "S42", "S43", "S44", "X9"),
         endpoint=(semantic.check, intent.check, consequence.check, parameter_hint.check, security.check),
         document=(security.check_document,),
@@ -100,7 +100,7 @@ PASSES: Final = (
     Pass(
         7,
         "Vocabulary Integrity",
-        "the declared verbs are those in use, and the data manifest is fit to be public",
+        "the declared verbs are those in use, and the data manifest discloses nothing",
         ("V50", "V51", "V52", "V53"),
         document=(vocabulary.check_document, data_manifest.check_document),
     ),

@@ -25,7 +25,7 @@ def read_subject(text: str, file: str, kind: Kind | None = None) -> Subject | Di
     kind = kind or kind_of(tree)
     if kind is None:
         advice = "An AGIS document has `agis`, an endpoint file [endpoint], a manifest `agtp_version`."
-        return UNKNOWN_DOCUMENT.found("this is no kind of document that bespeak knows", Location(file), advice=advice)
+        return UNKNOWN_DOCUMENT.found("the kind of document is not known", Location(file), advice=advice)
     return _READERS[kind](tree)
 
 

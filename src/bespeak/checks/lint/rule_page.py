@@ -9,14 +9,14 @@ from bespeak.checks.lint.registry import ALWAYS
 from bespeak.text.diagnostics.rule import Rule
 
 _BINDING: Final = {
-    "MUST": "the draft demands it",
-    "SHOULD": "the draft recommends it",
-    "style": "it reads better",
+    "MUST": "required by the draft",
+    "SHOULD": "recommended by the draft",
+    "style": "improves readability",
 }
 _FIXES: Final = {
-    "none": "There is no automatic repair.",
-    "safe": "`bespeak lint --fix` repairs it where there is one way to; the meaning of the contract stays.",
-    "unsafe": "`bespeak lint --fix --unsafe-fixes` repairs it where there is one way to; look at what it did.",
+    "none": "There is no automatic fix.",
+    "safe": "`bespeak lint --fix` fixes it where the fix is unambiguous, without changing the meaning of the contract.",
+    "unsafe": "`bespeak lint --fix --unsafe-fixes` fixes it where the fix is unambiguous; review the result.",
 }
 
 

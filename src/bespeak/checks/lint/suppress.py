@@ -32,7 +32,7 @@ UNUSED: Final = Rule(
     "SHOULD",
     "bespeak",
     "An ignore hides at least one finding.",
-    "An ignore that hides nothing will hide the next mistake.",
+    "An unused ignore would hide the next mistake.",
     "path: /rooms   # bespeak: ignore[P302] no verb any more\n",
     "path: /rooms\n",
     "safe",
@@ -53,7 +53,7 @@ UNREASONED: Final = Rule(
     "SHOULD",
     "bespeak",
     "An ignore gives its reason, if `require-reason` is set.",
-    "The next reader cannot tell a decision from an excuse.",
+    "Without a reason the next reader cannot judge the ignore.",
     "path: /book   # bespeak: ignore[P333]\n",
     "path: /book   # bespeak: ignore[P333] the noun\n",
 )
@@ -161,8 +161,8 @@ class _Reader:
         place = self.tree.location(Span(match.start(), match.start() + len(match[0].rstrip())))
         named = match["rules"]
         if named is None or not named.strip():
-            message = "the ignore names no rule"
-            self._report(UNKNOWN, message, place, "Name the rules it means: `bespeak: ignore[P302] reason`.")
+            message = "the ignore does not name a rule"
+            self._report(UNKNOWN, message, place, "Name the rules to ignore: `bespeak: ignore[P302] reason`.")
             return
         line = None if match["what"] == "ignore-file" else self._line_meant(place.line)
         names = named.split(",")
@@ -215,7 +215,7 @@ class _Reader:
             self._report(UNKNOWN, f"there is no rule {brief(name.strip())}", place, "See `bespeak explain`.", scope)
             return
         if self.require_reason and not reason:
-            advice = f"Say why {rule.id} does not hold here."
+            advice = f"Write why {rule.id} does not apply here."
             self._report(UNREASONED, f"the ignore of {rule.id} gives no reason", place, advice, scope)
         self.ignores.append(Ignore(rule.id, place, line, scope, fix))
 

@@ -74,7 +74,7 @@ class Surroundings:
         if key not in self._catalogs:
             catalog, findings = open_catalog(config.catalog, config.base)
             if catalog is None:
-                raise ContractError("The catalog that the settings for lint name cannot be used.", findings)
+                raise ContractError("The catalog in the lint settings is not usable.", findings)
             self._catalogs[key] = catalog
         return self._catalogs[key]
 

@@ -56,5 +56,5 @@ class Findings:
         elif len(self.found) == _MOST:
             # The rest of the document may hold errors, so this finding counts as one.
             grave: Severity = "warning" if self.tolerant else "error"
-            rest, advice = f"only the first {_MOST} findings are shown", "Repair these first."
+            rest, advice = f"only the first {_MOST} findings are shown", "Fix these first."
             self.found.append(TOO_MANY_FINDINGS.found(rest, self.locate(""), advice=advice, severity=grave))

@@ -102,13 +102,13 @@ def test_an_operation_next_to_the_methods_is_a_warning() -> None:
 def test_an_intent_without_a_verb_is_only_remarked_upon() -> None:
     (finding,) = check("BOOK", "The restaurant of the guest")
     assert (finding.rule, finding.severity) == ("S452", "info")
-    assert "Begin with the verb" in finding.help
+    assert "Begin with a verb" in finding.help
 
 
 def test_a_verb_that_says_nothing_is_named() -> None:
     (finding,) = check("RESERVE", "Put a book aside until it is fetched")
     assert finding.rule == "S452"
-    assert "plainer verb than put" in finding.help
+    assert "more precise verb than put" in finding.help
 
 
 def test_nothing_is_said_of_a_method_nobody_knows() -> None:

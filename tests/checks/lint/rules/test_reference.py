@@ -85,7 +85,7 @@ def test_the_types_of_other_languages_are_mended() -> None:
 )
 def test_a_type_nobody_knows_gets_the_ones_there_are(kind: str, help_: str) -> None:
     found = advice("J625", document(endpoint(output={"properties": {"a": {"type": kind}}})))
-    assert (found.message, found.help) == (f"'{kind}' is no type of JSON Schema", help_)
+    assert (found.message, found.help) == (f"'{kind}' is not a JSON Schema type", help_)
 
 
 @pytest.mark.requirement("AGIS-9.1-6")

@@ -123,11 +123,11 @@ def test_since_names_a_text_of_the_output(room: Endpoint, catalog: Catalog, sinc
         ("changed_at", "the output declares no 'changed_at': there are rooms, updated_at, count, any"),
         ("rooms.updated_at", "'rooms' declares no 'updated_at'"),
         ("rooms[].changed_at", "an item of 'rooms' declares no 'changed_at': there are updated_at"),
-        ("[].updated_at", "the output is no list"),
-        ("count", "'count' is no text"),
+        ("[].updated_at", "the output is not a list"),
+        ("count", "'count' is not a string"),
         ("any.updated_at", "'any' declares no 'updated_at'"),
-        ("rooms[]", "no place in an output"),
-        ("", "no place in an output"),
+        ("rooms[]", "not a valid place in an output"),
+        ("", "not a valid place in an output"),
     ],
 )
 def test_since_that_names_nothing_is_refused(room: Endpoint, catalog: Catalog, since: str, why: str) -> None:

@@ -124,7 +124,7 @@ def test_another_word_is_refused_with_the_word_that_may_be_meant(field: str, val
     found = advice(rule, document(endpoint(semantic={field: value})))
     assert found.severity == "error"
     assert repr(value) in found.message
-    assert found.help == (f"Write {meant}, if that is meant." if meant else "Choose the one that comes nearest.")
+    assert found.help == (f"Write {meant}, if that is meant." if meant else "Write the closest one.")
     assert found.fix is None
 
 

@@ -27,7 +27,7 @@ VERSION: Final = Rule(
     f"{_DRAFT} 3.1",
     'aiendpoint is "1.0".',
     fix="safe",
-    why="Readers take the version for the rules of the rest, and leave a document of another one alone.",
+    why="The version determines how the document is read, and readers ignore a document of another version.",
     bad='{"aiendpoint": "2.0"}\n',
     good='{"aiendpoint": "1.0"}\n',
     notation="json",
@@ -37,12 +37,11 @@ LENGTH: Final = Rule(
     "ai-text-length",
     "MUST",
     f"{_DRAFT} 3",
-    "Names, descriptions and ids are there and keep their lengths: 100 characters for a name, 300 for the description "
-    "of a service, 200 for that of a capability, 300 for returns, 64 for an id.",
-    why=(
-        "Every word of the document costs the agents that read it, and a text that is missing leaves them nothing "
-        "to choose by."
+    (
+        "Names, descriptions and ids are present and within their limits: 100 characters for a name, 300 for the "
+        "description of a service, 200 for that of a capability, 300 for returns, 64 for an id."
     ),
+    why=("Long texts cost every agent that reads the document, and without a text an agent cannot choose."),
     bad='{"service": {"name": " "}}\n',
     good='{"service": {"name": "Flights"}}\n',
     notation="json",
@@ -53,7 +52,7 @@ CAPABILITY_ID: Final = Rule(
     "MUST",
     f"{_DRAFT} 3.3",
     "An id is lowercase letters, digits and underscores.",
-    why="The id becomes the name of a tool or a function, which cannot have other characters.",
+    why="The id becomes the name of a tool or function, which allows no other characters.",
     bad='{"capabilities": [{"id": "Search-Flights"}]}\n',
     good='{"capabilities": [{"id": "search_flights"}]}\n',
     notation="json",
@@ -64,7 +63,7 @@ REPEATED_ID: Final = Rule(
     "MUST",
     f"{_DRAFT} 3.3",
     "The id of a capability is unique.",
-    why="An agent calls a capability by its id, and with two of one name it calls either.",
+    why="An agent calls a capability by its id; with a duplicate id it may call the wrong one.",
     bad='{"capabilities": [{"id": "search_flights"}, {"id": "search_flights"}]}\n',
     good='{"capabilities": [{"id": "search_flights"}, {"id": "search_trains"}]}\n',
     notation="json",
@@ -75,7 +74,7 @@ ADDRESS: Final = Rule(
     "MUST",
     f"{_DRAFT} 3.3",
     "endpoint is a path from the root or an https address.",
-    why="An agent resolves it against the host it got the document from, and over plain HTTP anybody could answer.",
+    why="An agent resolves it against the host of the document, and plain HTTP is not secure.",
     bad='{"capabilities": [{"endpoint": "http://flights.example/api"}]}\n',
     good='{"capabilities": [{"endpoint": "https://flights.example/api"}]}\n',
     notation="json",
@@ -97,7 +96,7 @@ CATEGORY: Final = Rule(
     "SHOULD",
     f"{_DRAFT} 3.2",
     "A category is one of the eighteen known ones.",
-    why="Directories sort services by category; one that nobody else uses sorts into nothing.",
+    why="Directories group services by category; a service with an unknown one is not listed in any.",
     bad='{"service": {"category": ["aviation"]}}\n',
     good='{"service": {"category": ["travel"]}}\n',
     notation="json",
@@ -108,7 +107,7 @@ REPEATED_ENTRY: Final = Rule(
     "MUST",
     f"{_DRAFT} 3.2",
     "category and language list each value once, and at least one.",
-    why="A repeated value tells nothing and costs tokens.",
+    why="A repeated value adds nothing and costs tokens.",
     bad='{"service": {"language": ["en", "en"]}}\n',
     good='{"service": {"language": ["en", "fr"]}}\n',
     notation="json",
@@ -129,8 +128,8 @@ OPEN_WRITES: Final = Rule(
     "ai-open-writes",
     "MUST",
     f"{_DRAFT} 6.2",
-    "auth is not none where a capability writes.",
-    why="Anybody who reads the document could change what the service holds.",
+    "auth is not none if a capability writes.",
+    why="Without authentication, every reader of the document can change the data of the service.",
     bad='{"auth": {"type": "none"}, "capabilities": [{"id": "book_flight", "method": "POST"}]}\n',
     good='{"auth": {"type": "apikey"}, "capabilities": [{"id": "book_flight", "method": "POST"}]}\n',
     notation="json",
@@ -141,7 +140,7 @@ CREDENTIALS: Final = Rule(
     "MUST",
     f"{_DRAFT} 6.2",
     "auth.header is the name of a header and holds no credential.",
-    why="The document is public, and a key in it belongs to everybody.",
+    why="The document is public, and so is a key in it.",
     bad='{"auth": {"type": "bearer", "header": "Bearer 5f2a9c"}}\n',
     good='{"auth": {"type": "bearer", "header": "Authorization"}}\n',
     notation="json",
@@ -151,8 +150,8 @@ INTERNAL: Final = Rule(
     "ai-internal-endpoint",
     "MUST",
     f"{_DRAFT} 6.1",
-    "Endpoints that are not for the public are not listed.",
-    why="The document is read by everybody, and shows an attacker where to begin.",
+    "Internal endpoints are not listed.",
+    why="The document is public, and an internal endpoint in it helps an attacker.",
     bad='{"capabilities": [{"endpoint": "/admin/flights"}]}\n',
     good='{"capabilities": [{"endpoint": "/api/flights"}]}\n',
     notation="json",
@@ -164,8 +163,8 @@ SIZE: Final = Rule(
     f"{_DRAFT} 4.5",
     "The document has at most 64 kilobytes.",
     why=(
-        "Agents read it whole before they do anything; one that fills their context is not read at all. Describe "
-        "what most callers need, or split the service."
+        "Agents read the whole document first, and skip one that does not fit into their context. Describe what most "
+        "callers need, or split the service."
     ),
 )
 UPDATED: Final = Rule(
@@ -174,7 +173,7 @@ UPDATED: Final = Rule(
     "MUST",
     f"{_DRAFT} 3.7",
     "last_updated is a date, or a date with a time in UTC.",
-    why="Readers fetch a document again when the date has changed; what is no date never changes for them.",
+    why="Readers fetch the document again when the date changes, and cannot compare an invalid date.",
     bad='{"meta": {"last_updated": "15.11.2026"}}\n',
     good='{"meta": {"last_updated": "2026-11-15"}}\n',
     notation="json",
@@ -185,7 +184,7 @@ WORDY: Final = Rule(
     "SHOULD",
     f"{_DRAFT} 3.2",
     "The description of a service has less than 200 characters.",
-    why="Agents compare many services at once, and only the beginning of each is read with care.",
+    why="Agents compare many services at once, so a short description is more effective.",
     bad=(
         '{\n  "service": {\n'
         '    "description": "Finds flights between airports all over the world, compares what they cost '
@@ -201,7 +200,7 @@ NO_AUTH: Final = Rule(
     "SHOULD",
     f"{_DRAFT} 3.4",
     "The document says how to authenticate, even if not at all.",
-    why="Without it agents try, are refused, and try something else.",
+    why="Without it agents must find out by trial and error.",
     bad='{"aiendpoint": "1.0"}\n',
     good='{"aiendpoint": "1.0", "auth": {"type": "none"}}\n',
     notation="json",
@@ -212,7 +211,7 @@ LEAN: Final = Rule(
     "style",
     f"{_DRAFT} 3",
     "Category, last_updated, token_hints and what each capability returns help an agent to choose and to save tokens.",
-    why="Agents choose between services by these fields; one that leaves them out is chosen by its name alone.",
+    why="Agents choose between services by these fields; without them only the name is left.",
     bad='{"service": {"name": "Flights"}}\n',
     good='{"service": {"name": "Flights", "category": ["travel"]}}\n',
     notation="json",
@@ -224,7 +223,7 @@ MEMBER: Final = Rule(
     f"{_DRAFT} 3.1",
     "A document has no members but the seven of its draft.",
     fix="unsafe",
-    why="Readers check documents against a closed schema, and a member that is not in it spoils the whole document.",
+    why="Readers validate documents against a closed schema, and an unknown member makes the whole document invalid.",
     bad='{"changelog": "https://flights.example/changes"}\n',
     good='{"meta": {"changelog": "https://flights.example/changes"}}\n',
     notation="json",
@@ -259,17 +258,17 @@ def check_document(subject: Subject, _: Context) -> Iterator[Diagnostic]:
 
     if document.aiendpoint and document.aiendpoint != "1.0":
         fix = Fix('Write "1.0"', (Change("replace", "/aiendpoint", "1.0"),))
-        message = f"aiendpoint is {brief(document.aiendpoint)}, and the only version is 1.0"
+        message = f"aiendpoint is {brief(document.aiendpoint)}; it must be 1.0"
         yield VERSION.inside("/aiendpoint", message, 'Write "1.0".', fix)
     for key in subject.data:
         if key not in MEMBERS:
             fix = Fix(f"Remove {key}", (Change("remove", child("", key)),), safe=False)
-            message = f"{brief(key)} is no member of a /.well-known/ai document"
+            message = f"{brief(key)} is not a member of a /.well-known/ai document"
             yield MEMBER.inside(child("", key), message, f"It has only {', '.join(MEMBERS)}.", fix, on_key=True)
     size = len(subject.tree.text.encode())
     if size > _MOST_BYTES:
         message = f"the document has {size} bytes, more than {_MOST_BYTES}"
-        yield SIZE.inside("", message, "Split the service into several, each with a document of its own.")
+        yield SIZE.inside("", message, "Split the service into several, each with its own document.")
     yield from _check_service(document)
     yield from _check_auth(document, subject)
     yield from _check_lists(document)
@@ -289,7 +288,7 @@ def _check_service(document: AiDocument) -> Iterator[Diagnostic]:
     yield from _bounded("/service/description", document.description, 300)
     if 200 <= len(document.description) <= 300:
         message = f"the description has {len(document.description)} characters"
-        yield WORDY.inside("/service/description", message, "Say in fewer than 200 what the service does.")
+        yield WORDY.inside("/service/description", message, "Describe the service in fewer than 200 characters.")
     updated = document.meta.get("last_updated")
     if updated is not None and _DATE.fullmatch(updated) is None:
         advice = "Write 2026-11-15 or 2026-11-15T08:30:00Z."
@@ -302,18 +301,18 @@ def _check_lists(document: AiDocument) -> Iterator[Diagnostic]:
             yield REPEATED_ENTRY.inside(f"/service/{key}", f"{key} lists a value twice", "List each once.")
     for index, category in enumerate(document.category):
         if category not in CATEGORIES:
-            message = f"{brief(category)} is no known category"
+            message = f"{brief(category)} is not a known category"
             yield CATEGORY.inside(f"/service/category/{index}", message, f"One of {', '.join(CATEGORIES)}.")
     for index, language in enumerate(document.language):
         if _TAG.fullmatch(language) is None:
-            message = f"{brief(language)} is no language tag"
+            message = f"{brief(language)} is not a valid language tag"
             yield LANGUAGE.inside(f"/service/language/{index}", message, "Write a BCP 47 tag, such as en or pt-BR.")
 
 
 def _check_auth(document: AiDocument, subject: Subject) -> Iterator[Diagnostic]:
     if "auth" not in subject.data:
         advice = 'Write "auth": {"type": "none"} if there is none.'
-        yield NO_AUTH.inside("", "the document does not say how to authenticate", advice)
+        yield NO_AUTH.inside("", "the document has no auth", advice)
     writing = next((capability for capability in document.capabilities if capability.method not in ("GET", "")), None)
     if document.auth_type == "none" and writing is not None:
         message = f"auth is none, but {brief(writing.id)} writes ({writing.method})"
@@ -340,7 +339,7 @@ def _check_capability(capability: AiCapability) -> Iterator[Diagnostic]:
         yield ADDRESS.inside(f"{at}/endpoint", message, "Write a path from the root, or an https:// address.")
     hidden = _HIDDEN & set(endpoint.lower().split("/"))
     if hidden:
-        message = f"{brief(endpoint)} looks like an endpoint that is not for the public"
+        message = f"{brief(endpoint)} looks like an internal endpoint"
         yield INTERNAL.inside(f"{at}/endpoint", message, "Leave it out of the document.")
     for name, notation in capability.params.items():
         if _PARAM.match(notation) is None:
@@ -362,11 +361,11 @@ def _check_wealth(document: AiDocument) -> Iterator[Diagnostic]:
         if not said
     ]
     if unsaid:
-        yield LEAN.inside("", f"the document does not say {', '.join(unsaid)}", "Agents choose by these.")
+        yield LEAN.inside("", f"the document lacks {', '.join(unsaid)}", "Agents use these to choose a service.")
 
 
 def _bounded(at: str, text: str, most: int) -> Iterator[Diagnostic]:
     if len(text) > most:
-        yield LENGTH.inside(at, f"the text has {len(text)} characters, more than {most}", f"Say it in {most}.")
+        yield LENGTH.inside(at, f"the text has {len(text)} characters, more than {most}", f"Shorten it to {most}.")
     elif not text.strip():
-        yield LENGTH.inside(at, "the text is empty", "Say it in a few words.")
+        yield LENGTH.inside(at, "the text is empty", "Write a few words.")

@@ -24,8 +24,8 @@ LOW_GUIDANCE: Final = Rule(
     "low-confidence-guidance",
     "SHOULD",
     "AGIS 6.2",
-    "What cannot be undone asks for a confidence_guidance of 0.85 or more.",
-    why="An agent that is three quarters sure is wrong once in four times, and here nobody can take it back.",
+    "An irreversible endpoint has a confidence_guidance of 0.85 or more.",
+    why="With a lower confidence agents act on a guess, and the result cannot be undone.",
     bad=f"{_BOOK}  impact_tier: irreversible\n  confidence_guidance: 0.7\n",
     good=f"{_BOOK}  impact_tier: irreversible\n  confidence_guidance: 0.85\n",
 )
@@ -35,7 +35,7 @@ TRANSITION: Final = Rule(
     "MUST",
     "AGIS 2, 6.2",
     "state_transition gives each field that changes as FROM -> TO.",
-    why="Runtimes compare both sides with what they see; a sentence they cannot read.",
+    why="Runtimes compare both states with the actual ones; they cannot interpret a sentence.",
     bad=f"{_BOOK}  state_transition:\n    reservation.status: NONE => CONFIRMED\n",
     good=f"{_BOOK}  state_transition:\n    reservation.status: NONE -> CONFIRMED\n",
     fix="safe",
@@ -46,7 +46,7 @@ LEVEL_2_TRANSITION: Final = Rule(
     "MUST",
     "AGIS 3.3 table 4, 6.2",
     "At conformance level 2 an endpoint that changes state has a state_transition.",
-    why="A level 2 runtime verifies the outcome by it, without reading prose.",
+    why="A level 2 runtime uses it to verify the outcome without interpreting text.",
     bad=f"{_BOOK}  impact_tier: reversible\n",
     good=f"{_BOOK}  impact_tier: reversible\n  state_transition:\n    reservation.status: NONE -> CONFIRMED\n",
 )
@@ -56,7 +56,7 @@ IMPACT_MISMATCH: Final = Rule(
     "SHOULD",
     "AGIS 6.2",
     "impact_tier and capability do not contradict each other.",
-    why="One of the two is wrong, and an agent that goes by it asks too often or acts too early.",
+    why="One of the two is wrong, so an agent asks for confirmation too often or acts too early.",
     bad=f"{_FIND}  capability: discovery\n  impact_tier: irreversible\n",
     good=f"{_FIND}  capability: discovery\n  impact_tier: informational\n",
 )
@@ -66,7 +66,7 @@ TRANSITION_MISMATCH: Final = Rule(
     "SHOULD",
     "AGIS 2, 6.2",
     "An informational endpoint, which changes nothing, has no state_transition.",
-    why="Either something changes after all, and agents call the endpoint too freely, or the transition is left over.",
+    why="Either the endpoint changes something and agents call it too freely, or the transition is obsolete.",
     bad=f"{_FIND}  impact_tier: informational\n  state_transition:\n    room.status: FREE -> HELD\n",
     good=f"{_FIND}  impact_tier: reversible\n  state_transition:\n    room.status: FREE -> HELD\n",
 )
@@ -75,8 +75,8 @@ NOT_REPEATABLE: Final = Rule(
     "informational-not-idempotent",
     "style",
     "AGIS 6.2",
-    "An informational endpoint says is_idempotent: true.",
-    why="What changes nothing can be called twice; saying otherwise keeps agents from trying again.",
+    "An informational endpoint has is_idempotent: true.",
+    why="A call without effects can always be repeated; with false, agents do not retry.",
     bad=f"{_FIND}  impact_tier: informational\n  is_idempotent: false\n",
     good=f"{_FIND}  impact_tier: informational\n  is_idempotent: true\n",
     fix="unsafe",
@@ -93,14 +93,14 @@ _GRAVE: Final = frozenset({"EXECUTE", "CANCEL", "TRANSFER"})
 
 _READING: Final = frozenset({"discovery", "retrieval", "analysis"})
 _CONTRADICTIONS: Final = {
-    ("discovery", "irreversible"): "discovery finds things and changes none",
-    ("retrieval", "irreversible"): "retrieval gives information and changes none",
-    ("analysis", "irreversible"): "analysis derives results and commits to nothing",
-    ("discovery", "reversible"): "discovery finds things and changes none",
-    ("retrieval", "reversible"): "retrieval gives information and changes none",
+    ("discovery", "irreversible"): "discovery changes nothing",
+    ("retrieval", "irreversible"): "retrieval changes nothing",
+    ("analysis", "irreversible"): "analysis changes nothing",
+    ("discovery", "reversible"): "discovery changes nothing",
+    ("retrieval", "reversible"): "retrieval changes nothing",
     ("transaction", "informational"): "a transaction creates or commits something",
     ("modification", "informational"): "a modification changes something",
-    ("creation", "informational"): "a creation brings something about",
+    ("creation", "informational"): "a creation creates something",
 }
 
 
@@ -124,7 +124,7 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
         yield IMPACT_MISMATCH.at(declared.endpoint, "/semantic/impact", message, advice)
     if impact == "informational" and semantic.get("is_idempotent") is False:
         fix = Fix("Write true", (Change("replace", "/semantic/is_idempotent", True),), safe=False)
-        message = "the endpoint changes nothing, and yet is_idempotent is false"
+        message = "the endpoint changes nothing, but is_idempotent is false"
         yield NOT_REPEATABLE.at(declared.endpoint, "/semantic/is_idempotent", message, "Write true.", fix)
     transitions = semantic.get("state_transition")
     if transitions:

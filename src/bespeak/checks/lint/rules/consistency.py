@@ -38,8 +38,10 @@ DOUBT: Final = Rule(
     "SHOULD",
     "AGIS 6.3, 9.1",
     "The intent describes the operation of the method plainly.",
-    why="Where method and intent are near but not the same, UPDATE and `Creates`, an agent cannot tell what exists "
-    "afterwards.",
+    why=(
+        "If method and intent are similar but not the same, such as UPDATE and `Creates`, the result is unclear to an "
+        "agent."
+    ),
     bad="method: UPDATE\npath: /reservation\nsemantic:\n  intent: Creates a reservation for the guest\n",
     good="method: UPDATE\npath: /reservation\nsemantic:\n  intent: Changes the date of a reservation\n",
 )
@@ -49,7 +51,7 @@ UNVERIFIABLE: Final = Rule(
     "style",
     "AGIS 6.1, 6.3",
     "The intent has a verb that says what is done.",
-    why="Without one nobody, neither a validator nor an agent, can tell whether intent and method agree.",
+    why="Without a verb neither a validator nor an agent can tell whether intent and method agree.",
     bad="method: BOOK\npath: /reservation\nsemantic:\n  intent: The restaurant of the guest\n",
     good="method: BOOK\npath: /reservation\nsemantic:\n  intent: Books a table at the restaurant of the guest\n",
 )
@@ -76,9 +78,9 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
         return  # of an unknown method pass 2 has spoken
     if judgement.verdict == "unverifiable":
         if judgement.head is None:
-            advice = "Begin with the verb: what does the endpoint do for its caller?"
+            advice = "Begin with a verb that describes what the endpoint does for its caller."
         else:
-            advice = f"Say it with a plainer verb than {judgement.head}."
+            advice = f"Use a more precise verb than {judgement.head}."
         yield UNVERIFIABLE.at(endpoint, "/semantic/intent", judgement.reason, advice)
         return
     rule = CONTRADICTION if judgement.verdict == "violation" else DOUBT

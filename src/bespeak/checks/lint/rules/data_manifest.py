@@ -30,7 +30,7 @@ NO_MANIFEST: Final = Rule(
     "MUST",
     "AGIS 8.2(e), 8.3",
     "A negotiable service has a data_manifest.",
-    why="The manifest is the ceiling of what is negotiated; without it agents cannot know what to propose.",
+    why="The manifest limits what can be negotiated; without it agents do not know what to propose.",
     bad=_NEGOTIABLE,
     good=_GOOD,
 )
@@ -40,7 +40,7 @@ NO_DATA: Final = Rule(
     "MUST",
     "AGIS 8.3",
     "A data_manifest lists the classes of data the service holds.",
-    why="No endpoint may be negotiated for a class that is not listed, so that an empty manifest allows none.",
+    why="Only listed classes can be negotiated, so an empty manifest allows nothing.",
     bad=f"{_NEGOTIABLE}data_manifest:\n  pre_auth_discovery: true\n",
     good=_GOOD,
 )
@@ -60,7 +60,7 @@ REPEATED: Final = Rule(
     "SHOULD",
     "AGIS 8.3",
     "available_data lists each class once.",
-    why="Two entries may differ in sensitivity, and nobody can say which of them holds.",
+    why="Two entries may differ in sensitivity, and it is unclear which one applies.",
     bad=f"{_CLASS}    - class: location\n",
     good=f"{_CLASS}    - class: reservation\n",
 )
@@ -81,7 +81,7 @@ NO_DESCRIPTION: Final = Rule(
     "SHOULD",
     "AGIS 8.3",
     "Every class of data has a description.",
-    why="An agent decides by it whether negotiating is worth the while.",
+    why="An agent uses it to decide whether to negotiate.",
     bad=_CLASS,
     good=_GOOD,
 )
@@ -91,7 +91,7 @@ SENSITIVITY: Final = Rule(
     "MUST",
     "AGIS 8.3",
     "sensitivity is informational, reversible or irreversible, or low, medium or high as the draft's examples have it.",
-    why="A word nobody knows protects nothing.",
+    why="An unknown level does not protect the data.",
     bad=f"{_GOOD}      sensitivity: Low\n",
     good=f"{_GOOD}      sensitivity: low\n",
     fix="safe",
@@ -101,8 +101,8 @@ UNGUARDED: Final = Rule(
     "sensitive-without-authorization",
     "SHOULD",
     "AGIS 8.3",
-    "A class of high sensitivity says requires_authorization: true.",
-    why="Otherwise agents take it that the data can be had by asking.",
+    "A class of high sensitivity has requires_authorization: true.",
+    why="Otherwise agents assume that the data is available without authorization.",
     bad=f"{_GOOD}      sensitivity: high\n",
     good=f"{_GOOD}      sensitivity: high\n      requires_authorization: true\n",
     fix="unsafe",
@@ -112,8 +112,8 @@ CONTENTS: Final = Rule(
     "manifest-reveals-contents",
     "MUST",
     "AGIS 13",
-    "A manifest that is read without credentials holds no addresses, numbers, keys or hosts.",
-    why="Anybody can read it, and what it describes is kinds of data, never data.",
+    "A manifest that is public contains no addresses, numbers, keys or hosts.",
+    why="The manifest is public: it describes kinds of data and must not contain data.",
     bad=f"{_PUBLIC}Customers such as jane.doe@acme.example\n",
     good=f"{_PUBLIC}Customer identity and preference data\n",
 )
@@ -122,8 +122,8 @@ DETAILS: Final = Rule(
     "manifest-reveals-details",
     "SHOULD",
     "AGIS 13",
-    "A manifest that is read without credentials tells no record counts, field names or schemas.",
-    why="Counts and columns are what an attacker wants first; an agent can have them after it is authorized.",
+    "A manifest that is public contains no record counts, field names or schemas.",
+    why="Counts and field names help an attacker; an agent can get them after authorization.",
     bad=f"{_PUBLIC}4.2 million customer records with tax_id and iban columns\n",
     good=f"{_PUBLIC}Customer identity and preference data\n",
 )
@@ -132,8 +132,8 @@ NOT_NEGOTIABLE: Final = Rule(
     "manifest-without-negotiation",
     "style",
     "AGIS 8.2(e), 8.3",
-    "A document with a data_manifest says negotiable: true.",
-    why="Agents propose nothing to a service that does not say it negotiates, and the manifest is in vain.",
+    "A document with a data_manifest has negotiable: true.",
+    why="Agents do not negotiate with a service that is not negotiable, so the manifest has no effect.",
     bad="vocabulary:\n  declared_verbs: [FIND]\ndata_manifest:\n  available_data:\n    - class: location\n",
     good=_GOOD,
 )
@@ -160,14 +160,14 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
     block = subject.data.get("data_manifest")
     if not block:
         if negotiable and not isinstance(block, list | str | int | float):
-            message = "the service is negotiable, and there is no data_manifest"
+            message = "the service is negotiable, but has no data_manifest"
             advice = "Add data_manifest with available_data, or remove negotiable."
             yield NO_MANIFEST.inside("/vocabulary/negotiable", message, advice)
         return
     if not isinstance(block, dict):
         return
     if not negotiable:
-        message = "there is a data_manifest, and the vocabulary does not say negotiable: true"
+        message = "there is a data_manifest, but the vocabulary lacks negotiable: true"
         yield NOT_NEGOTIABLE.inside("/data_manifest", message, "Add negotiable: true to vocabulary.", on_key=True)
     entries = block.get("available_data")
     if entries is None or entries == []:
@@ -185,13 +185,13 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
 def _check_entry(at: str, entry: Mapping[str, Any], names: set[str]) -> Iterator[Diagnostic]:
     name = entry.get("class")
     if name is None or (isinstance(name, str) and not name.strip()):
-        yield NO_CLASS.inside(at, "the entry names no class", "Write class: and a name like customer-profile.")
+        yield NO_CLASS.inside(at, "the entry has no class", "Write class: and a name like customer-profile.")
     elif isinstance(name, str):
         yield from _check_name(f"{at}/class", name, names)
     description = entry.get("description")
     if description is None or (isinstance(description, str) and not description.strip()):
         message = f"the class {brief(name)} has no description" if name else "the entry has no description"
-        yield NO_DESCRIPTION.inside(at, message, "Say what kind of data it is, in words that may be public.")
+        yield NO_DESCRIPTION.inside(at, message, "Describe the kind of data in words that may be public.")
     sensitivity = entry.get("sensitivity")
     if not isinstance(sensitivity, str):
         return
@@ -214,7 +214,7 @@ def _check_entry(at: str, entry: Mapping[str, Any], names: set[str]) -> Iterator
 def _check_name(at: str, name: str, names: set[str]) -> Iterator[Diagnostic]:
     if name.lower() in names:
         message = f"the class {brief(name)} is listed twice"
-        yield REPEATED.inside(at, message, "Make one entry of the two, or give them names that tell them apart.")
+        yield REPEATED.inside(at, message, "Merge the two entries, or rename one of them.")
     names.add(name.lower())
     if _CLASS_NAME.fullmatch(name) is None:
         meant = _NO_CLASS_NAME.sub("-", name[:100].lower()).strip("-")
@@ -230,11 +230,11 @@ def _check_public(at: str, entry: Mapping[str, Any]) -> Iterator[Diagnostic]:
             continue
         what = contents(text)
         if what is not None:
-            message = f"anybody can read the manifest, and it shows {what.kind}: {brief(what.text)}"
+            message = f"the manifest is public and contains {what.kind}: {brief(what.text)}"
             yield CONTENTS.inside(f"{at}/{key}", message, "Describe the kind of data, without an example of it.")
             continue
         what = details(text) if key == "description" else None
         if what is not None:
-            message = f"anybody can read the manifest, and it tells {what.kind}: {brief(what.text)}"
+            message = f"the manifest is public and discloses {what.kind}: {brief(what.text)}"
             advice = "Leave it out; authorized agents can learn it in the negotiation."
             yield DETAILS.inside(f"{at}/{key}", message, advice)

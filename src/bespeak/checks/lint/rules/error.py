@@ -23,7 +23,7 @@ ERROR_NAME: Final = Rule(
     "MUST",
     "AGTP-API 6.3",
     "An error has a name that works as an identifier in any language.",
-    why="Callers branch on the name; one with blanks or signs cannot be written in a program.",
+    why="Callers branch on the name, so it must be a valid identifier.",
     bad='[endpoint]\nerrors = ["room unavailable!"]\n',
     good='[endpoint]\nerrors = ["room_unavailable"]\n',
     notation="toml",
@@ -35,7 +35,7 @@ REPEATED_ERROR: Final = Rule(
     "AGTP-API 6.3",
     "An error is declared once.",
     fix="unsafe",
-    why="The second tells nothing new, or something else than the first.",
+    why="The second declaration repeats or contradicts the first.",
     bad='[endpoint]\nerrors = ["room_unavailable", "room_unavailable"]\n',
     good='[endpoint]\nerrors = ["room_unavailable", "room_unknown"]\n',
     notation="toml",
@@ -45,8 +45,8 @@ UNDECLARED_ERROR: Final = Rule(
     "undeclared-error",
     "MUST",
     "AGTP-API 6.3",
-    "A handler refuses by no name but those its endpoint declares.",
-    why="Callers prepare for the errors a contract names. Another one reaches them as a failure of the server.",
+    "A handler raises only the errors that its endpoint declares.",
+    why="Callers handle the errors that a contract declares. Any other one is reported to them as a server failure.",
     bad=(
         '@app.endpoint("BOOK", "/room", impact="irreversible")\n'
         'def book_room(room_id: str) -> str:\n    """Book a room."""\n'
@@ -68,7 +68,7 @@ NO_ERRORS: Final = Rule(
     "MUST",
     "AGIS 7, 9.1 pass 8",
     "Every endpoint has errors, the list of the ways it can fail.",
-    why="An agent that does not know what can go wrong can neither avoid it nor recover.",
+    why="An agent that does not know the possible errors can neither avoid them nor recover.",
     bad=_BOOK,
     good=f"{_BOOK}errors: [room_unavailable]\n",
 )
@@ -78,7 +78,7 @@ UNNAMED: Final = Rule(
     "MUST",
     "AGIS 7",
     "Every error has a name.",
-    why="A caller tells errors apart by their names.",
+    why="Callers distinguish errors by their names.",
     bad=f"{_BOOK}errors:\n  - description: The room is taken.\n",
     good=f"{_BOOK}errors:\n  - name: room_unavailable\n    description: The room is taken.\n",
 )
@@ -87,7 +87,7 @@ GENERIC: Final = Rule(
     "generic-error-name",
     "MUST",
     "AGIS 7",
-    "The name of an error says what happened.",
+    "The name of an error describes what happened.",
     why="From `error` or `failure` an agent learns nothing it could act on.",
     bad=f"{_BOOK}errors: [failure]\n",
     good=f"{_BOOK}errors: [room_unavailable]\n",
@@ -98,7 +98,7 @@ REPEATED: Final = Rule(
     "SHOULD",
     "AGIS 7",
     "An error is listed once.",
-    why="Of two entries nobody knows which description holds.",
+    why="It is unclear which of the two descriptions applies.",
     bad=f"{_BOOK}errors: [room_unavailable, room_unavailable]\n",
     good=f"{_BOOK}errors: [room_unavailable]\n",
     fix="unsafe",
@@ -109,7 +109,7 @@ FORM: Final = Rule(
     "SHOULD",
     "AGIS 7",
     "The name of an error is in snake_case.",
-    why="Names of errors end up in code, in every language there is.",
+    why="Error names are used in code of many languages.",
     bad=f"{_BOOK}errors: [Room Unavailable]\n",
     good=f"{_BOOK}errors: [room_unavailable]\n",
     fix="unsafe",
@@ -120,7 +120,7 @@ UNDESCRIBED: Final = Rule(
     "style",
     "AGIS 7",
     "Errors have descriptions.",
-    why="The draft recommends them and leaves them out itself: a good name often says enough.",
+    why="The draft recommends descriptions, although a good name is often sufficient.",
     bad=f"{_BOOK}errors: [room_unavailable]\n",
     good=f"{_BOOK}errors:\n  - name: room_unavailable\n    description: The room is taken on one of the nights.\n",
 )
@@ -156,7 +156,7 @@ def check_endpoint(endpoint: Endpoint) -> Iterator[Diagnostic]:
     seen: set[str] = set()
     for index, name in enumerate(endpoint.error_names):
         if _ERROR_NAME.fullmatch(name) is None:
-            message = f"{brief(name)} is no error name: a letter, then letters, digits, '_', '-' and '.'"
+            message = f"{brief(name)} is not a valid error name: a letter, then letters, digits, '_', '-' and '.'"
             yield ERROR_NAME.at(endpoint, f"/errors/{index}", message, "Write it like room_unavailable.")
         elif name in seen:
             fix = Fix("Remove the second entry", (Change("remove", f"/errors/{index}"),), safe=False)
@@ -175,7 +175,7 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
         return
     errors = declared.written.get("errors")
     if errors is None:
-        advice = "Add errors with the names of what can go wrong, or errors: [] if nothing can."
+        advice = "Add errors with the names of the possible errors, or errors: [] if there are none."
         yield NO_ERRORS.at(declared.endpoint, "/errors", "there are no errors", advice)
     elif isinstance(errors, list) and errors:
         yield from _check_list(declared, errors)
@@ -197,7 +197,7 @@ def _check_list(declared: Declared, errors: list[Any]) -> Iterator[Diagnostic]:
             yield _unnamed(declared, at, error)
     if not described:
         message = "no error has a description"
-        advice = "Write entries with name and description where a name does not say it all."
+        advice = "Write entries with name and description where a name is not sufficient."
         yield UNDESCRIBED.at(declared.endpoint, "/errors", message, advice)
 
 
@@ -220,7 +220,7 @@ def _check_name(declared: Declared, at: str, place: str, name: str, seen: set[st
 
 
 def _unnamed(declared: Declared, at: str, error: object) -> Diagnostic:
-    advice = "Write name: and what happened, like room_unavailable."
+    advice = "Write name: with what happened, like room_unavailable."
     if isinstance(error, dict) and len(error) == 1 and "description" not in error:
         only = next(iter(error))
         advice = f"Write name: {brief(only)[1:-1]}, and the text as description."
@@ -234,4 +234,4 @@ def _is_generic(name: str) -> bool:
 
 def _generic(declared: Declared, at: str, name: str) -> Diagnostic:
     message = f"the error name {brief(name)} fits any failure"
-    return GENERIC.at(declared.endpoint, at, message, "Say what happened: room_unavailable, invalid_datetime.")
+    return GENERIC.at(declared.endpoint, at, message, "Describe what happened: room_unavailable, invalid_datetime.")

@@ -28,10 +28,10 @@ NOT_RUNNABLE: Final = Rule(
     "handler-not-runnable",
     "MUST",
     "AGTP-API 13.2",
-    "This server has the means to run the handler.",
+    "The server supports the type of the handler.",
     why=(
-        "An endpoint with nothing behind it would answer every call with a failure. This version serves functions "
-        "and external services; a composition is read and checked, and left out."
+        "An endpoint without a working handler would fail on every call. This version serves functions and external "
+        "services; a composition is checked but not served."
     ),
     bad='[endpoint.handler]\ntype = "composition"\nrecipe = "hold-and-book"\n',
     good='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.book_room"\n',
@@ -43,7 +43,7 @@ NOT_IMPORTABLE: Final = Rule(
     "MUST",
     "AGTP-API 12.2",
     "The function of a dotted path can be imported.",
-    why="The mistake would show at the first call and not when the server starts.",
+    why="Otherwise the mistake would appear at the first call instead of at server start.",
     bad='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.bok_room"\n',
     good='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.book_room"\n',
     notation="toml",
@@ -53,8 +53,8 @@ SIGNATURE: Final = Rule(
     "function-signature",
     "MUST",
     "AGTP-API 12.2",
-    "The function can take the input its schema describes.",
-    why="The fields of the input are passed by name: every valid call would fail in the handler.",
+    "The function accepts the input that its schema describes.",
+    why="Input fields are passed by name, so every valid call would fail in the handler.",
     bad=(
         "# input_schema has the properties room_id and nights\n"
         "def book_room(room: str, nights: int) -> dict[str, str]:\n"
@@ -73,7 +73,7 @@ UPSTREAM_SETUP: Final = Rule(
     "MUST",
     "AGTP-API 12.3",
     "An upstream can be called as it is described, and every ${VAR} has a value.",
-    why="A secret that is not set, or an address that is none, fails with the first call, when nobody looks.",
+    why="A missing secret or an invalid address would otherwise fail only at the first call.",
     bad=(
         '[endpoint.handler]\ntype = "external_service"\n'
         'url = "https://pms.example/rooms"\n'
@@ -92,7 +92,7 @@ NO_HANDLER: Final = Rule(
     "MUST",
     "AGTP-API 12",
     "Every endpoint of a document has a handler.",
-    why="An AGIS document says what is offered and not who answers. Without a handler the endpoint is left out.",
+    why="An AGIS document describes endpoints without their handlers. An endpoint without a handler is not served.",
     bad=(
         'document = "rooms.agis"  # BOOK /room and CANCEL /room\n\n'
         '[handlers."BOOK /room"]\ntype = "registered_function"\n'
@@ -111,8 +111,8 @@ NO_ENDPOINT: Final = Rule(
     "handler-without-endpoint",
     "MUST",
     "AGTP-API 12",
-    "A handler is for an endpoint the document declares.",
-    why="Most often the method or the path is misspelled, and the endpoint that was meant has no handler.",
+    "A handler belongs to an endpoint that the document declares.",
+    why="Usually the method or the path is misspelled, and the intended endpoint has no handler.",
     bad=(
         'document = "rooms.agis"  # BOOK /room\n\n[handlers."BOOK /rooms"]\n'
         'type = "registered_function"\nfunction = "rooms.handlers.book_room"\n'
@@ -129,7 +129,7 @@ DOTTED_PATH: Final = Rule(
     "MUST",
     "AGTP-API 12.2",
     "A function is named by one dotted path, module and function.",
-    why="The server imports the function by this path; a name alone does not tell the module.",
+    why="The server imports the function by this path; a name without a module is not sufficient.",
     bad='[endpoint.handler]\ntype = "registered_function"\nfunction = "book_room"\n',
     good='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.book_room"\n',
     notation="toml",
@@ -141,7 +141,7 @@ NOT_HTTPS: Final = Rule(
     "AGTP-API 12.3",
     "The upstream's URL is https://.",
     fix="unsafe",
-    why="Inputs and credentials of callers would cross the network in the open.",
+    why="Inputs and credentials would cross the network unencrypted.",
     bad=(
         '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
         '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
@@ -164,7 +164,7 @@ UPSTREAM_METHOD: Final = Rule(
     "MUST",
     "AGTP-API 12.3",
     "The upstream's method is one of seven HTTP methods.",
-    why="The upstream speaks HTTP; a verb of AGTP or a misspelled method is refused there.",
+    why="The upstream uses HTTP and refuses an AGTP verb or a misspelled method.",
     bad=(
         '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
         '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
@@ -188,7 +188,7 @@ UPSTREAM_ERROR_NAMES: Final = Rule(
     "AGTP-API 12.3",
     "The five upstream failures are declared errors.",
     fix="safe",
-    why="Networks fail in these ways whatever the upstream does, and callers can prepare only for what is declared.",
+    why="These failures can always occur, and callers can handle only declared errors.",
     bad=(
         '[endpoint]\nerrors = ["room_unavailable"]\n\n[endpoint.handler]\n'
         'type = "external_service"\nurl = "https://pms.example/rooms"\n'
@@ -208,9 +208,9 @@ ERROR_MAP: Final = Rule(
     "error-map",
     "MUST",
     "AGTP-API 12.3",
-    "error_map leads from HTTP status codes, or 4XX and 5XX, to declared errors.",
+    "error_map maps HTTP status codes, or 4XX and 5XX, to declared errors.",
     fix="safe",
-    why="A status that is none never comes, and an error that is not declared must not reach a caller.",
+    why="An invalid status never occurs, and an undeclared error must not reach a caller.",
     bad=(
         '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
         '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
@@ -235,7 +235,7 @@ TIMEOUT: Final = Rule(
     "MUST",
     "AGTP-API 12.3",
     "timeout_seconds is a positive number.",
-    why="Zero gives up before it has begun, and a call without an end holds its connection for ever.",
+    why="With zero every call fails, and a call without a timeout may block its connection forever.",
     bad=(
         '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
         '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
@@ -258,7 +258,7 @@ NO_ERROR_MAP: Final = Rule(
     "SHOULD",
     "AGTP-API 12.3",
     "error_map names the upstream's failures; without it they all surface as upstream_error.",
-    why="A caller that learns only that something failed can neither choose another room nor correct its input.",
+    why="A caller that only knows that something failed can neither correct its input nor try an alternative.",
     bad=(
         '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
         '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
@@ -283,7 +283,7 @@ COMPOSITION_ERROR: Final = Rule(
     "AGTP-API 12.1",
     "A composition declares composition_failed.",
     fix="safe",
-    why="Any step can fail, and callers can prepare only for errors that are declared.",
+    why="Any step can fail, and callers can handle only declared errors.",
     bad=(
         '[endpoint]\nerrors = ["room_unavailable"]\n\n[endpoint.handler]\n'
         'type = "composition"\nrecipe = "hold-and-book"\n'
@@ -300,7 +300,7 @@ UNKNOWN_RECIPE: Final = Rule(
     "MUST",
     "AGTP-API 12.1",
     "The recipe of a composition is registered at the server.",
-    why="Without its recipe the endpoint has nothing to run.",
+    why="Without its recipe the endpoint cannot run.",
     bad='[endpoint.handler]\ntype = "composition"\nrecipe = "hold-and-bok"\n',
     good='[endpoint.handler]\ntype = "composition"\nrecipe = "hold-and-book"\n',
     notation="toml",
@@ -340,7 +340,7 @@ def check(endpoint: Endpoint, recipes: Collection[str]) -> Iterator[Diagnostic]:
 
 def _check_function(endpoint: Endpoint, handler: RegisteredFunction) -> Iterator[Diagnostic]:
     if handler.target is None and not is_dotted_path(handler.function):
-        message = f"{brief(handler.function)} is no dotted path of a function"
+        message = f"{brief(handler.function)} is not the dotted path of a function"
         yield DOTTED_PATH.at(endpoint, "/handler/function", message, "Write it like rooms.handlers.book_room.")
 
 
@@ -356,8 +356,8 @@ def _check_composition(endpoint: Endpoint, handler: Composition, recipes: Collec
 
 def _check_upstream(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
     if not _is_https(handler.url):
-        message = f"{brief(handler.url)} is no https:// URL"
-        advice, fix = "Plain HTTP is refused, in a private network too.", None
+        message = f"{brief(handler.url)} is not an https:// URL"
+        advice, fix = "Plain HTTP is refused, even in a private network.", None
         meant = f"https://{handler.url.removeprefix('http://')}"
         if handler.url.startswith("http://") and _is_https(meant):
             fix = Fix("Write https://", (Change("replace", "/handler/url", meant),), safe=False)
@@ -369,25 +369,25 @@ def _check_upstream(endpoint: Endpoint, handler: ExternalService) -> Iterator[Di
     if missing:
         message = f"an external service declares the error{'s' * (len(missing) > 1)} {', '.join(missing)}"
         fix = _declaring(endpoint, missing)
-        yield UPSTREAM_ERROR_NAMES.at(endpoint, "/errors", message, "Add what is missing to errors.", fix)
+        yield UPSTREAM_ERROR_NAMES.at(endpoint, "/errors", message, "Add the missing errors.", fix)
     timeout: object = handler.timeout_seconds
     if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout < float("inf"):
         yield TIMEOUT.at(
-            endpoint, "/handler/timeout_seconds", f"timeout_seconds is a positive number, not {brief(timeout)}"
+            endpoint, "/handler/timeout_seconds", f"timeout_seconds must be a positive number; got {brief(timeout)}"
         )
 
 
 def _check_error_map(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
     if not handler.error_map:
         message = "without an error_map every failure of the upstream surfaces as upstream_error"
-        yield NO_ERROR_MAP.at(endpoint, "/handler/error_map", message, "Map the statuses callers can act on.")
+        yield NO_ERROR_MAP.at(endpoint, "/handler/error_map", message, "Map the status codes that callers can act on.")
     for code, name in handler.error_map.items():
         pointer = f"/handler/error_map/{code}"
         if not is_upstream_status(code):
-            message = f"{brief(code)} is no HTTP status code"
+            message = f"{brief(code)} is not an HTTP status code"
             yield ERROR_MAP.at(endpoint, pointer, message, 'Write "404", or "4XX" or "5XX" for all of them.')
         if name not in endpoint.error_names:
-            message = f"error_map leads to {brief(name)}, which is no declared error"
+            message = f"error_map maps to {brief(name)}, which is not a declared error"
             yield ERROR_MAP.at(endpoint, pointer, message, "Add it to errors.", _declaring(endpoint, (name,)))
 
 
@@ -395,7 +395,7 @@ _DESCRIPTIONS: Final = {
     COMPOSITION_FAILED: "A step of the composition failed.",
     "upstream_timeout": "The upstream did not answer in time.",
     "upstream_connection_error": "The upstream could not be reached.",
-    "upstream_malformed_response": "The answer of the upstream could not be read.",
+    "upstream_malformed_response": "The response of the upstream could not be read.",
     "upstream_authentication_failed": "The upstream refused this server.",
     "upstream_error": "The upstream failed.",
 }
@@ -404,7 +404,7 @@ _DESCRIPTIONS: Final = {
 def _declaring(endpoint: Endpoint, names: Iterable[str]) -> Fix:
     """Add errors to the declared ones: a name to a list, a description to a table."""
     if not endpoint.errors:
-        return Fix("Add to errors what is missing", (Change("replace", "/errors", list(names)),))
+        return Fix("Add the missing errors", (Change("replace", "/errors", list(names)),))
     described = any(error.description for error in endpoint.errors)
     changes = (
         Change("insert", "/errors", _DESCRIPTIONS.get(name, ""), key=name)
@@ -412,7 +412,7 @@ def _declaring(endpoint: Endpoint, names: Iterable[str]) -> Fix:
         else Change("append", "/errors", name)
         for name in names
     )
-    return Fix("Add to errors what is missing", tuple(changes))
+    return Fix("Add the missing errors", tuple(changes))
 
 
 def _is_https(url: str) -> bool:

@@ -25,7 +25,7 @@ INTENT_SENTENCE: Final = Rule(
     "MUST",
     "AGIS 6.1",
     "An intent is one sentence.",
-    why="Agents compare it as a whole with an instruction; a second sentence blurs what the endpoint is for.",
+    why="Agents compare it as a whole with an instruction; a second sentence makes the match less precise.",
     bad=f"{_BOOK}  intent: Books a table for the guest. Sends a message to the restaurant too.\n",
     good=f"{_BOOK}  intent: Books a table for the guest and tells the restaurant\n",
 )
@@ -35,7 +35,7 @@ OUTCOME_SENTENCE: Final = Rule(
     "MUST",
     "AGIS 6.1",
     "An outcome is one sentence.",
-    why="One state can be verified; a story has no single moment at which it is true.",
+    why="One state can be verified; a sequence of events cannot.",
     bad=f"{_BOOK}  outcome: A reservation exists. The guest can change it for a day.\n",
     good=f"{_BOOK}  outcome: A reservation with status CONFIRMED exists\n",
 )
@@ -44,8 +44,8 @@ MECHANISM: Final = Rule(
     "intent-describes-mechanism",
     "MUST",
     "AGIS 6.1",
-    "An intent says what the caller wants, not what the system does inside.",
-    why="Nobody asks an agent to insert a row. Instructions speak of goals, and are matched with the intent.",
+    "An intent describes the goal of the caller, not the internals of the system.",
+    why="Instructions describe goals, not database operations, and are matched with the intent.",
     bad=f"{_BOOK}  intent: Inserts a record into the reservations table\n",
     good=f"{_BOOK}  intent: Books a table at the restaurant for the guest\n",
 )
@@ -54,8 +54,8 @@ VAGUE_OUTCOME: Final = Rule(
     "outcome-not-verifiable",
     "MUST",
     "AGIS 6.1",
-    "An outcome names a state or a result that can be checked afterwards.",
-    why="`The request is processed` is true of every call and says of none whether it did what was wanted.",
+    "An outcome names a state or a result that can be verified.",
+    why="`The request is processed` is true of every call and does not tell whether the call succeeded.",
     bad=f"{_BOOK}  outcome: The request is processed successfully\n",
     good=f"{_BOOK}  outcome: A reservation with status CONFIRMED exists\n",
 )
@@ -64,8 +64,8 @@ PLACEHOLDER: Final = Rule(
     "placeholder-text",
     "SHOULD",
     "AGIS 6.1",
-    "Intent and outcome say something about this endpoint.",
-    why="Text that a template left behind matches no instruction, or the wrong one.",
+    "Intent and outcome are specific to the endpoint.",
+    why="Placeholder text matches no instruction, or the wrong one.",
     bad=f"{_BOOK}  intent: Lorem ipsum dolor sit amet\n",
     good=f"{_BOOK}  intent: Books a table at the restaurant for the guest\n",
 )
@@ -74,8 +74,8 @@ SAME: Final = Rule(
     "outcome-repeats-intent",
     "style",
     "AGIS 6.1",
-    "An outcome says what is true afterwards, and not the intent once more.",
-    why="The intent says what is done, the outcome how one sees that it was done.",
+    "An outcome describes the result and does not repeat the intent.",
+    why="The intent describes the action, the outcome how to verify it.",
     bad=f"{_BOOK}  intent: Books a table for the guest\n  outcome: Books a table for the guest\n",
     good=f"{_BOOK}  intent: Books a table for the guest\n  outcome: A reservation with status CONFIRMED exists\n",
 )
@@ -165,41 +165,41 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
     plain_outcome = _plain(outcome)
     if isinstance(intent, str) and intent.strip():
         if _is_placeholder(plain_intent):
-            advice = "Say in one sentence what the endpoint does for its caller."
+            advice = "Describe in one sentence what the endpoint does for its caller."
             yield PLACEHOLDER.at(endpoint, "/semantic/intent", f"the intent is {brief(intent)}", advice)
         else:
             yield from _check_intent(declared, intent)
     if isinstance(outcome, str) and outcome.strip():
         if is_several(outcome):
             message = f"the outcome is more than one sentence: {brief(outcome)}"
-            advice = "Keep the sentence that can be verified; the rest belongs in description."
+            advice = "Keep the sentence that can be verified, and move the rest to description."
             yield OUTCOME_SENTENCE.at(endpoint, "/semantic/outcome", message, advice)
         elif _is_vague(plain_outcome):
-            message = f"the outcome {brief(outcome)} is true of any call and can be verified of none"
+            message = f"the outcome {brief(outcome)} is true of any call and cannot be verified"
             advice = "Name what exists, has changed or is returned: `A reservation with status CONFIRMED exists`."
             yield VAGUE_OUTCOME.at(endpoint, "/semantic/outcome", message, advice)
         elif _is_placeholder(plain_outcome):
-            advice = "Say in one sentence what can be verified afterwards."
+            advice = "Describe in one sentence what can be verified afterwards."
             yield PLACEHOLDER.at(endpoint, "/semantic/outcome", f"the outcome is {brief(outcome)}", advice)
         elif plain_outcome == plain_intent:
             message = "the outcome repeats the intent"
-            advice = "Say what exists, has changed or is returned when the call has succeeded."
+            advice = "Describe what exists, has changed or is returned after a successful call."
             yield SAME.at(endpoint, "/semantic/outcome", message, advice)
 
 
 def _check_intent(declared: Declared, intent: str) -> Iterator[Diagnostic]:
     if is_several(intent):
         message = f"the intent is more than one sentence: {brief(intent)}"
-        advice = "Keep the goal; the rest belongs in description."
+        advice = "Keep the goal, and move the rest to description."
         yield INTENT_SENTENCE.at(declared.endpoint, "/semantic/intent", message, advice)
     elif intent.isascii() and len(intent.split(None, 1)) == 1:
-        message = f"the intent is {brief(intent)}, one word and no sentence"
-        advice = "Say what the endpoint does for its caller: `Books a table for the guest`."
+        message = f"the intent is {brief(intent)}, a single word instead of a sentence"
+        advice = "Describe what the endpoint does for its caller: `Books a table for the guest`."
         yield INTENT_SENTENCE.at(declared.endpoint, "/semantic/intent", message, advice)
     inside = mechanism(intent)
     if inside is not None:
-        message = f"the intent speaks of the system's inside ({brief(inside)}), not of the caller's goal"
-        advice = "Say what the caller gets: `Books a table for the guest`, not `Inserts a record into a table`."
+        message = f"the intent describes internals of the system ({brief(inside)}), not the caller's goal"
+        advice = "Describe what the caller gets: `Books a table for the guest`, not `Inserts a record into a table`."
         yield MECHANISM.at(declared.endpoint, "/semantic/intent", message, advice)
 
 

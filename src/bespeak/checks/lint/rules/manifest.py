@@ -36,7 +36,7 @@ CATALOG: Final = Rule(
     "MUST",
     "AGTP-API 4.3, 8.2",
     "catalog_version appears in catalog_versions_supported.",
-    why="A client that finds its catalog in neither field cannot know which verbs the server takes.",
+    why="A client that does not find its catalog cannot know which verbs the server supports.",
     fix="safe",
     bad='{"catalog_version": "1.1.0", "catalog_versions_supported": ["1.0.0"]}\n',
     good='{"catalog_version": "1.1.0", "catalog_versions_supported": ["1.0.0", "1.1.0"]}\n',
@@ -48,7 +48,7 @@ SERVER: Final = Rule(
     "MUST",
     "AGTP-API 8.3",
     "The server block has server_id, operator, contact and both times.",
-    why="Without them nobody knows whose server it is, whom to tell of a problem, and how old the manifest is.",
+    why="Without them the operator, the contact for problems and the age of the manifest are unknown.",
     bad='{"server": {"server_id": "rooms.example", "operator": ""}}\n',
     good='{"server": {"server_id": "rooms.example", "operator": "Acme Rooms"}}\n',
     notation="json",
@@ -59,7 +59,7 @@ TIME: Final = Rule(
     "MUST",
     "AGTP-API 8.3",
     "issued and updated are ISO 8601 times, in that order.",
-    why="Clients compare the times with those they saw before, to notice a new manifest and to refuse an old one.",
+    why="Clients compare the times with earlier ones to detect a new manifest and to reject an old one.",
     bad='{"server": {"issued": "15 November 2026"}}\n',
     good='{"server": {"issued": "2026-11-15T08:00:00Z"}}\n',
     notation="json",
@@ -70,7 +70,7 @@ FLOOR: Final = Rule(
     "MUST",
     "AGTP-API 3.1, 8.4",
     "embedded_methods lists the twelve methods of the floor.",
-    why="Agents call these methods at any server without looking; one that lists fewer is no AGTP server.",
+    why="Agents expect these methods on every AGTP server.",
     bad='{"embedded_methods": ["DISCOVER", "QUERY"]}\n',
     good=(
         '{\n  "embedded_methods": [\n'
@@ -86,7 +86,7 @@ DISCLOSURE: Final = Rule(
     "MUST",
     "AGTP-API 8.5",
     "agent_disclosure is public, authenticated or private, and a private manifest lists no agents.",
-    why="A manifest is public: agents listed in it are disclosed, whatever the field beside them says.",
+    why="A manifest is public, so the agents listed in it are disclosed.",
     bad='{"agent_disclosure": "private", "hosted_agents": [{"name": "concierge"}]}\n',
     good='{"agent_disclosure": "private", "hosted_agents": []}\n',
     notation="json",
@@ -97,7 +97,7 @@ POLICIES: Final = Rule(
     "MUST",
     "AGTP-API 8.7",
     "The policies block has its four switches and a synthesis depth.",
-    why="Agents decide by the switches what to try; what is not said they have to find out by being refused.",
+    why="Agents use the switches to decide what to try; a missing switch costs a refused request.",
     bad='{"policies": {"synthesis_enabled": true, "max_synthesis_depth": 0}}\n',
     good='{"policies": {"synthesis_enabled": true, "max_synthesis_depth": 10}}\n',
     notation="json",
@@ -107,8 +107,8 @@ BINDING: Final = Rule(
     "manifest-shows-binding",
     "MUST",
     "AGTP-API 8.9",
-    "An endpoint of a manifest shows the type of its handler and nothing else of it.",
-    why="Functions, recipes and upstream addresses are the operator's own business, and a map for an attacker.",
+    "An endpoint of a manifest has only the type of its handler.",
+    why="Functions, recipes and upstream addresses are internal and help an attacker.",
     fix="safe",
     bad=(
         '{\n  "endpoints": [\n'
@@ -124,7 +124,7 @@ UNSIGNED: Final = Rule(
     "SHOULD",
     "AGTP-API 8.8",
     "A manifest is signed.",
-    why="A client cannot tell the server's own manifest from one that somebody changed on the way.",
+    why="Without a signature a client cannot detect that a manifest was changed in transit.",
     bad='{"agtp_version": "1.0"}\n',
     good='{"agtp_version": "1.0", "manifest_signature": {"algorithm": "ed25519", "value": "c2lnbmVk"}}\n',
     notation="json",
@@ -134,7 +134,7 @@ HANDLER_TYPE: Final = Rule(
     "manifest-handler-type",
     "MUST",
     "AGTP-API 8.9, 12",
-    "An endpoint says of which type its handler is.",
+    "An endpoint has the type of its handler.",
     why="The type tells an agent whether a call stays at the server, runs several steps or goes on to another service.",
     bad='{"endpoints": [{"method": "BOOK", "handler": {"type": "python"}}]}\n',
     good='{"endpoints": [{"method": "BOOK", "handler": {"type": "registered_function"}}]}\n',
@@ -170,7 +170,7 @@ def check_document(subject: Subject, _: Context) -> Iterator[Diagnostic]:
 def _check_versions(data: Mapping[str, Any]) -> Iterator[Diagnostic]:
     for key in ("agtp_version", "agtp_api_version"):
         if isinstance(data.get(key), str) and data[key] != "1.0":
-            yield VERSION.inside(f"/{key}", f"{key} is {brief(data[key])}", 'The drafts know only "1.0".')
+            yield VERSION.inside(f"/{key}", f"{key} is {brief(data[key])}", 'The drafts define only "1.0".')
     version, supported = data.get("catalog_version"), data.get("catalog_versions_supported")
     if isinstance(version, str) and isinstance(supported, list) and version not in supported:
         message = f"catalog_versions_supported does not list the catalog_version, {brief(version)}"
@@ -187,15 +187,15 @@ def _check_server(server: Mapping[str, Any]) -> Iterator[Diagnostic]:
     times = {key: _time(server.get(key)) for key in ("issued", "updated")}
     for key, time in times.items():
         if time is None and isinstance(server.get(key), str) and server[key].strip():
-            message = f"server.{key} is {brief(server[key])}, which is no ISO 8601 time"
+            message = f"server.{key} is {brief(server[key])}, which is not an ISO 8601 time"
             yield TIME.inside(f"/server/{key}", message, "Write it like 2026-11-15T08:00:00Z.")
     if times["issued"] and times["updated"] and times["updated"] < times["issued"]:
         message = f"the manifest was updated ({server['updated']}) before it was issued ({server['issued']})"
-        yield TIME.inside("/server/updated", message, "updated is the later of the two.")
+        yield TIME.inside("/server/updated", message, "updated must be the later of the two.")
 
 
 _ASKS: Final = {
-    "server_id": "A host name, an agtp:// address or a name of your own that never changes.",
+    "server_id": "A host name, an agtp:// address or another permanent name.",
     "operator": "The organisation that runs the server.",
     "contact": "An address for security and operational questions.",
 }

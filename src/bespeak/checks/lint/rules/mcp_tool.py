@@ -20,8 +20,8 @@ TAKEN: Final = Rule(
     "mcp-tool-name-taken",
     "MUST",
     "AGIS 6.2",
-    "An mcp_tool_name is the name of no other tool of the document.",
-    why="MCP clients call tools by name: of two with one name they see one, or none.",
+    "An mcp_tool_name is unique in the document.",
+    why="MCP clients call tools by name; of two tools with the same name they see one or none.",
     bad=f"{_FIRST}  - method: SEARCH\n    path: /room\n    semantic: {{mcp_tool_name: find_room}}\n",
     good=f"{_FIRST}  - method: SEARCH\n    path: /room\n    semantic: {{mcp_tool_name: search_rooms}}\n",
 )
@@ -31,7 +31,7 @@ SAME_DEFAULT: Final = Rule(
     "SHOULD",
     "AGIS 6.2, C.2(a)",
     "Endpoints whose tools would get the same name have an mcp_tool_name.",
-    why="The usual name is method and first segment, so that FIND /room and FIND /room/{id} are both find_room.",
+    why="The default name is method and first segment, so FIND /room and FIND /room/{id} are both find_room.",
     bad=f"{_FIRST}  - method: FIND\n    path: /room/{{id}}\n",
     good=f"{_FIRST}  - method: FIND\n    path: /room/{{id}}\n    semantic: {{mcp_tool_name: find_room_by_id}}\n",
 )
@@ -53,7 +53,7 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
         if chosen or other:
             at = declared if chosen else first
             message = f"{endpoint}: the MCP tool would be named {brief(name)}, as that of {first.endpoint} is"
-            advice = "Choose another mcp_tool_name."
+            advice = "Write another mcp_tool_name."
             yield TAKEN.inside(at.pointer("/semantic/mcp_tool_name"), message, advice)
         else:
             message = f"{endpoint}: its MCP tool would be named {name}, as that of {first.endpoint} is"

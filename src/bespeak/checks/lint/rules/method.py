@@ -27,7 +27,7 @@ SYNTAX: Final = Rule(
     "MUST",
     "AGTP-API 3.2",
     "A method is 3 to 32 capital letters A to Z and nothing else.",
-    why="Requests, catalogs and logs know a method as one word in capitals; anything else matches none of them.",
+    why="Requests, catalogs and logs use methods as single words in capitals; anything else does not match.",
     bad='[endpoint]\nmethod = "BOOK_ROOM"\npath = "/reservation"\n',
     good='[endpoint]\nmethod = "BOOK"\npath = "/reservation/room"\n',
     notation="toml",
@@ -37,9 +37,9 @@ UNKNOWN: Final = Rule(
     "unknown-method",
     "MUST",
     "AGTP-API 3.2, 4.5",
-    "A method is in the catalog the server uses, or a custom method of its policy; a removed verb is neither.",
+    "A method is in the catalog of the server, or a custom method of its policy. Removed verbs are not allowed.",
     fix="unsafe",
-    why="An agent picks a verb by what the catalog says of it, and a server refuses every verb it does not know.",
+    why="Agents choose verbs by their description in the catalog, and servers refuse unknown verbs.",
     bad='[endpoint]\nmethod = "CONJURE"\npath = "/room"\n',
     good='[endpoint]\nmethod = "CREATE"\npath = "/room"\n',
     notation="toml",
@@ -51,10 +51,7 @@ LEGACY: Final = Rule(
     "AGTP-API 3.6",
     "An endpoint is not declared with an HTTP verb.",
     fix="unsafe",
-    why=(
-        "HTTP verbs tell how data moves and not what a caller wants done. Servers map them for old callers by "
-        "themselves."
-    ),
+    why=("HTTP verbs describe the transfer of data, not the goal of the caller. Servers map them for legacy callers."),
     bad='[endpoint]\nmethod = "GET"\npath = "/room"\n',
     good='[endpoint]\nmethod = "FETCH"\npath = "/room"\n',
     notation="toml",
@@ -64,9 +61,9 @@ DEPRECATED: Final = Rule(
     "deprecated-method",
     "SHOULD",
     "AGTP-API 4.2",
-    "An endpoint moves on from a verb the catalog deprecates.",
+    "An endpoint does not use a deprecated verb.",
     fix="unsafe",
-    why="The next catalog may do without the verb, and the endpoint is then refused.",
+    why="A later catalog may remove the verb, and the endpoint would then be refused.",
     bad='[endpoint]\nmethod = "AUDITLOG"\npath = "/payment"\n',
     good='[endpoint]\nmethod = "LOG"\npath = "/payment"\n',
     notation="toml",
@@ -77,7 +74,7 @@ NOT_ADMITTED: Final = Rule(
     "SHOULD",
     "AGTP-API 9.2",
     "The server's policy admits the method; otherwise every call of the endpoint is answered with 405.",
-    why="An endpoint that its own server refuses is a promise nobody can call in.",
+    why="An endpoint that its own server refuses cannot be called.",
     bad=(
         '{\n  "endpoints": [{"method": "BOOK", "path": "/room"}],\n'
         '  "policies": {"methods": {"disallow": ["BOOK"]}}\n}\n'
@@ -103,7 +100,7 @@ INFLECTED: Final = Rule(
     "MUST",
     "AGIS 4.1(b)",
     "A method is the base form of a verb, as in a command: no -ing, no past tense, no third person.",
-    why="An agent finds a method by the verb of its instruction. People say `book a table`, never `booking a table`.",
+    why="Agents match a method with the verb of an instruction, which is a base form: `book a table`.",
     bad="method: BOOKING\npath: /table\n",
     good="method: BOOK\npath: /table\n",
     fix="unsafe",
@@ -114,7 +111,7 @@ CHARACTERS: Final = Rule(
     "MUST",
     "AGIS 4.1(c)",
     "A method has only the letters A to Z: no digits, no punctuation, no letters of other alphabets.",
-    why="A version or a variant in the method hides the verb; a letter outside ASCII cannot stand on a request line.",
+    why="A version or a variant in the method hides the verb, and a request line allows only ASCII.",
     bad="method: SEARCH2\npath: /restaurant\n",
     good="method: SEARCH\npath: /restaurant\n",
     fix="unsafe",
@@ -124,9 +121,8 @@ COMPOUND: Final = Rule(
     "compound-method",
     "MUST",
     "AGIS 4.1(d)",
-    "A method is the verb alone; what it acts on is the path.",
-    why="CANCEL is what an agent hears in `cancel my booking`. CANCEL_BOOKING is another word to it, and says twice "
-    "what the path says once.",
+    "A method is only the verb; the object is in the path.",
+    why="Agents match CANCEL with `cancel my booking`, but not CANCEL_BOOKING, which also repeats the path.",
     bad="method: CANCEL_BOOKING\npath: /booking/{id}\n",
     good="method: CANCEL\npath: /booking/{id}\n",
     fix="unsafe",
@@ -137,8 +133,9 @@ CASE: Final = Rule(
     "SHOULD",
     "AGIS 4.1(e)",
     "A method is written in capitals.",
-    why="Capitals tell the verb from the path at a glance. Methods are compared without regard to case, so nothing "
-    "else changes.",
+    why=(
+        "Capitals distinguish the verb from the path. Methods are compared case-insensitively, so nothing else changes."
+    ),
     bad="method: book\npath: /table\n",
     good="method: BOOK\npath: /table\n",
     fix="safe",
@@ -148,8 +145,8 @@ PHRASAL: Final = Rule(
     "phrasal-method",
     "style",
     "AGIS 4.1(d)",
-    "A method is better one plain verb than a verb and a particle in one word.",
-    why="`check out` is two words to whoever says it, and each service writes them together in its own way.",
+    "A method is a plain verb rather than a verb and a particle in one word.",
+    why="`check out` is two words, and each service joins them differently.",
     bad="method: SIGNUP\npath: /member\n",
     good="method: ENROLL\npath: /member\n",
 )
@@ -158,8 +155,8 @@ UNKNOWN_VERB: Final = Rule(
     "unknown-verb",
     "MUST",
     "AGIS 4.1(b)",
-    "A method is a verb: of English as the lexicon knows it, of the catalog, or one the author vouches for.",
-    why="An agent infers what a method does from the word alone; from a word that nobody uses it can infer nothing.",
+    "A method is a verb of the English lexicon, of the catalog, or one that the author allows.",
+    why="Agents infer the meaning of a method from the word; an unknown word has no meaning for them.",
     bad="method: CANCLE\npath: /booking/{id}\n",
     good="method: CANCEL\npath: /booking/{id}\n",
     fix="unsafe",
@@ -170,7 +167,7 @@ LENGTH: Final = Rule(
     "SHOULD",
     "AGTP-API 3.2",
     "A method has 3 to 32 letters.",
-    why="AGTP carries no other methods: a server answers them with 459.",
+    why="AGTP allows no other methods: a server refuses them with 459.",
     bad="method: GO\npath: /checkpoint\n",
     good="method: REACH\npath: /checkpoint\n",
 )
@@ -179,8 +176,8 @@ PROHIBITED: Final = Rule(
     "http-method",
     "MUST",
     "AGIS 4.3",
-    "A method is none of HTTP's: GET, POST, PUT, DELETE, PATCH, HEAD, OPTIONS, CONNECT, TRACE.",
-    why="These names mean something in HTTP that they do not mean here; an agent that knows both mixes them up.",
+    "A method is not an HTTP method: GET, POST, PUT, DELETE, PATCH, HEAD, OPTIONS, CONNECT, TRACE.",
+    why="These names have another meaning in HTTP, and agents that know both confuse them.",
     bad="method: GET\npath: /restaurant/{id}\n",
     good="method: FETCH\npath: /restaurant/{id}\n",
     fix="unsafe",
@@ -190,8 +187,8 @@ STATE: Final = Rule(
     "state-as-method",
     "MUST",
     "AGIS 4.2",
-    "A method says what to do, not how something is.",
-    why="AVAILABLE asks for nothing: an agent cannot tell whether it makes a table available or asks if it is.",
+    "A method requests an action; it does not describe a property.",
+    why="AVAILABLE does not name an action: it could make a table available or check whether it is.",
     bad="method: AVAILABLE\npath: /table\n",
     good="method: CHECK\npath: /table-availability\n",
 )
@@ -200,8 +197,8 @@ EXISTENCE: Final = Rule(
     "being-as-method",
     "MUST",
     "AGIS 4.2",
-    "A method says what to do, not that something is, has, knows or happens.",
-    why="Nobody can be asked to exist, to own or to want something on behalf of somebody else.",
+    "A method requests an action; it does not describe a state or an event.",
+    why="An agent cannot be instructed to exist, to own or to want something.",
     bad="method: EXISTS\npath: /account/{id}\n",
     good="method: VERIFY\npath: /account/{id}\n",
 )
@@ -210,8 +207,8 @@ NOUN: Final = Rule(
     "noun-as-method",
     "MUST",
     "AGIS 4.2",
-    "A method is a verb; the noun belongs into the path.",
-    why="DATA names a thing and leaves open whether it is read, written or thrown away.",
+    "A method is a verb; the noun belongs in the path.",
+    why="DATA names a thing, but not whether it is read, written or deleted.",
     bad="method: STATUS\npath: /order/{id}\n",
     good="method: TRACK\npath: /order/{id}\n",
 )
@@ -220,8 +217,8 @@ VAGUE: Final = Rule(
     "vague-method",
     "SHOULD",
     "AGIS 4.2",
-    "A method says plainly which action is meant.",
-    why="PROCESS fits every endpoint, so an agent that looks for one purpose cannot choose it for its name.",
+    "A method names a specific action.",
+    why="PROCESS fits every endpoint, so agents cannot choose by it.",
     bad="method: PROCESS\npath: /payment\n",
     good="method: SETTLE\npath: /payment\n",
 )
@@ -259,14 +256,14 @@ def check_endpoint(endpoint: Endpoint, catalog: Catalog, policy: MethodPolicy) -
     if method.upper() in catalog.legacy:
         preferred = catalog.legacy[method.upper()].preferred
         advice = f"Declare {preferred}; a server that opts in maps legacy requests by itself."
-        message = f"{method} is an HTTP verb, for old callers only"
+        message = f"{method} is an HTTP verb, which is for legacy callers only"
         yield LEGACY.at(endpoint, "/method", message, advice, _instead(preferred))
         return
     if not is_method_name(method):
         yield SYNTAX.at(
             endpoint,
             "/method",
-            f"{brief(method)} is no method: a method is 3 to 32 capital letters",
+            f"{brief(method)} is not a valid method: a method is 3 to 32 capital letters",
             _suggest(catalog.near(method)),
         )
         return
@@ -274,9 +271,9 @@ def check_endpoint(endpoint: Endpoint, catalog: Catalog, policy: MethodPolicy) -
     if verb is None and method not in policy.custom:
         known_in = versions_with(method)
         once = f" (catalog {known_in[-1]} has it)" if known_in else ""
-        message = f"{method} is not in catalog {catalog.version}{once}, and no custom method of this server"
+        message = f"{method} is not in catalog {catalog.version}{once} and not a custom method of this server"
         near = catalog.near(method)
-        advice = _suggest(near) or "Choose a verb of the catalog, or declare it in policies.methods.custom."
+        advice = _suggest(near) or "Use a verb of the catalog, or declare it in policies.methods.custom."
         yield UNKNOWN.at(endpoint, "/method", message, advice, _instead(near[0]) if len(near) == 1 else None)
         return
     if verb is not None and verb.deprecated_in is not None:

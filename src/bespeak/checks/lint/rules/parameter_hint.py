@@ -37,8 +37,8 @@ EMPTY: Final = Rule(
     "empty-hint",
     "style",
     "AGIS 6.2",
-    "A parameter in parameter_hints has at least one phrase, and none is empty or said twice.",
-    why="An empty list helps no agent, and looks as if something got lost.",
+    "A parameter in parameter_hints has at least one phrase, and no phrase is empty or repeated.",
+    why="An empty list has no effect and may be an oversight.",
     bad=f"{_BOOK}    guests: []\n{_INPUT}",
     good=f"{_BOOK}    guests: [for two, party of four]\n{_INPUT}",
 )
@@ -69,14 +69,14 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
             if not phrases or "" in said or len(set(said)) < len(said):
                 what = "has no phrase" if not phrases else "has an empty phrase" if "" in said else "repeats a phrase"
                 message = f"the hint for {brief(name)[1:-1]} {what}"
-                advice = "List the ways people speak of it, each once: [for two, party of four]."
+                advice = "List phrases that users say, each once: [for two, party of four]."
                 yield EMPTY.at(declared.endpoint, pointer, message, advice)
 
 
 def _unknown(
     declared: Declared, name: str, pointer: str, known: Mapping[str, Any], hints: Mapping[str, Any]
 ) -> Diagnostic:
-    message = f"parameter_hints names {brief(name)}, which is no parameter of the input"
+    message = f"parameter_hints names {brief(name)}, which is not a parameter of the input"
     near = get_close_matches(name[:40], [key for key in list(known)[:_MOST] if key not in hints], n=1)
     if not near:
         advice = f"The parameters are {', '.join(list(known)[:8])}."

@@ -29,7 +29,7 @@ STRUCTURE: Final = Rule(
     "AGTP-API 5.1, 5.2",
     "A path begins with a slash, does not end with one, and has only characters a path can carry.",
     fix="safe",
-    why="A path is compared character by character: one that no request can carry is never reached.",
+    why="Paths are compared character by character; a path that no request can contain never matches.",
     bad='[endpoint]\npath = "/room/"\n',
     good='[endpoint]\npath = "/room"\n',
     notation="toml",
@@ -40,7 +40,7 @@ LEAKAGE: Final = Rule(
     "MUST",
     "AGTP-API 5.1",
     "No literal segment is a verb of the catalog.",
-    why="The method says what is done. A verb in the path as well makes two words for one act, which can differ.",
+    why="The method names the action. A verb in the path repeats or contradicts it.",
     bad='[endpoint]\nmethod = "BOOK"\npath = "/book/room"\n',
     good='[endpoint]\nmethod = "BOOK"\npath = "/room"\n',
     notation="toml",
@@ -51,7 +51,7 @@ TEMPLATE: Final = Rule(
     "MUST",
     "AGTP-API 5.2, 5.3",
     "A parameter is a whole segment of the form {name}.",
-    why="Paths are matched segment by segment; a parameter that is part of a segment has no value of its own.",
+    why="Paths are matched segment by segment, so a part of a segment cannot be a parameter.",
     bad='[endpoint]\npath = "/room-{room_id}"\n',
     good='[endpoint]\npath = "/room/{room_id}"\n',
     notation="toml",
@@ -62,7 +62,7 @@ REPEATED: Final = Rule(
     "MUST",
     "AGTP-API 5.2",
     "The parameter names of one path are unique.",
-    why="Both values would reach the handler under one name, and one of them would be lost.",
+    why="Both values would have the same name, and one of them would be lost.",
     bad='[endpoint]\npath = "/hotel/{id}/room/{id}"\n',
     good='[endpoint]\npath = "/hotel/{hotel_id}/room/{room_id}"\n',
     notation="toml",
@@ -73,7 +73,7 @@ UNDECLARED: Final = Rule(
     "MUST",
     "AGTP-API 5.3",
     "Each template parameter is a property of input_schema.",
-    why="The value of a path parameter is part of the input. A field that the schema does not know is refused.",
+    why="Path parameters are part of the input, and fields that the schema does not declare are refused.",
     bad='[endpoint]\npath = "/room/{room_id}"\n\n[endpoint.input_schema]\n'
     'type = "object"\nproperties = { nights = { type = "integer" } }\nadditionalProperties = false\n',
     good='[endpoint]\npath = "/room/{room_id}"\n\n[endpoint.input_schema]\ntype = "object"\n'
@@ -87,7 +87,7 @@ LOOKALIKE: Final = Rule(
     "AGTP-API 5.2",
     "A segment like :id is a literal; a parameter is {id}.",
     fix="unsafe",
-    why="Other frameworks write parameters like this. Here such a segment is a literal: no request has that path.",
+    why="Other frameworks use this notation. Here the segment is a literal that no request contains.",
     bad='[endpoint]\npath = "/room/:room_id"\n',
     good='[endpoint]\npath = "/room/{room_id}"\n',
     notation="toml",
@@ -99,7 +99,7 @@ SLASH: Final = Rule(
     "MUST",
     "AGIS 5(a)",
     "A path begins with a slash.",
-    why="No request has such a path, so the endpoint can never be called.",
+    why="No request contains such a path, so the endpoint can never be called.",
     bad="method: BOOK\npath: reservation\n",
     good="method: BOOK\npath: /reservation\n",
     fix="safe",
@@ -109,8 +109,8 @@ EMPTY: Final = Rule(
     "empty-segment",
     "MUST",
     "AGIS 5(b), AGTP-API 5.1",
-    "Between two slashes stands a name, and no slash ends the path.",
-    why="Whether /a/ is /a is answered differently everywhere; a contract must not leave it open.",
+    "A path has no empty segments and no trailing slash.",
+    why="Implementations differ on whether /a/ equals /a; a contract must be unambiguous.",
     bad="method: BOOK\npath: /reservation/\n",
     good="method: BOOK\npath: /reservation\n",
     fix="safe",
@@ -121,7 +121,7 @@ UPPERCASE: Final = Rule(
     "MUST",
     "AGIS 5(c)",
     "Path segments are in lower case.",
-    why="Paths are compared letter by letter, and capitals are how a reader tells the method from the path.",
+    why="Paths are case-sensitive, and capitals distinguish the method from the path.",
     bad="method: BOOK\npath: /RESERVATION\n",
     good="method: BOOK\npath: /reservation\n",
     fix="safe",
@@ -131,8 +131,8 @@ CAMEL: Final = Rule(
     "camel-case-path",
     "MUST",
     "AGIS 5(c)",
-    "The words of a path segment are told apart by hyphens, not by capitals.",
-    why="An agent reads /patient-record as two words; /patientRecord is one that it has never seen.",
+    "The words of a path segment are separated by hyphens, not by capitals.",
+    why="Agents read /patient-record as two words, but /patientRecord as one unknown word.",
     bad="method: UPDATE\npath: /patientRecord/{id}\n",
     good="method: UPDATE\npath: /patient-record/{id}\n",
     fix="unsafe",
@@ -142,8 +142,8 @@ UNDERSCORE: Final = Rule(
     "underscore-in-path",
     "MUST",
     "AGIS 5(c)",
-    "The words of a path segment are told apart by hyphens, not by underscores.",
-    why="One way of writing two words in a path lets an agent guess a path and be right.",
+    "The words of a path segment are separated by hyphens, not by underscores.",
+    why="With a uniform notation agents can predict paths.",
     bad="method: UPDATE\npath: /patient_record/{id}\n",
     good="method: UPDATE\npath: /patient-record/{id}\n",
     fix="unsafe",
@@ -164,8 +164,8 @@ DUPLICATE_PARAMETER: Final = Rule(
     "parameter-twice",
     "MUST",
     "AGIS 5(d)",
-    "Each parameter of a path has a name of its own.",
-    why="The two would be one input field, and it can have only one value.",
+    "The parameter names of a path are unique.",
+    why="Both would be the same input field, which has only one value.",
     bad="method: FETCH\npath: /order/{id}/item/{id}\n",
     good="method: FETCH\npath: /order/{order_id}/item/{id}\n",
 )
@@ -175,7 +175,7 @@ NO_NOUN: Final = Rule(
     "MUST",
     "AGIS 5(b)",
     "The first segment names the kind of thing that the method acts on.",
-    why="A path that begins with a value says nothing to an agent that has not seen the value.",
+    why="A path that begins with a value does not tell what it identifies.",
     bad="method: FETCH\npath: /{id}\n",
     good="method: FETCH\npath: /reservation/{id}\n",
 )
@@ -185,7 +185,7 @@ VERSION: Final = Rule(
     "SHOULD",
     "AGIS 5(b)",
     "The first segment is a noun, not a version.",
-    why="A version is no thing to act on; vocabulary.version says it once for all endpoints.",
+    why="A version is not a resource; vocabulary.version sets it once for all endpoints.",
     bad="method: FETCH\npath: /v1/reservation/{id}\n",
     good="method: FETCH\npath: /reservation/{id}\n",
     fix="unsafe",
@@ -196,7 +196,7 @@ VERB: Final = Rule(
     "MUST",
     "AGIS 5(b)",
     "No segment of a path is a verb or begins with one.",
-    why="The method says what is done. A second verb either repeats it or contradicts it.",
+    why="The method names the action. A second verb repeats or contradicts it.",
     bad="method: FIND\npath: /get-restaurant\n",
     good="method: FIND\npath: /restaurant\n",
     fix="unsafe",
@@ -206,8 +206,8 @@ LIKELY_VERB: Final = Rule(
     "likely-verb-in-path",
     "SHOULD",
     "AGIS 5(b)",
-    "A segment that can be read as a command is written so that it can only be read as a name.",
-    why="/search-hotel may be a hotel for searching or an order to search; an agent has to guess.",
+    "A segment is not ambiguous between a command and a name.",
+    why="/search-hotel can be read as a name or as a command, and agents must guess.",
     bad="method: FIND\npath: /search-hotel\n",
     good="method: FIND\npath: /hotel\n",
     fix="unsafe",
@@ -218,7 +218,7 @@ METHOD: Final = Rule(
     "MUST",
     "AGIS 5(e)",
     "A path does not begin a segment with the verb of its method.",
-    why="BOOK /book-reservation says the verb twice and the thing once.",
+    why="BOOK /book-reservation repeats the verb.",
     bad="method: BOOK\npath: /book-reservation\n",
     good="method: BOOK\npath: /reservation\n",
     fix="unsafe",
@@ -229,7 +229,7 @@ METHOD_AS_NOUN: Final = Rule(
     "SHOULD",
     "AGIS 5(e)",
     "A path is not the same word as its method, even where that word is a noun as well.",
-    why="REPORT /report may be meant well, and still an agent cannot tell the thing from the action.",
+    why="In REPORT /report an agent cannot distinguish the resource from the action.",
     bad="method: BOOK\npath: /book\n",
     good="method: BOOK\npath: /reservation\n",
 )
@@ -238,8 +238,8 @@ QUERY: Final = Rule(
     "query-in-path",
     "MUST",
     "AGIS 5(f)",
-    "A path has no query string and no fragment; what varies is declared as input.",
-    why="What stands behind the question mark has no schema, and so nobody checks it.",
+    "A path has no query string and no fragment; variable parts are declared as input.",
+    why="A query string has no schema, so it is not validated.",
     bad="method: FIND\npath: /reservation?type=dinner\n",
     good="method: FIND\npath: /reservation\n",
     fix="unsafe",
@@ -250,7 +250,7 @@ CHARACTERS: Final = Rule(
     "MUST",
     "AGIS 5(c)",
     "A segment has lower-case letters, digits, and hyphens between them.",
-    why="Spaces, dots and percent signs are written one way in a document and another on the wire.",
+    why="Spaces, dots and percent signs are encoded differently in documents and requests.",
     bad="method: FETCH\npath: '/menu '\n",
     good="method: FETCH\npath: /menu\n",
     fix="safe",
@@ -275,7 +275,7 @@ _WHERE: Final = {
     "last": "ends with the verb {}",
     "joined": "joins the verb {} and a noun",
 }
-_NAME_THE_THING: Final = "The method says what is done; the path names the thing it is done to."
+_NAME_THE_THING: Final = "The method names the action; the path names its object."
 _SHOWN: Final = 120
 _MOST: Final = 100
 """Maximum number of segments whose words are looked up."""
@@ -293,7 +293,7 @@ def check_endpoint(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagno
         return
     leak = check_leakage(endpoint.path, verbs)
     if leak is not None:
-        advice = f"Leave out {brief(leak.at)}, or name the thing acted on: the method already says what is done."
+        advice = f"Remove {brief(leak.at)}, or name the resource: the method already names the action."
         yield LEAKAGE.at(endpoint, "/path", leak.message, advice)
     if isinstance(template, Fault):
         yield REPEATED.at(endpoint, "/path", template.message, "Give each parameter its own name.")
@@ -333,9 +333,9 @@ def _write_parameter(name: str) -> str:
 def _undeclared(endpoint: Endpoint, name: str) -> Diagnostic:
     handler = endpoint.handler
     if isinstance(handler, RegisteredFunction) and handler.target is not None:
-        message, advice = f"the path has {{{name}}}, and the function has no parameter {name}", "Add the parameter"
+        message, advice = f"the path has {{{name}}}, but the function has no parameter {name}", "Add the parameter"
     else:
-        message, advice = f"the path parameter {{{name}}} is no property of input_schema", "Add the property"
+        message, advice = f"the path parameter {{{name}}} is not a property of input_schema", "Add the property"
     return UNDECLARED.at(
         endpoint, "/path", message, f"{advice} {name!r}: its value reaches the handler with the input."
     )
@@ -351,7 +351,7 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
         return  # pass 1 says that it is missing
     if "://" in path:
         path = "/" + path.partition("://")[2].partition("/")[2]
-        yield _replacing(SLASH, endpoint, f"{brief(endpoint.path)} is an address", path, "The path alone is declared.")
+        yield _replacing(SLASH, endpoint, f"{brief(endpoint.path)} is an address", path, "Declare only the path.")
     elif path != path.strip():
         yield _replacing(CHARACTERS, endpoint, f"{brief(path)} has spaces around it", path.strip(), safe=True)
         return
@@ -361,7 +361,7 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
     query = _QUERY.search(path)
     if query is not None:
         what = "a query string" if query[0] == "?" else "a fragment"
-        advice = "Declare what varies as properties of the input."
+        advice = "Declare variable parts as properties of the input."
         yield _replacing(QUERY, endpoint, f"{brief(path[query.start() :])} is {what}", path[: query.start()], advice)
         path = path[: query.start()]
     segments = path[1:].split("/")
@@ -394,18 +394,18 @@ def _check_first(endpoint: Endpoint, segments: Sequence[str], context: Context) 
         return
     if not first:
         if context.agis:  # the floor methods of AGTP stand at the root
-            yield NO_NOUN.at(
-                endpoint, "/path", "the path names nothing", "Write what the method acts on: /reservation."
-            )
+            yield NO_NOUN.at(endpoint, "/path", "the path does not name a resource", "Name the resource: /reservation.")
     elif spelling.parameter_name(first):
-        advice = f"Name the kind of thing first: /reservation/{first[:80]}."
+        advice = f"Name the kind of resource first: /reservation/{first[:80]}."
         yield NO_NOUN.at(endpoint, "/path", f"the path begins with the parameter {brief(first)}", advice)
     elif first.isdecimal():
-        yield NO_NOUN.at(endpoint, "/path", f"the path begins with the number {brief(first)}", "Name the thing first.")
+        yield NO_NOUN.at(
+            endpoint, "/path", f"the path begins with the number {brief(first)}", ("Name the resource first.")
+        )
     elif _VERSION.fullmatch(first):
         without = "/" + "/".join(segments[1:])
         message = f"the path begins with the version {first[:80]}"
-        advice = "vocabulary.version says it for all endpoints."
+        advice = "vocabulary.version sets it for all endpoints."
         yield _replacing(VERSION, endpoint, message, without if len(segments) > 1 else "", advice)
 
 
@@ -423,13 +423,13 @@ def _check_parameters(endpoint: Endpoint, segments: Sequence[str]) -> Iterator[D
             wrong[segment] = f"{{{meant}}}" if meant else ""
     if wrong:
         segment, written = next(iter(wrong.items()))
-        message = f"{brief(segment)} is no parameter{_and_more(len(wrong))}"
+        message = f"{brief(segment)} is not a valid parameter{_and_more(len(wrong))}"
         path = _rebuilt(segments, wrong) if all(wrong.values()) else ""
         advice = "" if written else "Write a parameter as a whole segment: {id}."
         yield _replacing(PARAMETER, endpoint, message, path, advice)
     if twice:
-        message = f"the parameter {{{twice[:80]}}} stands twice in the path"
-        yield DUPLICATE_PARAMETER.at(endpoint, "/path", message, "Say of what each one is the id: {order_id}.")
+        message = f"the parameter {{{twice[:80]}}} occurs twice in the path"
+        yield DUPLICATE_PARAMETER.at(endpoint, "/path", message, "Name what each one identifies: {order_id}.")
 
 
 def _check_verbs(
@@ -472,7 +472,7 @@ def _check_spelling(endpoint: Endpoint, segments: Sequence[str], odd: Sequence[s
             path = _rebuilt(segments, {each: each.lower() for each in found})
             yield _replacing(rule, endpoint, f"{brief(segment)} has capitals{more}", path, safe=True)
         else:
-            what = "an underscore" if rule is UNDERSCORE else "words told apart by capitals"
+            what = "an underscore" if rule is UNDERSCORE else "words separated by capitals"
             path = _rebuilt(segments, {each: spelling.hyphenated(each) for each in found})
             yield _replacing(rule, endpoint, f"{brief(segment)} has {what}{more}", path)
 

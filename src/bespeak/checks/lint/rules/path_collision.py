@@ -18,7 +18,7 @@ AMBIGUOUS: Final = Rule(
     "MUST",
     "AGTP-API 5.4",
     "No request path matches two templates of one method with equally many parameters.",
-    why="Which endpoint answers a request would depend on chance, or on the order of files.",
+    why="The endpoint for a request would depend on the order of files.",
     bad=("endpoints:\n  - method: FIND\n    path: /room/{room_id}\n  - method: FIND\n    path: /room/{name}\n"),
     good=("endpoints:\n  - method: FIND\n    path: /room/{room_id}\n  - method: FIND\n    path: /room/named/{name}\n"),
 )
@@ -27,8 +27,8 @@ DUPLICATE: Final = Rule(
     "duplicate-endpoint",
     "MUST",
     "AGTP-API 6.1",
-    "A method stands on a path once.",
-    why="Only one of the two can answer, and nobody can tell which.",
+    "A method and path are declared once.",
+    why="Only one of the two can handle a request, and it is unclear which.",
     bad=("endpoints:\n  - method: BOOK\n    path: /room\n  - method: BOOK\n    path: /room\n"),
     good=("endpoints:\n  - method: BOOK\n    path: /room\n  - method: BOOK\n    path: /suite\n"),
 )

@@ -24,7 +24,7 @@ SCOPE: Final = Rule(
     "MUST",
     "AGTP-API 6.3",
     "required_scopes are tokens of the form domain:action.",
-    why="A token in another form is one that no authority grants, so that nobody may call the endpoint.",
+    why="No authority grants a token in another form, so the endpoint could not be called.",
     bad='[endpoint]\nrequired_scopes = ["Booking Room"]\n',
     good='[endpoint]\nrequired_scopes = ["booking:room"]\n',
     notation="toml",
@@ -34,8 +34,8 @@ DEPRECATION: Final = Rule(
     "deprecation",
     "MUST",
     "AGTP-API 6.4",
-    "deprecated says a version, and its successor is a method, a path or both, fit for a header.",
-    why="Callers read it from a header of each response, and follow the successor without a person.",
+    "deprecated has a version, and its successor is a method, a path or both, valid in a header.",
+    why="Callers read it from a header of each response and follow the successor automatically.",
     bad='[endpoint.deprecated]\ndeprecated_in = "1.4.0"\nsuccessor = { method = "BOOK", path = "suite" }\n',
     good='[endpoint.deprecated]\ndeprecated_in = "1.4.0"\nsuccessor = { method = "BOOK", path = "/suite" }\n',
     notation="toml",
@@ -46,7 +46,7 @@ SKIPPED: Final = Rule(
     "SHOULD",
     "AGTP-API 4.5, 9.4",
     "allow, disallow and redirects name methods of the catalog; an entry that does not is skipped with a warning.",
-    why="An entry that names no method has no effect: what was to be refused is admitted.",
+    why="An entry with an unknown method has no effect, so a disallowed method would be accepted.",
     bad='[policies.methods]\ndisallow = ["PURCHACE"]\n',
     good='[policies.methods]\ndisallow = ["PURCHASE"]\n',
     notation="toml",
@@ -56,8 +56,8 @@ CUSTOM: Final = Rule(
     "custom-method",
     "MUST",
     "AGTP-API 3.3",
-    "A custom method keeps the lexical rule of methods.",
-    why="Requests carry it like any other method, and readers look for a word in capitals.",
+    "A custom method follows the syntax of methods.",
+    why="Requests contain it like any other method, a word in capitals.",
     bad='[policies.methods]\ncustom = ["RE-ROUTE"]\n',
     good='[policies.methods]\ncustom = ["REROUTE"]\n',
     notation="toml",
@@ -67,8 +67,8 @@ REDIRECT_PATH: Final = Rule(
     "redirect-path",
     "SHOULD",
     "AGTP-API 5.1, 9.2",
-    "The paths of a redirect keep the path grammar, and it leads somewhere; otherwise it is skipped with a warning.",
-    why="A redirect to or from a path that cannot exist never happens, and the old callers it is for get a refusal.",
+    "The paths of a redirect follow the path grammar, and its target exists; otherwise it is skipped with a warning.",
+    why="A redirect with an invalid path never applies, and its legacy callers are refused.",
     bad=('[[policies.methods.redirects]]\nfrom_method = "RESERVE"\nto_method = "BOOK"\nto_path = "room"\n'),
     good=('[[policies.methods.redirects]]\nfrom_method = "RESERVE"\nto_method = "BOOK"\nto_path = "/room"\n'),
     notation="toml",
@@ -79,7 +79,7 @@ DEPTH: Final = Rule(
     "MUST",
     "AGTP-API 8.7",
     "max_synthesis_depth is a positive integer.",
-    why="It bounds how deep compositions nest; without a bound one proposal could keep the server busy for ever.",
+    why="It limits the nesting of compositions; without a limit one proposal could block the server.",
     bad="[policies]\nmax_synthesis_depth = 0\n",
     good="[policies]\nmax_synthesis_depth = 10\n",
     notation="toml",
@@ -90,7 +90,7 @@ FLOOR: Final = Rule(
     "SHOULD",
     "AGTP-API 3.1, 9.2",
     "No floor method is disallowed: every server supports them.",
-    why="Agents rely on these methods at every server: without them they can neither discover nor describe it.",
+    why="Agents rely on these methods on every server, for example to discover it.",
     bad='[policies.methods]\ndisallow = ["DISCOVER"]\n',
     good='[policies.methods]\ndisallow = ["PURCHASE"]\n',
     notation="toml",
@@ -102,18 +102,18 @@ def check(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:
     """Check the scopes and the deprecation of one endpoint."""
     for index, token in enumerate(endpoint.required_scopes):
         if not is_scope_token(token):
-            message = f"{brief(token)} is no scope: a scope is lower-case segments joined by ':'"
+            message = f"{brief(token)} is not a valid scope: a scope is lower-case segments joined by ':'"
             yield SCOPE.at(endpoint, f"/required_scopes/{index}", message, "Write it like booking:room.")
     deprecated = endpoint.deprecated
     if deprecated is None:
         return
     for name, version in (("deprecated_in", deprecated.deprecated_in), ("removed_in", deprecated.removed_in)):
         if version is not None and (not version.strip() or ";" in version or not is_header_value(version)):
-            message = f"{name} is a version string for a header, not {brief(version)}"
+            message = f"{name} must be a version string; got {brief(version)}"
             yield DEPRECATION.at(endpoint, f"/deprecated/{name}", message)
     method, path = deprecated.successor_method, deprecated.successor_path
     if method is not None and not is_method_name(method):
-        message = f"the successor's method {brief(method)} is no method"
+        message = f"the successor's method {brief(method)} is not a valid method"
         yield DEPRECATION.at(endpoint, "/deprecated/successor/method", message)
     fault = check_path(path, verbs) if path is not None else None
     if fault is not None:
@@ -160,7 +160,7 @@ def _check_policy(policies: Policies, policy: MethodPolicy) -> Iterator[Diagnost
     for index, method in enumerate(policy.custom):
         pointer = f"/policies/methods/custom/{index}"
         if not is_method_name(method):
-            yield CUSTOM.inside(pointer, f"{brief(method)} is no method: a method is 3 to 32 capital letters")
+            yield CUSTOM.inside(pointer, f"{brief(method)} is not a valid method: a method is 3 to 32 capital letters")
         elif method in LEGACY_VERBS:
             yield CUSTOM.inside(pointer, f"{method} is an HTTP verb", "Opt into it with policies.methods.legacy.")
     for index, method in enumerate(policy.disallow):
@@ -170,7 +170,7 @@ def _check_policy(policies: Policies, policy: MethodPolicy) -> Iterator[Diagnost
     depth: object = policies.max_synthesis_depth
     if not isinstance(depth, int) or isinstance(depth, bool) or depth < 1:
         yield DEPTH.inside(
-            "/policies/max_synthesis_depth", f"max_synthesis_depth is a positive integer, not {brief(depth)}"
+            "/policies/max_synthesis_depth", f"max_synthesis_depth must be a positive integer; got {brief(depth)}"
         )
 
 

@@ -20,7 +20,7 @@ METHOD: Final = Rule(
     "MUST",
     "AGTP-API 4.5, 12.1",
     "A step calls a method of the catalog, or a custom method of the server.",
-    why="A step whose method does not exist fails each time, and with it every endpoint that runs the recipe.",
+    why="A step with an unknown method always fails, and so does every endpoint that runs the recipe.",
     bad=(
         '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QERY"\n'
         'path = "/orders"\ncapture_as = "orders"\n'
@@ -36,8 +36,8 @@ PATH: Final = Rule(
     "recipe-path",
     "MUST",
     "AGTP-API 5.1, 12.1",
-    "The path of a step keeps the path grammar.",
-    why="A step is a request like any other: a path that cannot be is answered by no endpoint.",
+    "The path of a step follows the path grammar.",
+    why="A step is a request like any other, and no endpoint matches an invalid path.",
     bad=(
         '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
         'path = "/orders/"\ncapture_as = "orders"\n'
@@ -54,7 +54,7 @@ REFERENCE: Final = Rule(
     "MUST",
     "AGTP-API 12.1",
     "A step takes values only from steps before it that capture their output.",
-    why="Steps run in their order: what a later step makes does not exist yet.",
+    why="Steps run in order: the output of a later step does not exist yet.",
     bad=(
         '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
         'path = "/orders"\ncapture_as = "orders"\n\n[[recipe.steps]]\n'
@@ -75,7 +75,7 @@ CAPTURE: Final = Rule(
     "SHOULD",
     "AGTP-API 12.1",
     "Two steps do not capture their outputs under one name.",
-    why="The later output takes the place of the earlier one, and steps that meant the first get the second.",
+    why="The later output replaces the earlier one, and steps that refer to the first get the second.",
     bad=(
         '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
         'path = "/orders"\ncapture_as = "orders"\n\n[[recipe.steps]]\n'
@@ -110,7 +110,7 @@ def _check_recipe(recipe: Recipe, at: str, context: Context) -> Iterator[Diagnos
         yield from _check_references(step, where, named, captured)
         if step.output in captured:
             message = f"{named} captures as {brief(step.output)}, and so does an earlier step"
-            yield CAPTURE.inside(f"{where}/capture_as", message, "Give each output a name of its own.")
+            yield CAPTURE.inside(f"{where}/capture_as", message, "Give each output its own name.")
         if step.output:
             captured.add(step.output)
 
@@ -121,7 +121,7 @@ def _check_method(step: RecipeStep, where: str, named: str, context: Context) ->
         return
     near = context.catalog.near(method)
     advice = f"Did you mean {', '.join(near)}?" if near else "Write a verb of the catalog: bespeak catalog list."
-    yield METHOD.inside(f"{where}/method", f"{named} calls {brief(method)}, which is no method", advice)
+    yield METHOD.inside(f"{where}/method", f"{named} calls {brief(method)}, which is not a valid method", advice)
 
 
 def _check_references(step: RecipeStep, where: str, named: str, captured: set[str]) -> Iterator[Diagnostic]:

@@ -34,7 +34,7 @@ INVALID: Final = Rule(
     "MUST",
     "AGIS 7, 9.1 pass 8, 13",
     "Input, output and shared schemas are valid JSON Schema 2020-12.",
-    why="Agents build calls from them; from a schema with a mistake each of them builds another call.",
+    why="Agents build calls from the schemas, and interpret an invalid one differently.",
     bad=f"{_BOOK}      type: object\n      properties:\n        price: {{type: float}}\n",
     good=f"{_BOOK}      type: object\n      properties:\n        price: {{type: number}}\n",
     fix="safe",
@@ -45,7 +45,7 @@ OUTSIDE: Final = Rule(
     "MUST",
     "AGIS 8.1, 13",
     "A $ref stays inside the document: #/schemas/NAME, or a place in the same schema.",
-    why="Whoever follows it fetches something from elsewhere, which may be another thing tomorrow, or an attack.",
+    why="Readers would fetch it from elsewhere, where the content may change or be malicious.",
     bad=f"{_BOOK}      $ref: https://schemas.example/room.json\n",
     good=f'{_BOOK}      $ref: "#/schemas/Room"\n{_SHARED}',
 )
@@ -54,7 +54,7 @@ NOWHERE: Final = Rule(
     "reference-to-nothing",
     "MUST",
     "AGIS 8.1, 9.1 pass 8",
-    "What a $ref leads to is there.",
+    "The target of a $ref exists.",
     why="The schema cannot be used at all.",
     bad=f'{_BOOK}      $ref: "#/schemas/room"\n{_SHARED}',
     good=f'{_BOOK}      $ref: "#/schemas/Room"\n{_SHARED}',
@@ -66,7 +66,7 @@ UNUSED: Final = Rule(
     "style",
     "AGIS 8.1",
     "Every shared schema is used by an endpoint.",
-    why="What nobody refers to is forgotten, and goes stale.",
+    why="An unused schema becomes outdated unnoticed.",
     bad=f"{_BOOK}      type: object\n{_SHARED}",
     good=f'{_BOOK}      $ref: "#/schemas/Room"\n{_SHARED}',
     fix="unsafe",
@@ -156,7 +156,7 @@ def _check_references(
                 continue
             place = at + pointer((*parts, keyword))
             if not isinstance(reference, str) or not reference.startswith("#"):
-                message = f"{keyword} leads out of the document: {brief(reference)}"
+                message = f"{keyword} refers to another document: {brief(reference)}"
                 advice = "Copy the schema to schemas, and refer to it as '#/schemas/NAME'."
                 yield OUTSIDE.inside(place, message, advice)
             elif reference.startswith("#/schemas/"):
@@ -170,7 +170,7 @@ def _check_references(
 
 def _nowhere(place: str, reference: str, name: str, shared: Mapping[str, Any]) -> Diagnostic:
     meant = next((other for other in list(shared)[:1_000] if other.lower() == name.lower()), None)
-    message = f"{brief(reference)} leads to nothing in the document"
+    message = f"{brief(reference)} has no target in the document"
     if meant is None:
         known = (
             f"The shared schemas are {', '.join(list(shared)[:8])}."
@@ -200,11 +200,11 @@ def _check_valid(at: str, schema: Mapping[str, Any], whole: Mapping[str, Any]) -
     advice = "Write it as JSON Schema 2020-12 defines it."
     if isinstance(value, bool) and last == "required":
         advice = "`required` is a list of names beside `properties`."
-    yield INVALID.inside(place, f"this is no valid JSON Schema: {compiled.message}", advice)
+    yield INVALID.inside(place, f"this is not a valid JSON Schema: {compiled.message}", advice)
 
 
 def _no_type(place: str, value: str) -> Diagnostic:
-    message = f"{brief(value)} is no type of JSON Schema"
+    message = f"{brief(value)} is not a JSON Schema type"
     kind = _TYPES.get(value.lower())
     if kind is not None:
         fix = Fix(f"Write {kind}", (Change("replace", place, kind),))

@@ -18,7 +18,7 @@ WAITING: Final = Rule(
     "guess-to-review",
     "style",
     "AGTP-API 14.1",
-    "No guess of an importer is left that nobody has looked at.",
+    "All guesses of an importer have been reviewed.",
     why=(
         "What was made of an OpenAPI description is not to be relied on before a person has confirmed it: no program "
         "can tell from HTTP what a call leaves behind. `bespeak import` marks each guess with a comment and lists them "
@@ -45,4 +45,4 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
         several = len(places) > 1
         line = text.count("\n", 0, places[0]) + 1
         message = f"{len(places)} guess{'es wait' if several else ' waits'} for a review, the first in line {line}"
-        yield WAITING.inside("", message, "Look at what each comment speaks of, then remove the comment.")
+        yield WAITING.inside("", message, "Check what each comment describes, then remove the comment.")

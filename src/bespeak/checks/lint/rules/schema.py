@@ -33,7 +33,7 @@ INVALID: Final = Rule(
     "MUST",
     "AGTP-API 6.3, 13.2",
     "input_schema and output_schema are valid JSON Schema 2020-12, with no reference to another document.",
-    why="Without a schema that can be used no input is checked, and no agent knows what to send.",
+    why="Without a valid schema no input is validated, and agents do not know what to send.",
     bad='[endpoint.output_schema]\ntype = "object"\nproperties = { price = { type = "float" } }\n',
     good='[endpoint.output_schema]\ntype = "object"\nproperties = { price = { type = "number" } }\n',
     notation="toml",
@@ -44,7 +44,7 @@ NOT_OBJECT: Final = Rule(
     "MUST",
     "AGTP-API 6.3",
     "input_schema has type object.",
-    why="The parameters of a path and of a body come together in one object; a list or a text has no room for them.",
+    why="The parameters of path and body are merged into one object; a list or a string cannot hold them.",
     bad='[endpoint.input_schema]\ntype = "array"\nitems = { type = "string" }\n',
     good=(
         '[endpoint.input_schema]\ntype = "object"\n'
@@ -60,7 +60,7 @@ OPEN_INPUT: Final = Rule(
     "AGTP-API 6.3, 13.3",
     "input_schema sets additionalProperties to false.",
     fix="safe",
-    why="A misspelled field would pass unnoticed, and whatever an agent adds would reach the handler.",
+    why="Otherwise misspelled and undeclared fields would reach the handler.",
     bad='[endpoint.input_schema]\ntype = "object"\nproperties = { room_id = { type = "string" } }\n',
     good=(
         '[endpoint.input_schema]\ntype = "object"\n'
@@ -76,7 +76,7 @@ CLOSED_OUTPUT: Final = Rule(
     "AGTP-API 6.3, 13.3",
     "output_schema leaves additionalProperties true, so that a field can be added without breaking callers.",
     fix="unsafe",
-    why="Callers that check what they get refuse every field that is added later.",
+    why="Callers that validate the output refuse fields that are added later.",
     bad='[endpoint.output_schema]\ntype = "object"\nadditionalProperties = false\n',
     good='[endpoint.output_schema]\ntype = "object"\nadditionalProperties = true\n',
     notation="toml",
@@ -86,8 +86,8 @@ DEFAULT: Final = Rule(
     "default-against-schema",
     "MUST",
     "AGTP-API 6.3",
-    "The default of an input property keeps its own schema.",
-    why="Whoever leaves the field out gets a value that the endpoint itself refuses.",
+    "The default of an input property is valid in its own schema.",
+    why="A caller that omits the field gets a value that the endpoint itself refuses.",
     bad=(
         '[endpoint.input_schema]\ntype = "object"\n'
         'properties = { nights = { type = "integer", default = "one" } }\n'
@@ -105,8 +105,8 @@ SINCE: Final = Rule(
     "since-names-nothing",
     "MUST",
     "AI-Discovery 3.5",
-    "since names a text in output_schema that tells when an item, or the whole output, changed.",
-    why="Callers who ask for what is new would get everything, or nothing, and take it for the truth.",
+    "since names a string in output_schema with the time of the last change of an item, or of the whole output.",
+    why="Callers that request only changes would get everything or nothing.",
     bad=(
         '[endpoint]\nsince = "rooms.changed"\n\n[endpoint.output_schema]\ntype = "object"\n\n'
         '[endpoint.output_schema.properties.rooms]\ntype = "array"\n'
@@ -124,8 +124,8 @@ SINCE_OF_ACTION: Final = Rule(
     "since-of-an-action",
     "MUST",
     "AI-Discovery 3.5",
-    "since is for endpoints that only inform.",
-    why="Where a call changes something, an answer that leaves out what is not new would hide what was done.",
+    "since is for informational endpoints only.",
+    why="If a call changes something, a filtered response would hide its effect.",
     bad='[endpoint]\nsince = "updated_at"\n\n[endpoint.semantic]\nimpact = "reversible"\n',
     good='[endpoint]\nsince = "updated_at"\n\n[endpoint.semantic]\nimpact = "informational"\n',
     notation="toml",
@@ -142,7 +142,7 @@ NO_INPUT: Final = Rule(
     "MUST",
     "AGIS 7, 9.1 pass 8",
     "Every endpoint has an input.",
-    why="Without it an agent has to guess which parameters there are.",
+    why="Without it an agent must guess the parameters.",
     bad=f"{_BOOK}{_OUTPUT}",
     good=f"{_REQUIRED}{_OUTPUT}",
 )
@@ -152,7 +152,7 @@ NO_OUTPUT: Final = Rule(
     "MUST",
     "AGIS 7, 9.1 pass 8",
     "Every endpoint has an output.",
-    why="Without it an agent does not know what it gets, and cannot plan the next step.",
+    why="Without it an agent does not know the result, and cannot plan the next step.",
     bad=_REQUIRED,
     good=f"{_REQUIRED}{_OUTPUT}",
 )
@@ -171,8 +171,8 @@ UNKNOWN_REQUIRED: Final = Rule(
     "required-without-property",
     "SHOULD",
     "AGIS 7",
-    "What `required` names is a property.",
-    why="An agent is asked for a value of which nothing is known, not even its type.",
+    "Every name in `required` is a property.",
+    why="An agent must send a value of unknown type and meaning.",
     bad=f"{_INPUT}  required: [room_id, arrival]\n",
     good=_REQUIRED,
 )
@@ -182,7 +182,7 @@ NO_REQUIRED: Final = Rule(
     "style",
     "AGIS 7",
     "An input with parameters has `required`, if only an empty list.",
-    why="Without the list every parameter is optional, and nobody sees whether that is meant.",
+    why="Without the list every parameter is optional, which may not be intended.",
     bad=_INPUT,
     good=f"{_INPUT}  required: []\n",
     fix="unsafe",
@@ -193,7 +193,7 @@ NOT_SNAKE: Final = Rule(
     "SHOULD",
     "AGIS 7",
     "The names of parameters are in snake_case.",
-    why="Agents fill in parameters of many services; one way of writing their names saves them slips.",
+    why="Agents use the parameters of many services; a uniform notation avoids mistakes.",
     bad=f"{_BOOK}input:\n  type: object\n  properties:\n    roomId: {{type: string}}\n",
     good=_REQUIRED,
     fix="unsafe",
@@ -204,7 +204,7 @@ PATH_PARAMETER: Final = Rule(
     "SHOULD",
     "AGIS 5(f), 7",
     "A parameter of the path is a property of the input.",
-    why="The input is where an agent reads what to send; a name in braces has no type and no description.",
+    why="Agents read the parameters from the input; a name in braces has no type and no description.",
     bad="method: CANCEL\npath: /room/{room_id}\ninput:\n  type: object\n  properties:\n    reason: {type: string}\n",
     good="method: CANCEL\npath: /room/{room_id}\ninput:\n  type: object\n  properties:\n    room_id: {type: string}\n",
     fix="unsafe",
@@ -234,7 +234,7 @@ def check_endpoint(endpoint: Endpoint) -> Iterator[Diagnostic]:
     yield from _check_valid(endpoint, "output_schema", endpoint.output_schema)
     kind = endpoint.input_schema.get("type")
     if kind != "object":
-        message = f"input_schema has type {brief(kind)}, and the input of an endpoint is an object"
+        message = f"input_schema must have type object; got {brief(kind)}"
         yield NOT_OBJECT.at(endpoint, "/input_schema/type", message, 'Set "type": "object".')
     if not is_closed(endpoint.input_schema):
         at, key = "/input_schema", "additionalProperties"
@@ -242,13 +242,13 @@ def check_endpoint(endpoint: Endpoint) -> Iterator[Diagnostic]:
         if not written:
             key = closing_keyword(endpoint.input_schema)
         change = Change("replace", f"{at}/{key}", False) if written else Change("insert", at, False, key=key)
-        fix = Fix("Take no undeclared fields", (change,))
-        message = "input_schema lets undeclared fields pass"
+        fix = Fix("Refuse undeclared fields", (change,))
+        message = "input_schema allows undeclared fields"
         yield OPEN_INPUT.at(endpoint, f"{at}/{key}", message, f'Set "{key}": false.', fix)
     if endpoint.output_schema.get("additionalProperties") is False:
         message = "output_schema forbids further fields, so adding one later breaks the contract"
         at = "/output_schema/additionalProperties"
-        fix = Fix("Leave room for further fields", (Change("replace", at, True),), safe=False)
+        fix = Fix("Allow further fields", (Change("replace", at, True),), safe=False)
         yield CLOSED_OUTPUT.at(endpoint, at, message, 'Set "additionalProperties": true.', fix)
     yield from _check_defaults(endpoint)
     if endpoint.since is not None:
@@ -258,7 +258,7 @@ def check_endpoint(endpoint: Endpoint) -> Iterator[Diagnostic]:
 def _check_valid(endpoint: Endpoint, name: str, schema: Mapping[str, Any]) -> Iterator[Diagnostic]:
     compiled = compile_schema(schema)
     if isinstance(compiled, Fault):
-        message = f"{name} is no usable JSON Schema: {compiled.message}"
+        message = f"{name} is not a valid JSON Schema: {compiled.message}"
         yield INVALID.at(endpoint, f"/{name}{compiled.at}", message)
 
 
@@ -292,10 +292,10 @@ def _check_since(endpoint: Endpoint, since: str) -> Iterator[Diagnostic]:
     place = read_place(since)
     if endpoint.semantic.impact != "informational":
         message = f"calls of this endpoint change something, and since is {brief(since)}"
-        yield SINCE_OF_ACTION.at(endpoint, "/since", message, "Remove it, or give what only informs its own endpoint.")
+        yield SINCE_OF_ACTION.at(endpoint, "/since", message, "Remove it, or add an informational endpoint.")
     if place is None:
         advice = "Write members with dots between them, and [] behind a list: rooms[].updated_at."
-        yield SINCE.at(endpoint, "/since", f"since is {brief(since)}, which is no place in an output", advice)
+        yield SINCE.at(endpoint, "/since", f"since is {brief(since)}, which is not a valid place in an output", advice)
     elif not isinstance(compile_schema(endpoint.output_schema), Fault):
         wrong = _misplaced(place, members_of(endpoint.output_schema))
         if wrong is not None:
@@ -308,14 +308,14 @@ def _misplaced(place: tuple[str, ...], members: Members) -> str | None:
     for step in place:
         if step == LIST:
             if members.element is None or "array" not in members.types:
-                return f"{here} is no list"
+                return f"{here} is not a list"
             members, here = members.element, f"an item of {here}"
         elif step not in members.names:
             there = ", ".join(list(members.names)[:10])
             return f"{here} declares no {brief(step)}{f': there are {there}' if there else ''}"
         else:
             members, here = members.below(step), brief(step)
-    return None if not members.types or "string" in members.types else f"{here} is no text"
+    return None if not members.types or "string" in members.types else f"{here} is not a string"
 
 
 def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
@@ -338,12 +338,12 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
         return
     kind = schema.get("type")
     if context.agis and kind is not None and kind != "object" and not (isinstance(kind, list) and "object" in kind):
-        message = f"the input has type {brief(kind)}, and parameters need the names of an object"
+        message = f"the input must have type object; got {brief(kind)}"
         yield INPUT_NOT_NAMED.at(declared.endpoint, "/input_schema/type", message, "Write type: object.")
         return
     bare = _bare_parameter(schema) if context.agis else None
     if bare is not None:
-        message = f"{brief(bare)} stands where keywords of JSON Schema stand, and is no parameter there"
+        message = f"{brief(bare)} is declared outside `properties`, so it is not a parameter"
         advice = f"Write properties: {{{brief(bare)[1:-1]}: {{type: ...}}}}, and type: object."
         yield INPUT_NOT_NAMED.at(declared.endpoint, child("/input_schema", bare), message, advice)
         return
@@ -367,16 +367,16 @@ def _check_parameters(declared: Declared, context: Context, schema: Mapping[str,
     if isinstance(properties, dict) and properties:
         yield from _check_names(declared, properties, schema.get("required"))
         if "required" not in schema and _COMPOSING.isdisjoint(schema):
-            message = "the input does not say which parameters are required"
+            message = "the input has no `required`"
             advice = "Add required: [...], or required: [] if none is."
-            fix = Fix("Say that none is", (Change("insert", "/input_schema", [], key="required"),), safe=False)
+            fix = Fix("Add an empty list", (Change("insert", "/input_schema", [], key="required"),), safe=False)
             yield NO_REQUIRED.at(declared.endpoint, "/input_schema", message, advice, fix)
     yield from _check_required(declared, schema, "/input_schema")
     if context.agis and "{" in declared.endpoint.path and _COMPOSING.isdisjoint(schema):
         known = properties if isinstance(properties, dict) else {}
         for name in _PARAMETER.findall(declared.endpoint.path)[:_MOST]:
             if name not in known:
-                message = f"the path parameter {{{name}}} is no property of the input"
+                message = f"the path parameter {{{name}}} is not a property of the input"
                 fix = Fix(f"Add the property {name}", _with_property(schema, name), safe=False)
                 yield PATH_PARAMETER.at(declared.endpoint, "/path", message, f"Add the property {name}.", fix)
 
@@ -405,8 +405,8 @@ def _check_required(declared: Declared, schema: Mapping[str, Any], at: str) -> I
         return
     for index, name in enumerate(required[:_MOST]):
         if isinstance(name, str) and name not in properties:
-            message = f"`required` names {brief(name)}, which is no property"
-            advice = "Describe it under properties, or take it off the list."
+            message = f"`required` names {brief(name)}, which is not a property"
+            advice = "Declare it under properties, or remove it from the list."
             yield UNKNOWN_REQUIRED.at(declared.endpoint, f"{at}/required/{index}", message, advice)
 
 

@@ -25,7 +25,7 @@ MISSING_TEXT: Final = Rule(
     "MUST",
     "AGTP-API 6.2, 7.1",
     "An endpoint has a description, and its semantic block an intent, an actor and an outcome.",
-    why="Agents choose an endpoint by these sentences; one that says nothing is passed over, or called by mistake.",
+    why="Agents choose endpoints by these texts; one without them is skipped, or called by mistake.",
     bad='[endpoint.semantic]\nintent = "Books a room for the guest"\noutcome = ""\n',
     good=(
         '[endpoint.semantic]\nintent = "Books a room for the guest"\n'
@@ -39,7 +39,7 @@ CAPABILITY: Final = Rule(
     "MUST",
     "AGTP-API 7.1",
     "capability is one of the nine categories of the catalog.",
-    why="Agents look for endpoints by category; one under a category of its own is found by nobody.",
+    why="Agents search endpoints by category and do not find one with an unknown category.",
     bad='[endpoint.semantic]\ncapability = "booking"\n',
     good='[endpoint.semantic]\ncapability = "transaction"\n',
     notation="toml",
@@ -50,7 +50,7 @@ CONFIDENCE: Final = Rule(
     "MUST",
     "AGTP-API 7.1",
     "confidence lies between 0.0 and 1.0, both included.",
-    why="An agent compares the number with those of other endpoints, and a percentage beats them all.",
+    why="Agents compare the number with those of other endpoints; a percentage would exceed them all.",
     bad="[endpoint.semantic]\nconfidence = 85\n",
     good="[endpoint.semantic]\nconfidence = 0.85\n",
     notation="toml",
@@ -61,7 +61,7 @@ IMPACT: Final = Rule(
     "MUST",
     "AGTP-API 7.1",
     "impact is informational, reversible or irreversible.",
-    why="An agent asks before it does what cannot be undone. A word it does not know tells it nothing.",
+    why="An agent asks before it calls an irreversible endpoint, and does not understand other values.",
     bad='[endpoint.semantic]\nimpact = "permanent"\n',
     good='[endpoint.semantic]\nimpact = "irreversible"\n',
     notation="toml",
@@ -72,7 +72,7 @@ IDEMPOTENT: Final = Rule(
     "MUST",
     "AGTP-API 7.1",
     "is_idempotent is true or false.",
-    why="An agent that got no answer tries again only if it may. It must not have to guess.",
+    why="Without a response an agent retries only idempotent calls, and must not guess.",
     bad='[endpoint.semantic]\nis_idempotent = "no"\n',
     good="[endpoint.semantic]\nis_idempotent = false\n",
     notation="toml",
@@ -83,7 +83,7 @@ GUIDANCE: Final = Rule(
     "MUST",
     "AGIS 6.2",
     "confidence_guidance lies between 0.0 and 1.0.",
-    why="It is how sure an agent should be before it acts alone; nobody is surer than certain.",
+    why="It is the confidence an agent needs to act alone, which is at most 1.0.",
     bad="[endpoint.semantic]\nconfidence_guidance = 1.5\n",
     good="[endpoint.semantic]\nconfidence_guidance = 0.9\n",
     notation="toml",
@@ -99,7 +99,7 @@ MISSING_BLOCK: Final = Rule(
     "MUST",
     "AGIS 6",
     "Every endpoint has a semantic block.",
-    why="Agents find an endpoint by its intent and judge it by its outcome; without the block they see a bare verb.",
+    why="Agents find an endpoint by its intent and verify its outcome; without the block they see only a verb.",
     bad="method: BOOK\npath: /room\n",
     good=_FULL,
 )
@@ -109,7 +109,7 @@ MISSING_INTENT: Final = Rule(
     "MUST",
     "AGIS 6.1, 9.1 pass 5",
     "A semantic block has an intent.",
-    why="An instruction is matched against the intent; an endpoint without one is passed over.",
+    why="Instructions are matched with the intent; an endpoint without one is skipped.",
     bad=f"{_BOOK}  actor: agent\n  outcome: A reservation exists with status CONFIRMED\n",
     good=_FULL,
 )
@@ -119,7 +119,7 @@ MISSING_ACTOR: Final = Rule(
     "MUST",
     "AGIS 6.1, 9.1 pass 5",
     "A semantic block has an actor.",
-    why="Whether an agent may start the action by itself depends on who is meant to start it.",
+    why="The actor determines whether an agent may call the endpoint by itself.",
     bad=f"{_BOOK}  intent: Books a room for the guest\n  outcome: A reservation exists with status CONFIRMED\n",
     good=_FULL,
 )
@@ -129,7 +129,7 @@ MISSING_OUTCOME: Final = Rule(
     "MUST",
     "AGIS 6.1, 9.1 pass 5",
     "A semantic block has an outcome.",
-    why="Without it an agent cannot tell whether a call did what its user asked for.",
+    why="Without it an agent cannot verify that a call succeeded.",
     bad=_SAID,
     good=_FULL,
 )
@@ -139,7 +139,7 @@ ACTOR: Final = Rule(
     "MUST",
     "AGIS 6.1",
     "actor is agent, user or system.",
-    why="Runtimes decide by this word whether to ask a person first, and know only these three.",
+    why="Runtimes use it to decide whether to ask a person first, and know only these three values.",
     bad=f"{_BOOK}  intent: Books a room for the guest\n  actor: Agent\n",
     good=_SAID,
     fix="safe",
@@ -150,7 +150,7 @@ AGIS_CAPABILITY: Final = Rule(
     "MUST",
     "AGIS 6.2",
     "capability is discovery, transaction, modification, retrieval, analysis or notification.",
-    why="Agents filter by capability before they read anything else; a word of one's own is filtered out.",
+    why="Agents filter by capability first, and skip unknown values.",
     bad=f"{_BOOK}  capability: Transaction\n",
     good=f"{_BOOK}  capability: transaction\n",
     fix="safe",
@@ -161,7 +161,7 @@ IMPACT_TIER: Final = Rule(
     "MUST",
     "AGIS 6.2",
     "impact_tier is informational, reversible or irreversible.",
-    why="A runtime that does not know the word cannot tell whether a person has to confirm the call.",
+    why="With an unknown value a runtime cannot tell whether a person must confirm the call.",
     bad=f"{_BOOK}  impact_tier: Irreversible\n",
     good=f"{_BOOK}  impact_tier: irreversible\n",
     fix="safe",
@@ -172,7 +172,7 @@ AGIS_GUIDANCE: Final = Rule(
     "MUST",
     "AGIS 6.2",
     "confidence_guidance lies between 0.0 and 1.0.",
-    why="It is compared with an agent's own confidence, which is a share of one; 85 can never be reached.",
+    why="It is compared with the confidence of an agent, which is at most 1.0; 85 can never be reached.",
     bad=f"{_BOOK}  confidence_guidance: 85\n",
     good=f"{_BOOK}  confidence_guidance: 0.85\n",
     fix="unsafe",
@@ -183,7 +183,7 @@ TOOL_NAME: Final = Rule(
     "MUST",
     "AGIS 6.2",
     "mcp_tool_name is lower-case letters, digits and underscores.",
-    why="The name is taken over as it stands into the list of MCP tools.",
+    why="The name is used unchanged in the list of MCP tools.",
     bad=f"{_BOOK}  mcp_tool_name: bookRoom\n",
     good=f"{_BOOK}  mcp_tool_name: book_room\n",
     fix="unsafe",
@@ -194,7 +194,7 @@ RECOMMENDED: Final = Rule(
     "SHOULD",
     "AGIS 3.3, 6.2",
     "A semantic block has capability, confidence_guidance, impact_tier and is_idempotent.",
-    why="What is not said is assumed: not idempotent, of unknown consequence, so that careful agents ask or stay away.",
+    why="Without them agents assume the worst: not idempotent, with unknown impact. Careful agents ask or do not call.",
     bad=_FULL,
     good=f"{_FULL}  capability: transaction\n  confidence_guidance: 0.85\n"
     "  impact_tier: irreversible\n  is_idempotent: false\n",
@@ -205,7 +205,7 @@ LEVEL_2: Final = Rule(
     "MUST",
     "AGIS 3.3 table 4",
     "At conformance level 2 capability, confidence_guidance, impact_tier and is_idempotent are required.",
-    why="A level 2 runtime routes, retries and escalates by these fields and by no other knowledge.",
+    why="A level 2 runtime routes, retries and escalates by these fields only.",
     bad=_FULL,
     good=f"{_FULL}  capability: transaction\n  confidence_guidance: 0.85\n"
     "  impact_tier: irreversible\n  is_idempotent: false\n",
@@ -216,7 +216,7 @@ LEVEL_2_HINTS: Final = Rule(
     "SHOULD",
     "AGIS 3.3 table 4, 6.2",
     "At conformance level 2 an endpoint with parameters has parameter_hints.",
-    why="Hints lead from what people say, `for two`, to the parameter that is meant.",
+    why="Hints map phrases of users, such as `for two`, to parameters.",
     bad="method: BOOK\npath: /room\nsemantic:\n  actor: agent\ninput:\n  properties:\n    guests: {type: integer}\n",
     good="method: BOOK\npath: /room\nsemantic:\n  parameter_hints:\n    guests: [for two, party of four]\n"
     "input:\n  properties:\n    guests: {type: integer}\n",
@@ -230,9 +230,9 @@ RULES: Final = (
 """Rules of this module. Wrong types are reported by the reader of the document; S425 and S426 apply at level 2 only."""
 
 _ASKED: Final = (
-    ("intent", MISSING_INTENT, "Say in one sentence what the endpoint does for its caller."),
-    ("actor", MISSING_ACTOR, "Write actor: agent, or user or system, whoever starts the action."),
-    ("outcome", MISSING_OUTCOME, "Say in one sentence what can be verified afterwards."),
+    ("intent", MISSING_INTENT, "Describe in one sentence what the endpoint does for its caller."),
+    ("actor", MISSING_ACTOR, "Write actor: agent, user or system, depending on who starts the action."),
+    ("outcome", MISSING_OUTCOME, "Describe in one sentence what can be verified afterwards."),
 )
 _ACTORS: Final = ("agent", "user", "system")
 _AGIS_CAPABILITIES: Final = ("discovery", "transaction", "modification", "retrieval", "analysis", "notification")
@@ -286,7 +286,7 @@ def check_endpoint(endpoint: Endpoint, custom: Container[str]) -> Iterator[Diagn
     for pointer, text in texts.items():
         if not isinstance(text, str) or not text.strip():
             name = pointer.rpartition("/")[2]
-            yield MISSING_TEXT.at(endpoint, pointer, f"{name} is missing", f"Say it in one sentence: {_ASKS[name]}")
+            yield MISSING_TEXT.at(endpoint, pointer, f"{name} is missing", f"Describe in one sentence {_ASKS[name]}")
     # An empty capability is the category of the method; a custom method has none to inherit.
     if semantic.capability not in CAPABILITIES and (semantic.capability or endpoint.method in custom):
         given = f"not {brief(semantic.capability)}" if semantic.capability else "and a custom method inherits none"
@@ -353,7 +353,7 @@ def _wrong_word(declared: Declared, rule: Rule, pointer: str, value: str, words:
     if near:
         fix = Fix(f"Write {near[0]}", (Change("replace", pointer, near[0]),), safe=False)
         return rule.at(declared.endpoint, pointer, message, f"Write {near[0]}, if that is meant.", fix)
-    advice = f"Write {meant}, if that is meant." if meant else "Choose the one that comes nearest."
+    advice = f"Write {meant}, if that is meant." if meant else "Write the closest one."
     return rule.at(declared.endpoint, pointer, message, advice)
 
 
@@ -380,7 +380,7 @@ def _check_level(declared: Declared, semantic: Mapping[str, Any], level: int) ->
         properties = declared.endpoint.input_schema.get("properties")
         if isinstance(properties, dict) and properties:
             name = next(iter(properties))
-            message = "no parameter_hints say how people speak of the parameters"
+            message = "parameter_hints is missing"
             advice = f"Add parameter_hints with phrases for {brief(name)[1:-1]}."
             yield LEVEL_2_HINTS.at(declared.endpoint, "/semantic", message, advice)
 

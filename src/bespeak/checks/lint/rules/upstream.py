@@ -23,8 +23,8 @@ UNKNOWN_FIELD: Final = Rule(
     "upstream-field-unknown",
     "MUST",
     "AGTP-API 12.3",
-    "A field that a handler gives a place is one of the input schema.",
-    why="Most often the name is misspelled, and the field that was meant goes where the upstream does not look.",
+    "A field that a handler places is declared in the input schema.",
+    why="Usually the name is misspelled, and the intended field is sent at the wrong place.",
     bad=f'{_POST}query = ["room"]  # the input has room_id\n',
     good=f'{_POST}query = ["room_id"]\n',
     notation="toml",
@@ -35,7 +35,7 @@ TWO_PLACES: Final = Rule(
     "MUST",
     "AGTP-API 12.3",
     "A field of the input has one place in the request to the upstream.",
-    why="It is sent once, and which of the places would count cannot be seen in the file.",
+    why="It is sent only once, and it is unclear at which place.",
     bad=f'{_GET}query = ["room_id"]\nheader_fields = {{ room_id = "X-Room" }}\n',
     good=f'{_GET}header_fields = {{ room_id = "X-Room" }}\n',
     notation="toml",
@@ -46,7 +46,7 @@ FILES: Final = Rule(
     "MUST",
     "AGTP-API 12.3",
     "Files are sent in a multipart body.",
-    why="JSON and simple forms hold no files: the upstream would get base64 where it expects the content.",
+    why="JSON and simple forms cannot contain files: the upstream would get base64 instead of the content.",
     bad=f'{_POST}files = ["room_id"]\n',
     good=f'{_POST}body = "multipart"\nfiles = ["room_id"]\n',
     notation="toml",
@@ -68,7 +68,7 @@ BODY_FIELD: Final = Rule(
     "MUST",
     "AGTP-API 12.3",
     "A field that is the whole body is sent as JSON.",
-    why="A form is made of names and values, so no single value can be one.",
+    why="A form consists of names and values, so a single value cannot be a form.",
     bad=f'{_POST}body = "form"\nbody_field = "room_id"\n',
     good=f'{_POST}body = "json"\nbody_field = "room_id"\n',
     notation="toml",
@@ -78,8 +78,8 @@ ANSWER: Final = Rule(
     "upstream-answer",
     "MUST",
     "AGTP-API 12.3",
-    "A text of the upstream becomes a field that the output schema declares.",
-    why="An output is an object. Without a field for it the text is refused as a wrong output, call by call.",
+    "A text response becomes a field that the output schema declares.",
+    why="An output is an object. Without a field for the text every response is an invalid output.",
     bad=f'{_GET}answer = "text"\n',
     good=f'{_GET}answer = "text"\noutput_field = "reservation_id"\n',
     notation="toml",
@@ -89,7 +89,7 @@ LISTS: Final = Rule(
     "upstream-lists",
     "MUST",
     "AGTP-API 12.3",
-    "lists says how fields of a query or a form are written.",
+    "lists sets the notation of fields in a query or a form.",
     why="In JSON a list is a list, in a header its items are joined by commas: the entry would have no effect.",
     bad=f'{_POST}lists = {{ room_id = "comma" }}\n',
     good=f'{_POST}query = ["room_id"]\nlists = {{ room_id = "comma" }}\n',
@@ -102,8 +102,8 @@ HEADER: Final = Rule(
     "AGTP-API 12.3",
     "A field becomes a header that callers may fill, or a cookie with a usable name.",
     why=(
-        "With Authorization or Cookie a caller would speak as somebody else, with Content-Length or Host it would send "
-        "another request than the one that was checked, and a header of `headers` is the operator's to say."
+        "With Authorization or Cookie a caller could impersonate another one, with Content-Length or Host it could "
+        "send an unchecked request, and headers in `headers` are set by the operator."
     ),
     bad=f'{_GET}header_fields = {{ room_id = "Authorization" }}\n',
     good=f'{_GET}header_fields = {{ room_id = "X-Room" }}\n',
@@ -115,7 +115,7 @@ SAME_NAME: Final = Rule(
     "MUST",
     "AGTP-API 12.3",
     "No two fields or credentials have the same name at the upstream.",
-    why="One of the two is lost, or the caller's value stands where the credential should.",
+    why="One of the two is lost, or the caller's value replaces the credential.",
     bad=(f'{_GET}query_credentials = {{ api_key = "${{PMS_KEY}}" }}\ninput_transform = {{ room_id = "api_key" }}\n'),
     good=f'{_GET}query_credentials = {{ api_key = "${{PMS_KEY}}" }}\ninput_transform = {{ room_id = "room" }}\n',
     notation="toml",
@@ -126,7 +126,7 @@ LITERAL: Final = Rule(
     "SHOULD",
     "AGTP-API 12.3",
     "A credential for an upstream comes from the environment.",
-    why="Files are copied, shown and kept in version control; who reads them can act as this server.",
+    why="Files are copied and committed to version control; everyone who reads the credential can act as this server.",
     bad=f'{_GET}query_credentials = {{ api_key = "k-48213" }}\n',
     good=f'{_GET}query_credentials = {{ api_key = "${{PMS_KEY}}" }}\n',
     notation="toml",
@@ -175,7 +175,7 @@ def _check_fields(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diag
         first = placed.setdefault(name, key)
         if first != key:
             message = f"{brief(name)} is in {first} and in {key}"
-            yield TWO_PLACES.at(endpoint, at, message, "Keep the one where the upstream looks for it.")
+            yield TWO_PLACES.at(endpoint, at, message, "Keep the one that the upstream expects.")
     for name in handler.lists:
         if declared is not None and name not in declared:
             message = f"lists names {brief(name)}, which the input schema does not declare"
@@ -190,14 +190,14 @@ def _check_body(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagno
         return
     if handler.method in ("GET", "HEAD") and form != "none":
         key = "body_field" if handler.body is None else "body"
-        advice = "Remove it: the fields go into the query. If the upstream wants a body, its method is another."
-        yield BODY.at(endpoint, f"/handler/{key}", f"{handler.method} has no body, and {key} asks for one", advice)
+        advice = "Remove it: the fields are sent in the query. A body requires another method."
+        yield BODY.at(endpoint, f"/handler/{key}", f"{handler.method} has no body, but {key} requires one", advice)
     if handler.files and form != "multipart":
-        advice = 'Write body = "multipart", or leave files out.'
+        advice = 'Write body = "multipart", or remove files.'
         yield FILES.at(endpoint, "/handler/files", f"files cannot be sent in a body that is {form}", advice)
     if handler.body_field is not None and form != "json":
         message = f"body_field is the whole body, which cannot be {form}"
-        advice = 'Write body = "json", or leave body_field out: the fields make up the body then.'
+        advice = 'Write body = "json", or remove body_field to send all fields as the body.'
         yield BODY_FIELD.at(endpoint, "/handler/body_field", message, advice)
 
 
@@ -210,8 +210,8 @@ def _check_lists(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagn
             message = f"the style of {brief(name)} is one of {', '.join(LIST_STYLES)}, not {brief(style)}"
             yield LISTS.at(endpoint, at, message)
         if name in elsewhere or not (implied or name in handler.query):
-            message = f"{brief(name)} is not in the query or a form, so that its style has no effect"
-            yield LISTS.at(endpoint, at, message, "Name it in query, or leave it out of lists.")
+            message = f"{brief(name)} is not in the query or a form, so its style has no effect"
+            yield LISTS.at(endpoint, at, message, "Add it to query, or remove it from lists.")
 
 
 def _check_headers(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
@@ -219,17 +219,21 @@ def _check_headers(endpoint: Endpoint, handler: ExternalService) -> Iterator[Dia
     for name, header in handler.header_fields.items():
         at = child("/handler/header_fields", name)
         if not is_header_name(header):
-            yield HEADER.at(endpoint, at, f"{brief(header)} is no name of a header", "Use letters, digits and hyphens.")
+            yield HEADER.at(
+                endpoint, at, f"{brief(header)} is not a valid header name", "Use letters, digits and hyphens."
+            )
         elif is_reserved_header(header):
-            message = f"no field of an input may fill the header {header}"
-            yield HEADER.at(endpoint, at, message, "If the upstream needs it, say it in headers.")
+            message = f"an input field must not set the header {header}"
+            yield HEADER.at(endpoint, at, message, "If the upstream needs it, set it in headers.")
         elif header.lower() in configured:
-            message = f"the header {header} is in headers already"
+            message = f"the header {header} is already in headers"
             yield HEADER.at(endpoint, at, message, "Keep one of the two.")
     for name, cookie in handler.cookie_fields.items():
         if not is_header_name(cookie):
             at = child("/handler/cookie_fields", name)
-            yield HEADER.at(endpoint, at, f"{brief(cookie)} is no name of a cookie", "Use letters, digits and hyphens.")
+            yield HEADER.at(
+                endpoint, at, f"{brief(cookie)} is not a valid cookie name", "Use letters, digits and hyphens."
+            )
 
 
 def _check_names(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
@@ -273,7 +277,7 @@ def _check_credentials(endpoint: Endpoint, handler: ExternalService) -> Iterator
     ):
         for name, value in values.items():
             if "${" not in value and (key != "headers" or name.lower() in _SECRET_HEADERS):
-                message = f"the credential {brief(name)} stands in the file itself"
+                message = f"the credential {brief(name)} is written in the file"
                 advice = "Write ${VAR}, set the variable where the server starts, and replace the credential."
                 yield LITERAL.at(endpoint, child(f"/handler/{key}", name), message, advice)
 
@@ -285,10 +289,10 @@ def _check_answer(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diag
         yield ANSWER.at(endpoint, "/handler/answer", message)
     elif field is None:
         if handler.answer == "text":
-            message = "the upstream answers with a text, and no field of the output is there for it"
-            yield ANSWER.at(endpoint, "/handler/answer", message, "Name the field as output_field.")
+            message = "the upstream responds with text, but output_field is missing"
+            yield ANSWER.at(endpoint, "/handler/answer", message, "Write the name of the field as output_field.")
     elif handler.answer == "none":
-        yield ANSWER.at(endpoint, at, "output_field has no effect where no answer is looked at", "Leave it out.")
+        yield ANSWER.at(endpoint, at, "output_field has no effect because the response is ignored", "Leave it out.")
     else:
         declared = _declared(endpoint.output_schema)
         # An output of which nothing is said may have any field.

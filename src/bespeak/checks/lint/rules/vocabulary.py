@@ -25,7 +25,7 @@ UNDECLARED: Final = Rule(
     "MUST",
     "AGIS 8.2(a), 9.1 pass 7",
     "Every method in use is listed in declared_verbs.",
-    why="Agents index a service by its declared verbs before they read on; a verb that is missing is not found.",
+    why="Agents index a service by its declared verbs and do not find a missing one.",
     bad=f"{_ENDPOINTS}vocabulary:\n  declared_verbs: [BOOK]\n",
     good=_GOOD,
     fix="safe",
@@ -36,7 +36,7 @@ UNUSED: Final = Rule(
     "MUST",
     "AGIS 8.2(b), 9.1 pass 7",
     "Every verb of declared_verbs is the method of an endpoint.",
-    why="A verb that leads nowhere draws agents to a service that cannot do what it promises.",
+    why="An unused verb attracts agents to a service that does not support it.",
     bad=f"{_ENDPOINTS}vocabulary:\n  declared_verbs: [BOOK, FIND, CANCEL]\n",
     good=_GOOD,
     fix="safe",
@@ -47,7 +47,7 @@ NO_VERBS: Final = Rule(
     "MUST",
     "AGIS 8.2",
     "The vocabulary block has declared_verbs, and it is not empty.",
-    why="The list is what the block is for.",
+    why="The list is the purpose of the block.",
     bad=f"{_ENDPOINTS}vocabulary:\n  domain: hospitality\n",
     good=_GOOD,
     fix="safe",
@@ -58,7 +58,7 @@ REPEATED: Final = Rule(
     "style",
     "AGIS 8.2",
     "declared_verbs lists each verb once.",
-    why="The second mention says nothing, and is forgotten when the verb goes.",
+    why="The duplicate has no effect, and is easily missed when the verb is removed.",
     bad=f"{_ENDPOINTS}vocabulary:\n  declared_verbs: [BOOK, FIND, BOOK]\n",
     good=_GOOD,
     fix="safe",
@@ -69,7 +69,7 @@ NOT_CAPITAL: Final = Rule(
     "SHOULD",
     "AGIS 4.1(e), 10",
     "The verbs of declared_verbs are in capitals.",
-    why="Capitals tell a verb from a path; not every reader compares without regard to case, as the draft asks.",
+    why="Capitals distinguish verbs from paths, and not every reader compares case-insensitively.",
     bad=f"{_ENDPOINTS}vocabulary:\n  declared_verbs: [Book, FIND]\n",
     good=_GOOD,
     fix="safe",
@@ -80,7 +80,7 @@ NO_DOMAIN: Final = Rule(
     "SHOULD",
     "AGIS 8.2(c)",
     "The vocabulary block names the domain of the service in plain words.",
-    why="Verbs mean different things in different trades; an agent narrows its search by the domain first.",
+    why="Verbs have different meanings in different domains, so agents filter by domain first.",
     bad=f"{_ENDPOINTS}vocabulary:\n  declared_verbs: [BOOK, FIND]\n",
     good=_GOOD,
 )
@@ -90,7 +90,7 @@ NAMESPACE: Final = Rule(
     "SHOULD",
     "AGIS 8.2(d), 10.1",
     "A namespace is one lower-case word, with hyphens where needed.",
-    why="It stands before a dot and a verb, `acme-rooms.BOOK`, and in a header: a dot or a blank in it breaks both.",
+    why="It precedes a dot and a verb, `acme-rooms.BOOK`, and is sent in a header: a dot or a space breaks both.",
     bad="vocabulary:\n  namespace: Acme Rooms\n",
     good="vocabulary:\n  namespace: acme-rooms\n",
     fix="unsafe",
@@ -101,7 +101,7 @@ VERSION: Final = Rule(
     "style",
     "AGIS 8.2",
     "The version of a vocabulary is three numbers, like 1.2.0.",
-    why="Then everybody can tell which of two is later, and whether verbs went.",
+    why="Readers can then compare versions and detect removed verbs.",
     bad="vocabulary:\n  version: latest\n",
     good='vocabulary:\n  version: "1.2.0"\n',
 )
@@ -127,7 +127,7 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
         yield from _check_verbs(subject, verbs)
     domain = block.get("domain", "")
     if isinstance(domain, str) and not domain.strip():
-        message = "the vocabulary names no domain"
+        message = "the vocabulary has no domain"
         yield NO_DOMAIN.inside("/vocabulary", message, "Add domain, in plain words: hospitality, logistics.")
     namespace = block.get("namespace")
     if isinstance(namespace, str) and _NAMESPACE.fullmatch(namespace) is None:
@@ -181,7 +181,7 @@ def _check_verbs(subject: Subject, verbs: list[Any]) -> Iterator[Diagnostic]:
         listed.add(name)
         if name not in used:
             fix = Fix(f"Remove {brief(verb)[1:-1]}", (Change("remove", at),), safe=one_sided)
-            message = f"declared_verbs lists {brief(verb)}, and no endpoint uses it"
+            message = f"declared_verbs lists {brief(verb)}, but no endpoint uses it"
             yield UNUSED.inside(at, message, "Remove it, or declare the endpoint.", fix)
         elif verb != name:
             fix = Fix(f"Write {name}", (Change("replace", at, name),))
