@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Coroutine
 from contextvars import ContextVar, copy_context
 from typing import Any
@@ -221,3 +222,24 @@ async def test_a_task_ends_with_its_step_once_the_pool_drains() -> None:
     async with asyncio.timeout(10):
         await asyncio.wait(steps.pool.waiting)
     assert not steps.pool.waiting
+
+
+async def test_a_parked_task_keeps_nothing_of_its_steps() -> None:
+    class Connection:
+        def step(self) -> Coroutine[Any, Any, None] | None:
+            return self.wait()
+
+        async def wait(self) -> None:
+            await asyncio.sleep(0)
+
+    pool = TaskPool(asyncio.get_running_loop())
+    for _ in range(2):  # in a new task, and in a parked one
+        connection = Connection()
+        gone = weakref.ref(connection)
+        asyncio.get_running_loop().call_soon(pool.run, connection.step)
+        del connection
+        await asyncio.sleep(0.05)
+        assert not pool.waiting
+        assert gone() is None
+    pool.close()
+    await asyncio.sleep(0)

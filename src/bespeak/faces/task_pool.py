@@ -84,9 +84,11 @@ class TaskPool:
         task = asyncio.current_task(self._loop)
         assert task is not None
         rest = step()
+        del step  # a parked task must not keep the connection of its first step alive
         while True:
             if rest is not None:
                 await rest
+                rest = None
             # A step that ignored a cancellation leaves the task marked, which would cancel later steps.
             if self._draining or task.cancelling() or len(self._parked) >= PARKED:
                 return
