@@ -1,4 +1,4 @@
-"""Sockets that listen, and ports that are taken before anybody does."""
+"""Listening sockets, and reserved ports."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ NAME: ContextVar[str] = ContextVar("NAME", default="nobody")
 
 
 class Steps:
-    """Runs coroutine functions as steps: at once as far as they go, the rest in the task."""
+    """Runs coroutine functions as steps: at once up to the first wait, the rest in the task."""
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""TLS 1.3 with real certificates: who is refused, and that a slow handshake is nobody else's problem."""
+"""TLS 1.3 with real certificates: which peers are refused, and slow handshakes delay no others."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ def test_a_key_with_a_password_is_refused_without_asking_for_it(authority: Autho
 
 
 async def ask(port: int, context: ssl.SSLContext) -> None:
-    """One request: a client of TLS 1.3 may only learn with the first answer that it was refused."""
+    """Send one request: a TLS 1.3 client may only learn with the first answer that it was refused."""
     connection = await AgtpClientConnection.open("127.0.0.1", port, ssl=context)
     try:
         await connection.request("QUERY", "/a")

@@ -1,4 +1,4 @@
-"""Authority of the core protocol (core 6, 7, 10): which refusal comes first, what is logged, what is never told."""
+"""Authority of the core protocol (core 6, 7, 10): order of refusals, logging and secrecy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Headers of the core protocol (core 2, 8): who is meant by them, which every answer has, and which do not exist."""
+"""Headers of the core protocol (core 2, 8): their meaning, those of every answer, and those that do not exist."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def names(reply: Reply) -> set[str]:
 
 
 async def _refusals(bench: StatefulBench) -> list[tuple[int, Reply]]:
-    """One answer of each kind, with the status it is expected to have."""
+    """Return one answer of each kind, with its expected status."""
     echoed = {"task_id": "t-1"}
     store = bench.store
     await store.do(BindSession(SESSION, AGENT, "", 600.0))

@@ -1,4 +1,4 @@
-"""Floor methods with state (core 4.8 to 4.11): what they need, and what they leave alone."""
+"""Floor methods with state (core 4.8 to 4.11): their requirements and their limits."""
 
 from __future__ import annotations
 

@@ -34,7 +34,9 @@ def requirements() -> list[dict[str, Any]]:
 
 
 def markers_in(source: str) -> Iterator[tuple[str | None, int]]:
-    """The ids in the `requirement` markers of a test file with their lines; None for one that is no literal."""
+    """Return the ids in the `requirement` markers of a test file with their lines; None for one that is not a
+    literal.
+    """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requirement":
             for argument in node.args:
@@ -44,7 +46,7 @@ def markers_in(source: str) -> Iterator[tuple[str | None, int]]:
 
 @cache
 def marked() -> dict[str | None, list[str]]:
-    """Every id that a test names, with the places that name it."""
+    """Return every id that a test names, with the places that name it."""
     places: dict[str | None, list[str]] = {}
     for file in sorted(TESTS.rglob("test_*.py")):
         source = file.read_text(encoding="utf-8")

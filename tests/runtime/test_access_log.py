@@ -1,4 +1,4 @@
-"""One line for each answer, where somebody wants it."""
+"""One log line per answer, if the level is enabled."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ WEB = ("/", "/.well-known/ai", "/.well-known/agis.json", "/openapi.json", "/llms
 
 
 async def read_documents(bench: Bench) -> dict[str, tuple[str, str | None]]:
-    """Every document of both faces with its ETag."""
+    """Return every document of both faces with its ETag."""
     found = {}
     for name, target, headers in (
         ("manifest", "/", {}),
@@ -58,7 +58,7 @@ _FACES: dict[Dispatcher, Any] = {}
 
 @asynccontextmanager
 async def browse(dispatcher: Dispatcher) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the one HTTP face of a server, which outlives its changes."""
+    """Open a client of the HTTP face of a server, which outlives its changes."""
     face = _FACES.setdefault(dispatcher, make_face(dispatcher, HttpSettings()))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(face), base_url="http://rooms.test") as http:
         yield http

@@ -1,4 +1,4 @@
-"""Which answers are put on record, and what is asked of them."""
+"""Which answers are recorded, and the content of their records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that must be confirmed: asked for once, confirmed by somebody else, run exactly as confirmed."""
+"""Calls that must be confirmed: requested once, confirmed by another agent, run exactly as confirmed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def booking(guest: str = "g", agent: str | None = AGENT, confirmation: str | Non
 
 
 async def admit(store: Store, call: RoutedCall, settings: CaseSettings | None = None) -> Refused | None:
-    """What the settlement does."""
+    """Do what the settlement does."""
     confirmations = Confirmations(settings or CaseSettings())
     asked = confirmations.ask(call)
     if not isinstance(asked, Command):

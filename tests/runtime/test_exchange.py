@@ -1,4 +1,4 @@
-"""What the log may say of a request."""
+"""What the log may contain about a request."""
 
 from __future__ import annotations
 

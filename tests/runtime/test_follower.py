@@ -1,4 +1,4 @@
-"""What a process reads from the store again whenever it changes."""
+"""State that a process reads from the store again whenever it changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each gate refuses, with which status, and what the agent learns from it."""
+"""What each gate refuses, with which status and details."""
 
 from __future__ import annotations
 

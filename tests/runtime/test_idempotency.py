@@ -33,7 +33,7 @@ OTHER = "b" * 64
 
 
 def counting(method: str = "BOOK", path: str = "/room", *, impact: str = "irreversible", **fields: Any) -> Endpoint:
-    """An endpoint that answers with how often it was called."""
+    """Build an endpoint that answers with the number of its calls."""
     numbers: Iterator[int] = count(1)
 
     def handle(input: dict[str, Any]) -> dict[str, int]:  # noqa: A002

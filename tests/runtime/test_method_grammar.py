@@ -16,7 +16,7 @@ from bespeak.contract.vocabulary import Vocabulary
 
 
 def clinic(**fields: Any) -> Bench:
-    """A service with one verb of the catalog, and one that only its vocabulary has."""
+    """Build a service with one verb of the catalog and one of its vocabulary."""
     return build(
         make_endpoint("BOOK", "/visit", echo),
         make_endpoint("ADMIT", "/patient", echo, capability="transaction"),

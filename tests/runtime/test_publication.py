@@ -1,4 +1,4 @@
-"""What a server publishes: every endpoint but those that are internal, which answer all the same."""
+"""Publication: every endpoint except internal ones, which still answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Buckets by a clock that is moved by hand: what they admit, what they forget, and what they never forget."""
+"""Buckets with a manual clock: what they admit, drop and never drop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that share a limit through a real store; the rates are slow, so that no clock needs to be waited for."""
+"""Processes that share a limit through a real store; the rates are slow, so no test waits for a clock."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Process:
         return self.rates.agent
 
     def admits(self, key: str = "a", most: int = 100) -> int:
-        """How many calls in a row pass."""
+        """Count how many calls in a row pass."""
         return next((number for number in range(most) if self.agent.take(key)), most)
 
 

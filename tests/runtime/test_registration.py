@@ -1,4 +1,4 @@
-"""What comes into the registry, and what is left out with a finding."""
+"""Which endpoints are registered, and which are omitted with a finding."""
 
 from __future__ import annotations
 

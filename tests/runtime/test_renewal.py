@@ -1,4 +1,4 @@
-"""A lease is prolonged as long as it is needed, and given up when somebody else has it."""
+"""A lease is renewed while it is needed, and not if another request has it."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def named(
 
 
 async def admit(sessions: Sessions, store: Store, call: Call) -> Refused | None:
-    """What the settlement does."""
+    """Do what the settlement does."""
     asked = sessions.ask(call)
     if not isinstance(asked, Command):
         return asked

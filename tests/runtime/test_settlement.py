@@ -1,4 +1,4 @@
-"""Admit, invoke, commit: nothing is acknowledged that is not kept."""
+"""Admit, invoke, commit: nothing is acknowledged that is not stored."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.anyio
 
 
 def changing(value: str = "v") -> Endpoint:
-    """An endpoint that uses up a value in the store."""
+    """Build an endpoint that uses up a value in the store."""
 
     def answer(results: Sequence[Any] | Conflict) -> Envelope | Refused:
         if isinstance(results, Conflict):

@@ -1,4 +1,4 @@
-"""What a server signs, and with which key."""
+"""The documents a server signs, and the key."""
 
 from __future__ import annotations
 

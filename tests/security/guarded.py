@@ -108,7 +108,7 @@ class Guarded:
             yield served
 
     def token(self, key: Any = None, *, alg: str = "EdDSA", kid: str | None = "k", **changes: Any) -> str:
-        """A good token, but for the changes."""
+        """Issue a valid token, with some changes."""
         now = int(time.time())
         standard = {"exp": now + 600, "iat": now, "iss": "https://issuer.example", "scope": SCOPE}
         header = {} if kid is None else {"kid": kid}
@@ -148,7 +148,7 @@ class Agent:
         audience: str = SERVER,
         **headers: str,
     ) -> dict[str, str]:
-        """The headers of a request by this agent."""
+        """Return the headers of a request signed by this agent."""
         given = {AGENT_ID: self.agent_id, **{name.replace("_", "-"): value for name, value in headers.items()}}
         now = time.time() - age
         signature = sign_request(method, target, given, body, key=self.key, server_id=audience, now=now)
@@ -203,13 +203,13 @@ class Line:
 
 
 def ask(served: Served, headers: Mapping[str, str] | None = None, body: bytes = b"", **where: str) -> Answer:
-    """One request over a connection of its own, without TLS."""
+    """Send one request over a new connection without TLS."""
     with Line(served.port) as line:
         return line.ask(headers=headers, body=body, **where)
 
 
 def bearer(token: str, **headers: str) -> dict[str, str]:
-    """The headers of a request with a token."""
+    """Return the headers of a request with a token."""
     return {"Authorization": f"Bearer {token}", **{name.replace("_", "-"): value for name, value in headers.items()}}
 
 

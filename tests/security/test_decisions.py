@@ -1,4 +1,6 @@
-"""Confirmations and cases over real sockets and kills: decided by who may, once, for exactly what was asked."""
+"""Confirmations and cases over real sockets and kills: decided once, by an authorized agent, for exactly that
+request.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def decide(guarded: Guarded, served: Served, case: str, status: str = "accepted"
 
 
 def confirmed(guarded: Guarded, served: Served) -> str:
-    """The id of a confirmation that was given."""
+    """Return the id of a confirmation that was given."""
     asked = ask(served, bearer(guarded.token()))
     assert (asked.status, asked.code) == (262, "confirmation-required")
     case = str(asked.json["error"]["confirmation_id"])

@@ -22,7 +22,7 @@ PATIENCE = 60.0
 
 
 class Secrets:
-    """What was sent and kept, and where it must not show up."""
+    """Secrets that were sent and stored, and the places where they must not appear."""
 
     def __init__(self) -> None:
         self.all: dict[str, str] = {}

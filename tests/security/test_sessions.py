@@ -1,4 +1,4 @@
-"""Sessions over real sockets: the id of a session is worth nothing to anybody else."""
+"""Sessions over real sockets: the id of a session is useless to other agents."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_the_nonce_of_a_suspended_session_is_good_once(
 
 
 async def _resume(place: str, session: str, nonce: str) -> list[Any]:
-    """What comes of a wrong nonce, of another agent, of the right one, and of the right one again."""
+    """Resume with a wrong nonce, by another agent, correctly, and once more; return the answers."""
     store = open_store(place)
     await store.start()
     try:

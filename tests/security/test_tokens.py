@@ -1,4 +1,4 @@
-"""Tokens over real sockets: only what the issuer signed, for this server and this time, proves anything."""
+"""Tokens over real sockets: only those signed by the issuer, for this server and this time, are accepted."""
 
 from __future__ import annotations
 

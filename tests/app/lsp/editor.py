@@ -1,4 +1,4 @@
-"""An editor: a real client of the protocol that starts `bespeak lsp` and speaks with it."""
+"""An editor: a real LSP client that starts `bespeak lsp`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PATIENCE = 60
 
 
 class Editor:
-    """Holds documents, and what the server said of them."""
+    """Holds documents and the diagnostics published for them."""
 
     def __init__(self, client: LanguageClient, encoding: str) -> None:
         self.client = client
@@ -57,19 +57,19 @@ class Editor:
         self.client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))
 
     def published(self, uri: str) -> list[types.PublishDiagnosticsParams]:
-        """What was published meanwhile for a document and not looked at."""
+        """Return the diagnostics published for a document and not read yet."""
         waiting = [self._published.get_nowait() for _ in range(self._published.qsize())]
         return [params for params in waiting if params.uri == uri]
 
     async def diagnostics(self, uri: str) -> list[types.Diagnostic]:
-        """What is published next for a document, of its present version."""
+        """Wait for the next diagnostics of a document in its current version."""
         while True:
             params = await asyncio.wait_for(self._published.get(), _PATIENCE)
             if params.uri == uri and params.version in (None, self._versions[uri]):
                 return list(params.diagnostics)
 
     def place(self, uri: str, mark: str, after: int = 0) -> types.Position:
-        """The position of a mark, some characters on."""
+        """Return the position of a mark, plus some characters."""
         text = self.texts[uri]
         at = text.index(mark) + after
         start = text.rfind("\n", 0, at) + 1
@@ -87,7 +87,7 @@ class Editor:
         return found.contents.value
 
     async def complete(self, uri: str, mark: str) -> list[types.CompletionItem]:
-        """What may follow a mark."""
+        """Return the completions after a mark."""
         where = self.place(uri, mark, len(mark))
         params = types.CompletionParams(types.TextDocumentIdentifier(uri), where)
         found = await self.client.text_document_completion_async(params)
@@ -142,7 +142,7 @@ class Editor:
 async def editing(
     folder: Path, encoding: str = "utf-16", command: Sequence[str] = COMMAND, **capabilities: Any
 ) -> AsyncIterator[Editor]:
-    """An editor that has a folder open, until the block ends."""
+    """Run an editor with an open folder until the block ends."""
     client = LanguageClient("test", "1")
     editor = Editor(client, encoding)
     await client.start_io(*command)

@@ -11,7 +11,7 @@ from bespeak.text.source.tree import Tree
 
 
 def leaves(tree: Tree) -> Iterator[tuple[tuple[str, ...], int]]:
-    """The scalars of a tree."""
+    """Yield the scalars of a tree."""
     waiting: list[tuple[str, tuple[str, ...], Any]] = [("", (), tree.data)]
     while waiting:
         at, path, value = waiting.pop()
@@ -24,6 +24,6 @@ def leaves(tree: Tree) -> Iterator[tuple[tuple[str, ...], int]]:
 
 
 def marked(text: str) -> tuple[str, int]:
-    """A text without its `|`, and the offset where it stood."""
+    """Return a text without its `|`, and the offset of that mark."""
     offset = text.index("|")
     return text[:offset] + text[offset + 1 :], offset

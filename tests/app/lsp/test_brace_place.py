@@ -1,4 +1,4 @@
-"""Where an offset stands in brace notation."""
+"""Place of an offset in brace notation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an editor offers at a finding."""
+"""Code actions for findings."""
 
 from __future__ import annotations
 

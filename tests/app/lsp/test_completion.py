@@ -18,7 +18,7 @@ GOOD = texts.yaml()
 
 
 def complete(text: str, name: str = "a.agis", good: str = "") -> list[types.CompletionItem]:
-    """The items, best first; `good` is the text when it could last be read."""
+    """Return the items, best first; `good` is the last text that could be parsed."""
     text, offset = marked(text)
     known = texts.checked(good, name) if good else None
     tree = known.subject.tree if known and known.subject else None
@@ -32,7 +32,7 @@ def labels(text: str, name: str = "a.agis", good: str = "") -> list[str]:
 
 
 def inserted(text: str, label: str, name: str = "a.agis", good: str = "") -> str:
-    """The text after an item was chosen."""
+    """Return the text after an item was chosen."""
     item = next(item for item in complete(text, name, good) if item.label == label)
     text, _ = marked(text)
     assert isinstance(item.text_edit, types.TextEdit)

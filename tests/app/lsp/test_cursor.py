@@ -1,4 +1,4 @@
-"""What stands at the cursor."""
+"""The context of the cursor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The requests of an editor: what the server says it can do, formatting, and the end."""
+"""The requests of an editor: capabilities, formatting, and the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may stand at a place of a document."""
+"""The fields that are valid at a place of a document."""
 
 from __future__ import annotations
 

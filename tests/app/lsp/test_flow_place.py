@@ -1,4 +1,4 @@
-"""Where an offset stands in brackets."""
+"""Place of an offset in brackets."""
 
 from __future__ import annotations
 

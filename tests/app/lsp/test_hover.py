@@ -1,4 +1,4 @@
-"""What is shown when the pointer rests on a word."""
+"""Hover texts."""
 
 from __future__ import annotations
 

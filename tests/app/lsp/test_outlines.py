@@ -44,7 +44,7 @@ def example(field: Outline) -> Any:
 
 
 def table(outline: Outline) -> dict[str, Any]:
-    """A document that has every field of an outline."""
+    """Build a document with every field of an outline."""
     made: dict[str, Any] = {}
     for name, field in outline.get("properties", {}).items():
         if "properties" in field:
@@ -65,7 +65,7 @@ def toml(value: Any) -> str:
 
 
 def unknown(whole: dict[str, Any], kind: Kind) -> set[str]:
-    """The pointers of the fields that a reader does not know."""
+    """Return the pointers of the fields that a reader does not know."""
     text = "".join(f"{name} = {toml(value)}\n" for name, value in whole.items())
     checked = check_text(text, "bespeak.toml", CONTEXT, kind)
     assert checked.subject is not None, text

@@ -1,4 +1,4 @@
-"""The server as an editor meets it: a process that speaks the protocol."""
+"""The language server as a process, over its protocol."""
 
 from __future__ import annotations
 

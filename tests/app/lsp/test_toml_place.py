@@ -1,4 +1,4 @@
-"""Where an offset stands in TOML."""
+"""Place of an offset in TOML."""
 
 from __future__ import annotations
 

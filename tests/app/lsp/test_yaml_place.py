@@ -1,4 +1,4 @@
-"""Where an offset stands in YAML."""
+"""Place of an offset in YAML."""
 
 from __future__ import annotations
 

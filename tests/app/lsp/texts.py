@@ -1,4 +1,4 @@
-"""AGIS documents for editors, and what is found in them."""
+"""AGIS documents for editors, and their findings."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bespeak.app.lsp.positions import Positions
 from bespeak.documents.agis.text import write_json, write_yaml
 
 HERE = Path("/nowhere/project")
-"""A folder without settings: what is not there cannot be read."""
+"""A folder without settings; it does not exist."""
 
 
 def yaml(**fields: object) -> str:
-    """A document in YAML, whose endpoint has some fields changed."""
+    """Write a YAML document whose endpoint has some fields changed."""
     return write_yaml(document(endpoint(**fields)))
 
 
@@ -28,7 +28,7 @@ def checked(text: str, name: str = "rooms.agis") -> Checked:
 
 
 def found(text: str, rule: str, name: str = "rooms.agis") -> tuple[Checked, Positions, int]:
-    """What is known of a text, and the number of the first finding of a rule."""
+    """Check a text; return the result and the index of the first finding of a rule."""
     known = checked(text, name)
     rules = [finding.diagnostic.rule for finding in known.findings]
     return known, Positions(text), rules.index(rule)

@@ -1,4 +1,4 @@
-"""What is logged: whole lines, with ids to find a request by, and nothing of what callers sent."""
+"""The log: complete lines, with the ids of requests, and no values that callers sent."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_no_line_of_a_trace_looks_like_an_entry(form: logging.Formatter) -> None
 
 @pytest.fixture
 def root() -> Iterator[logging.Logger]:
-    """The root logger, left as it was found."""
+    """Restore the root logger afterwards."""
     logger = logging.getLogger()
     before = (logger.level, list(logger.handlers), logging.getLogger("httpx").level)
     yield logger
@@ -121,7 +121,7 @@ def test_libraries_do_not_tell_addresses_and_a_second_call_replaces_the_first(
 
 @pytest.fixture
 def logged(root: logging.Logger) -> io.StringIO:
-    """All that is logged, at the lowest level, in both forms."""
+    """Return everything logged, at the lowest level, in both formats."""
     written = io.StringIO()
     for form in (TextLines(), JsonLines()):
         handler = logging.StreamHandler(written)
@@ -186,7 +186,7 @@ CALLS = [
 
 
 async def send_all(bench: StatefulBench, headers: dict[str, str], *, agent: str | None) -> set[int]:
-    """Every call through the access log; the statuses."""
+    """Send every call through the access log; return the statuses."""
     found = set()
     for left_out in (None, *headers):
         given_headers = {name: value for name, value in headers.items() if name != left_out}
@@ -218,7 +218,7 @@ async def test_no_value_of_a_caller_is_logged_in_open_mode(logged: io.StringIO) 
 
 
 def strict(folder: Path) -> ServerDocument:
-    """A configuration under which callers prove who they are, and everything is on record."""
+    """Write a configuration that authenticates callers and records everything."""
     keys = folder / "keys.json"
     keys.write_text(json.dumps({"keys": [OKPKey.generate_key("Ed25519", private=False, auto_kid=True).as_dict()]}))
     token = TokenSettings(issuer="https://issuer.example", audience="test.example", keys=keys)
@@ -269,7 +269,7 @@ CREDENTIALS = (
     "session-id",
     "delegation-chain",
 )
-"""Headers whose value is worth something to whoever else reads it."""
+"""Headers with values that must stay secret."""
 
 MALFORMED = ("{}", "Basic {}", "Bearer {}", "agtp1;{}", "{}\x01", "{}é", "a" * 9000 + "{}", "{},{}", '"{}"', "{}=")
 

@@ -1,4 +1,4 @@
-"""A service inside somebody's own application, with and without a lifespan."""
+"""A service inside another application, with and without a lifespan."""
 
 from __future__ import annotations
 

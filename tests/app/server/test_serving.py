@@ -36,7 +36,7 @@ def certificate(tmp_path: Path) -> tuple[Path, Path, Path]:
 
 
 def exchange(connection: socket.socket, request: bytes) -> bytes:
-    """One request and its whole response."""
+    """Send one request and return its complete response."""
     connection.sendall(request)
     received = b""
     while b"\r\n\r\n" not in received:
@@ -122,7 +122,7 @@ def test_workers_end_with_a_parent_that_is_killed(ledger: dict[str, str]) -> Non
 
 
 def _workers(children: Path) -> list[int]:
-    """The processes that serve; the interpreter keeps a resource tracker beside them."""
+    """Return the serving processes, without the resource tracker of the interpreter."""
     found = [int(pid) for pid in children.read_text().split()]
     return [pid for pid in found if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 

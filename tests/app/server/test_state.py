@@ -1,4 +1,4 @@
-"""Where the state of a deployment is kept, found without running anything of it."""
+"""The location of a deployment's state, found without running its code."""
 
 from __future__ import annotations
 
@@ -99,6 +99,6 @@ def test_a_drive_letter_is_not_a_module(text: str, names: bool) -> None:
 
 
 def test_an_empty_place_is_refused(tmp_path: Path) -> None:
-    """As `--store "$UNSET"` says it."""
+    """Check a value such as that of `--store "$UNSET"`."""
     with pytest.raises(ConfigError, match="--store is empty"):
         store_place(str(tmp_path), "")

@@ -1,4 +1,4 @@
-"""What can be served, and what is said about the rest."""
+"""Valid targets, and the messages about others."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ ADMIT = {
 
 @pytest.fixture
 def rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a document, and a module whose name is its own in this process."""
+    """Create a folder with a document, and a module with a unique name."""
     monkeypatch.setattr(sys, "path", [*sys.path])
     write(tmp_path)
     (tmp_path / f"{module_in(tmp_path)}.py").write_text("def book(room_id): return {'reservation_id': room_id}\n")

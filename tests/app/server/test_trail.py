@@ -1,4 +1,4 @@
-"""What a server records of the requests it answers, and how the trail goes on over restarts."""
+"""The audit records of a server, and the trail across restarts."""
 
 from __future__ import annotations
 

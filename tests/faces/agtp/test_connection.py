@@ -19,7 +19,7 @@ HURRIED = Timeouts(idle=0.2, read=0.2, write=0.2, linger=0.2)
 
 
 class Peer:
-    """A client that sends whatever bytes it is told to."""
+    """A client that sends any bytes."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader

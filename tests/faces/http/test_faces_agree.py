@@ -40,7 +40,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faces:
-    """Every document of one service, as somebody outside gets it."""
+    """Every document of one service, as a client receives it."""
 
     listed: dict[Key, Endpoint]
     hidden: list[Endpoint]
@@ -88,7 +88,7 @@ async def _read_web(dispatcher: Dispatcher) -> dict[str, Any]:
 
 
 async def _read_ai(http: httpx.AsyncClient, path: str) -> list[Any]:
-    """A document and all that it leads to."""
+    """Read a document and all documents it refers to."""
     reply = await http.get(path.removeprefix("/api").lstrip("/"))
     if reply.status_code == 404:
         return []
@@ -101,7 +101,7 @@ async def _read_ai(http: httpx.AsyncClient, path: str) -> list[Any]:
 
 
 def capabilities(faces: Faces) -> dict[Key, Any]:
-    """What can be called by /.well-known/ai, by method and path."""
+    """Return the capabilities of /.well-known/ai by method and path."""
     found = {}
     for document in faces.ai:
         for entry in document["capabilities"]:
@@ -118,7 +118,7 @@ def operations(faces: Faces) -> Iterator[tuple[Key, str, Any]]:
 
 
 def lines(faces: Faces) -> dict[Key, str]:
-    """The lines of llms.txt, each by what it leads to."""
+    """Return the lines of llms.txt by their links."""
     found = {}
     for line in faces.llms.partition("\n## Endpoints\n")[2].partition("\n## ")[0].splitlines():
         linked = re.search(rf"\]\({re.escape(URL)}([^)]*)\)", line)
@@ -139,7 +139,7 @@ def plain(keys: Any) -> set[Key]:
 
 
 def expanded(schema: Any, roots: tuple[Any, ...], depth: int = DEPTH) -> Any:
-    """A schema with what it refers to in place of the references, wherever they lead."""
+    """Replace the references of a schema, recursively, by their targets."""
     if isinstance(schema, list):
         return [expanded(item, roots, depth) for item in schema]
     if not isinstance(schema, dict):
@@ -251,7 +251,7 @@ def check_llms(faces: Faces) -> None:
 
 
 def check_hidden(faces: Faces) -> None:
-    """What is internal is named nowhere, unless something listed is called the same."""
+    """Check that internal endpoints are not named, unless something listed has the same name."""
     for endpoint in faces.hidden:
         assert (endpoint.method, unquote(endpoint.path)) not in plain(faces.listed)
         assert all((entry["method"], entry["path"]) != endpoint.key for entry in faces.inventory)
@@ -271,7 +271,7 @@ def _facts(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def _told(entry: dict[str, Any]) -> dict[str, Any]:
-    """The same of an entry in some document."""
+    """Return the same facts from an entry of a document."""
     errors = [error if isinstance(error, str) else error["name"] for error in entry["errors"]]
     optional = {name: entry.get(name) for name in ("deprecated", "cost", "confirm", "namespace", "since")}
     return {"required_scopes": entry.get("required_scopes", []), "errors": errors, **optional}

@@ -8,7 +8,7 @@ from bespeak.faces.http.page import Page
 
 
 class Content:
-    """What a page is made of, and how often it was."""
+    """The content of a page, which counts how often it is built."""
 
     def __init__(self) -> None:
         self.made = 0

@@ -1,4 +1,4 @@
-"""HTTP over real sockets: order, limits, deadlines, and what is no request."""
+"""HTTP over real sockets: order, limits, deadlines, and invalid requests."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def read(*pieces: bytes, limits: Limits = SMALL) -> tuple[list[Asked], Malformed
 
 
 def take(reader: RequestReader, found: list[Asked]) -> Malformed | None:
-    """Take what is whole; return the fault behind it, if there is one."""
+    """Take the complete requests; return the fault after them, if any."""
     while not isinstance(event := reader.next_event(), Pause):
         if isinstance(event, Malformed):
             return event

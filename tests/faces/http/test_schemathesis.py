@@ -1,4 +1,4 @@
-"""The served OpenAPI document held against the face by schemathesis: what it promises is what happens."""
+"""Conformance of the HTTP face with its OpenAPI document, by schemathesis."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def load(auth: AuthSettings) -> Any:
 
 
 def refused_for_its_form(_: Any, response: Any, case: Case) -> None:
-    """Fail if a request that keeps the document is refused for how it is written, not for what it means."""
+    """Fail if a request that conforms to the document is refused for its form."""
     if case.meta is not None and case.meta.generation.mode.is_positive and response.status_code in (400, 413, 415, 422):
         told = response.json()
         # AGTP-API 5.1 lets no segment of a path be a method's name, and no schema can tell a word from a name.
@@ -178,9 +178,9 @@ def refused_for_its_form(_: Any, response: Any, case: Case) -> None:
 
 
 def check_operations(schema: Any, headers: dict[str, str], *, agent: str | None = None, rejection: bool = True) -> None:
-    """Send examples, boundary values and generated cases of every operation and hold the answers against the document.
+    """Send examples, boundary values and generated cases of every operation and compare the answers with the document.
 
-    `agent` replaces what a case says of the caller; without `rejection`, what a schema forbids may be accepted.
+    `agent` replaces the caller of a case; without `rejection`, values that a schema forbids may be accepted.
     """
     from schemathesis.core.failures import FailureGroup
     from schemathesis.generation import derive_operation_seed

@@ -63,7 +63,7 @@ class Line:
         return await self.answer()
 
     async def ended(self) -> bytes:
-        """What is left until the server closes."""
+        """Return the remaining bytes until the server closes."""
         async with asyncio.timeout(20):
             return await self._reader.read()
 
@@ -86,7 +86,7 @@ class Web:
             writer.transport.abort()
 
     async def ask(self, data: bytes) -> Answer:
-        """One request over a connection of its own."""
+        """Send one request over a new connection."""
         async with self.line() as line:
             return await line.ask(data)
 
@@ -115,7 +115,7 @@ async def serving(
 
 
 def post(target: str = "/room:book", body: object = None, *lines: str, method: str = "POST") -> bytes:
-    """A request as bytes."""
+    """Encode a request."""
     raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
     head = [f"{method} {target} HTTP/1.1", "Host: localhost", *lines]
     if raw or method == "POST":

@@ -1,4 +1,4 @@
-"""Base64url without padding: what is encoded comes back, and nothing else is taken for it."""
+"""Base64url without padding: a lossless encoding with one text per value."""
 
 from __future__ import annotations
 

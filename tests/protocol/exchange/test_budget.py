@@ -1,4 +1,4 @@
-"""Lists of amounts: what is one, what is refused, and when a cost is above a limit."""
+"""Lists of amounts: valid ones, refused ones, and costs above a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moments: what is read is what was written."""
+"""Timestamps: formatting and parsing are inverse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Media types, whoever writes them."""
+"""Media types in any spelling."""
 
 from __future__ import annotations
 

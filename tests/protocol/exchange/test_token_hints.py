@@ -1,4 +1,4 @@
-"""Asking for less of an answer: what hints are read as, and what they leave."""
+"""Token hints: how they are parsed, and what they keep of an answer."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_selection_of_all_members_is_the_value(value: Any) -> None:
 
 
 def _unscalar(value: list[Any]) -> list[Any]:
-    """A list without scalars, as deep as lists go."""
+    """Build a list without scalars, nested to a depth."""
     return [
         _unscalar(item) if isinstance(item, list) else item
         for item in value

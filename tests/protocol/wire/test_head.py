@@ -1,4 +1,4 @@
-"""Start lines and headers: what is accepted, and which fault each malformed head is."""
+"""Start lines and headers: accepted ones, and the fault of each malformed head."""
 
 from __future__ import annotations
 

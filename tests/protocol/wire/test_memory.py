@@ -1,4 +1,4 @@
-"""The memory of what was read."""
+"""The cache of parsed texts."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ STREAMS = st.lists(PIECES | st.binary(max_size=6), max_size=14).map(b"".join)
 
 
 def events(reader: Reader[Any, object], pieces: list[bytes], *, eof: bool = False) -> list[object]:
-    """Every event of a stream that arrives in these pieces, up to the first fault."""
+    """Return every event of a stream that arrives in these pieces, up to the first fault."""
     seen: list[object] = []
 
     def take() -> bool:

@@ -1,4 +1,4 @@
-"""The short ways to a parsed head: the same result as line by line, and nothing kept that its key does not contain."""
+"""The cached ways to a parsed head: the same result as line by line, and nothing cached beyond its key."""
 
 from __future__ import annotations
 

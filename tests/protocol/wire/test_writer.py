@@ -1,4 +1,4 @@
-"""Values to bytes: always framed, never with a line somebody else chose."""
+"""Values to bytes: always framed, never with an injected line."""
 
 from __future__ import annotations
 

@@ -312,7 +312,7 @@ async def test_a_silent_upstream_is_upstream_timeout(authority: trustme.CA) -> N
 
 
 async def test_the_deadline_holds_for_an_upstream_that_drips(authority: trustme.CA) -> None:
-    """Each byte arrives in good time; only the whole is late."""
+    """Send each byte in good time; only the total is late."""
     released = asyncio.Event()
 
     async def drip(seen: Seen, writer: asyncio.StreamWriter) -> None:

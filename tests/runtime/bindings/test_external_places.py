@@ -1,4 +1,4 @@
-"""The external_service binding against a real HTTPS server that says what it got."""
+"""The external_service binding against a real HTTPS server that reports what it received."""
 
 from __future__ import annotations
 

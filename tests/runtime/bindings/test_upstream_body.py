@@ -23,7 +23,7 @@ def fields(values: dict[str, Any], style: str = "repeat") -> dict[str, Field]:
 
 
 def received(values: dict[str, Any], *files: str) -> list[tuple[str | None, str | None, bytes]]:
-    """The parts as the other side reads them."""
+    """Parse the parts as the upstream would."""
     faults: list[Violation] = []
     parts = multipart_body(fields(values), files, faults)
     assert faults == []

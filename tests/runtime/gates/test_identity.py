@@ -1,4 +1,4 @@
-"""Who calls where headers are not believed: only what a credential proves."""
+"""Identification with authentication: only credentials count."""
 
 from __future__ import annotations
 

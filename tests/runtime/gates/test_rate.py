@@ -1,4 +1,4 @@
-"""429: who is counted, in which order, and what the refusal says."""
+"""429: which buckets count, in which order, and the refusal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/agents and disclosure: who may learn which agents a server hosts, and who they are."""
+"""/agents and disclosure: which callers may see the hosted agents and their documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CONFIRM: decided once, by who was asked or may decide, never by who asked."""
+"""CONFIRM: decided once, by the recipient or an authorized agent, never by the requester."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def agent(agent_id: str, name: str, *scopes: str, **fields: Any) -> Agent:
 
 @asynccontextmanager
 async def served(key: OKPKey | None = None, **fields: Any) -> AsyncIterator[StatefulBench]:
-    """Three agents, of which the first may book rooms and read calendars."""
+    """Serve three agents, of which the first may book rooms and read calendars."""
     service = Service(
         identity=ServerIdentity(server_id=SERVER, operator="Test", contact="ops@test.example"),
         endpoints=(
@@ -149,7 +149,7 @@ async def test_a_suspended_delegator_breaks_the_chain() -> None:
 
 
 def signed(scopes: tuple[str, ...] = ("booking:room",), key: OKPKey = FIRST_KEY, **fields: Any) -> str:
-    """A token by the delegator's own key."""
+    """Sign a token with the delegator's own key."""
     private: Any = key.private_key
     chain = grant_authority(
         delegator=FIRST,

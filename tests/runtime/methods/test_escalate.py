@@ -1,4 +1,4 @@
-"""ESCALATE: what an agent must not decide is kept for who may, as it came, once."""
+"""ESCALATE: a decision is stored once, unchanged, for its recipient."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""INSPECT: agents see what is about themselves, auditors see everything, strangers nothing."""
+"""INSPECT: agents see their own records, auditors see all, anonymous callers none."""
 
 from __future__ import annotations
 
