@@ -114,7 +114,7 @@ def test_there_are_at_most_ten_rooms() -> None:
     assert len(list(SOURCE.glob("*/__init__.py"))) <= 10
 
 
-def test_no_module_has_a_name_that_says_nothing() -> None:
+def test_no_module_has_a_meaningless_name() -> None:
     empty = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
     assert [module for module in MODULES if empty & set(Path(module).with_suffix("").parts)] == []
 
@@ -127,7 +127,7 @@ def test_the_architecture_page_describes_each_package_in_its_own_words() -> None
 
 
 @pytest.mark.process
-def test_importing_bespeak_imports_next_to_nothing() -> None:
+def test_importing_bespeak_imports_few_modules() -> None:
     code = "import sys; before = set(sys.modules); import bespeak; print(*sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"asyncio", "click", "cryptography", "msgspec", "rich", "ssl", *WEB}
@@ -143,7 +143,7 @@ def test_importing_bespeak_imports_next_to_nothing() -> None:
     ],
     ids=" ".join,
 )
-def test_no_command_loads_the_web_before_it_asks_or_serves_there(arguments: list[str]) -> None:
+def test_commands_load_web_modules_only_when_needed(arguments: list[str]) -> None:
     code = (
         "import atexit, sys; from bespeak.app.cli.main import main; "
         f"atexit.register(lambda: print('loaded', *({WEB!r} & sys.modules.keys()), file=sys.stderr)); main()"
@@ -154,7 +154,7 @@ def test_no_command_loads_the_web_before_it_asks_or_serves_there(arguments: list
 
 
 @pytest.mark.parametrize("name", bespeak.__all__)
-def test_every_public_name_can_be_had_and_is_described(name: str) -> None:
+def test_every_public_name_can_be_imported_and_has_a_docstring(name: str) -> None:
     assert getattr(bespeak, name).__doc__
 
 
@@ -174,7 +174,7 @@ def tracked() -> list[Path]:
 
 
 @pytest.mark.process
-def test_nothing_is_left_for_later_and_nothing_names_a_machine() -> None:
+def test_no_file_has_todos_or_machine_paths() -> None:
     # Put together here, so that this file is not found by itself.
     unfinished = "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X"))
     machines = "|".join(

@@ -93,7 +93,7 @@ def run(loader: list[str], *arguments: object) -> subprocess.CompletedProcess[st
 
 
 @pytest.mark.parametrize("script", sorted(BENCH.rglob("*.py")), ids=lambda path: path.name)
-def test_every_script_can_be_read_and_says_what_it_is_for(script: Path) -> None:
+def test_every_script_parses_and_has_a_docstring(script: Path) -> None:
     tree = ast.parse(script.read_text())
     assert ast.get_docstring(tree)
 
@@ -118,12 +118,12 @@ def test_a_reply_that_is_not_200_is_an_error_and_the_first_is_shown(
     assert "422 No" in done.stderr
 
 
-def test_a_run_ends_at_its_limit_before_its_time(loader: list[str], agtp_port: int, requests: Path) -> None:
+def test_run_ends_when_its_limit_is_reached(loader: list[str], agtp_port: int, requests: Path) -> None:
     done = run(loader, agtp_port, requests, 4, 1, 50, 20)
     assert 20 <= json.loads(done.stdout)["requests"] < 20 + 4
 
 
-def test_a_request_file_that_ends_too_early_is_refused(loader: list[str], agtp_port: int, tmp_path: Path) -> None:
+def test_truncated_request_file_is_refused(loader: list[str], agtp_port: int, tmp_path: Path) -> None:
     file = tmp_path / "short"
     file.write_bytes(b"AGTP/1.0 BOOK /room\r\nContent-Length: 20\r\n\r\n{}")
     done = run(loader, agtp_port, file, 1, 1, 0.3)
@@ -137,7 +137,7 @@ def test_wrong_arguments_are_answered_with_the_usage(loader: list[str]) -> None:
     assert done.stderr.startswith("usage:")
 
 
-def test_the_command_line_of_the_whole_suite_is_understood() -> None:
+def test_command_line_of_the_suite_is_parsed() -> None:
     done = run([sys.executable, str(BENCH / "run.py")], "--help")
     assert done.returncode == 0
     assert "--only" in done.stdout

@@ -31,11 +31,11 @@ def large() -> ModuleType:
     return module
 
 
-def test_a_public_validator_finds_no_fault_with_it(large: ModuleType) -> None:
+def test_public_validator_accepts_the_description(large: ModuleType) -> None:
     assert OpenAPIV30SpecValidator(large.description(6, 12)).is_valid()
 
 
-def test_every_operation_is_there_and_every_schema_small_and_usable(large: ModuleType) -> None:
+def test_every_operation_is_read_with_small_usable_schemas(large: ModuleType) -> None:
     made, found = read_description(json.dumps(large.description(90, 300, dense=True)), "things.json")
     assert made is not None
     assert len(made.operations) == 90
@@ -47,7 +47,7 @@ def test_every_operation_is_there_and_every_schema_small_and_usable(large: Modul
 
 
 @pytest.mark.process
-def test_the_script_tells_what_reading_took() -> None:
+def test_script_prints_time_and_memory() -> None:
     command = [sys.executable, str(SCRIPT), "--operations", "9", "--schemas", "9", "--yaml"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr

@@ -39,26 +39,26 @@ def test_an_openapi_document_has_as_many_operations_on_as_many_lines(
     assert len(yaml.safe_load(agis)["endpoints"]) == len(yaml.safe_load(openapi)["paths"]) == count
 
 
-def test_a_document_follows_from_its_number_and_no_two_are_alike(documents: ModuleType) -> None:
+def test_documents_are_deterministic_and_differ(documents: ModuleType) -> None:
     for make in (lambda at: documents.agis_document(at, 1), documents.endpoint_file):
         texts = [make(number) for number in range(PAIRS)]
         assert texts == [make(number) for number in range(PAIRS)]
         assert len(set(texts)) == PAIRS
 
 
-def test_no_rule_finds_fault_with_the_documents(documents: ModuleType) -> None:
+def test_documents_have_no_findings(documents: ModuleType) -> None:
     assert check_text(documents.agis_document(0, PAIRS), "bookings.agis", CONTEXT).findings == ()
     for number in range(PAIRS):
         assert check_text(documents.endpoint_file(number), "booking.toml", CONTEXT).findings == ()
 
 
-def test_a_document_has_about_the_lines_that_are_wanted(documents: ModuleType) -> None:
+def test_document_has_about_the_requested_number_of_lines(documents: ModuleType) -> None:
     assert documents.agis_document(0, documents.operations_in(50_000)).count("\n") == pytest.approx(50_000, rel=0.01)
 
 
 @pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "wait4"), reason="processor time of one process comes from wait4")
-def test_a_machine_without_node_measures_bespeak_and_says_what_is_left_out(tmp_path: Path) -> None:
+def test_machine_without_node_measures_bespeak_and_names_skipped_linters(tmp_path: Path) -> None:
     code = "import lint; lint.STARTS = 1; print(lint.measure(rounds=1, lines=200, files=2))"
     environment = {**os.environ, "PATH": str(tmp_path)}
     done = subprocess.run(

@@ -27,14 +27,14 @@ def test_security_settings_are_those_the_threat_model_names() -> None:
 
 
 @pytest.mark.parametrize("option", sorted(set(re.findall(r"`(--[a-z-]+)`", TEXT))))
-def test_every_option_named_is_one_of_serve(option: str) -> None:
+def test_every_named_option_belongs_to_serve(option: str) -> None:
     serve = bespeak.get_command(click.Context(bespeak), "serve")
     assert serve is not None
     assert option in {name for parameter in serve.params for name in parameter.opts}
 
 
 @pytest.mark.parametrize("command", sorted(set(re.findall(r"`bespeak ([a-z]+ [a-z]+)`", TEXT))))
-def test_every_command_named_is_there(command: str) -> None:
+def test_every_named_command_exists(command: str) -> None:
     group, name = command.split()
     found = bespeak.get_command(click.Context(bespeak), group)
     assert isinstance(found, click.Group)

@@ -55,7 +55,7 @@ def test_findings_fail_the_step_and_are_in_the_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_inputs_are_heeded(tmp_path: Path) -> None:
+def test_inputs_are_applied(tmp_path: Path) -> None:
     (tmp_path / "a.agis").write_text(ROOMS)
     (tmp_path / "b.agis").write_text(ROOMS)
     done = check(tmp_path, paths="a.agis\nb.agis", args="--select J638 --format concise", sarif="out.sarif")
@@ -79,7 +79,7 @@ def test_no_input_is_written_into_a_script() -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize(("version", "installed"), [("", "/the/action"), ("0.1.0", "bespeak==0.1.0")])
-def test_the_version_asked_for_is_installed(version: str, installed: str) -> None:
+def test_requested_version_is_installed(version: str, installed: str) -> None:
     script = step("Install bespeak")["run"].replace("python -m pip install", "echo")
     done = subprocess.run(
         ["bash", "-c", script],

@@ -38,7 +38,7 @@ def run(hook: str, *files: str, cwd: Path) -> int:
         ("notbespeak.toml", set()),
     ],
 )
-def test_hooks_look_at_documents_of_ours_alone(name: str, hooks: set[str]) -> None:
+def test_hooks_only_match_bespeak_documents(name: str, hooks: set[str]) -> None:
     assert {hook for hook, entry in HOOKS.items() if re.search(entry["files"], name)} == hooks
 
 
@@ -49,7 +49,7 @@ def test_findings_fail_the_hook(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_formatting_rewrites_what_the_hook_then_leaves_alone(tmp_path: Path) -> None:
+def test_formatted_file_passes_the_hook(tmp_path: Path) -> None:
     file = tmp_path / "rooms.agis"
     file.write_text(ROOMS)
     assert run("bespeak-format", "rooms.agis", cwd=tmp_path) == 0

@@ -52,7 +52,7 @@ def tokens(line: str, scope: str) -> list[str]:
     return found
 
 
-def test_every_file_the_extension_names_is_there() -> None:
+def test_every_file_named_by_the_extension_exists() -> None:
     named = [text for text in texts(PACKAGE) if text.startswith("./")]
     assert len(named) >= 4
     assert [name for name in named if not (FOLDER / name).is_file()] == []
@@ -65,7 +65,7 @@ def test_the_extension_has_the_version_of_the_package() -> None:
     assert f'\nversion = "{PACKAGE["version"]}"\n' in pyproject
 
 
-def test_the_schema_is_that_of_the_package() -> None:
+def test_schema_equals_that_of_the_package() -> None:
     file = SCHEMAS["agis"].file
     assert (FOLDER / "schemas" / file).read_text("utf-8") == schema_text("agis")
     for kind in ("jsonValidation", "yamlValidation"):
@@ -73,7 +73,7 @@ def test_the_schema_is_that_of_the_package() -> None:
         assert (entry["fileMatch"], entry["url"]) == ("*.agis", f"./schemas/{file}")
 
 
-def test_settings_and_commands_are_those_the_script_uses() -> None:
+def test_settings_and_commands_match_the_script() -> None:
     settings = PACKAGE["contributes"]["configuration"]["properties"]
     used = re.findall(r'getConfiguration\("bespeak"\)\.get\("(\w+)"\)', SCRIPT)
     assert used
@@ -88,7 +88,7 @@ def test_the_script_needs_only_what_is_installed_with_it() -> None:
     assert needed - {"vscode"} == set(PACKAGE["dependencies"])
 
 
-def test_the_readme_names_the_action_that_repairs() -> None:
+def test_readme_names_the_fix_action() -> None:
     assert FIX_ALL in (FOLDER / "README.md").read_text("utf-8")
 
 
@@ -119,10 +119,10 @@ def test_every_rule_of_the_grammar_is_reached_and_can_be_read() -> None:
         ("  - description: /room {", "entity.name.function.method.agis", []),
     ],
 )
-def test_the_colours_fall_where_they_should(line: str, scope: str, found: list[str]) -> None:
+def test_tokens_have_the_expected_colours(line: str, scope: str, found: list[str]) -> None:
     assert tokens(line, scope) == found
 
 
-def test_nothing_that_is_made_is_kept() -> None:
+def test_build_output_is_ignored_by_git() -> None:
     ignored = (FOLDER / ".gitignore").read_text("utf-8").splitlines()
     assert {"node_modules/", "*.vsix"} <= set(ignored)

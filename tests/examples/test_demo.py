@@ -96,7 +96,7 @@ def test_the_addresses_for_curl_are_answered(demo: Demo) -> None:
     assert httpx.get(document, trust_env=False).json()["service"]["name"] == "Harbour Hotel"
 
 
-def test_the_line_to_speak_by_hand_is_answered(demo: Demo) -> None:
+def test_hand_written_request_is_answered(demo: Demo) -> None:
     found = re.search(r"printf '(.*)' \| nc -w 1 127\.0\.0\.1 (\d+)$", demo.text, re.MULTILINE)
     assert found
     with socket.create_connection(("127.0.0.1", int(found[2]))) as connection:
@@ -124,7 +124,7 @@ def test_signals_during_startup_leave_no_server_behind(tmp_path: Path) -> None:
     assert not Path(f"/proc/{server}").exists()
 
 
-def test_a_second_demo_runs_beside_the_first(demo: Demo, tmp_path: Path) -> None:
+def test_second_demo_runs_beside_the_first(demo: Demo, tmp_path: Path) -> None:
     beside = Demo(tmp_path, demo.port)
     try:
         assert beside.port > demo.port

@@ -55,7 +55,7 @@ def test_the_document_drives_validation(bench: Bench) -> None:
     assert len(reply.error["violations"]) == 4
 
 
-def test_the_root_answers_with_a_document_that_keeps_every_rule(bench: Bench) -> None:
+def test_root_returns_a_document_without_findings(bench: Bench) -> None:
     body = bench.send("DISCOVER", "/", accept="application/agis").response.body.decode()
     checked = check_text(body, "root.agis", Context(catalog=load_bundled()))
     assert not has_errors(checked.findings), checked.findings
@@ -72,7 +72,7 @@ def test_the_root_answers_with_a_document_that_keeps_every_rule(bench: Bench) ->
 
 @pytest.mark.process
 @pytest.mark.parametrize("target", [RESTAURANT, MENU], ids=["folder", "document"])
-def test_it_is_served_by_its_folder_and_by_its_document(target: Path) -> None:
+def test_folder_and_document_can_be_served(target: Path) -> None:
     with serving(target) as server:
         assert "4 endpoints" in server.announcement
         with connect_sync(server.uri) as service:

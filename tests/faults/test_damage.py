@@ -43,7 +43,7 @@ def ledger() -> Ledger:
     return Ledger(random.Random(1))
 
 
-async def test_a_store_that_becomes_read_only_is_refused_and_not_silent(
+async def test_requests_are_refused_when_the_store_becomes_read_only(
     subject: Subject, served: Server, ledger: Ledger
 ) -> None:
     pool = Pool("127.0.0.1", served.port, read_timeout=LONGEST)
@@ -75,7 +75,7 @@ async def test_a_store_that_becomes_read_only_is_refused_and_not_silent(
     assert ledger.faults == []
 
 
-async def test_a_store_that_is_damaged_never_makes_up_an_answer(subject: Subject, ledger: Ledger) -> None:
+async def test_damaged_store_never_returns_a_wrong_answer(subject: Subject, ledger: Ledger) -> None:
     Path(subject.place).parent.mkdir()
     await _serve_some(subject, ledger)  # and end in order: all of it is in the file then
     kept = ledger.answered

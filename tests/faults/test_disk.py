@@ -13,9 +13,7 @@ pytestmark = pytest.mark.process
 
 
 @pytest.mark.parametrize("mounted", [True, False])
-def test_a_full_disk_is_refused_and_forgotten_when_there_is_room(
-    mounted: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_full_disk_refuses_requests_until_there_is_space(mounted: bool, capsys: pytest.CaptureFixture[str]) -> None:
     try:
         code = run(rounds=2, clients=8, seed=1, mounted=mounted)
     except PermissionError as error:
@@ -26,7 +24,7 @@ def test_a_full_disk_is_refused_and_forgotten_when_there_is_room(
 
 
 @pytest.mark.parametrize("used", [False, True])
-def test_a_server_does_not_start_on_a_full_disk_and_says_why(tmp_path: Path, used: bool) -> None:
+def test_server_does_not_start_on_a_full_disk_and_reports_the_reason(tmp_path: Path, used: bool) -> None:
     try:
         with disk_in(tmp_path, mounted=True) as disk:
             subject = Subject.new(tmp_path / "deployment", str(disk.place))

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.process
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
-def test_what_was_acknowledged_survives_kills_and_is_there_once(
+def test_acknowledged_changes_survive_kills_exactly_once(
     store: str, workers: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reason = why_not() if store == "postgres" else None

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.process
 
 
 @pytest.mark.parametrize(("harm", "workers"), [("crashes", 1), ("orderly stops", 1), ("freezes", 1), ("crashes", 2)])
-def test_a_database_that_goes_away_is_told_and_waited_for(
+def test_database_outage_is_reported_and_recovered_from(
     harm: str, workers: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reason = why_not()

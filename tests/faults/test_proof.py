@@ -61,7 +61,7 @@ def judged(served: tuple[Subject, Ledger], tmp_path: Path, harm: str) -> list[st
     return again.faults
 
 
-def test_a_store_that_nobody_touched_has_no_fault(served: tuple[Subject, Ledger], tmp_path: Path) -> None:
+def test_unchanged_store_has_no_fault(served: tuple[Subject, Ledger], tmp_path: Path) -> None:
     assert judged(served, tmp_path, "") == []
 
 
@@ -81,14 +81,14 @@ def test_a_store_that_nobody_touched_has_no_fault(served: tuple[Subject, Ledger]
         ("DELETE FROM audit WHERE position = (SELECT max(position) FROM audit)", "is recorded 0 times"),
     ],
 )
-def test_what_is_missing_or_doubled_is_found(
+def test_missing_and_duplicate_rows_are_found(
     served: tuple[Subject, Ledger], tmp_path: Path, harm: str, found: str
 ) -> None:
     faults = judged(served, tmp_path, harm)
     assert [fault for fault in faults if found in fault], faults
 
 
-def test_faults_are_told_and_make_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+def test_faults_are_printed_and_set_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     ledger = Ledger(random.Random(1))
     assert tell(ledger, "nothing") == 0
     ledger.faults.append("order-1 was lost")

@@ -33,7 +33,7 @@ def test_an_approval_names_its_change_by_fingerprint() -> None:
 
 
 @pytest.mark.parametrize("expires", ["2026-11-14", '"2026-11-14"', "2026-11-14T10:00:00Z"])
-def test_an_expired_approval_counts_no_more_and_is_reported_where_it_stands(expires: str) -> None:
+def test_expired_approval_is_ignored_and_reported_at_its_place(expires: str) -> None:
     approvals, _ = parse_approvals(entry(expires=expires), "a.toml")
     judgement = judge(CHANGES, approvals, TODAY)
     [finding] = judgement.findings
@@ -48,7 +48,7 @@ def test_a_renewed_approval_silences_the_expired_one() -> None:
     assert (list(judgement.approved), judgement.findings) == ([FIRST.fingerprint], [])
 
 
-def test_an_approval_of_nothing_is_stale() -> None:
+def test_approval_without_a_change_is_stale() -> None:
     approvals, _ = parse_approvals(entry("0000"), "a.toml")
     assert [finding.rule for finding in judge(CHANGES, approvals, TODAY).findings] == ["C198"]
 
@@ -68,13 +68,13 @@ def test_an_approval_of_nothing_is_stale() -> None:
         (entry() + 'until = "x"', "nobody reads `until`"),
     ],
 )
-def test_a_list_that_cannot_be_used_is_an_error(text: str, part: str) -> None:
+def test_invalid_list_is_an_error(text: str, part: str) -> None:
     _, [finding] = parse_approvals(text, "a.toml")
     assert (finding.rule, finding.severity) == ("C196", "error")
     assert part in finding.message
 
 
-def test_entries_are_added_and_what_stands_stays() -> None:
+def test_entries_are_added_and_existing_ones_kept() -> None:
     text = with_entries("# ours\n" + entry("0000"), approve([SECOND], "agreed", date(2027, 1, 31)))
     assert text.startswith("# ours\n" + entry("0000"))
     approvals, findings = parse_approvals(text, "a.toml")
@@ -85,7 +85,7 @@ def test_entries_are_added_and_what_stands_stays() -> None:
 
 
 @given(st.text(min_size=1).filter(str.strip), st.text())
-def test_any_reason_survives_being_written(reason: str, change: str) -> None:
+def test_any_reason_round_trips(reason: str, change: str) -> None:
     approvals, findings = parse_approvals(
         with_entries("", [Approval(fingerprint="f", reason=reason, change=change)]), "a"
     )

@@ -64,7 +64,7 @@ def test_the_bundled_1_1_0_is_1_0_0_with_thirteen_verbs_more_and_one_deprecated(
 
 
 @pytest.mark.requirement("API-4.7-1")
-def test_added_removed_and_newly_deprecated_verbs_are_told() -> None:
+def test_added_removed_and_newly_deprecated_verbs_are_reported() -> None:
     found = diff(catalog("2.0.0", verb("BOOK", deprecated_in="2.0.0", successor="HIRE"), verb("HIRE")))
     assert [item.name for item in found.added] == ["HIRE"]
     assert [item.name for item in found.removed] == ["RENT"]
@@ -76,7 +76,7 @@ def test_a_verb_deprecated_before_is_not_newly_deprecated() -> None:
     assert diff(catalog("1.2.0", verb("BOOK", deprecated_in="1.1.0")), old).newly_deprecated == ()
 
 
-def test_a_verb_that_comes_deprecated_is_only_added() -> None:
+def test_verb_added_as_deprecated_counts_only_as_added() -> None:
     found = diff(catalog("1.1.0", *OLD.verbs.values(), verb("HIRE", deprecated_in="1.1.0")))
     assert [item.name for item in found.added] == ["HIRE"]
     assert found.newly_deprecated == ()
@@ -91,14 +91,14 @@ def test_a_verb_that_comes_deprecated_is_only_added() -> None:
         verb("BOOK"),
     ],
 )
-def test_another_fate_of_a_deprecated_verb_is_told(after: Verb) -> None:
+def test_changed_deprecation_is_reported(after: Verb) -> None:
     before = verb("BOOK", deprecated_in="1.1.0", removed_in="2.0.0", successor="RENT")
     found = diff(catalog("1.2.0", after, verb("RENT")), catalog("1.1.0", before, verb("RENT")))
     assert [(change.before, change.after) for change in found.deprecation_changed] == [(before, after)]
     assert found.needed_bump == "minor"
 
 
-def test_removal_without_a_deprecation_before_is_told_apart() -> None:
+def test_removal_without_prior_deprecation_is_marked() -> None:
     old = catalog("1.1.0", verb("BOOK", deprecated_in="1.1.0"), verb("RENT"))
     found = diff(catalog("2.0.0"), old)
     assert [item.name for item in found.removed] == ["BOOK", "RENT"]
@@ -134,7 +134,7 @@ BUMPS = {
 
 
 @pytest.mark.parametrize("needed", BUMPS)
-def test_the_needed_step_follows_from_the_gravest_change(needed: str) -> None:
+def test_required_step_follows_from_the_most_severe_change(needed: str) -> None:
     assert diff(BUMPS[needed]).needed_bump == needed
 
 

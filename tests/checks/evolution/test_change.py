@@ -24,7 +24,7 @@ CHANGE = ContractChange(
 )
 
 
-def test_a_fingerprint_is_the_same_for_the_same_change_in_other_words_and_elsewhere() -> None:
+def test_fingerprint_does_not_depend_on_wording_and_place() -> None:
     assert replace(CHANGE, message="fewer nights", help="", location=None).fingerprint == CHANGE.fingerprint
     assert CHANGE.fingerprint == "af64c750d091a9f9"
 
@@ -41,7 +41,7 @@ def test_a_fingerprint_is_the_same_for_the_same_change_in_other_words_and_elsewh
     ],
     ids=str,
 )
-def test_a_fingerprint_is_another_for_another_change(other: dict[str, Any]) -> None:
+def test_different_changes_have_different_fingerprints(other: dict[str, Any]) -> None:
     assert replace(CHANGE, **other).fingerprint != CHANGE.fingerprint
 
 
@@ -54,7 +54,7 @@ def test_a_change_is_a_finding_at_its_place() -> None:
     assert replace(CHANGE, level="safe", endpoint="").diagnostic().pointer == CHANGE.pointer
 
 
-def test_a_change_as_data_says_what_kind_it_is() -> None:
+def test_change_as_data_has_its_kind() -> None:
     data = CHANGE.to_json()
     assert (data["name"], data["kind"], data["category"]) == ("limit-tightened", "narrowed", "WIRE")
     assert data["location"] == "book.toml:7:1"
@@ -80,7 +80,7 @@ def test_canonical_texts_are_equal_for_equal_values_only(one: Any, other: Any, s
     assert (canonical(one) == canonical(other)) is same
 
 
-def test_a_full_list_says_so_once_and_takes_no_more() -> None:
+def test_full_list_is_reported_once_and_stops_growing() -> None:
     changes = ChangeList("BOOK /room")
     for number in range(MOST_CHANGES + 10):
         changes.add("C102", "safe", "request", f"/{number}", "new")
@@ -88,5 +88,5 @@ def test_a_full_list_says_so_once_and_takes_no_more() -> None:
     assert changes.found[-1].rule == "C199"
 
 
-def test_numbers_that_nobody_can_write_out_have_a_canonical_text() -> None:
+def test_huge_numbers_have_a_canonical_text() -> None:
     assert canonical(10**5000) != canonical(10**5000 + 1)

@@ -43,12 +43,12 @@ def report(fail_on: FailOn = "breaking", *, approved: bool = False, new: str = "
         ("bump", True, True),
     ],
 )
-def test_what_fails_is_a_choice(fail_on: FailOn, failed: bool, failed_though_approved: bool) -> None:
+def test_failing_level_is_configurable(fail_on: FailOn, failed: bool, failed_though_approved: bool) -> None:
     assert report(fail_on).failed is failed
     assert report(fail_on, approved=True).failed is failed_though_approved
 
 
-def test_a_great_enough_step_of_the_version_satisfies_the_choice_of_it() -> None:
+def test_sufficient_version_step_passes() -> None:
     assert not report("bump", new="2.0.0").failed
 
 
@@ -60,13 +60,13 @@ def test_categories_are_nested(category: Category, inner: set[str]) -> None:
     assert {change.category for change in within(CHANGES, category)} == inner
 
 
-def test_a_group_begins_with_the_worst() -> None:
+def test_group_begins_with_the_most_severe_change() -> None:
     assert [change.level for change in by_endpoint(CHANGES)["BOOK /room"]] == [
         *("breaking", "risky", "safe", "safe", "safe")
     ]
 
 
-def test_the_summary_counts_approved_changes_by_themselves() -> None:
+def test_summary_counts_approved_changes_separately() -> None:
     assert report().summary() == "1 breaking, 1 risky, 3 safe."
     assert report(approved=True).summary() == "1 risky, 3 safe, 1 approved."
 
@@ -80,12 +80,12 @@ def test_markdown_keeps_every_text_in_its_cell() -> None:
     assert "too small" in text
 
 
-def test_markdown_strikes_out_what_is_approved() -> None:
+def test_markdown_strikes_out_approved_changes() -> None:
     assert "| ~~breaking~~ | C152 `idempotency-lost` |" in markdown(report(approved=True))
     assert "Approved: Nobody calls it." in markdown(report(approved=True))
 
 
-def test_the_document_says_for_each_change_whether_it_is_approved() -> None:
+def test_json_marks_approved_changes() -> None:
     data = report(approved=True).to_json()
     assert [change["approved"] for change in data["changes"] if change["rule"] == "C152"] == [
         {"reason": "Nobody calls it.", "expires": None}
@@ -95,13 +95,13 @@ def test_the_document_says_for_each_change_whether_it_is_approved() -> None:
 
 
 @pytest.mark.parametrize("form", sorted(FORMATS))
-def test_every_reporter_of_findings_takes_changes(form: str) -> None:
+def test_every_reporter_accepts_changes(form: str) -> None:
     text = reporter(form)(report().findings_report())
     assert "C152" in text
     assert "C195" in text
 
 
-def test_an_approved_change_is_only_a_remark_to_reporters() -> None:
+def test_approved_change_is_reported_as_information() -> None:
     [finding] = [found for found in report(approved=True).findings_report().findings if found.diagnostic.rule == "C152"]
     assert (finding.diagnostic.severity, finding.diagnostic.help) == ("info", "Approved: Nobody calls it.")
     assert finding.fingerprint == BREAKING.fingerprint

@@ -11,7 +11,7 @@ def test_every_mirror_is_mutual_and_of_the_same_category() -> None:
         assert (mirror.mirror, mirror.category) == (rule.id, rule.category)
 
 
-def test_what_is_added_was_removed_on_the_way_back_and_what_is_narrowed_widened() -> None:
+def test_mirror_of_an_addition_is_a_removal_and_of_narrowing_widening() -> None:
     opposite = {
         "added": "removed",
         "removed": "added",

@@ -27,7 +27,7 @@ def test_a_service_and_its_manifest_are_one_contract() -> None:
     assert manifest_contract(manifest).version == "1.2.0"
 
 
-def test_what_every_server_has_is_marked_in_a_manifest() -> None:
+def test_built_in_endpoints_are_marked_in_a_manifest() -> None:
     listed = [{"method": method, "path": path} for method, path in SERVER_ENDPOINTS]
     entries = [*listed, {"method": "BOOK", "path": "/"}]
     manifest, _ = parse_manifest(msgspec.json.encode({"endpoints": entries}))
@@ -35,11 +35,11 @@ def test_what_every_server_has_is_marked_in_a_manifest() -> None:
     assert [endpoint.method for endpoint in manifest_contract(manifest).endpoints if not endpoint.builtin] == ["BOOK"]
 
 
-def test_a_document_without_policies_gives_none() -> None:
+def test_document_without_policies_has_none() -> None:
     service = Service(identity=IDENTITY, vocabulary=Vocabulary(version="1.0.0"))
     assert service_contract(service) == Contract(vocabulary=Vocabulary(version="1.0.0"), version="1.0.0")
 
 
-def test_a_server_has_no_endpoint_of_its_own_beyond_those() -> None:
+def test_list_of_built_in_endpoints_is_complete() -> None:
     own = builtin_endpoints()
     assert {endpoint.key for endpoint in own} == SERVER_ENDPOINTS

@@ -23,7 +23,7 @@ def contract(*endpoints: Endpoint, **fields: Any) -> Contract:
     return Contract(endpoints=endpoints, **fields)
 
 
-def test_an_endpoint_that_is_gone_breaks_and_a_new_one_does_not() -> None:
+def test_removed_endpoint_is_breaking_and_a_new_one_is_not() -> None:
     assert told(diff_contracts(contract(BOOK), contract())) == [("C101", "breaking")]
     assert told(diff_contracts(contract(), contract(BOOK))) == [("C102", "safe")]
 
@@ -39,7 +39,7 @@ def test_an_endpoint_that_is_gone_breaks_and_a_new_one_does_not() -> None:
         ("soon", "2.0.0", "breaking"),
     ],
 )
-def test_an_announced_end_is_risky_once_it_is_reached(removed_in: str | None, version: str | None, level: str) -> None:
+def test_removal_after_the_announced_end_is_risky(removed_in: str | None, version: str | None, level: str) -> None:
     fate = Deprecation(deprecated_in="1.0.0", removed_in=removed_in, successor_method="RESERVE")
     [change] = diff_contracts(contract(book(deprecated=fate)), contract(version=version))
     assert (change.rule, change.level) == ("C101", level)
@@ -47,7 +47,7 @@ def test_an_announced_end_is_risky_once_it_is_reached(removed_in: str | None, ve
         assert change.help == "Clients must call RESERVE."
 
 
-def test_the_methods_every_server_has_are_not_missed_in_a_file() -> None:
+def test_built_in_methods_are_not_reported_as_missing_in_a_file() -> None:
     floor = book(method="QUERY", path="/", builtin=True)
     assert diff_contracts(contract(BOOK, floor), contract(BOOK)) == []
     assert diff_contracts(contract(BOOK), contract(BOOK, floor)) == []
@@ -56,7 +56,7 @@ def test_the_methods_every_server_has_are_not_missed_in_a_file() -> None:
     ]
 
 
-def test_endpoints_are_the_same_whatever_their_parameters_are_called() -> None:
+def test_endpoints_match_regardless_of_parameter_names() -> None:
     one, other = book(path="/room/{id}"), book(path="/room/{number}")
     assert told(diff_contracts(contract(one), contract(other))) == [("C103", "breaking")]
 
@@ -112,7 +112,7 @@ def test_a_contract_does_not_differ_from_itself(one: Contract) -> None:
 
 
 @given(contracts, contracts)
-def test_every_change_has_its_mirror_on_the_way_back(old: Contract, new: Contract) -> None:
+def test_reversed_comparison_reports_the_mirror_of_every_change(old: Contract, new: Contract) -> None:
     there = sorted(
         (RULES[change.rule].mirror, change.endpoint, change.pointer, canonical(change.new), canonical(change.old))
         for change in diff_contracts(old, new)
@@ -125,6 +125,6 @@ def test_every_change_has_its_mirror_on_the_way_back(old: Contract, new: Contrac
 
 
 @given(contracts, contracts)
-def test_fingerprints_tell_changes_apart(old: Contract, new: Contract) -> None:
+def test_fingerprints_are_unique(old: Contract, new: Contract) -> None:
     found = diff_contracts(old, new)
     assert len({change.fingerprint for change in found}) == len(found)

@@ -78,7 +78,7 @@ def found(conflicts: list[CatalogConflict]) -> list[tuple[str, str, str, bool]]:
     return [(conflict.kind, conflict.method, conflict.artefact, conflict.breaking) for conflict in conflicts]
 
 
-def test_a_deployment_that_uses_nothing_of_the_change_is_left_in_peace() -> None:
+def test_unaffected_deployment_has_no_findings() -> None:
     policy = MethodPolicy(allow=("BOOK",), disallow=("SELL",), redirects=(Redirect(from_method="A", to_method="B"),))
     assert scan(endpoint("BOOK", "/room"), recipes=(recipe(("BOOK", "/room")),), policy=policy) == []
 
@@ -92,7 +92,7 @@ def test_an_endpoint_with_a_removed_method_breaks() -> None:
     assert "Use LOG in its place" in conflict.help
 
 
-def test_without_a_successor_the_advice_names_none() -> None:
+def test_advice_without_a_successor_names_none() -> None:
     (conflict,) = scan(endpoint("RENT", "/rooms"))
     assert conflict.help.startswith("Choose another verb")
 
@@ -109,7 +109,7 @@ def test_a_path_without_a_new_verb_as_a_whole_segment_is_fine(path: str) -> None
     assert scan(endpoint("QUERY", path)) == []
 
 
-def test_every_new_verb_in_a_path_is_told() -> None:
+def test_every_new_verb_in_a_path_is_reported() -> None:
     assert [conflict.method for conflict in scan(endpoint("QUERY", "/map/log"))] == ["LOG", "MAP"]
 
 
@@ -139,7 +139,7 @@ def test_a_recipe_for_proposals_of_a_removed_method_or_a_leaking_path_breaks() -
     ]
 
 
-def test_allow_and_disallow_entries_that_would_be_skipped_are_told() -> None:
+def test_allow_and_disallow_entries_that_would_be_skipped_are_reported() -> None:
     conflicts = scan(policy=MethodPolicy(allow=("BOOK", "RENT"), disallow=("AUDITLOG", "PATCH")))
     assert found(conflicts) == [
         ("policy", "RENT", "policies.methods.allow", True),
@@ -163,19 +163,19 @@ def test_a_redirect_from_or_to_a_removed_method_breaks(redirect: Redirect, metho
     assert "the redirect is skipped" in conflict.message
 
 
-def test_a_redirect_whose_path_holds_a_new_verb_is_told_once_for_each_path() -> None:
+def test_redirect_with_a_new_verb_is_reported_once_per_path() -> None:
     same = Redirect(from_method="BOOK", to_method="RESERVE", from_path="/map", to_path="/map")
     moved = Redirect(from_method="BOOK", to_method="RESERVE", from_path="/rooms", to_path="/log")
     assert [(c.kind, c.method) for c in scan(policy=MethodPolicy(redirects=(same,)))] == [("path", "MAP")]
     assert [(c.kind, c.method) for c in scan(policy=MethodPolicy(redirects=(moved,)))] == [("path", "LOG")]
 
 
-def test_a_removed_method_the_server_keeps_as_its_own_breaks_nothing() -> None:
+def test_removed_method_that_the_server_declares_itself_is_not_breaking() -> None:
     policy = MethodPolicy(allow=("RENT",), custom=("RENT",))
     assert scan(endpoint("RENT", "/car"), recipes=(recipe(("RENT", "/car")),), policy=policy) == []
 
 
-def test_a_newly_deprecated_method_in_use_is_advice_and_breaks_nothing() -> None:
+def test_newly_deprecated_method_in_use_is_only_advice() -> None:
     conflicts = scan(
         endpoint("BUY", "/ticket"),
         recipes=(recipe(("BUY", None)),),
@@ -190,7 +190,7 @@ def test_a_newly_deprecated_method_in_use_is_advice_and_breaks_nothing() -> None
     assert "goes in 3.0.0" in conflicts[0].message
 
 
-def test_a_policy_that_only_names_a_deprecated_method_is_no_use_of_it() -> None:
+def test_policy_that_names_a_deprecated_method_does_not_count_as_use() -> None:
     redirect = Redirect(from_method="BUY", to_method="PURCHASE")
     assert scan(policy=MethodPolicy(allow=("BUY",), disallow=("BUY",), redirects=(redirect,))) == []
 

@@ -46,7 +46,7 @@ def test_each_part_has_its_rule(old: dict[str, Any], new: dict[str, Any], rule: 
     assert (back.rule, back.old, back.new) == (RULES[there.rule].mirror, there.new, there.old)
 
 
-def test_a_renamed_error_is_gone_and_new() -> None:
+def test_renamed_error_is_removed_and_added() -> None:
     assert told(diff_endpoints(BOOK, book(errors=(DeclaredError("taken"),)))) == [
         ("C112", "breaking"),
         ("C113", "risky"),
@@ -57,7 +57,7 @@ def test_a_manifest_without_descriptions_of_errors_changes_nothing() -> None:
     assert diff_endpoints(BOOK, book(errors=(DeclaredError("room_taken"),))) == []
 
 
-def test_an_endpoint_whose_handler_is_not_known_has_no_other_handler() -> None:
+def test_unknown_handler_is_not_compared() -> None:
     assert diff_endpoints(BOOK, book(handler=OpaqueHandler(type=""))) == []
 
 
@@ -82,11 +82,11 @@ def test_input_is_judged_as_sent_and_output_as_received() -> None:
     assert told(diff_endpoints(book(input_schema=BOOK.output_schema), book(input_schema=wider))) == [("C125", "safe")]
 
 
-def test_the_shape_of_a_path_forgets_names() -> None:
+def test_shape_of_a_path_ignores_parameter_names() -> None:
     assert path_shape("/a/{b}/c/{d}") == "/a/{}/c/{}"
 
 
-def test_each_unit_of_a_cost_is_a_change_of_its_own() -> None:
+def test_each_unit_of_a_cost_is_a_separate_change() -> None:
     old, new = read_cost({"tokens": 5, "USD": "1.00"})[0], read_cost({"tokens": 4, "USD": "1", "calls": 2})[0]
     changes = diff_endpoints(book(cost=old), book(cost=new))
     assert [(change.rule, change.pointer, change.old, change.new) for change in changes] == [

@@ -35,14 +35,14 @@ def repository(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_file_is_as_it_was(repository: Path, tmp_path: Path) -> None:
+def test_file_is_read_at_the_revision(repository: Path, tmp_path: Path) -> None:
     for revision, text in (("HEAD", "two"), ("HEAD~1", "one"), ("main", "two")):
         found = check_out(revision, repository / "api" / "a.agis", tmp_path / revision)
         assert found.read_text() == text
         assert [path.name for path in found.parent.iterdir()] == ["a.agis"]
 
 
-def test_a_folder_comes_whole_and_so_does_the_repository(repository: Path, tmp_path: Path) -> None:
+def test_folder_and_repository_are_read_completely(repository: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in check_out("HEAD", repository / "api", tmp_path / "x").iterdir()) == [
         "a.agis",
         "b.toml",
@@ -50,12 +50,12 @@ def test_a_folder_comes_whole_and_so_does_the_repository(repository: Path, tmp_p
     assert (check_out("HEAD", repository, tmp_path / "y") / "api" / "a.agis").read_text() == "two"
 
 
-def test_the_surroundings_of_a_file_come_along(repository: Path, tmp_path: Path) -> None:
+def test_neighbours_of_a_file_are_included(repository: Path, tmp_path: Path) -> None:
     found = check_out("HEAD", repository / "api" / "b.toml", tmp_path / "x", surroundings=repository / "api")
     assert (found.parent / "a.agis").read_text() == "two"
 
 
-def test_a_path_that_is_gone_by_now_is_found(repository: Path, tmp_path: Path) -> None:
+def test_path_removed_since_is_found(repository: Path, tmp_path: Path) -> None:
     (repository / "api" / "b.toml").unlink()
     assert check_out("HEAD", repository / "api" / "b.toml", tmp_path / "x").read_text() == "two"
 
@@ -70,7 +70,9 @@ def test_a_path_that_is_gone_by_now_is_found(repository: Path, tmp_path: Path) -
         ("HEAD", "..", "is in no git repository"),
     ],
 )
-def test_what_cannot_be_had_is_said(repository: Path, tmp_path: Path, revision: str, path: str, part: str) -> None:
+def test_missing_revision_or_path_is_reported(
+    repository: Path, tmp_path: Path, revision: str, path: str, part: str
+) -> None:
     with pytest.raises(ConfigError, match=part):
         check_out(revision, repository / path, tmp_path / "x")
 
@@ -82,7 +84,7 @@ def test_a_path_that_looks_like_an_option_is_a_path(repository: Path, tmp_path: 
     assert check_out("HEAD", repository / "--output=x.agis", tmp_path / "x").read_text() == "four"
 
 
-def test_what_git_leaves_out_of_archives_is_said(repository: Path, tmp_path: Path) -> None:
+def test_paths_excluded_from_archives_are_reported(repository: Path, tmp_path: Path) -> None:
     (repository / ".gitattributes").write_text("*.agis export-ignore\n")
     git(repository, "add", ".")
     git(repository, "commit", "-q", "-m", "three")

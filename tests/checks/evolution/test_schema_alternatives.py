@@ -17,7 +17,7 @@ def test_equal_parts_are_paired_first_then_those_of_one_name_then_the_last() -> 
     assert (lost, gained) == ([], [])
 
 
-def test_what_has_no_partner_is_left_over() -> None:
+def test_parts_without_a_partner_remain() -> None:
     assert match([{"const": 1}, {"const": 2}], [{"const": 1}]) == (
         [({"const": 1}, {"const": 1}, 0)],
         [{"const": 2}],
@@ -27,7 +27,7 @@ def test_what_has_no_partner_is_left_over() -> None:
     assert (pairs, len(lost), len(gained)) == ([], 2, 2)
 
 
-def test_names_that_two_parts_share_pair_nothing() -> None:
+def test_ambiguous_names_do_not_pair() -> None:
     old = [{"type": "string", "minLength": 1}, {"type": "string", "minLength": 5}]
     assert match(old, [{"type": "string", "minLength": 2}, {"type": "string", "minLength": 6}])[0] == []
 
@@ -43,11 +43,11 @@ def test_names_that_two_parts_share_pair_nothing() -> None:
         ([], True),
     ],
 )
-def test_types_and_values_tell_whether_parts_overlap(parts: list[Any], disjoint: bool) -> None:
+def test_types_and_values_decide_overlap(parts: list[Any], disjoint: bool) -> None:
     assert are_disjoint(parts, lambda part: part) is disjoint
 
 
-def test_objects_that_say_what_they_are_exclude_each_other() -> None:
+def test_objects_with_a_discriminator_exclude_each_other() -> None:
     def part(kind: str, *required: str) -> dict[str, Any]:
         return {"type": "object", "properties": {"kind": {"const": kind}}, "required": list(required)}
 
@@ -55,7 +55,7 @@ def test_objects_that_say_what_they_are_exclude_each_other() -> None:
     assert not are_disjoint([part("a", "kind"), part("b")], lambda node: node)
 
 
-def test_a_schema_alone_is_one_alternative_or_one_for_each_type() -> None:
+def test_single_schema_is_one_alternative_per_type() -> None:
     assert bare({"type": "string", "title": "x", "minLength": 1}) == [{"type": "string", "minLength": 1}]
     assert bare({"type": ["string", "null"]}) == [{"type": "string"}, {"type": "null"}]
     assert only_alternatives({"anyOf": [], "description": "x"}, "anyOf")

@@ -124,13 +124,15 @@ CASES: list[tuple[str, Any, Any, str, str, str]] = [
 @pytest.mark.parametrize(
     ("old", "new", "rule", "sent", "received"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
 )
-def test_a_change_is_judged_by_whoever_suffers_from_it(old: Any, new: Any, rule: str, sent: str, received: str) -> None:
+def test_change_is_judged_by_its_effect_on_the_affected_side(
+    old: Any, new: Any, rule: str, sent: str, received: str
+) -> None:
     assert told(changes(old, new, "request")) == [(rule, sent)]
     assert told(changes(old, new, "response")) == [(rule, received)]
 
 
 @pytest.mark.parametrize(("old", "new"), [case[1:3] for case in CASES], ids=[case[0] for case in CASES])
-def test_the_way_back_reports_the_mirror(old: Any, new: Any) -> None:
+def test_reversed_comparison_reports_the_mirror(old: Any, new: Any) -> None:
     [there], [back] = changes(old, new), changes(new, old)
     assert (RULES[there.rule].mirror, there.pointer, there.old, there.new) == (
         back.rule,
@@ -162,7 +164,7 @@ SAME: list[tuple[str, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("old", "new"), [case[1:] for case in SAME], ids=[case[0] for case in SAME])
-def test_what_means_the_same_is_no_change(old: Any, new: Any) -> None:
+def test_equivalent_schemas_have_no_changes(old: Any, new: Any) -> None:
     assert told(changes(old, new)) == told(changes(new, old)) == []
 
 
@@ -186,7 +188,7 @@ def test_a_change_behind_a_reference_is_reported_where_it_is_used() -> None:
 
 
 @pytest.mark.parametrize("reference", ["#anchor", "other.json#/x", "#/$defs/nowhere", "#/$defs/self"])
-def test_a_reference_that_leads_nowhere_is_never_silently_safe(reference: str) -> None:
+def test_dangling_reference_is_never_silently_safe(reference: str) -> None:
     old = {"$ref": reference, "$defs": {"self": {"$ref": "#/$defs/self"}, "x": {"$anchor": "anchor", "type": "string"}}}
     new = {**old, "$defs": {**old["$defs"], "x": {"$anchor": "anchor", "type": "number"}}}  # type: ignore[dict-item]
     assert told(changes(old, new)) == [("C141", "risky")]
@@ -199,7 +201,7 @@ def test_a_condition_over_a_changed_definition_is_never_silently_safe() -> None:
     assert told(changes(schema(1), schema(2))) == [("C141", "risky")]
 
 
-def test_more_of_one_overlapping_part_of_one_of_is_doubtful() -> None:
+def test_widening_an_overlapping_part_of_one_of_is_risky() -> None:
     old = {"oneOf": [{"title": "a", "maximum": 5}, {"title": "b", "minimum": 9}]}
     new = {"oneOf": [{"title": "a", "maximum": 8}, {"title": "b", "minimum": 9}]}
     assert told(changes(old, new)) == [("C130", "risky")]
@@ -214,7 +216,7 @@ def test_an_alternative_that_excludes_the_others_is_certain() -> None:
     ]
 
 
-def test_a_schema_that_unfolds_without_end_is_given_up_and_said_so() -> None:
+def test_endlessly_expanding_schema_is_abandoned_and_reported() -> None:
     def lattice(leaf: str) -> dict[str, Any]:
         levels = {f"l{n}": {"properties": {side: {"$ref": f"#/$defs/l{n + 1}"} for side in "ab"}} for n in range(40)}
         return {"$ref": "#/$defs/l0", "$defs": {**levels, "l40": {"type": leaf}}}
@@ -224,13 +226,13 @@ def test_a_schema_that_unfolds_without_end_is_given_up_and_said_so() -> None:
     assert changes(lattice("string"), {**lattice("string"), "$comment": "the same"})[0].rule == "C104"
 
 
-def test_changes_beyond_the_most_that_are_shown_count_as_breaking() -> None:
+def test_changes_beyond_the_limit_count_as_breaking() -> None:
     found = changes(closed(), closed(**{f"f{n}": TEXT for n in range(MOST_CHANGES + 500)}))
     assert len(found) == MOST_CHANGES + 1
     assert told(found)[-1] == ("C199", "breaking")
 
 
-def test_a_schema_of_thousands_of_levels_is_given_up() -> None:
+def test_schema_of_thousands_of_levels_is_abandoned() -> None:
     def deep(leaf: dict[str, Any]) -> dict[str, Any]:
         for _ in range(90):
             leaf = {"items": {"items": leaf}}
@@ -309,7 +311,7 @@ def test_a_schema_does_not_differ_from_itself(schema: Any) -> None:
 
 
 @given(pairs)
-def test_every_change_has_its_mirror_on_the_way_back(pair: tuple[Any, Any]) -> None:
+def test_reversed_comparison_reports_the_mirror_of_every_change(pair: tuple[Any, Any]) -> None:
     old, new = pair
 
     def key(rule: str, change: ContractChange, before: Any, after: Any) -> tuple[str, ...]:
@@ -321,7 +323,7 @@ def test_every_change_has_its_mirror_on_the_way_back(pair: tuple[Any, Any]) -> N
 
 
 @given(pairs, st.lists(values, min_size=4, max_size=8))
-def test_no_value_is_lost_by_changes_that_are_called_safe(pair: tuple[Any, Any], samples: list[Any]) -> None:
+def test_safe_changes_of_input_accept_all_old_values(pair: tuple[Any, Any], samples: list[Any]) -> None:
     """The promise itself, kept by the validator: what only has safe changes in the input accepts what it accepted."""
     before, after = compile_schema(pair[0]), compile_schema(pair[1])
     if not isinstance(before, Validator) or not isinstance(after, Validator):
@@ -332,7 +334,7 @@ def test_no_value_is_lost_by_changes_that_are_called_safe(pair: tuple[Any, Any],
 
 
 @given(pairs, st.lists(values, min_size=4, max_size=8))
-def test_no_value_is_new_by_changes_that_are_called_safe(pair: tuple[Any, Any], samples: list[Any]) -> None:
+def test_safe_changes_of_output_add_no_values(pair: tuple[Any, Any], samples: list[Any]) -> None:
     """In the output it is the other way round. That fields are added is the exception: readers pass over them."""
     before, after = compile_schema(pair[0]), compile_schema(pair[1])
     if not isinstance(before, Validator) or not isinstance(after, Validator):

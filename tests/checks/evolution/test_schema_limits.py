@@ -30,7 +30,7 @@ def limits(old: Any, new: Any) -> list[tuple[str, str]]:
         ({"uniqueItems": True}, {}, "uniqueItems", "loosened"),
     ],
 )
-def test_the_stricter_limit_is_known(old: Any, new: Any, keyword: str, verdict: str) -> None:
+def test_stricter_limit_is_determined(old: Any, new: Any, keyword: str, verdict: str) -> None:
     assert limits(old, new) == [(keyword, verdict)]
 
 
@@ -44,7 +44,7 @@ def test_the_stricter_limit_is_known(old: Any, new: Any, keyword: str, verdict: 
         ({"maximum": True}, {}),
     ],
 )
-def test_limits_that_hold_the_same_do_not_differ(old: Any, new: Any) -> None:
+def test_equivalent_limits_do_not_differ(old: Any, new: Any) -> None:
     assert limits(old, new) == []
 
 

@@ -31,16 +31,16 @@ def resolved(root: Any) -> Any:
         ({"$ref": "#/$defs/a", "$defs": {"a": False}}, {"not": {}}),
     ],
 )
-def test_a_reference_is_replaced_by_what_it_means(root: Any, meaning: Any) -> None:
+def test_reference_is_replaced_by_its_target(root: Any, meaning: Any) -> None:
     assert resolved(root) == meaning
 
 
 @pytest.mark.parametrize("reference", ["#/nowhere", "#anchor", "http://example.com/x", "#/$defs/0", 7, "#/$defs/a/b/c"])
-def test_a_reference_that_leads_nowhere_stays(reference: Any) -> None:
+def test_dangling_reference_stays(reference: Any) -> None:
     assert resolved({"$ref": reference, "$defs": {"a": 1}})["$ref"] == reference
 
 
-def test_a_circle_of_references_ends() -> None:
+def test_cycle_of_references_ends() -> None:
     assert "$ref" in resolved({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}})
 
 

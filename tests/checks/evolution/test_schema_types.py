@@ -24,7 +24,7 @@ from bespeak.checks.evolution.schema_types import named_types, type_set, value_t
         ({"const": float("inf")}, "number"),
     ],
 )
-def test_types_are_shown_in_the_words_of_json_schema(schema: Any, shown: str) -> None:
+def test_types_are_named_as_in_json_schema(schema: Any, shown: str) -> None:
     assert named_types(type_set(schema)) == shown
 
 
@@ -32,6 +32,6 @@ def test_an_integer_is_a_number() -> None:
     assert type_set({"type": "integer"}) < type_set({"type": "number"})
 
 
-def test_values_are_told_apart_as_json_does() -> None:
+def test_values_are_compared_as_json() -> None:
     assert list(value_texts({"enum": [1, True, 1.0, "1"]}) or ()) == ["1", "true", '"1"']
     assert value_texts({"type": "string"}) is None

@@ -90,7 +90,7 @@ def test_a_list_of_allowed_methods_refuses_every_other() -> None:
     ]
 
 
-def test_what_one_side_does_not_speak_of_is_not_compared() -> None:
+def test_unspecified_parts_are_not_compared() -> None:
     full = Contract(
         policies=Policies(wildcards_accepted=True),
         vocabulary=Vocabulary(negotiable=True),
@@ -100,5 +100,5 @@ def test_what_one_side_does_not_speak_of_is_not_compared() -> None:
     assert diff_services(full, Contract()) == diff_services(Contract(), full) == diff_services(full, full) == []
 
 
-def test_a_catalog_that_is_a_file_is_no_version_to_compare() -> None:
+def test_catalog_file_is_not_compared_as_version() -> None:
     assert diff_services(Contract(catalog_version="mine.json"), Contract(catalog_version="1.0.0")) == []

@@ -21,7 +21,7 @@ SAFE = changes(required_scopes=())
 WORDS = changes(description="Take a room.")
 
 
-def test_a_breaking_change_needs_a_major_step_and_words_a_patch() -> None:
+def test_breaking_change_needs_a_major_step_and_wording_a_patch() -> None:
     assert needed_bump([*WORDS, *SAFE, *BREAKING]) == "major"
     assert needed_bump([*RISKY, *WORDS]) == needed_bump(SAFE) == "minor"
     assert needed_bump(WORDS) == "patch"
@@ -56,7 +56,7 @@ def test_a_step_that_is_too_small_is_a_finding(
         assert f"{old} -> {new}" in finding.message
 
 
-def test_advice_speaks_of_the_version_only_where_there_is_one() -> None:
+def test_advice_mentions_the_version_only_if_there_is_one() -> None:
     assert str(advise(BREAKING, None, None)) == "These changes need a major version bump."
     assert str(advise([], None, None)) == "Nothing changed."
     assert str(advise([], "1.0.0", "1.1.0")) == "Only the version changed."

@@ -10,12 +10,12 @@ from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.source.change import Change
 
 
-def test_a_repair_keeps_the_meaning_unless_it_says_otherwise() -> None:
+def test_fix_is_safe_by_default() -> None:
     changes = (Change("replace", "/path", "/room"),)
     assert Fix("Write /room", changes).safe
     assert Fix("Write /room", changes) != Fix("Write /room", changes, safe=False)
 
 
-def test_a_repair_cannot_be_changed_under_its_finding() -> None:
+def test_fix_is_immutable() -> None:
     with pytest.raises(FrozenInstanceError):
         Fix("Write /room", ()).title = "Write /rooms"  # type: ignore[misc]

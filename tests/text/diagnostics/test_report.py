@@ -16,7 +16,7 @@ def test_the_summary_of_a_clean_run_says_so() -> None:
     assert summary(Report(findings=[], files=["a.toml"])) == "Checked 1 file: nothing found."
 
 
-def test_the_summary_counts_by_severity_and_tells_what_can_be_fixed() -> None:
+def test_summary_counts_by_severity_and_names_fixable_findings() -> None:
     safe, unsafe = Fix("Mend it", ()), Fix("Guess", (), safe=False)
     report = Report(
         findings=[finding("error", safe), finding("error"), finding("warning", unsafe), finding("info")],
@@ -30,7 +30,7 @@ def test_the_summary_counts_by_severity_and_tells_what_can_be_fixed() -> None:
     assert report.fixable() == (1, 1)
 
 
-def test_the_summary_names_what_is_hidden() -> None:
+def test_summary_names_hidden_findings() -> None:
     report = Report(findings=[], files=["a"], ignored=2, baselined=1, left_out=5)
     assert summary(report) == "Checked 1 file: nothing found. 5 more are not shown. 2 ignored, 1 in the baseline."
 
@@ -40,7 +40,7 @@ def test_a_finding_without_a_place_has_no_file() -> None:
     assert finding("error").file == "a.toml"
 
 
-def test_the_summary_of_a_run_over_addresses_speaks_of_documents() -> None:
+def test_summary_of_a_run_over_addresses_counts_documents() -> None:
     assert summary(Report(findings=[], files=["a.toml", "https://x.test/"])) == "Checked 2 documents: nothing found."
     found = Finding(Diagnostic("W101", "error", "wrong", Location("https://x.test")))
     assert summary(Report(findings=[found])) == "Checked 0 documents: 1 error."

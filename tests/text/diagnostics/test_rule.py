@@ -16,12 +16,12 @@ from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.span import Location
 
 
-def test_what_a_draft_demands_is_an_error_and_what_it_recommends_a_warning() -> None:
+def test_must_rule_is_an_error_and_should_rule_a_warning() -> None:
     assert Rule("X1", "x", "MUST", "", "").severity == "error"
     assert Rule("X1", "x", "SHOULD", "", "").severity == "warning"
 
 
-def test_a_finding_names_the_endpoint_its_place_and_what_to_do() -> None:
+def test_finding_has_endpoint_place_and_advice() -> None:
     finding = method.SYNTAX.at(ROOM, "/method", "it is wrong", "Do better.")
     assert finding == Diagnostic(
         "M201", "error", "BOOK /room: it is wrong", Location("room.toml", 1), "/endpoint/method", "Do better."

@@ -22,7 +22,7 @@ def test_points_are_whole_and_a_hundred_only_if_nothing_is_missing() -> None:
     assert Score(subject="", parts=(Part(name="a", points=0.1 + 0.2 + 99.7, of=100),)).points == 100
 
 
-def test_people_see_the_whole_the_parts_and_what_would_raise_it() -> None:
+def test_text_shows_total_parts_and_improvements() -> None:
     assert score_lines(SCORE) == [
         'https://flights.test: score 98/100 (the platform\'s own rating: 94, "Excellent")',
         "  document   33.4 of 35",
@@ -31,7 +31,7 @@ def test_people_see_the_whole_the_parts_and_what_would_raise_it() -> None:
     ]
 
 
-def test_programs_see_the_same() -> None:
+def test_json_shows_the_same() -> None:
     assert score_entry(SCORE) == {
         "subject": "https://flights.test",
         "points": 98,
@@ -42,5 +42,5 @@ def test_programs_see_the_same() -> None:
 
 
 @pytest.mark.parametrize(("points", "text"), [(5.0, "5"), (2.5, "2.5"), (3.2, "3.2"), (1 / 3, "0.3"), (0.0, "0")])
-def test_points_have_one_digit_behind_the_point_at_most(points: float, text: str) -> None:
+def test_points_have_at_most_one_decimal(points: float, text: str) -> None:
     assert shown(points) == text

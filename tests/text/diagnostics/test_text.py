@@ -43,7 +43,7 @@ def test_tabs_keep_the_caret_below_its_place() -> None:
     assert shown[caret.index("^")] == "Z"
 
 
-def test_a_file_is_read_once_and_from_disk_where_no_source_is_given(tmp_path: Path) -> None:
+def test_file_is_read_once_if_no_source_is_given(tmp_path: Path) -> None:
     file = tmp_path / "x.toml"
     file.write_text("k = 1\n")
     findings = [Diagnostic("D104", "error", "wrong", Location(str(file), 1, 1))] * 2
@@ -59,7 +59,7 @@ def test_a_folder_or_a_missing_file_has_no_text(tmp_path: Path) -> None:
     assert from_disk("a\0b") is None
 
 
-def test_carets_stand_below_the_whole_of_a_value() -> None:
+def test_carets_underline_the_whole_value() -> None:
     finding = Diagnostic("P301", "error", "wrong", Location("x", 1, 7, 1, 13))
     assert full([finding], lambda _: "path: /room/ # x").split("\n")[2] == "    |       ^^^^^^"
 
@@ -74,21 +74,21 @@ def test_an_end_before_its_start_still_has_a_caret() -> None:
     assert full([finding], lambda _: "abc").endswith("    |   ^")
 
 
-def test_a_repair_and_the_way_to_more_are_named() -> None:
+def test_fix_and_link_are_shown() -> None:
     wrong = Diagnostic("P301", "error", "wrong", fix=Fix("Write /room", ()))
     assert full([wrong], see="explain {}".format) == "error[P301] wrong\n  fix: Write /room\n  see: explain P301"
     guess = Diagnostic("P301", "error", "wrong", fix=Fix("Write BOOK", (), safe=False))
     assert "  unsafe fix: Write BOOK" in full([guess])
 
 
-def test_a_repair_that_is_the_advice_is_said_once() -> None:
+def test_fix_equal_to_the_advice_is_shown_once() -> None:
     wrong = Diagnostic("P301", "error", "wrong", help="Write /room.", fix=Fix("Write /room", ()))
     assert full([wrong]) == "error[P301] wrong\n  help: Write /room. [fix]"
     guess = Diagnostic("P301", "error", "wrong", help="Write BOOK.", fix=Fix("Write BOOK", (), safe=False))
     assert full([guess]) == "error[P301] wrong\n  help: Write BOOK. [unsafe fix]"
 
 
-def test_looks_are_given_by_role() -> None:
+def test_styles_are_chosen_by_role() -> None:
     shown = full([WRONG], lambda _: "first\nsec ond", style=lambda text, role: f"<{role} {text}>")
     assert shown == (
         "<place x.toml:2:5>: <error error[D104]> `a` is an integer\n"
@@ -105,7 +105,7 @@ def test_nothing_in_a_file_reaches_the_terminal_as_a_control_character(
     assert all(char.isprintable() or char == "\n" for char in shown)
 
 
-def test_only_what_is_shown_of_a_long_line_is_looked_at() -> None:
+def test_only_the_shown_part_of_a_long_line_is_processed() -> None:
     line = "\t" * 1_000_000
     found = [Diagnostic("D104", "error", "wrong", Location("x", 1, column)) for column in range(1, 20_000)]
     assert full(found, lambda _: line + "Z").count("\n\n") == 19_998

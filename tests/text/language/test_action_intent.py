@@ -16,7 +16,7 @@ def test_every_verb_of_the_catalog_but_three_is_an_action() -> None:
 @pytest.mark.parametrize(
     "verb", ["BOOK", "FIND", "CANCEL", "AUTHORIZE", "TRIAGE", "DISPATCH", "RESERVE", "LOCATE", "ROLLBACK", "complete"]
 )
-def test_what_one_asks_an_agent_to_do_is_an_action(verb: str) -> None:
+def test_verb_of_a_task_is_an_action(verb: str) -> None:
     assert action_intent(verb).kind == "action"
 
 
@@ -27,14 +27,14 @@ def test_what_one_asks_an_agent_to_do_is_an_action(verb: str) -> None:
         *("belong", "BELONGS", "OWNED", "KNOW", "CONTAIN", "PREFER", "OCCUR", "SNOW", "RESTAURANT", "HAPPY"),
     ],
 )
-def test_a_state_a_thing_or_a_feeling_is_no_action(verb: str) -> None:
+def test_state_thing_or_feeling_is_not_an_action(verb: str) -> None:
     verdict = action_intent(verb)
     assert verdict.kind == "state"
     assert verdict.reason
 
 
 @pytest.mark.parametrize("verb", ["PROCESS", "HANDLE", "MANAGE", "DO", "RUN", "PERFORM"])
-def test_a_verb_that_says_too_little_is_borderline_and_has_better_ones(verb: str) -> None:
+def test_vague_verb_is_borderline_with_suggestions(verb: str) -> None:
     verdict = action_intent(verb)
     assert verdict.kind == "borderline"
     assert verdict.instead
@@ -46,9 +46,9 @@ def test_a_verb_that_is_mostly_something_else_is_borderline(verb: str) -> None:
     assert action_intent(verb).kind == "borderline"
 
 
-def test_a_state_names_the_verbs_that_may_be_meant() -> None:
+def test_state_has_suggested_verbs() -> None:
     assert action_intent("AVAILABLE").instead == ("CHECK", "FIND")
 
 
-def test_a_word_nobody_knows_gets_the_benefit_of_the_doubt() -> None:
+def test_unknown_word_is_accepted() -> None:
     assert action_intent("FROBNICATE").kind == "action"

@@ -238,7 +238,7 @@ def test_every_method_and_intent_gets_its_verdict(pairs: list[tuple[str, str]], 
     assert all((found.score is None) is (verdict == "unverifiable") for found in judgements.values())
 
 
-def test_the_reason_names_what_the_method_does_and_the_word_that_does_something_else() -> None:
+def test_reason_names_the_class_of_the_method_and_the_contradicting_word() -> None:
     judgement = judge("BOOK", "Returns a list of available restaurants")
     assert judgement.reason == 'BOOK creates or commits something, but "Returns" reads something'
     assert (judgement.head, judgement.method_class) == ("return", "CREATE")
@@ -260,7 +260,7 @@ def test_the_reason_quotes_the_deciding_word(method: str, intent: str, word: str
     assert f'"{word}"' in judge(method, intent).reason
 
 
-def test_a_method_that_reads_may_do_nothing_besides_but_another_may_also_read() -> None:
+def test_reading_method_must_only_read_but_others_may_also_read() -> None:
     assert judge("FIND", "Creates an order and returns it").verdict == "violation"
     assert judge("CREATE", "Creates an order and returns it").verdict == "consistent"
 
@@ -268,7 +268,7 @@ def test_a_method_that_reads_may_do_nothing_besides_but_another_may_also_read() 
 @pytest.mark.parametrize(
     "text", ["x" * 1_000_000, "book and " * 100_000, "to " * 300_000, "(" * 1_000_000, "\x00" * 1000]
 )
-def test_no_text_is_too_long(text: str) -> None:
+def test_long_text_is_judged(text: str) -> None:
     assert judge("BOOK", text).verdict in {"consistent", "unverifiable"}
     assert judge(text, "Books a room").verdict in {"consistent", "violation", "warning", "unverifiable"}
 

@@ -12,9 +12,9 @@ def test_every_list_is_in_lower_case() -> None:
     assert all(word == word.lower() for words in lists for word in words)
 
 
-def test_what_leads_to_another_verb_is_a_verb() -> None:
+def test_words_that_introduce_another_verb_are_verbs() -> None:
     assert [verb for verb in cue_words.PURPOSES | cue_words.VERBS_FIRST if not is_verb(verb)] == []
 
 
-def test_a_preposition_is_no_determiner() -> None:
+def test_preposition_is_not_a_determiner() -> None:
     assert cue_words.PREPOSITIONS.isdisjoint(cue_words.DETERMINERS)

@@ -18,6 +18,6 @@ def test_a_packed_file_is_read_as_it_was_written(name: str) -> None:
     assert read_data(name) == gzip.decompress((DATA / name).read_bytes()).decode("ascii") != ""
 
 
-def test_a_file_that_is_not_there_is_an_error() -> None:
+def test_missing_file_is_an_error() -> None:
     with pytest.raises(FileNotFoundError):
         read_data("none.txt.gz")

@@ -18,7 +18,7 @@ def test_without_vectors_there_is_no_cosine() -> None:
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="the extra 'embeddings' is not installed")
-def test_with_vectors_what_belongs_together_is_nearer() -> None:
+def test_related_texts_have_a_higher_cosine() -> None:
     near = embedding.cosine("BOOK", "Books a restaurant table")
     far = embedding.cosine("BOOK", "Compresses an audio stream")
     assert near is not None

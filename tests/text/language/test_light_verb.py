@@ -21,7 +21,7 @@ from bespeak.text.language.light_verb import hinted_verb, meant_verb
         ("make", "makes", None),
     ],
 )
-def test_the_object_of_a_light_verb_names_what_is_done(verb: str, text: str, expected: tuple[str, int] | None) -> None:
+def test_object_of_a_light_verb_gives_the_verb(verb: str, text: str, expected: tuple[str, int] | None) -> None:
     assert meant_verb(verb, text.split(), 0) == expected
 
 
@@ -37,7 +37,5 @@ def test_the_object_of_a_light_verb_names_what_is_done(verb: str, text: str, exp
         ("create", "creates", None),
     ],
 )
-def test_a_noun_behind_another_verb_can_name_what_is_done(
-    verb: str, text: str, expected: tuple[str, int] | None
-) -> None:
+def test_noun_after_another_verb_can_give_the_verb(verb: str, text: str, expected: tuple[str, int] | None) -> None:
     assert hinted_verb(verb, text.split(), 0) == expected

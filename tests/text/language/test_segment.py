@@ -57,7 +57,7 @@ def test_a_segment_that_names_a_thing_passes(segment: str) -> None:
         ("unpublish", "unpublish", None),
     ],
 )
-def test_a_verb_is_an_error_with_what_to_write_instead(segment: str, verb: str, instead: str | None) -> None:
+def test_verb_is_an_error_with_a_suggestion(segment: str, verb: str, instead: str | None) -> None:
     verdict = judge_segment(segment)
     assert verdict is not None
     assert (verdict.tier, verdict.verb, verdict.instead) == ("error", verb, instead)
@@ -80,7 +80,7 @@ def test_a_segment_that_is_the_method_is_a_warning() -> None:
 
 
 @given(st.text(max_size=100) | st.from_regex(r"[a-zA-Z_-]{1,100}", fullmatch=True), st.sampled_from(["", "BOOK"]))
-def test_any_segment_is_judged_and_a_suggestion_is_no_verb_itself(segment: str, method: str) -> None:
+def test_any_segment_is_judged_and_suggestions_are_not_verbs(segment: str, method: str) -> None:
     verdict = judge_segment(segment, method)
     assert verdict is None or (verdict.verb and verdict.instead != segment)
 

@@ -29,7 +29,7 @@ from bespeak.text.language.sentence_count import is_several
         "Books a table for the guest\nat the restaurant",
     ],
 )
-def test_one_sentence_is_one(text: str) -> None:
+def test_one_sentence_is_counted_once(text: str) -> None:
     assert not is_several(text)
 
 
@@ -47,11 +47,11 @@ def test_one_sentence_is_one(text: str) -> None:
         "Books a table.\nThen pays for it",
     ],
 )
-def test_several_sentences_are_several(text: str) -> None:
+def test_several_sentences_are_counted(text: str) -> None:
     assert is_several(text)
 
 
 @given(st.text(alphabet=".!? \n\"'Aa1…。"))
-def test_any_text_has_an_answer(text: str) -> None:
+def test_any_text_is_counted(text: str) -> None:
     assert is_several(text) in (True, False)
     assert not is_several(text.replace(".", "").replace("!", "").replace("?", "").replace("\n", "").replace("。", ""))

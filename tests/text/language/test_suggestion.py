@@ -20,7 +20,7 @@ from bespeak.text.language.suggestion import MOST, fitting_sentence, fitting_ver
         ("Makes a hotel reservation", "RESERVE"),
     ],
 )
-def test_a_verb_of_the_catalog_that_says_the_same_is_suggested(intent: str, verb: str) -> None:
+def test_synonymous_verb_of_the_catalog_is_suggested(intent: str, verb: str) -> None:
     found = fitting_verbs(intent, load_bundled().verbs)
     assert verb in found
     assert len(found) <= MOST
@@ -31,7 +31,7 @@ def test_every_suggested_verb_fits() -> None:
         assert {judge(verb, intent).verdict for verb in fitting_verbs(intent, load_bundled().verbs)} == {"consistent"}
 
 
-def test_nothing_is_suggested_where_nothing_is_known() -> None:
+def test_unknown_word_has_no_suggestion() -> None:
     assert fitting_verbs("", ["FIND"]) == ()
     assert fitting_verbs("Deletes a card", ["FIND"]) == ()
 
@@ -47,7 +47,7 @@ def test_nothing_is_suggested_where_nothing_is_known() -> None:
         ("DISPATCH", "/", "Dispatches a resource on behalf of the requesting agent"),
     ],
 )
-def test_a_sentence_begins_with_what_the_method_does(method: str, path: str, sentence: str) -> None:
+def test_suggested_sentence_begins_with_the_verb_of_the_method(method: str, path: str, sentence: str) -> None:
     assert fitting_sentence(method, path) == sentence
 
 
@@ -61,5 +61,5 @@ def test_the_sentence_fits_every_verb_of_the_catalog() -> None:
 @pytest.mark.parametrize(
     ("verb", "form"), [("book", "books"), ("retry", "retries"), ("fix", "fixes"), ("pay", "pays"), ("do", "does")]
 )
-def test_the_third_person_is_spelled_as_english_does(verb: str, form: str) -> None:
+def test_third_person_is_spelled_correctly(verb: str, form: str) -> None:
     assert third_person(verb) == form

@@ -26,7 +26,7 @@ from bespeak.text.language.vague_verb import _READINGS, readings
         ("make", "makes", ()),
     ],
 )
-def test_a_word_behind_a_vague_verb_says_what_it_means(verb: str, text: str, expected: tuple[str, ...]) -> None:
+def test_word_after_a_vague_verb_gives_its_meaning(verb: str, text: str, expected: tuple[str, ...]) -> None:
     assert readings(verb, text.split(), 0) == expected
 
 

@@ -23,7 +23,7 @@ def test_every_verb_of_the_catalog_is_accepted() -> None:
         *("BROADCAST", "SEED", "PROCEED", "FOCUS", "DISCUSS", "PING", "REINDEX", "ANONYMISE", "book"),
     ],
 )
-def test_a_base_form_is_one_even_if_it_looks_inflected(token: str) -> None:
+def test_base_form_that_looks_inflected_is_recognized(token: str) -> None:
     assert classify(token) == Form("base", token.lower())
 
 
@@ -71,7 +71,7 @@ def test_an_inflected_form_names_its_verb(token: str, base: str, inflection: str
         ("CREATEPAYMENTMETHOD", "create", "payment-method"),
     ],
 )
-def test_a_compound_is_taken_apart(token: str, base: str, rest: str) -> None:
+def test_compound_is_split(token: str, base: str, rest: str) -> None:
     assert classify(token) == Form("compound", base, rest)
 
 
@@ -82,11 +82,11 @@ def test_a_compound_is_taken_apart(token: str, base: str, rest: str) -> None:
         *("TRANSACTIONSTATUS", "FEEDBACK", "QWERTZ", "BOOK_TABLE", "SEARCH2", "", "É", "A" * 41),
     ],
 )
-def test_what_is_no_verb_is_unknown(token: str) -> None:
+def test_word_that_is_not_a_verb_is_unknown(token: str) -> None:
     assert classify(token) == Form("unknown")
 
 
-def test_a_word_has_every_verb_it_may_come_from_the_likeliest_first() -> None:
+def test_word_has_all_possible_verbs_most_likely_first() -> None:
     assert lemmas("found") == (Lemma("find", "past"), Lemma("found", "base"))
     assert lemmas("restaurant") == ()
 

@@ -32,7 +32,7 @@ def test_verbs_of_contradicting_classes_do_not_fit(method: str, verb: str) -> No
 @pytest.mark.parametrize(
     ("method", "verb"), [("book", "take"), ("find", "provide"), ("execute", "update"), ("find", "qwrtzx")]
 )
-def test_a_verb_that_says_too_little_gives_no_score(method: str, verb: str) -> None:
+def test_vague_verb_gives_no_score(method: str, verb: str) -> None:
     assert fit(method, verb) is None
 
 
@@ -42,6 +42,6 @@ def test_an_analysis_may_produce_its_result() -> None:
     assert score >= 0.5
 
 
-def test_the_fit_of_classes_lies_between_nought_and_one() -> None:
+def test_fit_of_classes_is_between_zero_and_one() -> None:
     verbs = [operation_classes(verb) for verb in ("find", "book", "delete", "send", "pause", "merge", "assess")]
     assert all(0 <= class_fit(one, other) <= 1 for one in verbs for other in verbs if one and other)

@@ -33,7 +33,7 @@ class Outer:
     plain: int = 1
 
 
-def test_default_tells_the_kind() -> None:
+def test_kind_follows_from_the_default() -> None:
     kinds = {name: found.kind for name, _, found in declared(Outer)}
     assert kinds == {
         "flag": "boolean",

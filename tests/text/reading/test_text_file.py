@@ -21,7 +21,7 @@ def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("AGIS-14-1")
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"a = 1\n" * 200_000])
-def test_a_file_that_is_no_text_or_too_long_is_a_finding(tmp_path: Path, content: bytes) -> None:
+def test_binary_or_too_long_file_is_a_finding(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "x.toml"
     file.write_bytes(content)
     finding = read_text(file)
@@ -29,7 +29,7 @@ def test_a_file_that_is_no_text_or_too_long_is_a_finding(tmp_path: Path, content
     assert finding.rule == "D101"
 
 
-def test_what_is_no_file_is_a_finding(tmp_path: Path) -> None:
+def test_path_that_is_not_a_file_is_a_finding(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.toml")
     for path in (tmp_path / "none.toml", tmp_path, tmp_path / "pipe.toml", Path("a\0b.toml"), Path("/dev/zero")):
         finding = read_text(path)
@@ -37,7 +37,7 @@ def test_what_is_no_file_is_a_finding(tmp_path: Path) -> None:
         assert finding.rule == "D101"
 
 
-def test_bytes_that_are_no_text_are_found_where_they_stand(tmp_path: Path) -> None:
+def test_invalid_utf_8_is_reported_at_its_place(tmp_path: Path) -> None:
     file = tmp_path / "menu.agis"
     file.write_bytes("agis: é\nx: ".encode() + b"\xff\n")
     finding = read_text(file)

@@ -121,7 +121,7 @@ def test_the_draft_s_financial_document_is_read_completely() -> None:
     assert data["data_manifest"]["pre_auth_discovery"] is True
 
 
-def test_what_the_draft_leaves_out_is_left_out() -> None:
+def test_ellipses_of_the_draft_are_skipped() -> None:
     data = tree(example("patients")).data
     assert [list(endpoint) for endpoint in data["endpoints"]] == [["method", "path", "semantic"]] * 2
     assert data["vocabulary"]["declared_verbs"] == ["TRIAGE", "ADMIT"]
@@ -152,7 +152,7 @@ def test_the_draft_s_fields_become_json_schemas() -> None:
     }
 
 
-def test_an_endpoint_that_stands_alone_is_a_document() -> None:
+def test_single_endpoint_is_a_document() -> None:
     data = tree(example("bridge")).data
     assert list(data) == ["endpoints"]
     assert data["endpoints"][0]["input"]["required"] == ["restaurant_id", "party_size", "datetime"]
@@ -161,14 +161,14 @@ def test_an_endpoint_that_stands_alone_is_a_document() -> None:
 
 
 @pytest.mark.parametrize("name", ["hints", "transition", "vocabulary", "manifest"])
-def test_a_fragment_that_is_yaml_is_read_as_yaml_reads_it(name: str) -> None:
+def test_yaml_fragment_is_read_as_yaml(name: str) -> None:
     parsed = parse_yaml(example(name), "x.agis")
     assert isinstance(parsed, YamlTree)
     assert tree(example(name)).data == parsed.data
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_blank_lines_indentation_and_line_ends_mean_nothing(name: str) -> None:
+def test_blank_lines_indentation_and_line_ends_do_not_matter(name: str) -> None:
     text = example(name)
     data = tree(text).data
     lines = text.split("\n")
@@ -193,14 +193,14 @@ def test_blank_lines_indentation_and_line_ends_mean_nothing(name: str) -> None:
         ("/vocabulary/declared_verbs/1", "FIND"),
     ],
 )
-def test_a_value_is_where_it_stands(at: str, value: str) -> None:
+def test_value_has_its_place(at: str, value: str) -> None:
     parsed = tree(example("reservations"))
     span = parsed.value_span(at)
     assert span is not None
     assert parsed.text[span.start : span.end] == value
 
 
-def test_a_key_is_where_it_stands_and_what_is_missing_where_its_block_starts() -> None:
+def test_key_has_its_place_and_a_missing_key_that_of_its_block() -> None:
     parsed = tree(example("reservations"))
     assert str(parsed.locate("/endpoints/0/semantic/actor", key=True)) == "x.agis:12:10"
     assert str(parsed.locate("/endpoints/0/semantic/nothing")) == "x.agis:9:8"
@@ -224,7 +224,7 @@ def test_a_key_is_where_it_stands_and_what_is_missing_where_its_block_starts() -
         ("BOOK /x { method: FIND }", 1, 1, "a method in its block"),
     ],
 )
-def test_a_fault_says_what_and_where(text: str, line: int, column: int, message: str) -> None:
+def test_fault_has_a_message_and_a_place(text: str, line: int, column: int, message: str) -> None:
     found = fault(text)
     assert (found.location.line, found.location.column) == (line, column)
     assert message in found.message
@@ -247,7 +247,7 @@ def test_a_fault_says_what_and_where(text: str, line: int, column: int, message:
         ("", {}),
     ],
 )
-def test_the_small_things_are_read(text: str, data: Any) -> None:
+def test_details_of_the_notation_are_read(text: str, data: Any) -> None:
     assert tree(text).data == data
 
 
@@ -272,13 +272,13 @@ def test_the_small_things_are_read(text: str, data: Any) -> None:
     ],
     ids=range(15),
 )
-def test_a_text_made_to_hurt_is_answered_quickly(text: str) -> None:
+def test_hostile_text_is_handled_quickly(text: str) -> None:
     start = time.process_time()
     parse_braces(text, "x.agis")
     assert time.process_time() - start < 5
 
 
-def test_blocks_may_be_as_deep_as_lists_and_mappings_of_yaml() -> None:
+def test_blocks_may_be_nested_as_deeply_as_in_yaml() -> None:
     tree("a {" * (MAX_DEPTH - 1) + "}" * (MAX_DEPTH - 1))
     assert "nested" in fault("a {" * (MAX_DEPTH + 1) + "}" * (MAX_DEPTH + 1)).message
 

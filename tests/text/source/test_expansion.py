@@ -52,7 +52,7 @@ def test_short_fields_in_yaml_become_schemas() -> None:
     assert find["output"]["required"] == ["code"]
 
 
-def test_the_data_that_was_given_is_not_changed() -> None:
+def test_input_data_is_not_changed() -> None:
     data = tree().data
     before = copy.deepcopy(data)
     once = expand_shorthand(data)
@@ -74,7 +74,7 @@ def test_the_data_that_was_given_is_not_changed() -> None:
         ("/endpoints/1/input/type", "object"),
     ],
 )
-def test_a_part_of_a_schema_is_where_its_short_form_stands(at: str, value: str) -> None:
+def test_part_of_a_schema_has_the_place_of_its_short_form(at: str, value: str) -> None:
     parsed = tree()
     expand_tree(parsed)
     span = parsed.value_span(at)
@@ -97,7 +97,7 @@ def test_expanding_a_tree_twice_loses_no_place() -> None:
     assert parsed.locate("/endpoints/0/input/properties/late") == before
 
 
-def test_only_what_was_short_is_made() -> None:
+def test_only_shorthand_is_expanded() -> None:
     parsed = tree()
     assert not parsed.is_made("/endpoints/0/input/required")
     expand_tree(parsed)
@@ -108,5 +108,5 @@ def test_only_what_was_short_is_made() -> None:
 
 
 @pytest.mark.parametrize("data", [None, [], "text", {"endpoints": {}}, {"endpoints": [1, None]}, {}])
-def test_what_is_no_document_stays_as_it_is(data: object) -> None:
+def test_other_data_is_unchanged(data: object) -> None:
     assert expand_shorthand(data) is data

@@ -15,14 +15,14 @@ def read(seen: list[bool]) -> None:
         raise ValueError("broken")
 
 
-def test_nothing_is_collected_meanwhile_and_everything_is_as_before_afterwards() -> None:
+def test_collector_is_paused_and_restored() -> None:
     seen: list[bool] = []
     with pytest.raises(ValueError, match="broken"):
         read(seen)
     assert (seen, gc.isenabled()) == ([False], True)
 
 
-def test_who_has_switched_it_off_finds_it_off() -> None:
+def test_disabled_collector_stays_disabled() -> None:
     gc.disable()
     try:
         with without_collections(), without_collections():

@@ -45,14 +45,14 @@ def fault(text: str) -> SyntaxFault:
         ("/endpoints/0/a~1b/ca/1", "-2.5e3", "-2.5e3"),
     ],
 )
-def test_a_key_and_its_value_are_where_they_stand(at: str, key: str, value: str) -> None:
+def test_key_and_value_have_their_places(at: str, key: str, value: str) -> None:
     parsed = tree(TEXT)
     for span, expected in ((parsed.key_span(at), key), (parsed.value_span(at), value)):
         assert span is not None
         assert TEXT[span.start : span.end] == expected
 
 
-def test_what_is_missing_is_where_the_thing_around_it_starts() -> None:
+def test_missing_value_has_the_place_of_its_parent() -> None:
     assert tree(TEXT).locate("/endpoints/0/path/x") == Location("x.json", 4, 5)
     assert tree(TEXT).locate("/service") == Location("x.json", 1, 1)
     assert tree(TEXT).locate("/endpoints/0/a~1b/ca/9") == Location("x.json", 4, 32)
@@ -91,22 +91,22 @@ def test_windows_line_ends_and_a_byte_order_mark_do_not_move_a_place() -> None:
         ("[" * 1_000_000, 1, MAX_DEPTH + 1, "nested"),
     ],
 )
-def test_a_fault_says_what_and_where(text: str, line: int, column: int, message: str) -> None:
+def test_fault_has_a_message_and_a_place(text: str, line: int, column: int, message: str) -> None:
     found = fault(text)
     assert (found.location.line, found.location.column) == (line, column)
     assert message in found.message
 
 
 @pytest.mark.parametrize("text", ["[" + "1," * 2_000_000 + "1]", '"' + "x" * MAX_BYTES + '"'], ids=["items", "long"])
-def test_a_text_that_is_too_much_is_refused(text: str) -> None:
+def test_too_large_text_is_refused(text: str) -> None:
     assert fault(text).help
 
 
-def test_both_halves_of_a_character_are_one() -> None:
+def test_surrogate_pair_is_one_character() -> None:
     assert tree('["\\ud83d\\ude00", "\\\\ud800"]').data == ["😀", "\\ud800"]
 
 
-def test_the_deepest_document_that_is_allowed_is_read() -> None:
+def test_deepest_allowed_document_is_read() -> None:
     assert tree("[" * MAX_DEPTH + "]" * MAX_DEPTH).value_span("/0" * (MAX_DEPTH - 1)) is not None
 
 
@@ -119,7 +119,7 @@ DATA = st.recursive(
 
 @settings(max_examples=200, deadline=None)
 @given(DATA, st.sampled_from([None, 2]), st.booleans())
-def test_every_value_is_where_it_stands(data: Any, indent: int | None, is_ascii: bool) -> None:
+def test_every_value_has_its_place(data: Any, indent: int | None, is_ascii: bool) -> None:
     parsed = tree(json.dumps(data, indent=indent, ensure_ascii=is_ascii))
     assert parsed.data == data
     check_places(parsed, data)

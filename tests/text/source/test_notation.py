@@ -27,12 +27,12 @@ from bespeak.text.source.notation import detect_notation
         ("output:\n  status   (string)\n", "braces"),
     ],
 )
-def test_a_text_shows_its_notation(text: str, notation: str) -> None:
+def test_notation_is_detected(text: str, notation: str) -> None:
     assert detect_notation(text) == notation
 
 
 @pytest.mark.parametrize("part", ["a ", "input:\n", "- a(:", "\n", "A /{", "- a (x:", " "])
-def test_a_long_text_is_looked_at_only_at_its_top(part: str) -> None:
+def test_only_the_start_of_a_long_text_is_examined(part: str) -> None:
     text = part * 1_000_000
     start = time.process_time()
     detect_notation(text)

@@ -18,13 +18,13 @@ def test_the_whole_document_is_its_own_parent() -> None:
 
 
 @given(st.lists(st.text() | st.integers(min_value=0)), st.text())
-def test_the_parent_of_a_child_is_where_one_came_from(parts: list[str | int], part: str) -> None:
+def test_parent_of_a_child_is_the_original_pointer(parts: list[str | int], part: str) -> None:
     at = pointer(parts)
     assert parent(child(at, part)) == at
 
 
 @given(st.text(alphabet="~01/a") | st.text())
-def test_a_part_stands_for_the_key_it_was_made_of(key: str) -> None:
+def test_part_unescapes_to_its_key(key: str) -> None:
     assert unescaped(child("", key)[1:]) == key
 
 
@@ -41,7 +41,7 @@ DATA = {"a/b": [10, {"~": None}], "c": {}}
 @pytest.mark.parametrize(
     ("at", "value"), [("", DATA), ("/a~1b/0", 10), ("/a~1b/1/~0", None), ("/c", {}), ("/a~1b", DATA["a/b"])]
 )
-def test_a_pointer_leads_to_the_value_that_stands_there(at: str, value: object) -> None:
+def test_pointer_leads_to_its_value(at: str, value: object) -> None:
     assert value_at(DATA, at, ABSENT) == value
 
 

@@ -36,18 +36,18 @@ def test_a_word_or_number_has_its_type(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     "text", ["yes", "on", "True", "NULL", "1_000", "12:30", "2026-01-01", ".inf", ".nan", "-", ".", "0b1", "1e", "0o8"]
 )
-def test_what_only_other_yaml_takes_for_something_else_is_a_text(text: str) -> None:
+def test_values_typed_only_by_yaml_1_1_are_text(text: str) -> None:
     assert plain_value(text) == text
 
 
 @pytest.mark.parametrize("text", ["1" * (MAX_DIGITS + 1), "1e999", "-1e999"])
-def test_a_number_that_readers_take_differently_is_refused(text: str) -> None:
+def test_number_without_an_interoperable_value_is_refused(text: str) -> None:
     with pytest.raises(TooLarge):
         plain_value(text)
 
 
 @given(st.text())
-def test_only_what_starts_like_a_number_or_is_a_word_is_no_text(text: str) -> None:
+def test_text_other_than_numbers_and_keywords_stays_text(text: str) -> None:
     if text[:1] not in NUMERIC and text not in WORDS:
         assert plain_value(text) == text
     else:
@@ -55,5 +55,5 @@ def test_only_what_starts_like_a_number_or_is_a_word_is_no_text(text: str) -> No
 
 
 @given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
-def test_a_number_that_is_written_is_read_back(number: float) -> None:
+def test_written_number_is_read_back(number: float) -> None:
     assert plain_value(repr(number)) == number

@@ -57,7 +57,7 @@ def test_a_field_has_a_name_and_a_type(written: str, name: str, schema: dict[str
     assert field_schema(written) == (name, schema)
 
 
-def test_an_input_takes_what_it_lists_and_nothing_else() -> None:
+def test_input_allows_only_the_listed_fields() -> None:
     assert expand_input({"required": ["a (int)"], "optional": ["b"]}) == {
         "type": "object",
         "properties": {"a": {"type": "integer"}, "b": {}},
@@ -66,7 +66,7 @@ def test_an_input_takes_what_it_lists_and_nothing_else() -> None:
     }
 
 
-def test_what_yaml_cuts_at_a_comma_is_put_together() -> None:
+def test_fields_split_by_yaml_at_a_comma_are_rejoined() -> None:
     assert joined(["a (integer", {"minimum": 1}, {"maximum": "20)"}, "b"]) == [
         ("a (integer, minimum: 1, maximum: 20)", 0),
         ("b", 3),
@@ -91,7 +91,7 @@ def test_what_yaml_cuts_at_a_comma_is_put_together() -> None:
         [],
     ],
 )
-def test_what_is_a_schema_or_no_shorthand_stays_as_it_is(value: Any) -> None:
+def test_schema_and_other_values_are_unchanged(value: Any) -> None:
     assert expand_input(value) is value
 
 
@@ -114,7 +114,7 @@ def test_an_output_has_all_its_fields(value: Any, properties: dict[str, Any]) ->
     "value",
     [{"type": "object"}, {"type": "string"}, {"a": "some prose"}, {"a": {"type": "string"}}, {"a": 1}, {}, True, []],
 )
-def test_an_output_that_is_a_schema_or_no_shorthand_stays_as_it_is(value: Any) -> None:
+def test_schema_or_other_output_is_unchanged(value: Any) -> None:
     assert expand_output(value) is value
 
 
@@ -122,7 +122,7 @@ FIELDS = st.lists(st.text("ab(): ,[]{}'\"1", max_size=12), max_size=4)
 
 
 @given(st.fixed_dictionaries({}, optional={"required": FIELDS, "optional": FIELDS}))
-def test_expanding_twice_is_expanding_once(value: Any) -> None:
+def test_expansion_is_idempotent(value: Any) -> None:
     once = expand_input(value)
     assert expand_input(once) == once
     for fields in value.values():

@@ -12,7 +12,7 @@ TEXTS = st.text("ab\n\r\u2028", max_size=20)
 
 
 @given(TEXTS, st.integers(0, 20), st.integers(0, 5))
-def test_a_place_is_where_an_editor_shows_it(text: str, start: int, length: int) -> None:
+def test_lines_and_columns_match_an_editor(text: str, start: int, length: int) -> None:
     start = min(start, len(text))
     end = min(start + length, len(text))
     place = location_of(text, "x", start, end)
@@ -23,9 +23,9 @@ def test_a_place_is_where_an_editor_shows_it(text: str, start: int, length: int)
     assert Lines(text, "x").location(start, end) == place
 
 
-def test_a_place_without_an_end_has_none() -> None:
+def test_location_without_an_end_has_no_end() -> None:
     assert location_of("a\nb", "x", 2) == Location("x", 2, 1) == Lines("a\nb", "x").location(2)
 
 
-def test_a_place_is_shown_by_its_start() -> None:
+def test_location_is_printed_by_its_start() -> None:
     assert str(Location("x", 2, 1, 2, 9)) == "x:2:1"

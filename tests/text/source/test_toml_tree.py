@@ -75,11 +75,11 @@ def fault(text: str) -> SyntaxFault:
         ("/endpoint/semantic/escape", 28, 1),
     ],
 )
-def test_a_key_is_where_it_stands(at: str, line: int, column: int) -> None:
+def test_key_has_its_place(at: str, line: int, column: int) -> None:
     assert tree(TEXT).locate(at) == Location("x.toml", line, column)
 
 
-def test_inside_a_value_the_key_of_the_value_is_the_place() -> None:
+def test_place_inside_a_value_is_that_of_its_key() -> None:
     assert tree(TEXT).locate("/endpoint/list/2/k") == Location("x.toml", 11, 1)
     assert tree(TEXT).locate("/endpoint/input/required/1/schema/type").line == 22
 
@@ -96,7 +96,7 @@ def test_inside_a_value_the_key_of_the_value_is_the_place() -> None:
         ("/endpoint/input/required/1/schema/type", "type", '"string"'),
     ],
 )
-def test_a_value_is_where_it_stands(at: str, key: str, value: str) -> None:
+def test_value_has_its_place(at: str, key: str, value: str) -> None:
     parsed = tree(TEXT)
     for span, expected in ((parsed.key_span(at), key), (parsed.value_span(at), value)):
         assert span is not None
@@ -110,7 +110,7 @@ def test_a_table_with_a_header_has_a_key_and_no_value() -> None:
     assert parsed.locate("/endpoint/list/1", key=True) == Location("x.toml", 13, 3, 13, 6)
 
 
-def test_a_key_that_is_missing_is_where_its_table_is() -> None:
+def test_missing_key_has_the_place_of_its_table() -> None:
     assert tree(TEXT).locate("/endpoint/semantic/intent").line == 27
 
 
@@ -131,7 +131,7 @@ def test_windows_line_ends_do_not_move_a_place() -> None:
         ("[t]\n[t]\n", Location("x.toml", 2, 3)),
     ],
 )
-def test_a_fault_is_where_tomli_finds_it(text: str, place: Location) -> None:
+def test_fault_has_the_place_given_by_tomli(text: str, place: Location) -> None:
     found = fault(text)
     assert found.location == place
     assert "(at" not in found.message
@@ -149,12 +149,12 @@ def test_a_fault_is_where_tomli_finds_it(text: str, place: Location) -> None:
         ("a = " + "9" * 500_000, "too many digits"),
     ],
 )
-def test_a_text_made_to_hurt_is_refused_quickly(text: str, reason: str) -> None:
+def test_hostile_text_is_refused_quickly(text: str, reason: str) -> None:
     assert reason in fault(text).message
 
 
 @pytest.mark.parametrize("quote", ["'''", '"""', "'", '"'])
-def test_a_long_dotted_text_in_a_string_is_no_key(quote: str) -> None:
+def test_long_dotted_text_in_a_string_is_not_a_key(quote: str) -> None:
     assert tree(f"a = {quote}{'x.' * 200}{quote}\n# {'y.' * 200}\n").data == {"a": "x." * 200}
 
 

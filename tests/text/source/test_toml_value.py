@@ -22,7 +22,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(TEXTS, VALUES, st.booleans())
-def test_what_is_written_is_read_back_from_one_line(key: str, value: Any, literal: bool) -> None:
+def test_value_on_one_line_is_read_back(key: str, value: Any, literal: bool) -> None:
     name, written = key_text(key), value_text(value, literal=literal)
     assert name is not None
     assert written is not None
@@ -41,21 +41,21 @@ def test_what_is_written_is_read_back_from_one_line(key: str, value: Any, litera
         ("\x7f", '"\\u007f"'),
     ],
 )
-def test_values_are_written_as_people_write_them(value: Any, text: str) -> None:
+def test_values_are_written_in_the_usual_style(value: Any, text: str) -> None:
     assert value_text(value) == text
 
 
 @pytest.mark.parametrize(("text", "written"), [("a\\b", "'a\\b'"), ("it's", '"it\'s"'), ("a\nb", '"a\\nb"')])
-def test_a_literal_text_keeps_its_single_quotes_if_it_can(text: str, written: str) -> None:
+def test_literal_string_keeps_its_single_quotes_if_possible(text: str, written: str) -> None:
     assert value_text(text, literal=True) == written
 
 
 @pytest.mark.parametrize(
     "value", [None, [None], math.nan, math.inf, "\ud800", {"a": None}, {1: 2}, date(2026, 1, 1), b"a"]
 )
-def test_what_toml_cannot_say_or_json_could_not_is_not_written(value: Any) -> None:
+def test_value_not_expressible_in_toml_and_json_is_refused(value: Any) -> None:
     assert value_text(value) is None
 
 
-def test_a_key_is_bare_where_it_can_be() -> None:
+def test_key_is_bare_if_possible() -> None:
     assert [key_text(key) for key in ("a-b_1", "a.b", "", "\ud800")] == ["a-b_1", '"a.b"', '""', None]

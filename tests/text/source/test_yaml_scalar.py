@@ -24,7 +24,7 @@ from bespeak.text.source.yaml_scalar import number_scalar, quoted, text_scalar
         ("", '""', '""'),
     ],
 )
-def test_quotes_stand_where_a_reader_needs_them(text: str, in_block: str, in_list: str) -> None:
+def test_quotes_are_used_if_necessary(text: str, in_block: str, in_list: str) -> None:
     assert (text_scalar(text), text_scalar(text, in_list=True)) == (in_block, in_list)
 
 
@@ -40,7 +40,7 @@ def test_quotes_stand_where_a_reader_needs_them(text: str, in_block: str, in_lis
         ("می\u200cخواهم", '"می\u200cخواهم"'),
     ],
 )
-def test_what_cannot_be_seen_is_escaped(text: str, written: str) -> None:
+def test_invisible_characters_are_escaped(text: str, written: str) -> None:
     assert quoted(text) == written
 
 

@@ -52,16 +52,16 @@ def test_a_key_is_read_back(key: str, flow: bool) -> None:
         ("a\u2028b", "", '"a\\u2028b"'),
     ],
 )
-def test_a_text_keeps_its_style_if_it_can(text: str, style: str, written: str) -> None:
+def test_text_keeps_its_style_if_possible(text: str, style: str, written: str) -> None:
     assert string_text(text, style=style) == written
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, "\ud800", {1: 2}, b"a", {"k" * (LONGEST_KEY + 1): 1}])
-def test_what_cannot_be_said_is_not_written(value: Any) -> None:
+def test_inexpressible_value_is_refused(value: Any) -> None:
     assert value_text(value) is None
     assert value_text([value]) is None
 
 
-def test_a_key_longer_than_yaml_reads_is_none() -> None:
+def test_key_too_long_for_yaml_is_refused() -> None:
     assert key_text("k" * LONGEST_KEY) == "k" * LONGEST_KEY
     assert key_text("k" * (LONGEST_KEY + 1)) is None

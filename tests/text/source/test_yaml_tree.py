@@ -67,7 +67,7 @@ def fault(text: str) -> SyntaxFault:
         ("/list/1/0", "y", "y"),
     ],
 )
-def test_a_key_and_its_value_are_where_they_stand(at: str, key: str, value: str) -> None:
+def test_key_and_value_have_their_places(at: str, key: str, value: str) -> None:
     parsed = tree(TEXT)
     for span, expected in ((parsed.key_span(at), key), (parsed.value_span(at), value)):
         assert span is not None
@@ -95,11 +95,11 @@ def test_a_location_has_a_start_and_an_end() -> None:
         ("/no", 2, 1),
     ],
 )
-def test_what_is_missing_is_where_the_thing_around_it_starts(at: str, line: int, column: int) -> None:
+def test_missing_value_has_the_place_of_its_parent(at: str, line: int, column: int) -> None:
     assert tree(TEXT).locate(at) == Location("x.agis", line, column)
 
 
-def test_anything_in_an_empty_document_is_where_it_starts() -> None:
+def test_places_in_an_empty_document_are_its_start() -> None:
     assert tree("# nothing\n").data is None
     assert tree("").locate("/a") == Location("x.agis", 1, 1)
 
@@ -167,9 +167,7 @@ def test_a_scalar_has_the_type_of_yaml_1_2(written: str, value: Any) -> None:
         ("a: &x [*x]", 1, 8, "inside its own anchor", "$ref"),
     ],
 )
-def test_a_fault_says_what_and_where_and_what_to_do(
-    text: str, line: int, column: int, message: str, advice: str
-) -> None:
+def test_fault_has_message_place_and_help(text: str, line: int, column: int, message: str, advice: str) -> None:
     found = fault(text)
     assert (found.location.line, found.location.column) == (line, column)
     assert message in found.message
@@ -212,20 +210,20 @@ CHAIN = "a0: &a0 [x]\n" + "".join(f"a{step}: &a{step} [*a{step - 1}]\n" for step
         "long",
     ],
 )
-def test_a_text_made_to_hurt_is_refused_quickly(text: str, reason: str) -> None:
+def test_hostile_text_is_refused_quickly(text: str, reason: str) -> None:
     start = time.process_time()
     assert reason in fault(text).message
     assert time.process_time() - start < 20
 
 
-def test_the_deepest_document_that_is_allowed_is_read() -> None:
+def test_deepest_allowed_document_is_read() -> None:
     assert json.dumps(tree("[" * MAX_DEPTH + "]" * MAX_DEPTH).data) == "[" * MAX_DEPTH + "]" * MAX_DEPTH
     assert tree("[" * MAX_DEPTH + "a" + "]" * MAX_DEPTH).data
     fault("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1))
     fault("!!seq [" * (MAX_DEPTH + 2) + "]" * (MAX_DEPTH + 2))
 
 
-def test_anchors_are_followed_and_known() -> None:
+def test_aliases_are_resolved_and_reported() -> None:
     parsed = tree("a: &x {b: 1}\nc: *x\nd: [*x, 2]\n")
     assert parsed.data == {"a": {"b": 1}, "c": {"b": 1}, "d": [{"b": 1}, 2]}
     assert parsed.has_aliases
@@ -235,7 +233,7 @@ def test_anchors_are_followed_and_known() -> None:
     assert parsed.text[span.start : span.end] == "[*x, 2]"
 
 
-def test_an_index_that_is_no_index_has_no_place() -> None:
+def test_invalid_index_has_no_place() -> None:
     assert tree("a: [1]").value_span(f"/a/{'9' * 5000}") is None
     assert tree("a: [1]").value_span("/a/-1") is None
 
@@ -259,7 +257,7 @@ def test_without_libyaml_the_reader_in_python_reads_the_same() -> None:
     assert "nested more than" in deep
 
 
-def test_the_garbage_collector_is_left_as_it_was() -> None:
+def test_garbage_collector_is_restored() -> None:
     assert gc.isenabled()
     tree("a: 1")
     fault("a: [")
@@ -297,7 +295,7 @@ def check_places(parsed: Any, data: Any, at: str = "") -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(JSON_DATA, st.sampled_from([None, 2]))
-def test_json_is_yaml_and_every_value_is_where_it_stands(data: Any, indent: int | None) -> None:
+def test_json_is_read_as_yaml_with_every_place(data: Any, indent: int | None) -> None:
     parsed = tree(json.dumps(data, indent=indent, ensure_ascii=False))
     assert parsed.data == data
     check_places(parsed, data)

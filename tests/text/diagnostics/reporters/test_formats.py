@@ -19,7 +19,7 @@ LIVE = Report(
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_writes_whole_lines_that_any_terminal_and_file_takes(name: str, report: Report) -> None:
+def test_every_format_writes_complete_encodable_lines(name: str, report: Report) -> None:
     text = reporter(name)(report)
     assert text.endswith("\n")
     text.encode()
@@ -33,13 +33,13 @@ def test_every_format_names_every_rule(name: str, report: Report) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_takes_an_address_for_a_file(name: str) -> None:
+def test_every_format_accepts_an_address_instead_of_a_file(name: str) -> None:
     text = reporter(name)(LIVE)
     assert URL in text.replace("%3A", ":")
 
 
 @pytest.mark.parametrize("name", ["full", "concise", "json", "sarif"])
-def test_formats_with_room_for_it_carry_the_score(name: str) -> None:
+def test_formats_that_support_it_include_the_score(name: str) -> None:
     text = reporter(name)(LIVE)
     assert "score" in text
     assert "96" in text

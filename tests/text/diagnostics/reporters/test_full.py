@@ -6,7 +6,7 @@ from bespeak.text.diagnostics.report import Report
 from bespeak.text.diagnostics.reporters.full import render
 
 
-def test_each_finding_has_its_line_its_advice_and_the_way_to_more(report: Report) -> None:
+def test_each_finding_has_its_line_its_advice_and_a_link(report: Report) -> None:
     assert render(report).startswith(
         "a/rooms.agis:4:11: error[P321] the path '/room/' ends with a slash\n"
         "  4 |     path: /room/\n"
@@ -17,7 +17,7 @@ def test_each_finding_has_its_line_its_advice_and_the_way_to_more(report: Report
     )
 
 
-def test_the_summary_stands_at_the_end_unless_it_is_not_wanted(report: Report) -> None:
+def test_summary_is_last_unless_disabled(report: Report) -> None:
     last = "Checked 3 files: 2 errors, 1 warning, 1 info. 2 ignored, 1 in the baseline. 1 can be fixed with --fix. "
     assert last in render(report).splitlines()[-1]
     assert "Checked" not in render(report, quiet=True)

@@ -20,7 +20,7 @@ def test_a_finding_is_an_annotation_at_its_place(report: Report) -> None:
     assert last.startswith("Checked 3 files: 2 errors")
 
 
-def test_what_github_would_drop_is_in_the_log_and_said() -> None:
+def test_annotations_that_github_would_drop_are_logged() -> None:
     findings = [Finding(Diagnostic("P301", "error", f"wrong {n}", Location("a", n))) for n in range(1, 13)]
     findings.append(Finding(Diagnostic("P301", "warning", "odd", Location("a", 20))))
     lines = render(Report(findings=findings, files=["a"])).splitlines()

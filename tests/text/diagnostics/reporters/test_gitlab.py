@@ -10,7 +10,7 @@ from bespeak.text.diagnostics.reporters.gitlab import render
 from bespeak.text.source.span import Location
 
 
-def test_an_entry_has_what_gitlab_asks_for(report: Report) -> None:
+def test_entry_has_the_fields_required_by_gitlab(report: Report) -> None:
     first, second, third, fourth = json.loads(render(report))
     assert first == {
         "description": "the path '/room/' ends with a slash. Write '/room'.",

@@ -17,7 +17,7 @@ from bespeak.text.source.span import Location
 VALIDATOR = jsonschema_rs.validator_for(json.loads(schema()), validate_formats=True)
 
 
-def test_the_document_keeps_its_schema(report: Report) -> None:
+def test_document_matches_its_schema(report: Report) -> None:
     document = json.loads(render(report))
     VALIDATOR.validate(document)
     assert document["files"] == ["a/rooms.agis", "b, c: d", "clean.toml"]
@@ -33,7 +33,7 @@ def test_the_document_keeps_its_schema(report: Report) -> None:
     }
 
 
-def test_a_repair_is_data(report: Report) -> None:
+def test_fix_is_included_as_data(report: Report) -> None:
     first = json.loads(render(report))["findings"][0]
     assert first["fix"] == {
         "title": "Write /room",
@@ -43,7 +43,7 @@ def test_a_repair_is_data(report: Report) -> None:
     }
 
 
-def test_what_is_not_known_is_left_out(report: Report) -> None:
+def test_unknown_fields_are_omitted(report: Report) -> None:
     last = json.loads(render(report))["findings"][-1]
     assert last == {"rule": "Z999", "severity": "error", "message": "a rule nobody knows"}
 

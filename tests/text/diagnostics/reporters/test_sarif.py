@@ -22,7 +22,7 @@ def run(report: Report) -> Any:
     return run
 
 
-def test_each_result_leads_to_its_rule(run: Any) -> None:
+def test_each_result_refers_to_its_rule(run: Any) -> None:
     rules = run["tool"]["driver"]["rules"]
     assert [rules[result["ruleIndex"]]["id"] for result in run["results"]] == ["P321", "M230", "D113", "Z999"]
     assert [result["level"] for result in run["results"]] == ["error", "warning", "note", "error"]
@@ -67,7 +67,7 @@ def test_fingerprints_and_repairs_are_given(run: Any) -> None:
     assert "fixes" not in second, "a repair without its text is no SARIF fix"
 
 
-def test_an_address_is_no_path_below_the_sources() -> None:
+def test_address_is_not_relative_to_the_sources() -> None:
     url = "https://flights.test/.well-known/ai?x=%20"
     wrong = Report(findings=[Finding(Diagnostic("W919", "warning", "wrong", Location(url)))], files=[url])
     [run] = json.loads(render(wrong))["runs"]
