@@ -140,7 +140,7 @@ async def test_a_request_that_cannot_be_written_leaves_the_connection_usable(ser
     connection.close()
 
 
-async def test_nobody_listening_is_an_os_error(unused_port: int) -> None:
+async def test_refused_connection_is_an_os_error(unused_port: int) -> None:
     with pytest.raises(ConnectionRefusedError):
         await AgtpClientConnection.open("127.0.0.1", unused_port)
 

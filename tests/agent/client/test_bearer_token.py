@@ -42,7 +42,7 @@ async def test_without_a_token_none_is_sent() -> None:
 
 
 @pytest.mark.parametrize("token", ["", "a b", "secret\nX-Other: 1", "secret\r", "sécret", "secret\x00", 7])
-def test_a_token_that_is_none_is_refused_and_not_shown(token: Any) -> None:
+def test_invalid_token_is_refused_and_not_shown(token: Any) -> None:
     with pytest.raises(ConfigError) as caught:
         BearerCredential(token if isinstance(token, str) else lambda: token).add_to({})
     assert "cret" not in str(caught.value)

@@ -34,14 +34,14 @@ def refused(given: dict[str, Any], **fields: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "HEAD"])
-def test_what_has_no_body_goes_into_the_query(method: str) -> None:
+def test_method_without_body_uses_the_query(method: str) -> None:
     built = build({"a": "x y&z", "n": 2, "b": True, "l": ["p", 1], "o": {"k": 1}, "nothing": None}, method)
     assert built.address.target == "/x?a=x%20y%26z&n=2&b=true&l=p&l=1&o=%7B%22k%22%3A1%7D"
     assert (built.body, built.headers) == (b"", {})
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
-def test_what_has_a_body_goes_there(method: str) -> None:
+def test_method_with_body_uses_the_body(method: str) -> None:
     built = build({"a": [1], "id": "7"}, method, "/x/{id}")
     assert (built.address.target, json.loads(built.body)) == ("/x/7", {"a": [1]})
     assert built.headers == {"Content-Type": "application/json"}
@@ -56,7 +56,7 @@ def test_a_value_must_not_choose_another_path(value: str) -> None:
     assert refused({"id": value}, target="/x/{id}/y") == ["/id"]
 
 
-def test_a_slash_in_a_value_is_no_segment() -> None:
+def test_slash_in_a_value_is_encoded() -> None:
     assert build({"id": "../a?b#c"}, target="/x/{id}").address.target == "/x/..%2Fa%3Fb%23c"
 
 
@@ -100,7 +100,7 @@ def test_a_form_is_sent_as_a_form() -> None:
     assert built.body == b"a=x%20y&l=1&l=2"
 
 
-def test_a_type_that_cannot_be_sent_is_said() -> None:
+def test_unsupported_media_type_is_reported() -> None:
     found = build_request(capability("POST", media_type="multipart/form-data"), {"a": 1})
     assert isinstance(found, list)
     assert "multipart/form-data" in found[0].message

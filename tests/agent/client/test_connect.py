@@ -86,7 +86,7 @@ async def test_a_host_that_does_not_vouch_for_the_agent_is_rejected(document: An
 
 
 @pytest.mark.requirement("CORE-2.3-3")
-async def test_who_asks_for_another_agent_says_its_own_id_and_for_whom() -> None:
+async def test_request_for_another_agent_names_caller_and_target() -> None:
     async with (
         serving(always(200, {"agent_id": AGENT})) as server,
         connect(f"agtp://{AGENT}@127.0.0.1:{server.port}", agent_id="cd" * 32) as service,
@@ -161,7 +161,7 @@ async def test_tls_to_a_plain_server_says_which_option_to_use() -> None:
                 await service.call("QUERY", "/rooms")
 
 
-async def test_a_server_that_wants_certificates_gets_one_or_the_caller_is_told(tmp_path: Path) -> None:
+async def test_client_certificate_is_sent_or_its_absence_reported(tmp_path: Path) -> None:
     ours, theirs = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")
     context = server_context(*ours.server(), client_ca=ours.ca, required=True)
     async with serving(always(200, {}), context) as server:

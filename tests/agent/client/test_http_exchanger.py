@@ -97,7 +97,7 @@ async def test_every_refusal_is_the_error_it_is_on_agtp(
     assert caught.value.message
 
 
-async def test_what_a_refusal_says_is_the_same_on_both() -> None:
+async def test_refusal_is_the_same_on_both_transports() -> None:
     told = []
     for face in FACES:
         async with talking(face, agent_id=AGENT) as (service, _):
@@ -144,7 +144,7 @@ async def test_an_advisory_arrives(face: Face) -> None:
     assert [(warning.about, warning.kind) for warning in reply.warnings] == [("endpoint", "deprecated")]
 
 
-async def test_a_bearer_token_proves_who_calls(face: Face, tmp_path: Path) -> None:
+async def test_bearer_token_authenticates_the_caller(face: Face, tmp_path: Path) -> None:
     key = OKPKey.generate_key("Ed25519")
     (tmp_path / "keys.pem").write_bytes(key.as_pem(private=False))
     auth = AuthSettings(modes=("token",), token=TokenSettings(keys=tmp_path / "keys.pem"))
@@ -158,7 +158,7 @@ async def test_a_bearer_token_proves_who_calls(face: Face, tmp_path: Path) -> No
             await service.call("CANCEL", "/room", room_id="1")
 
 
-async def test_a_signature_proves_who_calls(face: Face, tmp_path: Path) -> None:
+async def test_signature_authenticates_the_caller(face: Face, tmp_path: Path) -> None:
     key = OKPKey.generate_key("Ed25519")
     (tmp_path / "agent.pem").write_bytes(key.as_pem(private=True))
     agents = (Agent(agent_id=AGENT, name="desk", public_key=key.as_dict(private=False)),)
@@ -210,7 +210,7 @@ async def ask(script: Script, method: str = "POST", **options: Any) -> tuple[Res
     return message, web.asked
 
 
-async def test_an_answer_that_is_no_agtp_keeps_its_status() -> None:
+async def test_response_without_agtp_status_keeps_its_http_status() -> None:
     http = exchanger()
     async with serving(always(502, b"<html>", Content_Type="text/html")) as web:
         message = await FaceExchanger(http, Origin("https", HOST, web.port)).request("BOOK", "/room")
@@ -227,7 +227,7 @@ async def test_a_number_that_agtp_does_not_have_is_not_believed(said: str) -> No
     assert message.status == 500
 
 
-async def test_the_method_stands_in_a_header_where_only_that_is_known() -> None:
+async def test_method_is_sent_in_a_header_for_agis_only_services() -> None:
     http = exchanger()
     async with serving(always(200, {})) as web:
         face = FaceExchanger(http, Origin("https", HOST, web.port), "/api", by_header=True)
@@ -286,7 +286,7 @@ async def test_a_broken_connection_is_tried_again_where_that_does_no_harm() -> N
 
 
 @pytest.mark.parametrize("target", ["/a b", "/ä"])
-async def test_what_cannot_be_sent_is_said_before(target: str) -> None:
+async def test_invalid_target_is_reported_before_sending(target: str) -> None:
     http = exchanger()
     async with serving(always(200)) as web:
         with pytest.raises(LocalProtocolError):
@@ -295,7 +295,7 @@ async def test_what_cannot_be_sent_is_said_before(target: str) -> None:
     assert web.asked == []
 
 
-async def test_a_header_that_cannot_be_sent_is_said_before() -> None:
+async def test_invalid_header_is_reported_before_sending() -> None:
     http = exchanger()
     async with serving(always(200)) as web:
         with pytest.raises(LocalProtocolError):
@@ -304,7 +304,7 @@ async def test_a_header_that_cannot_be_sent_is_said_before() -> None:
     assert web.asked == []
 
 
-async def test_nobody_listens_is_said_as_for_agtp() -> None:
+async def test_refused_connection_is_reported_as_for_agtp() -> None:
     async with served() as place:
         pass
     with pytest.raises(UnreachableError):

@@ -90,7 +90,7 @@ async def test_a_path_is_filled_or_already_full(call: tuple[str, ...], given: di
     assert (await asked(call, given)).target == "/api/flights/7"
 
 
-async def test_what_writes_sends_json() -> None:
+async def test_writing_capability_sends_json() -> None:
     found = await asked(("book_flight",), {"flight": "LX1", "seats": 2})
     assert (found.method, found.headers["content-type"]) == ("POST", "application/json")
     assert json.loads(found.body) == {"flight": "LX1", "seats": 2}
@@ -128,7 +128,7 @@ async def test_an_input_that_breaks_its_parameters_is_refused_before_it_is_sent(
 
 
 @pytest.mark.parametrize("call", [("nothing",), ("GET", "/nothing"), ("POST", "/api/flights"), ("",)])
-async def test_what_is_not_offered_is_not_asked_for(call: tuple[str, ...]) -> None:
+async def test_unknown_capability_is_refused_without_a_request(call: tuple[str, ...]) -> None:
     async with service_of(site()) as (service, web):
         with pytest.raises(NotFoundError, match="search_flights"):
             await service.call(*call)
@@ -201,7 +201,7 @@ async def test_a_refusal_is_the_error_of_its_status(status: int, kind: type[Exce
             await service.call("book_flight", flight="x")
 
 
-async def test_what_only_reads_is_tried_again_and_what_writes_is_not() -> None:
+async def test_only_reading_calls_are_retried() -> None:
     async with service_of(site(in_turn(always(503), always(503), always(200, {"ok": True})))) as (service, web):
         assert await service.call("get_flight", id="7") == {"ok": True}
     assert len(web.asked) == 3
@@ -250,7 +250,7 @@ async def test_less_of_an_answer_is_asked_for_where_the_service_can() -> None:
     assert refused.status == 422
 
 
-async def test_what_is_offered_is_known_as_for_agtp() -> None:
+async def test_capabilities_are_listed_as_for_agtp() -> None:
     async with service_of(site()) as (service, _):
         manifest = await service.discover()
         assert [entry.path for entry in await service.methods()] == [

@@ -30,7 +30,7 @@ async def test_a_body_beyond_the_limits_is_malformed(handler) -> None:
     assert (response.status, response.body) == (413, b"content-too-large")
 
 
-async def test_what_cannot_be_written_is_refused(handler) -> None:
+async def test_unencodable_request_is_refused(handler) -> None:
     with pytest.raises(LocalProtocolError):
         await InProcess(handler).request("QUERY", "/a#b")
 

@@ -45,7 +45,7 @@ async def test_a_turn_that_is_too_far_away_is_not_taken() -> None:
     assert moment.slept == [20.0]
 
 
-async def test_who_wants_turns_at_the_same_time_gets_different_ones() -> None:
+async def test_concurrent_calls_get_different_turns() -> None:
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:

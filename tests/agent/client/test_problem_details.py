@@ -28,13 +28,13 @@ def turned(body: Any, status: int = 422) -> Any:
         {"code": "x", "message": "", "details": {"a": [1]}, "detail": "y"},
     ],
 )
-def test_what_the_face_says_comes_back_as_it_was(error: dict[str, Any]) -> None:
+def test_problem_of_the_face_becomes_the_original_error(error: dict[str, Any]) -> None:
     whole = {"error": error, "task_id": "t-1"}
     number, body = problem(459, json.dumps(whole).encode())
     assert json.loads(error_body(number, PROBLEM, body)) == whole
 
 
-def test_the_problem_of_somebody_else_is_named_by_its_type() -> None:
+def test_foreign_problem_is_named_by_its_type() -> None:
     told = {"type": "https://api.example/problems/out-of-credit", "title": "Out of credit", "balance": 3}
     assert turned(told) == {"error": {"code": "out-of-credit", "message": "Out of credit", "balance": 3}}
     assert turned({"title": "x"})["error"]["code"] == "unprocessable-entity"
@@ -42,7 +42,7 @@ def test_the_problem_of_somebody_else_is_named_by_its_type() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"[" * 100_000])
-def test_what_is_no_problem_stays_what_it_is(body: bytes) -> None:
+def test_other_bodies_are_unchanged(body: bytes) -> None:
     assert error_body(500, PROBLEM, body) == body
     assert error_body(500, {"content-type": "text/html"}, b"{}") == b"{}"
 

@@ -282,7 +282,7 @@ def holding_itself() -> list[Any]:
 @pytest.mark.parametrize(
     ("value", "reason"), [(holding_itself(), "contains itself"), (object(), "object"), ("\ud800", "surrogates")]
 )
-async def test_an_input_that_is_no_json_is_refused_before_it_is_sent(value: object, reason: str) -> None:
+async def test_input_that_is_not_json_is_refused_before_sending(value: object, reason: str) -> None:
     async with service_of(always(200, {})) as (service, server):
         with pytest.raises(ConfigError, match=f"input is not JSON: .*{reason}"):
             await service.call("BOOK", "/room", x=value)

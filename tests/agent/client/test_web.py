@@ -44,7 +44,7 @@ async def client_of(pages: dict[str, Any], path: str = "") -> ServiceClient:
         ({"/": always(200, AGIS.encode(), Content_Type="application/yaml")}, DescribedClient),
     ],
 )
-async def test_what_is_found_chooses_the_client(pages: dict[str, Any], kind: type[ServiceClient]) -> None:
+async def test_discovered_document_chooses_the_client(pages: dict[str, Any], kind: type[ServiceClient]) -> None:
     service = await client_of(pages)
     assert type(service) is kind
     assert service.discovered is not None
@@ -67,19 +67,19 @@ async def test_a_method_of_agis_is_sent_in_a_header() -> None:
     assert (asked.method, asked.target, asked.headers["x-agis-method"]) == ("POST", "/room", "BOOK")
 
 
-async def test_where_nothing_is_the_user_is_told_what_was_looked_at() -> None:
+async def test_nothing_discovered_lists_the_checked_addresses() -> None:
     with pytest.raises(NothingDiscoveredError, match=r"Checked .*/\.well-known/ai") as caught:
         await client_of({})
     assert caught.value.discovered.kind == "none"
 
 
-async def test_who_is_on_agtp_only_is_named() -> None:
+async def test_agtp_only_service_is_named() -> None:
     with pytest.raises(NothingDiscoveredError, match=r"connect to agtp://rooms\.test"):
         await client_of({"/.well-known/agis.json": {"agis": "1.0", "agis_document": "agtp://rooms.test"}})
 
 
 @pytest.mark.requirement("AI-6.4-4")
-async def test_who_is_not_trusted_is_not_reached() -> None:
+async def test_untrusted_certificate_is_refused() -> None:
     async with serving(at({"/.well-known/ai": FLIGHTS})) as web:
         with pytest.raises(UnreachableError, match="the certificate is not valid"):
             async with connect(web.url, web=OPTIONS):
@@ -97,7 +97,7 @@ async def test_who_is_not_trusted_is_not_reached() -> None:
         ("https://", {}, "has no host"),
     ],
 )
-async def test_what_cannot_be_meant_is_said(uri: str, options: dict[str, Any], words: str) -> None:
+async def test_invalid_address_or_option_is_reported(uri: str, options: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words) as caught:
         async with connect(uri, web=OPTIONS, **options):
             pass
@@ -124,7 +124,7 @@ async def test_a_service_can_be_looked_up_without_a_client() -> None:
     assert (found.kind, found.openapi, found.address.origin.host) == ("ai", None, HOST)
 
 
-def test_the_blocking_client_calls_what_the_client_at_hand_calls() -> None:
+def test_blocking_client_calls_the_same_capability() -> None:
     started, ended, port = threading.Event(), threading.Event(), []
 
     async def serve() -> None:

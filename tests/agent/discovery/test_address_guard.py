@@ -62,12 +62,12 @@ PUBLIC = ["93.184.216.34", "1.1.1.1", "172.32.0.1", "100.128.0.1", "2606:4700:47
 
 
 @pytest.mark.parametrize("text", PRIVATE)
-def test_what_the_internet_cannot_reach_is_private(text: str) -> None:
+def test_unroutable_address_is_private(text: str) -> None:
     assert what_is_private(ipaddress.ip_address(text)) is not None
 
 
 @pytest.mark.parametrize("text", PUBLIC)
-def test_what_the_internet_reaches_is_not(text: str) -> None:
+def test_public_address_is_not_private(text: str) -> None:
     assert what_is_private(ipaddress.ip_address(text)) is None
 
 
@@ -105,7 +105,7 @@ def test_an_address_is_known_in_every_form_a_resolver_takes(host: str, address: 
 
 
 @pytest.mark.parametrize("host", ["example.com", "1.example", "", "...", "1.2.3.4.5", "ä.example"])
-def test_a_name_is_no_address(host: str) -> None:
+def test_name_is_not_a_literal_address(host: str) -> None:
     assert literal_address(host) is None
 
 
@@ -169,7 +169,7 @@ async def test_a_public_host_gives_its_addresses_and_not_too_many() -> None:
 
 
 @pytest.mark.parametrize("host", ["gone.example", "none.example"])
-async def test_a_name_without_an_address_is_told_apart(host: str) -> None:
+async def test_unresolvable_name_is_distinguished(host: str) -> None:
     found = await AddressGuard(resolve=lookup).addresses(host, 443)
     assert isinstance(found, BlockedAddress)
     assert not found.found

@@ -35,7 +35,7 @@ def test_a_good_document_is_taken_with_nothing_to_say(mark: bytes) -> None:
         (json.dumps({"agis": "1.0", "service": "Rooms", "endpoints": []}).encode(), ["W105"]),
     ],
 )
-def test_what_cannot_be_used_is_told_as_a_warning(body: bytes, rules: list[str]) -> None:
+def test_unusable_document_is_a_warning(body: bytes, rules: list[str]) -> None:
     document, found = read_agis_document(fetched(body))
     assert document is None
     assert [finding.rule for finding in found][-1:] == rules

@@ -60,7 +60,7 @@ async def test_documents_that_agree_have_no_finding() -> None:
         ("D102", {"/.well-known/agtp": b"["}, ""),
     ],
 )
-async def test_documents_that_differ_are_told_how(rule: str, pages: dict[str, Any], said: str) -> None:
+async def test_differing_documents_are_reported(rule: str, pages: dict[str, Any], said: str) -> None:
     findings = [finding for finding in await found(pages) if finding.rule == rule]
     assert len(findings) == 1
     assert said in findings[0].message
@@ -81,7 +81,7 @@ async def test_documents_that_differ_are_told_how(rule: str, pages: dict[str, An
         {AI_PATH: {k: v for k, v in AI.items() if k != "auth"}},
     ],
 )
-async def test_what_cannot_be_judged_is_not(pages: dict[str, Any]) -> None:
+async def test_unverifiable_differences_are_not_reported(pages: dict[str, Any]) -> None:
     assert {finding.rule for finding in await found(pages)} <= {"W937"}
 
 

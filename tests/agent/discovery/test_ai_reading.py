@@ -86,7 +86,7 @@ _json = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(sorted(FLIGHTS)), _json, max_size=4))
-def test_no_document_raises_and_what_is_taken_is_bounded(changes: dict[str, Any]) -> None:
+def test_no_document_raises_and_results_are_bounded(changes: dict[str, Any]) -> None:
     document, _ = read_ai_document(json.dumps({**FLIGHTS, **changes}).encode(), "ai")
     if document is not None:
         usable, _ = ai_capabilities(document, BASE)

@@ -42,11 +42,11 @@ def test_an_endpoint_is_resolved_with_its_parameters(text: str, origin: Origin, 
 @pytest.mark.parametrize(
     "text", ["javascript:{x}", "https://{host}/x", "http://b.example/", "https://b.example:{port}/", "/x/{a$b}", "/{}"]
 )
-def test_what_is_no_endpoint_is_refused(text: str) -> None:
+def test_invalid_endpoint_is_refused(text: str) -> None:
     assert isinstance(resolve_template(text, BASE), AddressFault)
 
 
-def test_members_go_where_the_method_says_unless_something_else_is_said() -> None:
+def test_placements_override_the_default_of_the_method() -> None:
     read = Capability(id="r", method="GET", path="/x/{id}", origin=HERE, target="/x/{id}")
     write = Capability(
         id="w", method="POST", path="/x", origin=HERE, target="/x", placements={"k": Placement("header", "X-K")}
@@ -56,7 +56,7 @@ def test_members_go_where_the_method_says_unless_something_else_is_said() -> Non
     assert (read.is_idempotent, write.is_idempotent) == (True, False)
 
 
-def test_what_stands_in_the_path_is_required() -> None:
+def test_path_parameters_are_required() -> None:
     assert input_schema({"q": {"type": "integer"}}, ["q"], ["id"], closed=True) == {
         "type": "object",
         "properties": {"q": {"type": "integer"}, "id": {"type": ["string", "integer"]}},
@@ -66,7 +66,7 @@ def test_what_stands_in_the_path_is_required() -> None:
 
 
 @given(st.text(alphabet="/:{}ax.?-", max_size=30))
-def test_what_is_resolved_has_no_braces_but_those_of_parameters(text: str) -> None:
+def test_resolved_target_has_braces_only_for_parameters(text: str) -> None:
     found = resolve_template(text, BASE)
     assert isinstance(found, AddressFault) or "{" not in PLACEHOLDER.sub("", found[1])
 

@@ -61,7 +61,7 @@ def test_only_the_user_can_read_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x00", b"{}", b"\xff" * 100, msgspec.msgpack.encode({"url": 1})])
-def test_a_damaged_entry_is_no_entry(tmp_path: Path, damage: bytes) -> None:
+def test_damaged_entry_is_ignored(tmp_path: Path, damage: bytes) -> None:
     cache = DocumentCache(tmp_path)
     cache.keep(entry())
     [file] = tmp_path.iterdir()
@@ -71,7 +71,7 @@ def test_a_damaged_entry_is_no_entry(tmp_path: Path, damage: bytes) -> None:
     assert find(cache) is not None
 
 
-def test_an_entry_under_the_name_of_another_is_no_entry(tmp_path: Path) -> None:
+def test_entry_of_another_address_is_ignored(tmp_path: Path) -> None:
     cache = DocumentCache(tmp_path)
     cache.keep(entry())
     [file] = tmp_path.iterdir()
@@ -82,7 +82,7 @@ def test_an_entry_under_the_name_of_another_is_no_entry(tmp_path: Path) -> None:
     assert find(cache, "https://b.example/x") is None
 
 
-def test_an_entry_of_another_version_is_no_entry(tmp_path: Path) -> None:
+def test_entry_of_another_version_is_ignored(tmp_path: Path) -> None:
     cache = DocumentCache(tmp_path)
     cache.keep(msgspec.structs.replace(entry(), version=99))
     assert find(cache) is None
@@ -98,7 +98,7 @@ def test_the_oldest_go_first(tmp_path: Path) -> None:
     assert kept == [3, 4, 5]
 
 
-def test_what_was_never_finished_goes_after_a_while(tmp_path: Path) -> None:
+def test_old_unfinished_files_are_removed(tmp_path: Path) -> None:
     cache = DocumentCache(tmp_path)
     old, recent = tmp_path / f"{UNFINISHED}old", tmp_path / f"{UNFINISHED}recent"
     old.touch()

@@ -42,13 +42,13 @@ async def test_documents_are_read_whatever_their_type_says() -> None:
     assert set(seen.documents) == {"ai", "summary", "agis", "openapi", "agtp", "llms"}
 
 
-async def test_a_page_for_people_is_no_document() -> None:
+async def test_html_page_is_not_a_document() -> None:
     page = served(b"<html>", Content_Type="text/html")
     seen = await look(host(dict.fromkeys(PAGES, page)))
     assert [name for name in seen.documents if seen.there(name)] == []
 
 
-async def test_the_alias_is_not_asked_for_where_there_is_no_document() -> None:
+async def test_alias_is_not_fetched_without_a_document() -> None:
     async with serving(host({AI_PATH: always(404)})) as web, fetching(retries=0) as fetcher:
         await Examiner(fetcher).examine(address(web.url))
     assert "/ai" not in web.targets
@@ -74,7 +74,7 @@ async def test_another_host_is_not_asked_because_a_document_names_it(named: str)
     ("named", "why"),
     [(None, "is missing"), (7, "is missing"), (" ", "is missing"), ("javascript:1", "not an https"), ("/gone", "404")],
 )
-async def test_why_the_summary_leads_nowhere_is_told(named: object, why: str) -> None:
+async def test_reason_for_a_broken_summary_is_reported(named: object, why: str) -> None:
     seen = await look(host({"/": always(404), SUMMARY_PATH: {**SUMMARY, "agis_document": named}}))
     assert why in seen.summary_fault
     assert seen.agis is None
@@ -89,7 +89,7 @@ async def test_a_host_that_is_not_there_is_unreachable() -> None:
     assert seen.unreachable.kind == "connection"
 
 
-async def test_a_redirect_to_where_nobody_may_go_is_no_unreachable_host() -> None:
+async def test_forbidden_redirect_does_not_make_the_host_unreachable() -> None:
     seen = await look(host({AI_PATH: redirect("https://metadata.test/latest")}))
     assert seen.unreachable is None
     assert seen.documents["ai"].fetched.fault is not None
@@ -110,13 +110,13 @@ async def test_a_document_that_is_not_utf8_has_no_text() -> None:
     assert seen.ai is None
 
 
-async def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
+async def test_byte_order_mark_is_not_part_of_the_text() -> None:
     seen = await look(host({AI_PATH: b"\xef\xbb\xbf" + json.dumps(AI).encode()}))
     assert (seen.documents["ai"].text or "").startswith("{")
     assert seen.ai is not None
 
 
-async def test_an_openapi_description_that_is_none_is_told() -> None:
+async def test_invalid_openapi_description_is_reported() -> None:
     seen = await look(host({"/openapi.json": {"hello": 1}}))
     assert seen.openapi is None
     assert [finding.severity for finding in seen.found] == ["warning"]

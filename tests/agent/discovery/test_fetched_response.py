@@ -29,7 +29,7 @@ def caused(cause: Exception) -> httpx.ConnectError:
         (httpx.ReadError(""), "connection", "ReadError"),
     ],
 )
-def test_an_error_is_told_by_what_lies_behind_it(error: Exception, kind: str, words: str) -> None:
+def test_error_is_classified_by_its_cause(error: Exception, kind: str, words: str) -> None:
     fault = broken(error, URL).fault
     assert fault is not None
     assert (fault.kind, fault.url) == (kind, URL)

@@ -121,7 +121,7 @@ async def test_a_redirect_without_a_location_is_a_fault() -> None:
     assert fetched.fault.kind == "redirect"
 
 
-async def test_what_a_document_names_is_guarded_as_well() -> None:
+async def test_addresses_in_documents_are_guarded() -> None:
     async with fetching(typed=()) as fetcher:
         fetched = await fetcher.get("https://flights.test/x", DISCOVERY)
     assert fetched.fault is not None
@@ -140,14 +140,14 @@ async def test_what_a_document_names_is_guarded_as_well() -> None:
         ("https://public.test/a b", "address"),
     ],
 )
-async def test_nothing_is_sent_to_what_is_no_address_to_ask(url: str, kind: str) -> None:
+async def test_nothing_is_sent_to_an_invalid_address(url: str, kind: str) -> None:
     async with fetching() as fetcher:
         fetched = await fetcher.get(url, DISCOVERY)
     assert fetched.fault is not None
     assert (fetched.fault.kind, fetched.attempts) == (kind, 0)
 
 
-async def test_plain_http_is_for_who_asks_for_it() -> None:
+async def test_plain_http_requires_insecure() -> None:
     fetched, _ = await fetch(at({PATH: DOCUMENT}), tls=False, insecure=True)
     assert fetched.ok
 
@@ -158,7 +158,7 @@ async def test_plain_http_to_this_machine_needs_no_permission() -> None:
 
 
 @pytest.mark.requirement("AI-6.4-3", "AI-6.4-4")
-async def test_the_certificate_of_somebody_else_ends_it() -> None:
+async def test_certificate_of_another_host_is_a_fault() -> None:
     fetched, web = await fetch(at({PATH: DOCUMENT}), tls=server_tls("other.test"))
     assert fetched.fault is not None
     assert fetched.fault.kind == "certificate"
@@ -166,7 +166,7 @@ async def test_the_certificate_of_somebody_else_ends_it() -> None:
     assert web.asked == []
 
 
-async def test_a_server_without_tls_is_no_https() -> None:
+async def test_server_without_tls_is_a_certificate_fault() -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
         writer.write(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")
@@ -179,7 +179,7 @@ async def test_a_server_without_tls_is_no_https() -> None:
     assert fetched.fault.kind == "certificate"
 
 
-async def test_nobody_listens() -> None:
+async def test_refused_connection_is_a_fault() -> None:
     async with serving(always(200)) as web:
         pass
     async with fetching() as fetcher:
@@ -192,7 +192,7 @@ async def test_nobody_listens() -> None:
 @pytest.mark.parametrize(
     "media_type", ["text/html", "text/plain", "", "application/jsonp", "text/json", "application/"]
 )
-async def test_what_is_not_json_is_no_document(media_type: str) -> None:
+async def test_response_that_is_not_json_is_a_fault(media_type: str) -> None:
     fetched, _ = await fetch(at({PATH: always(200, DOCUMENT, Content_Type=media_type)}))
     assert fetched.fault is not None
     assert (fetched.fault.kind, fetched.status, fetched.body) == ("type", 200, b"")
@@ -278,7 +278,7 @@ async def test_a_slow_server_has_the_whole_deadline_and_no_more(script: Script) 
     assert (fetched.fault.kind, fetched.fault.message) == ("timeout", "no complete response within 0.3 seconds")
 
 
-async def test_a_body_that_ends_before_its_length_is_no_document() -> None:
+async def test_truncated_body_is_a_fault() -> None:
     def script(asked: Asked, writer: asyncio.StreamWriter) -> None:
         send(writer, 200, DOCUMENT, Content_Length="500")
         writer.close()
@@ -297,7 +297,7 @@ async def test_headers_without_end_are_given_up() -> None:
     assert fetched.fault.kind == "protocol"
 
 
-async def test_bytes_that_are_no_http_are_a_fault() -> None:
+async def test_invalid_http_is_a_fault() -> None:
     fetched, _ = await fetch(at({PATH: lambda asked, writer: writer.write(b"\x00\x01nonsense\r\n\r\n")}))
     assert fetched.fault is not None
     assert fetched.fault.kind == "protocol"
@@ -333,7 +333,7 @@ async def test_retry_after_is_waited_for_if_it_fits() -> None:
 
 @pytest.mark.requirement("AI-4.3-3")
 @pytest.mark.parametrize("after", ["3600", "Fri, 15 Jan 2027 09:00:00 GMT"])
-async def test_a_longer_retry_after_is_told_and_kept(after: str, tmp_path: Path) -> None:
+async def test_long_retry_after_is_reported_and_cached(after: str, tmp_path: Path) -> None:
     time, cache = Time(), DocumentCache(tmp_path)
     async with serving(in_turn(always(429, Retry_After=after))) as web:
         async with fetching(time=time, cache=cache) as fetcher:
@@ -427,7 +427,7 @@ async def test_a_stale_document_is_confirmed_by_its_tag(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("AI-4.2-2")
 @pytest.mark.parametrize("said", [{"Cache_Control": "no-store"}, {"Vary": "*"}])
-async def test_what_must_not_be_kept_is_not(said: dict[str, str], tmp_path: Path) -> None:
+async def test_uncacheable_response_is_not_cached(said: dict[str, str], tmp_path: Path) -> None:
     await fetch(in_turn(always(200, DOCUMENT, ETag='"a"', **said)), cache=DocumentCache(tmp_path / "cache"))
     # robots.txt, which was not there, is what is remembered.
     kept = list((tmp_path / "cache").iterdir())
@@ -444,7 +444,7 @@ async def test_robots_txt_is_asked_first_and_kept_to() -> None:
 
 
 @pytest.mark.parametrize(("status", "allowed"), [(401, True), (403, True), (404, True), (410, True), (500, False)])
-async def test_a_robots_txt_that_cannot_be_had_for_now_forbids_everything(status: int, allowed: bool) -> None:
+async def test_unavailable_robots_txt_forbids_everything(status: int, allowed: bool) -> None:
     fetched, _ = await fetch(at({"/robots.txt": always(status), PATH: DOCUMENT}))
     assert fetched.ok is allowed
     if fetched.fault is not None:

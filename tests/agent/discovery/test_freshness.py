@@ -66,7 +66,7 @@ def test_retry_after_is_seconds_or_a_date(text: str, expected: float | None) -> 
     assert retry_after({"retry-after": text}, NOW) == expected
 
 
-def test_who_says_nothing_gives_no_time() -> None:
+def test_missing_retry_after_is_none() -> None:
     assert retry_after({}, NOW) is None
 
 

@@ -73,7 +73,7 @@ async def test_documents_in_order_have_no_finding_and_are_all_named() -> None:
     assert sum(checked is not None for checked in found.checked.values()) == 2
 
 
-async def test_what_is_wrong_in_a_document_is_found_as_in_a_file_at_its_address() -> None:
+async def test_document_findings_are_reported_at_its_address() -> None:
     found = await check(host({AI_PATH: {**AI, "aiendpoint": "2.0", "extra": 1}}))
     checked = next(each for url, each in found.checked.items() if url.endswith(AI_PATH))
     assert checked is not None
@@ -110,7 +110,7 @@ async def test_hosts_with_everything_wrong_give_findings_and_no_error(script: Sc
     assert found.score is None or 0 <= found.score.points < 90
 
 
-async def test_everything_wrong_at_once_is_all_told() -> None:
+async def test_all_faults_of_a_host_are_reported_together() -> None:
     page = always(200, MANY, Content_Type="text/html; charset=latin-1", Cache_Control="private", Set_Cookie="a=b")
     pages = {
         **dict.fromkeys(PAGES, page),
@@ -148,7 +148,7 @@ async def test_a_host_that_says_nothing_is_given_up() -> None:
     assert rules(found) == ["W101"]
 
 
-async def test_nobody_is_led_from_host_to_host_for_long() -> None:
+async def test_redirect_to_a_slow_host_is_bounded_in_time() -> None:
     def script(asked: Asked, writer: asyncio.StreamWriter) -> Any:
         name, _, port = asked.headers["host"].partition(":")
         if name == "flights.test":
@@ -186,7 +186,7 @@ def test_whatever_documents_say_there_are_findings_and_a_score(**documents: Any)
     assert "W912" in rules(found)
 
 
-async def test_a_host_that_says_nothing_after_its_first_document_is_told_for_each() -> None:
+async def test_host_that_stops_responding_is_reported_for_each_document() -> None:
     def script(asked: Asked, writer: asyncio.StreamWriter) -> Any:
         return host()(asked, writer) if asked.target in (AI_PATH, "/robots.txt") else silent(asked, writer)
 
@@ -214,7 +214,7 @@ def test_a_host_may_be_named_by_one_of_its_documents(path: str) -> None:
         ("https://", "no host"),
     ],
 )
-def test_what_is_no_host_is_refused_with_a_reason(text: str, said: str) -> None:
+def test_invalid_host_is_refused_with_a_reason(text: str, said: str) -> None:
     found = live_address(text)
     assert isinstance(found, AddressFault)
     assert said in found.message

@@ -93,7 +93,7 @@ async def test_then_comes_the_root_by_accept() -> None:
     assert "application/agis" in web.asked[-1].headers["accept"]
 
 
-async def test_a_page_for_people_is_no_agis_document() -> None:
+async def test_html_page_is_not_an_agis_document() -> None:
     found, _ = await look({"/": always(200, b"<html>", Content_Type="text/html")})
     assert found.kind == "none"
     assert found.findings == ()
@@ -136,13 +136,13 @@ async def test_a_discovery_document_counts_at_its_own_place_only() -> None:
     assert "/ai" not in web.targets
 
 
-async def test_who_names_the_discovery_document_means_the_service() -> None:
+async def test_address_of_the_discovery_document_means_the_service() -> None:
     found, web = await look({AI: FLIGHTS}, AI)
     assert (found.kind, web.targets) == ("ai", [AI])
     assert found.address.target == "/"
 
 
-async def test_nothing_is_posted_to_who_does_not_show_that_it_speaks_agtp() -> None:
+async def test_post_is_sent_only_to_agtp_faces() -> None:
     verbs = {**FLIGHTS, "capabilities": [{**FLIGHTS["capabilities"][0], "endpoint": "/v1/flights:search"}]}
     found, web = await look({AI: verbs})
     assert found.kind == "ai"
@@ -165,7 +165,7 @@ async def test_relative_endpoints_start_from_where_the_document_was_in_the_end()
 
 
 @pytest.mark.requirement("AI-C-4")
-async def test_signals_about_content_are_told() -> None:
+async def test_content_preferences_are_reported() -> None:
     page = always(200, FLIGHTS, TDM_Reservation="1", Content_Usage="train-ai=n")
     robots = always(200, b"User-agent: *\nContent-Usage: search=y\nAllow: /", Content_Type="text/plain")
     found, _ = await look({AI: page, "/robots.txt": robots})
@@ -191,7 +191,7 @@ async def test_signals_about_content_are_told() -> None:
     ],
     ids=["an array", "half", "not UTF-8", "deep", "no capability", "nothing else", "a number for a name"],
 )
-async def test_a_document_that_cannot_be_used_is_told_and_the_next_is_looked_at(body: bytes, rule: str) -> None:
+async def test_unusable_document_is_reported_and_the_next_is_tried(body: bytes, rule: str) -> None:
     found, _ = await look({AI: always(200, body, Content_Type="application/json"), "/openapi.json": OPENAPI})
     assert found.kind == "openapi"
     assert rule in rules(found)
@@ -204,7 +204,7 @@ async def test_a_byte_order_mark_does_no_harm() -> None:
 
 
 @pytest.mark.requirement("AI-6.5-1")
-async def test_300_kilobytes_are_told_and_not_read() -> None:
+async def test_document_of_300_kilobytes_is_reported_and_not_read() -> None:
     found, _ = await look({AI: {**FLIGHTS, "x": "y" * 300_000}})
     assert found.kind == "none"
     assert rules(found) == ["W103"]
@@ -273,7 +273,7 @@ async def test_a_higher_version_and_unknown_members_do_no_harm() -> None:
     assert (found.kind, found.findings) == ("ai", ())
 
 
-async def test_robots_txt_is_told_where_it_forbids() -> None:
+async def test_disallowing_robots_txt_is_reported() -> None:
     robots = always(200, b"User-agent: *\nDisallow: /", Content_Type="text/plain")
     found, web = await look({"/robots.txt": robots, AI: FLIGHTS})
     assert found.kind == "none"
@@ -297,6 +297,6 @@ async def test_an_agis_document_in_a_private_network_is_not_asked_for() -> None:
 
 
 @pytest.mark.parametrize("url", ["http://flights.test", "ftp://flights.test", "https://", f"https://u:p@{HOST}"])
-async def test_what_is_no_address_is_said(url: str) -> None:
+async def test_invalid_address_is_reported(url: str) -> None:
     async with fetching() as fetcher:
         assert isinstance(await Lookup(fetcher).find(url), AddressFault)

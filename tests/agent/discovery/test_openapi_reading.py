@@ -75,7 +75,7 @@ def test_several_values_are_written_as_the_description_says(fields: dict[str, An
     assert one({"parameters": [parameter]}).place_of("q").style == style
 
 
-def test_the_members_of_a_body_stand_beside_the_parameters() -> None:
+def test_body_members_are_merged_with_the_parameters() -> None:
     schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
     body = {"required": True, "content": {"application/json": {"schema": schema}}}
     capability = one({"requestBody": body}, method="post")
@@ -125,5 +125,5 @@ def test_a_choice_without_credentials_comes_last() -> None:
     assert [place.kind for place in capability.credentials] == ["bearer", "none"]
 
 
-def test_what_is_deprecated_says_so() -> None:
+def test_deprecated_operation_is_marked() -> None:
     assert one({"deprecated": True}).deprecated

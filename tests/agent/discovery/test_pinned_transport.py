@@ -48,7 +48,7 @@ async def test_a_name_is_resolved_once_and_connected_to_as_it_was_checked() -> N
     assert {asked.headers["host"] for asked in web.asked} == {f"{HOST}:{web.port}"}
 
 
-async def test_what_was_not_good_is_not_connected_to() -> None:
+async def test_blocked_address_is_not_contacted() -> None:
     transport = PinnedTransport(AddressGuard(resolve=Rebinding(["127.0.0.1"])))
     with pytest.raises(BlockedAddressError, match="which is this machine"):
         await transport.send("GET", WebAddress(Origin("https", "evil.example", 443), "/"), {})

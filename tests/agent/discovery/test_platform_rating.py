@@ -74,5 +74,5 @@ JSON = st.recursive(
 
 
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys((*AI, "other"), JSON)))
-def test_whatever_stands_in_a_document_has_points(data: dict[str, Any]) -> None:
+def test_any_document_has_a_rating(data: dict[str, Any]) -> None:
     assert 0 <= rate(data, 1.0).points <= 100

@@ -17,7 +17,7 @@ def fetched(body: bytes, what: str = DISCOVERY.what) -> Fetched:
     return Fetched(what=what, url=URL, final_url=URL, status=200, body=body)
 
 
-def test_what_agents_overlook_the_author_is_told() -> None:
+def test_findings_that_agents_tolerate_are_reported_to_the_author() -> None:
     body = json.dumps({**FLIGHTS, "aiendpoint": "2.0", "extra": 1}).encode()
     found = check_producer(fetched(body))
     assert {"D170"} <= {finding.rule for finding in found}
@@ -29,7 +29,7 @@ def test_a_good_document_has_no_errors() -> None:
     assert [each for each in check_producer(fetched(json.dumps(FLIGHTS).encode())) if each.severity == "error"] == []
 
 
-def test_text_that_is_not_utf8_is_told() -> None:
+def test_text_that_is_not_utf8_is_reported() -> None:
     assert [each.rule for each in check_producer(fetched(b"\xff"))] == ["D101"]
 
 

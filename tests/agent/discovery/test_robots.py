@@ -37,7 +37,7 @@ def allows(text: str, path: str) -> bool:
         ("<html><body>User-agent: *</body></html>", True),
     ],
 )
-def test_the_group_for_this_program_counts_else_that_for_everybody(text: str, allowed: bool) -> None:
+def test_own_group_applies_else_the_group_for_all(text: str, allowed: bool) -> None:
     assert allows(text, "/.well-known/ai") is allowed
 
 
@@ -69,12 +69,12 @@ def test_the_longest_rule_that_matches_decides(rules: str, path: str, allowed: b
     assert allows(f"User-agent: *\n{rules}", path) is allowed
 
 
-def test_what_stands_behind_the_limit_is_not_read() -> None:
+def test_text_beyond_the_limit_is_not_read() -> None:
     text = b"User-agent: *\n" + b"#" * MOST_BYTES + b"\nDisallow: /"
     assert parse_robots(text).allows("/x")
 
 
-def test_what_a_site_says_about_its_content_is_told() -> None:
+def test_content_preferences_of_a_site_are_reported() -> None:
     text = b"User-agent: *\nContent-Usage: train-ai=n\nAllow: /"
     assert parse_robots(text).preferences == ("train-ai=n",)
 

@@ -59,7 +59,7 @@ async def test_a_host_in_order_has_them_all_and_nothing_would_raise_it() -> None
         (2, "economy", ai(service={**AI["service"], "description": "Flights."})),
     ],
 )
-async def test_what_is_wrong_costs_points_in_its_part(gain: float, part: str, pages: dict[str, Any] | None) -> None:
+async def test_finding_costs_points_in_its_part(gain: float, part: str, pages: dict[str, Any] | None) -> None:
     score = await scored(host(pages), tls=pages is not None)
     assert (gain, part) in [(round(each.points, 2), each.part) for each in score.gains]
     assert score.points < 100

@@ -62,13 +62,13 @@ def test_addresses_start_from_the_first_document() -> None:
     assert str(search.result({}).base) == "https://b.example/x"
 
 
-def test_what_is_left_out_is_bounded() -> None:
+def test_number_of_omitted_capabilities_reported_is_bounded() -> None:
     search = Search(HERE)
     search.leave_out([(f"/{number}", "no") for number in range(1000)], URL)
     assert len(search.findings) == 100
 
 
-def test_capabilities_elsewhere_and_signals_are_told() -> None:
+def test_foreign_capabilities_and_preferences_are_reported() -> None:
     there = Origin("https", "b.example", 443)
     capability = Capability(id="x", method="GET", path="/x", origin=there, target="/x")
     found = Search(HERE, ai=AI, capabilities=[capability]).result({"tdm-reservation": "1"})

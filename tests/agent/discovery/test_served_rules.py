@@ -97,15 +97,15 @@ async def test_a_host_in_order_has_no_finding() -> None:
         ("W933", {AI_PATH: served(AI, Access_Control_Allow_Origin="https://one.test")}),
     ],
 )
-async def test_a_host_that_breaks_one_rule_is_told_of_this_one(rule: str, pages: dict[str, Any]) -> None:
+async def test_host_that_breaks_one_rule_gets_one_finding(rule: str, pages: dict[str, Any]) -> None:
     assert found(await look(host(pages))) == [rule]
 
 
-async def test_a_host_without_any_document_is_told_so_once() -> None:
+async def test_host_without_documents_gets_one_finding() -> None:
     assert found(await look(always(404))) == ["W911"]
 
 
-async def test_a_host_with_a_page_for_everything_is_told_why() -> None:
+async def test_catch_all_host_is_reported() -> None:
     assert found(await look(always(200, b"<html>", Content_Type="text/html"))) == ["W911", "W916", "W931"]
 
 
@@ -125,7 +125,7 @@ async def test_a_host_that_leads_from_http_to_https_does_right() -> None:
     assert found(seen) == []
 
 
-async def test_a_certificate_of_somebody_else_ends_the_examination() -> None:
+async def test_certificate_of_another_host_ends_the_examination() -> None:
     seen = await look(host(), tls=server_tls("other.test"))
     [finding] = check_answers(seen)
     assert finding.rule == "W913"
@@ -142,7 +142,7 @@ async def test_an_answer_after_three_seconds_is_slow(seconds: float | None, rule
     assert found(seen) == rules
 
 
-async def test_a_redirect_to_another_host_is_told_with_where_it_leads() -> None:
+async def test_redirect_to_another_host_is_reported_with_its_target() -> None:
     def script(asked: Asked, writer: asyncio.StreamWriter) -> Awaitable[None] | None:
         name, _, port = asked.headers["host"].partition(":")
         if name == "files.test":
@@ -185,23 +185,23 @@ async def test_an_alias_that_is_the_same_or_none_is_fine(alias: Any) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 405, 406])
-async def test_documents_nobody_needs_may_be_for_some_only(status: int) -> None:
+async def test_optional_documents_may_be_restricted(status: int) -> None:
     pages = dict.fromkeys((OPENAPI_PATH, "/llms.txt", "/.well-known/agtp"), always(status))
     assert found(await look(host(pages))) == []
 
 
-async def test_robots_may_keep_programs_from_what_is_no_discovery_document() -> None:
+async def test_robots_may_disallow_optional_documents() -> None:
     text = b"User-agent: *\nDisallow: /llms.txt\nDisallow: /openapi.json"
     assert found(await look(host({"/robots.txt": robots(text)}))) == []
 
 
-async def test_questions_that_were_not_asked_are_told() -> None:
+async def test_skipped_requests_are_reported() -> None:
     seen = await look(host())
     seen.unasked.append("https://flights.test/llms.txt")
     assert found(seen) == ["W943"]
 
 
-async def test_a_large_description_is_left_alone_and_told() -> None:
+async def test_large_description_is_skipped_and_reported() -> None:
     def large(asked: Asked, writer: asyncio.StreamWriter) -> None:
         send(writer, 200, b"{", Content_Length="20000000", Content_Type="application/json")
         writer.close()

@@ -49,14 +49,14 @@ def test_an_address_is_read_into_its_plain_form(text: str, expected: str) -> Non
         ("http://a.example/", "plain"),
     ],
 )
-def test_what_is_no_address_to_ask_is_refused(text: str, kind: str) -> None:
+def test_invalid_address_is_refused(text: str, kind: str) -> None:
     found = parse_address(text)
     assert isinstance(found, AddressFault)
     assert found.kind == kind
     assert "secret" not in found.message
 
 
-def test_plain_http_is_for_who_says_so() -> None:
+def test_plain_http_requires_insecure() -> None:
     assert isinstance(parse_address("http://a.example/", insecure=True), WebAddress)
 
 
@@ -76,7 +76,7 @@ def test_a_reference_starts_from_where_it_was_found(text: str, expected: str) ->
 
 
 @given(st.text(max_size=60), st.sampled_from(["", "https://", "http://", "https://a.example/", "//"]))
-def test_no_text_raises_and_what_is_taken_is_taken_again(text: str, start: str) -> None:
+def test_no_text_raises_and_parsing_is_idempotent(text: str, start: str) -> None:
     found = parse_address(start + text)
     if isinstance(found, WebAddress):
         assert parse_address(str(found)) == found

@@ -22,7 +22,7 @@ def entry(file: str) -> dict[str, str]:
     return {"rule": "P302", "file": file, "pointer": "/path", "message": "wrong"}
 
 
-def test_what_is_in_the_baseline_is_not_new(tmp_path: Path) -> None:
+def test_finding_in_the_baseline_is_not_new(tmp_path: Path) -> None:
     baseline = Baseline(tmp_path / "b.json", {"one": entry("a.agis")})
     assert baseline.split([finding("one"), finding("two")]) == ([finding("two")], {"one"})
 
@@ -32,7 +32,7 @@ def test_some_rules_are_always_new(tmp_path: Path) -> None:
     assert baseline.split([finding("one")], lambda rule: rule == "P302") == ([finding("one")], set())
 
 
-def test_an_entry_of_a_checked_or_missing_file_that_stands_for_nothing_is_stale(tmp_path: Path) -> None:
+def test_unmatched_entry_of_a_checked_or_missing_file_is_stale(tmp_path: Path) -> None:
     (tmp_path / "other.agis").touch()
     entries = {"here": entry("a.agis"), "fixed": entry("a.agis"), "gone": entry("b.agis"), "kept": entry("other.agis")}
     baseline = Baseline(tmp_path / "b.json", entries)
@@ -41,7 +41,7 @@ def test_an_entry_of_a_checked_or_missing_file_that_stands_for_nothing_is_stale(
     assert {one.rule for one in stale} == {"D193"}
 
 
-def test_writing_keeps_what_is_known_of_files_that_were_not_checked(tmp_path: Path) -> None:
+def test_writing_keeps_entries_of_unchecked_files(tmp_path: Path) -> None:
     (tmp_path / "other.agis").touch()
     path = tmp_path / "b.json"
     Baseline(path, {"old": entry("a.agis"), "kept": entry("other.agis"), "gone": entry("b.agis")}).write()
@@ -58,21 +58,21 @@ def test_the_file_is_sorted_and_says_what_it_hides(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"format": 2, "findings": {}}', '{"format": 1}', "[" * 100_000])
-def test_another_file_is_no_baseline(text: str, tmp_path: Path) -> None:
+def test_other_file_is_not_a_baseline(text: str, tmp_path: Path) -> None:
     path = tmp_path / "b.json"
     path.write_text(text)
     with pytest.raises(ConfigError, match="baseline"):
         read_baseline(path)
 
 
-def test_a_baseline_that_cannot_be_read_or_written_is_told(tmp_path: Path) -> None:
+def test_unreadable_or_unwritable_baseline_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         read_baseline(tmp_path)
     with pytest.raises(ConfigError, match="cannot be written"):
         Baseline(tmp_path, {}).write()
 
 
-def test_what_was_found_at_an_address_stays_until_it_is_asked_again(tmp_path: Path) -> None:
+def test_entries_of_an_address_stay_until_it_is_checked_again(tmp_path: Path) -> None:
     url = "https://flights.test/.well-known/ai"
     baseline = Baseline(tmp_path / "b.json", {"f1": entry(url)})
     assert baseline.stale([], ["a.toml"], tmp_path) == []

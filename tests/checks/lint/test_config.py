@@ -68,7 +68,7 @@ def test_a_file_without_the_table_has_no_settings(tmp_path: Path) -> None:
     assert read_config(tmp_path / "none.toml") is None
 
 
-def test_a_key_nobody_knows_is_refused_with_the_one_that_was_meant(tmp_path: Path) -> None:
+def test_unknown_key_is_refused_with_a_suggestion(tmp_path: Path) -> None:
     assert "`extend_select` is not a known key" in wrong(tmp_path, 'extend_select = ["S"]')
     assert "Did you mean `extend-select`?" in wrong(tmp_path, 'extend_select = ["S"]')
 
@@ -88,7 +88,7 @@ def test_a_key_nobody_knows_is_refused_with_the_one_that_was_meant(tmp_path: Pat
         ("require-reason = 1", "not true or false"),
     ],
 )
-def test_what_is_wrong_with_a_value_is_said(text: str, said: str, tmp_path: Path) -> None:
+def test_invalid_value_is_explained(text: str, said: str, tmp_path: Path) -> None:
     assert said in wrong(tmp_path, text)
 
 
@@ -97,7 +97,7 @@ def test_a_must_cannot_be_lowered_in_a_conformance_run(tmp_path: Path) -> None:
     assert config_of(tmp_path, '[lint]\nconformance = true\nseverity = { P308 = "error" }\n') is not None
 
 
-def test_a_file_that_is_no_toml_is_an_error(tmp_path: Path) -> None:
+def test_file_that_is_not_toml_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ContractError, match="cannot be read"):
         config_of(tmp_path, "[lint\n")
 
@@ -132,7 +132,7 @@ def test_settings_can_be_given_or_left_out(tmp_path: Path) -> None:
         Configs(tmp_path, file=tmp_path / "none.toml")
 
 
-def test_what_is_excluded_is_told_from_the_folder_of_the_settings(tmp_path: Path) -> None:
+def test_exclude_patterns_are_relative_to_the_settings(tmp_path: Path) -> None:
     config = Config(base=tmp_path, exclude=("legacy", "a/*.toml"))
     assert config.excludes(tmp_path / "x" / "legacy")
     assert config.excludes(tmp_path / "a" / "b.toml")

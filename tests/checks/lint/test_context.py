@@ -7,7 +7,7 @@ from tests.checks.lint.contexts import CONTEXT
 from bespeak.checks.lint.context import Context
 
 
-def test_without_more_said_a_document_is_checked_as_agis_of_level_one_with_nothing_allowed() -> None:
+def test_defaults_are_agis_level_one_with_nothing_allowed() -> None:
     context = Context(catalog=CONTEXT.catalog)
     assert (context.agis, context.level) == (True, 1)
     assert not context.allowed_verbs | context.allowed_segments

@@ -59,7 +59,7 @@ def test_a_finding_has_its_place_and_its_name() -> None:
     assert len(finding.fingerprint) == 20
 
 
-def test_the_name_goes_by_the_path_and_not_by_what_is_shown() -> None:
+def test_fingerprint_uses_the_path_and_not_the_shown_name() -> None:
     names = {run(path=path).findings[0].fingerprint for path in ("a/book.toml", "b/book.toml")}
     assert len(names) == 2
     assert run(path="book.toml").findings == run().findings
@@ -70,7 +70,7 @@ def test_an_ignore_hides_it_and_is_counted() -> None:
     assert (rules(examined), examined.ignored) == ([], 1)
 
 
-def test_an_ignore_of_what_is_not_there_is_a_finding_unless_the_rule_is_off() -> None:
+def test_unused_ignore_is_a_finding_unless_the_rule_is_off() -> None:
     comment = "  # bespeak: ignore[P302, S401] the noun"
     assert rules(run(comment, Config(select=("P302", "S401", "D190")))) == ["D190"]
     assert rules(run(comment, Config(select=("P302", "D190")))) == []
@@ -84,7 +84,7 @@ def test_settings_for_paths_hide_it_and_are_counted() -> None:
     assert (rules(examined), examined.ignored) == ([], 1)
 
 
-def test_a_conformance_run_shows_what_is_ignored() -> None:
+def test_conformance_run_shows_ignored_findings() -> None:
     config = Config(select=("P302",), conformance=True)
     assert "P302" in rules(run("  # bespeak: ignore[P302] the noun", config))
 
@@ -94,7 +94,7 @@ def test_a_severity_is_the_one_that_is_set() -> None:
     assert finding.diagnostic.severity == "info"
 
 
-def test_what_is_wrong_beside_other_files_is_placed_and_can_be_ignored() -> None:
+def test_cross_file_findings_are_placed_and_can_be_ignored() -> None:
     extra = [DUPLICATE.inside("/endpoint/path", "declared twice")]
     found = {finding.diagnostic.rule: finding.diagnostic for finding in run(extra=extra).findings}
     assert found.keys() == {"P302", "P307"}
@@ -120,7 +120,7 @@ def test_repairs_are_given_as_text_on_demand(with_edits: bool) -> None:
     assert all(bool(finding.edits) is with_edits for finding in unused)
 
 
-def test_what_was_found_elsewhere_is_settled_as_if_it_were_found_here() -> None:
+def test_settle_gives_the_same_findings_as_examine() -> None:
     text, context, judge = ENDPOINT.format(comment=""), Context(catalog=load_bundled()), Judge(Config())
     settled = settle(check_text(text, "a.toml", context), judge, "a.toml")
     assert settled.findings

@@ -43,7 +43,7 @@ def test_several_entries_are_put_behind_the_last_one() -> None:
         (Change("append", "/e", 3), Change("append", "/e", 4)),
     ],
 )
-def test_what_cannot_be_made_in_place_is_not_made_by_half(changes: tuple[Change, ...]) -> None:
+def test_fix_that_cannot_be_made_in_place_is_not_made_partly(changes: tuple[Change, ...]) -> None:
     assert fix_edits(Fix("x", changes), tree_of("c: [2]\ne: []\n")) is None
 
 

@@ -102,13 +102,13 @@ def test_line_ends_and_the_byte_order_mark_stay(mark: str, end: str) -> None:
         Config(per_path_ignores=(PathIgnore("rooms.agis", "/endpoints/0/path", ("P3",)),)),
     ],
 )
-def test_what_the_settings_turn_off_is_not_mended(config: Config) -> None:
+def test_disabled_findings_are_not_fixed(config: Config) -> None:
     result = fix(text_of("book", "/room/", "[BOOK]"), config=config)
     assert "M214" in applied(result)
     assert "path: /room/\n" in result.text
 
 
-def test_what_is_ignored_in_place_is_not_mended() -> None:
+def test_ignored_findings_are_not_fixed() -> None:
     path = "/room/  # bespeak: ignore[P321] the gateway wants it"
     assert path in fix(text_of("book", path, "[BOOK]")).text
 
@@ -133,14 +133,14 @@ def test_a_repair_that_makes_an_error_is_taken_back() -> None:
     assert result.text.count("actor: agent") == 2
 
 
-def test_a_fault_that_comes_to_light_is_no_reason_to_take_a_repair_back() -> None:
+def test_uncovered_error_does_not_revert_a_fix() -> None:
     text = text_of("BOOK", "/room", "[BOOK]").replace("semantic:", "semantics:").replace("actor: Agent", "actor: 5")
     result = fix(text, unsafe=True)
     assert "    semantic:\n" in result.text
     assert "D126" in applied(result)
 
 
-def test_what_the_notation_cannot_change_in_place_is_left_and_told() -> None:
+def test_fix_that_the_notation_does_not_allow_is_reported_as_stuck() -> None:
     text = text_of("&verb BOOK", "/room/", "[*verb]")
     result = fix(text)
     assert result.text == text
@@ -153,7 +153,7 @@ def test_a_text_that_cannot_be_read_is_left() -> None:
     assert [finding.rule for finding in result.left] == ["D102"]
 
 
-def test_more_repairs_than_rounds_are_made_where_they_stand_apart() -> None:
+def test_two_hundred_fixes_are_made_within_the_round_limit() -> None:
     verbs = ["BOOK", *(f"VERB{chr(65 + number // 26)}{chr(65 + number % 26)}" for number in range(200))]
     result = fix(text_of("BOOK", "/room", f"[{', '.join(verbs)}]"))
     assert "declared_verbs: [BOOK]" in result.text

@@ -66,7 +66,7 @@ def kinds(text: str, file: str, rule: Rule) -> set[bool]:
     return {finding.fix.safe for finding in found if finding.fix is not None}
 
 
-def test_the_example_of_a_rule_is_mended_and_its_comments_stay() -> None:
+def test_rule_example_is_fixed_and_its_comments_stay() -> None:
     def check(rule: Rule) -> None:
         text, file = bad_document(rule)
         text = commented(text, file)
@@ -81,7 +81,7 @@ def test_the_example_of_a_rule_is_mended_and_its_comments_stay() -> None:
     check_each(FIXABLE, check, name=lambda rule: rule.id)
 
 
-def test_the_example_of_a_rule_is_mended_in_json() -> None:
+def test_rule_example_is_fixed_in_json() -> None:
     def check(rule: Rule) -> None:
         text = json.dumps(yaml.safe_load(bad_document(rule).text), indent=2)
         assert rule.id in rules(text, "rooms.agis")
@@ -93,7 +93,7 @@ def test_the_example_of_a_rule_is_mended_in_json() -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.rule} {file.name}")
-def test_what_no_agis_document_shows_is_mended_in_its_own_kind_of_file(file: Broken) -> None:
+def test_rules_of_other_documents_are_fixed_in_their_own_files(file: Broken) -> None:
     rule = RULES[file.rule]
     assert rule.id in rules(file.text, file.name)
     assert kinds(file.text, file.name, rule) == {rule.fix == "safe"}

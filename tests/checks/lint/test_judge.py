@@ -19,7 +19,7 @@ def test_rules_are_on_unless_they_are_not_selected_or_ignored() -> None:
     assert Judge(Config(select=("S",), extend_select=("P302",))).is_on("P302")
 
 
-def test_a_file_that_cannot_be_read_and_a_rule_nobody_knows_are_always_shown() -> None:
+def test_unreadable_file_and_unknown_rule_are_always_shown() -> None:
     judge = Judge(Config(select=("S",), ignore=("ALL",), severity={"D102": "info"}))
     assert judge.is_on("D101")
     assert judge.is_on("D102")

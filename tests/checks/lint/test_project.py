@@ -78,7 +78,7 @@ def test_the_same_file_is_looked_at_once(tmp_path: Path) -> None:
     assert shown(outcome) == [("a/b.toml", "P302")]
 
 
-def test_files_of_other_kinds_are_passed_by_in_folders_and_told_when_named(tmp_path: Path) -> None:
+def test_unknown_files_are_skipped_in_folders_and_reported_when_named(tmp_path: Path) -> None:
     save(tmp_path, {"pyproject.toml": "[project]\n", "x.json": "[1, 2", "y.json": "{}"})
     assert run(tmp_path) == Outcome((), (), False)
     assert shown(run(tmp_path, tmp_path / "y.json")) == [("y.json", "D114")]
@@ -104,14 +104,14 @@ def test_endpoints_of_two_deployments_may(tmp_path: Path) -> None:
     assert shown(run(tmp_path)) == []
 
 
-def test_what_is_wrong_between_files_can_be_ignored_in_one(tmp_path: Path) -> None:
+def test_cross_file_finding_can_be_ignored_in_one_file(tmp_path: Path) -> None:
     text = ENDPOINT.format(path="/room")
     save(tmp_path, {"endpoints/a.toml": text, "endpoints/b.toml": f"# bespeak: ignore-file[P307] a copy\n{text}"})
     outcome = run(tmp_path)
     assert (shown(outcome), outcome.ignored) == ([], 1)
 
 
-def test_a_catalog_that_is_not_there_is_told_in_the_configuration(tmp_path: Path) -> None:
+def test_missing_catalog_is_reported_in_the_configuration(tmp_path: Path) -> None:
     server = '[server]\nserver_id = "r"\noperator = "r"\ncontact = "c@r"\ncatalog = "9.9.9"\n'
     save(tmp_path, {"bespeak.toml": server})
     outcome = run(tmp_path)
@@ -146,7 +146,7 @@ def test_a_text_on_standard_input_is_looked_at_under_its_name(tmp_path: Path) ->
         assert project.text(name) == ENDPOINT.format(path="/book")
 
 
-def test_a_baseline_hides_what_was_there_and_tells_what_is_gone(tmp_path: Path) -> None:
+def test_baseline_hides_known_findings_and_reports_stale_entries(tmp_path: Path) -> None:
     save(tmp_path, {"a.toml": ENDPOINT.format(path="/book"), "b.toml": ENDPOINT.format(path="/list")})
     project = Project(tmp_path, Configs(tmp_path), ONLY)
     project.add([tmp_path])

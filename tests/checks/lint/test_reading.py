@@ -53,7 +53,7 @@ def read(text: str, file: str) -> Subject:
         ("ai", '{"aiendpoint": "1.0"}', "ai"),
     ],
 )
-def test_a_document_is_known_by_its_name_or_by_what_stands_in_it(file: str, text: str, kind: str) -> None:
+def test_kind_is_detected_by_name_or_content(file: str, text: str, kind: str) -> None:
     assert read(text, file).kind == kind
 
 
@@ -69,7 +69,7 @@ def test_a_document_is_known_by_its_name_or_by_what_stands_in_it(file: str, text
         ("menu.agis", "a: 1\na: 2\n", "D102"),
     ],
 )
-def test_a_text_that_is_no_document_is_one_finding(file: str, text: str, rule: str) -> None:
+def test_text_that_is_not_a_document_is_one_finding(file: str, text: str, rule: str) -> None:
     finding = read_subject(text, file)
     assert isinstance(finding, Diagnostic)
     assert (finding.rule, finding.severity) == (rule, "error")

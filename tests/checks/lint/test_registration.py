@@ -18,7 +18,7 @@ def test_an_endpoint_without_fault_has_no_findings(room: Endpoint, catalog: Cata
 
 
 @pytest.mark.requirement("API-13.2-7", "API-13.2-8")
-def test_everything_that_is_wrong_is_said_at_once(room: Endpoint, catalog: Catalog) -> None:
+def test_all_faults_are_reported_together(room: Endpoint, catalog: Catalog) -> None:
     broken = replace(room, method="bok", path="/room/", description="", errors=(DeclaredError("a b"),))
     findings = check_endpoint(broken, catalog, Policies())
     assert [finding.rule for finding in findings] == ["M201", "P301", "S401", "J605"]

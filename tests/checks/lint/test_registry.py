@@ -90,7 +90,7 @@ def test_a_rule_is_found_by_id_or_name(text: str) -> None:
     assert rule.id == "P302"
 
 
-def test_a_rule_that_is_not_there_is_none_and_has_neighbours() -> None:
+def test_unknown_rule_is_none_and_has_suggestions() -> None:
     assert find_rule("P399") is None
     assert "P302" in near_rules("P3O2")
     assert "method-name-in-path" in near_rules("method-names-in-path")

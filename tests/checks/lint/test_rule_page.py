@@ -24,7 +24,7 @@ def test_a_page_has_every_part() -> None:
     }
 
 
-def test_what_a_rule_does_not_say_is_left_out() -> None:
+def test_empty_sections_are_omitted() -> None:
     assert [part.title for part in sections(all_rules()["D101"])] == ["Why", "Fix", "Ignore"]
     assert dict(facts(all_rules()["P302"], ""))["pass"] == "none of AGIS 9.1"
 
@@ -33,7 +33,7 @@ def test_every_page_but_two_tells_how_to_ignore_the_rule() -> None:
     assert {rule.id for rule in all_rules().values() if rule.id not in how_to_ignore(rule)} == {"D101", "D102"}
 
 
-def test_what_a_server_does_is_ignored_in_a_run_and_not_in_a_line() -> None:
+def test_live_rule_is_ignored_per_run_and_not_per_line() -> None:
     text = how_to_ignore(all_rules()["W919"])
     assert "--ignore W919" in text
     assert "#" not in text

@@ -102,7 +102,7 @@ def test_a_finding_names_the_element_the_rule_and_the_remedy() -> None:
     assert "?taste=hot" in finding.message
 
 
-def test_findings_stand_in_the_order_of_the_text() -> None:
+def test_findings_are_in_the_order_of_the_text() -> None:
     broken = MENU.replace("FIND", "FINDS").replace("path: /dish", "path: Dish").replace("agent", "robot")
     lines = [finding.location.line for finding in check_text(broken, "menu.agis", CONTEXT).findings if finding.location]
     assert len(lines) > 3
@@ -123,7 +123,7 @@ def test_both_serializations_have_the_same_findings() -> None:
     assert both[0]
 
 
-def test_what_only_agis_demands_is_a_warning_in_an_endpoint_file() -> None:
+def test_agis_only_rule_is_a_warning_in_an_endpoint_file() -> None:
     contradicting = ENDPOINT.replace("Lists the rooms of a property.", "Deletes the rooms of a property.")
     found = {finding.rule: finding.severity for finding in check_text(contradicting, "rooms.toml", CONTEXT).findings}
     assert found["S450"] == "warning"
@@ -152,7 +152,7 @@ def test_a_finding_about_a_value_in_toml_underlines_it(old: str, new: str, rule:
     assert text.splitlines()[place.line - 1][place.column - 1 : place.end_column - 1] == underlined
 
 
-def test_what_is_missing_in_toml_is_found_at_the_table_it_is_missing_in() -> None:
+def test_missing_toml_key_is_reported_at_its_table() -> None:
     text = ENDPOINT.replace("input = {}", 'input_schema = { type = "object" }')
     [place] = [found.location for found in check_text(text, "rooms.toml", CONTEXT).findings if found.rule == "J603"]
     assert place is not None

@@ -39,7 +39,7 @@ def test_a_conformance_run_has_every_must() -> None:
 
 
 @pytest.mark.parametrize("selector", ["s401", "S4010", "S-", "", "text", "X", "missing"])
-def test_a_selector_that_means_nothing_is_told(selector: str) -> None:
+def test_selector_without_a_match_is_reported(selector: str) -> None:
     assert not means_any(selector, RULES)
     assert specificity(selector, S401) == -1
 

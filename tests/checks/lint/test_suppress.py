@@ -79,7 +79,7 @@ def test_a_comment_speaks_for_one_line_only() -> None:
     assert left(tree, "/a", "/b") == ["/b"]
 
 
-def test_a_key_speaks_for_its_mapping_and_what_is_below() -> None:
+def test_key_applies_to_its_mapping_and_below() -> None:
     tree = tree_of(
         """
         endpoints:
@@ -103,11 +103,11 @@ def test_a_key_speaks_for_its_mapping_and_what_is_below() -> None:
         '"# bespeak: ignore[P302]": 1\npath: 1\n',
     ],
 )
-def test_a_comment_inside_a_text_is_no_ignore(text: str) -> None:
+def test_comment_inside_a_yaml_string_is_not_an_ignore(text: str) -> None:
     assert left(tree_of(text), "/path") == ["/path"]
 
 
-def test_a_comment_inside_a_toml_string_is_no_ignore() -> None:
+def test_comment_inside_a_toml_string_is_not_an_ignore() -> None:
     assert left(tree_of('path = """\n# bespeak: ignore[P302]\n"""\n', "toml"), "/path") == ["/path"]
 
 
@@ -134,7 +134,7 @@ def test_an_unused_key_comes_with_its_repair() -> None:
     assert changes == ["/a/x-bespeak-ignore/P302", "/b/x-bespeak-ignore"]
 
 
-def test_an_ignore_of_a_rule_that_is_off_or_stands_is_not_called_unused() -> None:
+def test_ignore_of_a_disabled_or_unignorable_rule_is_not_unused() -> None:
     tree = tree_of("a: 1 # bespeak: ignore[P302] why\n")
     shown, hidden = suppress([at(tree, "/a")], tree, find_rule, kept=lambda rule: rule == "P302", require_reason=False)
     assert ([finding.rule for finding in shown], hidden) == (["P302"], 0)
@@ -174,7 +174,7 @@ def test_a_reason_can_be_demanded() -> None:
     assert left(tree, "/a", "/b", "/c") == []
 
 
-def test_what_is_hidden_is_counted() -> None:
+def test_hidden_findings_are_counted() -> None:
     tree = tree_of("x-bespeak-ignore: [P302]\na: 1\n")
     _, hidden = suppress([at(tree, "/a"), at(tree, "")], tree, find_rule, kept=lambda _: False, require_reason=False)
     assert hidden == 2

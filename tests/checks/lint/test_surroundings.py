@@ -55,12 +55,12 @@ def test_a_folder_of_endpoints_makes_a_deployment_without_a_configuration(tmp_pa
     assert (deployment.root, deployment.configuration) == (tmp_path, None)
 
 
-def test_a_file_may_stand_alone(tmp_path: Path) -> None:
+def test_file_may_belong_to_no_deployment(tmp_path: Path) -> None:
     assert Surroundings().deployment(tmp_path / "x.toml") is None
     assert Surroundings().context(tmp_path / "x.toml", Config()).recipes == ()
 
 
-def test_a_catalog_that_is_not_there_is_told_at_its_key(folder: Path) -> None:
+def test_missing_catalog_is_reported_at_its_key(folder: Path) -> None:
     (folder / "bespeak.toml").write_text(SERVER.replace("1.0.0", "9.9.9"))
     deployment = Surroundings().deployment(folder / "x.toml")
     assert deployment is not None

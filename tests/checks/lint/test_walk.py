@@ -28,7 +28,7 @@ def test_documents_are_found_in_a_stable_order_without_hidden_and_foreign_folder
     assert names(folder) == ["a.json", "c.agis", "b/x.agis", "b/a/y.toml"]
 
 
-def test_what_is_excluded_is_not_entered(folder: Path) -> None:
+def test_excluded_folder_is_not_entered(folder: Path) -> None:
     assert names(folder, "b", "a.json") == ["c.agis"]
 
 
@@ -38,7 +38,7 @@ def test_a_link_back_is_not_followed_for_ever(folder: Path) -> None:
     assert names(folder) == ["a.json", "c.agis", "b/x.agis", "b/a/y.toml"]
 
 
-def test_a_folder_that_is_gone_has_no_files(tmp_path: Path) -> None:
+def test_missing_folder_has_no_files(tmp_path: Path) -> None:
     assert names(tmp_path / "none") == []
 
 

@@ -120,7 +120,7 @@ def _is_over(entry: dict[str, str], files: Collection[str], root: Path) -> bool:
     if file in files:
         return True
     if "://" in file:
-        return False  # what another run fetched
+        return False  # fetched by another run
     try:
         return not (root / file).exists()
     except (OSError, ValueError):

@@ -52,7 +52,7 @@ def settle(
     """Apply the settings to the findings of a text."""
     subject = checked.subject
     if subject is None:
-        # Why a text could not be read is told whatever is on: nothing else is known about it.
+        # An unreadable text is always reported, whatever rules are enabled.
         unread = [Finding(judge.weighed(finding), fingerprint(finding, path, None)) for finding in checked.findings]
         return Examined(tuple(unread))
     tree = subject.tree

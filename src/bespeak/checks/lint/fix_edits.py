@@ -75,7 +75,7 @@ def edited(text: str, tree: Tree, made: Iterable[TextEdit]) -> str:
     if not tree.crlf:
         return mark + apply_edits(tree.text, made)
     text = text.removeprefix(_MARK)
-    # A text may have line ends of both kinds: only what is edited is written anew.
+    # A text may mix line endings: only edited parts are rewritten.
     breaks = [match.start() - number for number, match in enumerate(_BREAK.finditer(text))]
     moved = [
         TextEdit(

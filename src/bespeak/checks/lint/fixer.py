@@ -94,7 +94,7 @@ class _Fixing:
             if not batch:
                 if not (moved and self.refused):
                     break
-                # What could not be mended beside other faults may be now.
+                # A fix that was refused earlier may hold after the others.
                 self.refused.clear()
                 moved = False
                 continue

@@ -13,7 +13,7 @@ def matches(pattern: str, path: str) -> bool:
     A pattern without a slash matches files and folders of that name anywhere; a folder includes its content.
     """
     wanted, parts = _compiled(pattern), path.split("/")
-    # One row of the usual table: which lengths of the path the pattern so far can have eaten.
+    # One row of the dynamic programming table: prefixes of the path that the pattern so far matches.
     reached = {0}
     for part in wanted:
         if part is None:

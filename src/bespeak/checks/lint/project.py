@@ -150,7 +150,7 @@ class Project:
         judge = self._judge(self.here)
         inside = Examined(())
         if checked is not None:
-            # Nothing can be mended there, so that no repair is offered.
+            # A fetched document cannot be edited, so fixes are removed.
             bare = replace(checked, findings=tuple(replace(finding, fix=None) for finding in checked.findings))
             inside = settle(bare, judge, address)
             if checked.subject is not None:
@@ -332,7 +332,7 @@ class Project:
         subject = examined.subject
         if self.times is not None and subject is not None and not extra:
             self.times.measure(subject, self._surroundings.context(path, judge.config))
-        # The tree of every file of a run would be more than memory has; only the endpoints are kept.
+        # Only the endpoints are stored: the trees of all files would take too much memory.
         endpoints = subject.endpoints if subject is not None and subject.kind == "endpoint" else ()
         self._documents[path] = _Document(
             path, shown, judge, replace(examined, subject=None), tuple(entry.endpoint for entry in endpoints)

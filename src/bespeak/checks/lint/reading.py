@@ -57,7 +57,7 @@ def _toml_kind(data: Mapping[str, Any], name: str) -> Kind | None:
     return None
 
 
-# A run has documents of one kind or two, and starts sooner without the readers of the others.
+# Most runs have few kinds of documents; importing readers on demand speeds up the start.
 
 
 def _agis(tree: Tree) -> Subject:

@@ -56,7 +56,7 @@ def how_to_ignore(rule: Rule) -> str:
     if rule.id in ALWAYS:
         return "A file that cannot be read is always reported; `exclude` leaves it out of a run."
     if rule.id.startswith("W"):
-        # What a server does has no line to write anything in.
+        # A finding about a live server has no line for a comment.
         return f'In a run: `--ignore {rule.id}`. Everywhere: `ignore = ["{rule.id}"]` in the settings.'
     return (
         f"In a line: `# bespeak: ignore[{rule.id}] the reason`. In a mapping, for all of it: "

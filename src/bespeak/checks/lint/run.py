@@ -69,7 +69,7 @@ def _agis(subject: Subject, context: Context) -> Iterator[Diagnostic]:
 
 def _agtp(subject: Subject, context: Context) -> Iterator[Diagnostic]:
     by_key = {declared.endpoint.key: declared for declared in subject.endpoints}
-    # The second of two endpoints is the one that cannot stand beside the first.
+    # Of two colliding endpoints the second is reported.
     for endpoint, finding in check_service(declared.endpoint for declared in subject.endpoints):
         yield _owner(subject, endpoint, by_key[endpoint.key]).place(finding)
     if subject.kind == "agis":

@@ -100,7 +100,7 @@ def _read(root: Path) -> Deployment:
         return Deployment(root, recipes=_recipes(None, root, root / ENDPOINTS))
     from bespeak.documents.deployment.server_toml import read_server  # noqa: PLC0415 - most runs have no deployment
 
-    # What is wrong with the files themselves is found when they are looked at.
+    # Faults in the files themselves are found when they are checked.
     server, _ = read_server(configuration)
     wrong: list[Diagnostic] = []
     catalog: Catalog | None = None

@@ -35,7 +35,7 @@ def walk(folder: Path, excluded: Excluded) -> Iterator[Path]:
             with os.scandir(here) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
         except OSError:
-            continue  # a folder nobody may look into has nothing to say
+            continue  # unreadable folders are skipped
         folders: list[Path] = []
         for entry in entries:
             if entry.name.startswith(".") or entry.name in _SKIPPED:

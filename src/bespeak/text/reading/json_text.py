@@ -19,7 +19,7 @@ _BYTE: Final = re.compile(r" \(byte (\d+)\)$")
 
 def json_table(data: bytes, file: str, *, tolerant: bool = False) -> Table | Diagnostic:
     """Parse the root object of a JSON text, or return the error."""
-    if tolerant:  # RFC 8259 8.1: readers may ignore a byte order mark that nobody may write
+    if tolerant:  # RFC 8259 8.1: readers may ignore a byte order mark, which writers must not add
         data = data.removeprefix(BOM_UTF8)
     try:
         value = msgspec.json.decode(data)

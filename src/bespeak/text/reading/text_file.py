@@ -20,7 +20,7 @@ from bespeak.text.source.tree import SyntaxFault
 def read_text(path: Path, most: int = MAX_BYTES) -> str | Diagnostic:
     """Read a UTF-8 file of at most `most` bytes, or return the error."""
     try:
-        # Without waiting: opening a pipe would last until somebody writes to it.
+        # Non-blocking: opening a pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         try:
             status = os.fstat(descriptor)

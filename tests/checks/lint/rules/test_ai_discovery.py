@@ -93,7 +93,7 @@ def test_too_large_a_document_is_found() -> None:
     assert found(capabilities=many) == ["D182 "]
 
 
-def test_what_would_help_an_agent_is_one_advice() -> None:
+def test_missing_optional_members_are_one_finding() -> None:
     bare = {key: FLIGHTS[key] for key in ("aiendpoint", "service", "capabilities", "auth")}
     checked = check_text(json.dumps(bare), "ai.json", CONTEXT)
     [finding] = checked.findings

@@ -41,12 +41,12 @@ def test_a_transition_has_two_sides(change: str) -> None:
 
 @pytest.mark.requirement("AGIS-6.2-14")
 @pytest.mark.parametrize("change", ["CONFIRMED", "-> CONFIRMED", "NONE ->", "A -> B -> C", "", "NONE → CONFIRMED"])
-def test_anything_else_is_no_transition(change: str) -> None:
+def test_other_text_is_not_a_transition(change: str) -> None:
     assert of_endpoint(semantic={"state_transition": {"reservation.status": change}}) == ["S431"]
 
 
 @pytest.mark.parametrize("change", ["NONE → CONFIRMED", "NONE => CONFIRMED"])
-def test_another_arrow_is_mended(change: str) -> None:
+def test_other_arrow_is_fixed(change: str) -> None:
     found = advice("S431", document(endpoint(semantic={"state_transition": {"a/b": change}})))
     assert found.fix is not None
     assert found.fix.safe
@@ -54,7 +54,7 @@ def test_another_arrow_is_mended(change: str) -> None:
     assert (mended.at, mended.value) == ("/endpoints/0/semantic/state_transition/a~1b", "NONE -> CONFIRMED")
 
 
-def test_from_and_to_are_no_fields_that_change() -> None:
+def test_from_and_to_are_not_field_names() -> None:
     changes = document(endpoint(semantic={"state_transition": {"from": "NONE", "to": "CONFIRMED"}}))
     found = [finding for finding in findings(changes) if finding.rule == "S431"]
     assert all("Name the field that changes" in (finding.help or "") for finding in found)
@@ -95,7 +95,7 @@ def test_impact_and_capability_agree(capability: str, impact: str, expected: lis
     assert of_endpoint(semantic=semantic) == expected
 
 
-def test_what_changes_nothing_has_no_transition() -> None:
+def test_informational_endpoint_has_no_transition() -> None:
     semantic = {
         "capability": "retrieval",
         "impact_tier": "informational",
@@ -105,12 +105,12 @@ def test_what_changes_nothing_has_no_transition() -> None:
     assert of_endpoint(semantic=semantic) == ["S434"]
 
 
-def test_what_changes_nothing_can_be_repeated() -> None:
+def test_informational_endpoint_is_idempotent() -> None:
     semantic = {"capability": "retrieval", "impact_tier": "informational"}
     assert of_endpoint(semantic={**semantic, "is_idempotent": False}) == ["S435"]
     assert of_endpoint(semantic={**semantic, "is_idempotent": True}) == []
 
 
 @pytest.mark.parametrize("impact", [[], {}, [None], {"a": {"b": []}}, 5, True])
-def test_an_impact_that_is_no_text_is_a_finding_about_its_type(impact: Any) -> None:
+def test_impact_of_wrong_type_is_one_finding(impact: Any) -> None:
     assert "D121" in of_endpoint(semantic={"impact_tier": impact})

@@ -89,7 +89,7 @@ def test_the_suggested_verb_and_the_suggested_sentence_are_right() -> None:
 
 
 @pytest.mark.requirement("AGIS-9.1-4")
-def test_a_cosine_stands_beside_the_judgement_where_there_is_one() -> None:
+def test_cosine_is_shown_with_the_judgement() -> None:
     (finding,) = check("CANCEL", "Retrieves cancellation policy")
     assert ("(information only)" in finding.message) is (find_spec(PACKAGE) is not None)
 
@@ -111,12 +111,12 @@ def test_a_verb_that_says_nothing_is_named() -> None:
     assert "more precise verb than put" in finding.help
 
 
-def test_nothing_is_said_of_a_method_nobody_knows() -> None:
+def test_unknown_method_is_skipped() -> None:
     assert check("FLOOBLE", "Books a table") == []
 
 
 @pytest.mark.parametrize(("method", "intent"), [("BOOK", ""), ("BOOK", "  "), ("", "Books a table"), ("B_K", "Books")])
-def test_what_is_missing_or_no_word_is_for_other_passes(method: str, intent: str) -> None:
+def test_missing_or_invalid_method_is_left_to_other_passes(method: str, intent: str) -> None:
     assert check(method, intent) == []
 
 

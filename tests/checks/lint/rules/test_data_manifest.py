@@ -60,7 +60,7 @@ def test_both_scales_of_sensitivity_are_read(level: str) -> None:
 
 
 @pytest.mark.requirement("AGIS-8.3-3")
-def test_another_word_is_no_sensitivity() -> None:
+def test_unknown_sensitivity_is_refused() -> None:
     assert rules(data(sensitivity="secret")) == ["V526"]
     found = advice("V526", data(sensitivity="Low"))
     assert found.fix is not None
@@ -70,7 +70,7 @@ def test_another_word_is_no_sensitivity() -> None:
 @pytest.mark.requirement("AGIS-8.3-4")
 @pytest.mark.parametrize("level", ["high", "irreversible"])
 @pytest.mark.parametrize("authorization", [{}, {"requires_authorization": False}])
-def test_what_is_sensitive_requires_authorization(level: str, authorization: dict[str, bool]) -> None:
+def test_sensitive_class_requires_authorization(level: str, authorization: dict[str, bool]) -> None:
     assert rules(data(sensitivity=level, **authorization)) == ["V527"]
     assert rules(data(sensitivity=level, requires_authorization=True)) == []
 
@@ -92,10 +92,10 @@ def test_a_public_manifest_tells_no_counts_and_no_fields(text: str) -> None:
     assert found.severity == "warning"
 
 
-def test_a_manifest_without_negotiation_is_for_nothing() -> None:
+def test_manifest_without_negotiation_is_reported() -> None:
     assert rules(manifest(LOCATION, negotiable=False)) == ["V530"]
 
 
 @pytest.mark.parametrize("entry", ["location", 5, None, ["location"]])
-def test_what_is_no_entry_is_left_to_the_reader(entry: Any) -> None:
+def test_invalid_entry_is_left_to_the_reader(entry: Any) -> None:
     assert not [rule for rule in rules(manifest(LOCATION, entry)) if rule.startswith("V")]

@@ -80,5 +80,5 @@ def test_descriptions_are_an_advice_and_given_once() -> None:
 
 
 @pytest.mark.parametrize("value", ["room_taken", 5, {"room_taken": "It is taken."}])
-def test_what_is_no_list_is_left_to_the_reader(value: Any) -> None:
+def test_invalid_list_is_left_to_the_reader(value: Any) -> None:
     assert of_endpoint(errors=value) == ["D121"]

@@ -31,7 +31,7 @@ def test_a_function_is_one_dotted_path(check: Check, function: str) -> None:
     assert check(handler=RegisteredFunction(function=function)) == ["H711"]
 
 
-def test_a_function_that_is_at_hand_needs_no_dotted_path(check: Check) -> None:
+def test_function_object_needs_no_dotted_path(check: Check) -> None:
     assert check(handler=RegisteredFunction(function="<lambda>", target=print)) == []
 
 

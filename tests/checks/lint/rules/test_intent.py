@@ -82,7 +82,7 @@ def test_an_outcome_that_can_be_checked_is_right(outcome: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["TBD", "lorem ipsum dolor", "<intent>", "N/A", "Your intent here."])
-def test_what_a_template_left_behind_says_nothing(text: str) -> None:
+def test_placeholder_text_is_reported(text: str) -> None:
     assert "S427" in of_endpoint(semantic={"intent": text})
     assert of_endpoint(semantic={"outcome": text}) == ["S427"]
 

@@ -77,7 +77,7 @@ def test_an_unsigned_manifest_is_a_warning(published: dict[str, Any]) -> None:
         ("/endpoints/0/input_schema", {"type": "array"}, "J602 /endpoints/0/input_schema/type"),
     ],
 )
-def test_one_wrong_value_is_found_where_it_stands(
+def test_one_wrong_value_is_found_at_its_place(
     published: dict[str, Any], pointer: str, value: Any, expected: str
 ) -> None:
     assert expected in found(changed(published, pointer, value))

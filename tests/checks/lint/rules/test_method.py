@@ -30,7 +30,7 @@ def test_a_verb_of_the_catalog_is_fine(check: Check) -> None:
 
 @pytest.mark.requirement("API-3.2-1")
 @pytest.mark.parametrize("method", ["", "BO", "book", "BOOK_ROOM", "X-BOOK", "B" * 20_000, "BÜCHEN"])
-def test_a_method_that_is_no_word_of_capital_letters_is_refused(check: Check, method: str) -> None:
+def test_method_must_be_a_word_in_capitals(check: Check, method: str) -> None:
     assert "M201" in check(method=method)
 
 
@@ -116,9 +116,7 @@ def test_one_verb_in_base_form_and_capitals_is_right(method: str) -> None:
         ("SEARCH2", "M212", "SEARCH2 has a digit in it", "Write SEARCH."),
     ],
 )
-def test_what_is_no_single_base_form_is_refused_with_what_to_write(
-    method: str, rule: str, says: str, advice: str
-) -> None:
+def test_method_must_be_a_base_form_and_a_suggestion_is_given(method: str, rule: str, says: str, advice: str) -> None:
     (finding,) = judge(method)
     assert (finding.rule, finding.severity) == (rule, "error")
     assert says in finding.message
@@ -151,7 +149,7 @@ def test_verbs_that_ask_for_something_are_right(method: str) -> None:
         ("RESTAURANT", "M233"),
     ],
 )
-def test_states_beings_and_things_are_no_methods(method: str, rule: str) -> None:
+def test_states_and_nouns_are_not_methods(method: str, rule: str) -> None:
     (finding,) = judge(method)
     assert (finding.rule, finding.severity) == (rule, "error")
     assert f"{method} is no action" in finding.message
@@ -181,7 +179,7 @@ def test_the_verb_in_place_of_a_legacy_one_is_the_catalogs() -> None:
 
 
 @pytest.mark.parametrize("verbs", HTTP_METHODS.values())
-def test_what_is_suggested_is_itself_right(verbs: tuple[str, ...]) -> None:
+def test_suggestions_are_valid_methods(verbs: tuple[str, ...]) -> None:
     assert [found(verb) for verb in verbs] == [[] for _ in verbs]
 
 
@@ -210,9 +208,7 @@ def test_what_is_suggested_is_itself_right(verbs: tuple[str, ...]) -> None:
         ("FLOOBLE", "M216", "is no verb the lexicon knows", "name it in allowed-verbs"),
     ],
 )
-def test_the_message_says_what_is_wrong_and_the_advice_what_to_write(
-    method: str, rule: str, says: str, advice: str
-) -> None:
+def test_message_describes_the_fault_and_advice_the_fix(method: str, rule: str, says: str, advice: str) -> None:
     (finding,) = judge(method)
     assert finding.rule == rule
     assert says in finding.message
@@ -250,7 +246,7 @@ def test_a_method_agtp_cannot_carry_is_a_warning(method: str, rules: list[str]) 
 
 
 @pytest.mark.parametrize("method", ["OPEN", "BOOKING", "FLOOBLE", "FINDRESTAURANT", "PROCESS", "STATUS"])
-def test_what_the_author_vouches_for_is_accepted(method: str) -> None:
+def test_allowed_verb_is_accepted(method: str) -> None:
     assert found(method) != []
     assert found(method, allowed_verbs=frozenset({method})) == []
     assert found(method, policies=Policies(methods=MethodPolicy(custom=(method,)))) == []
@@ -265,7 +261,7 @@ def test_a_verb_of_another_language_is_right_once_it_is_vouched_for(method: str)
     assert found(f"{method}2", allowed_verbs=frozenset({f"{method}2"})) == ["M212"]
 
 
-def test_nobody_can_vouch_for_characters() -> None:
+def test_allowed_verbs_cannot_have_invalid_characters() -> None:
     assert found("BOOK_TABLE", allowed_verbs=frozenset({"BOOK_TABLE"})) == ["M213"]
 
 

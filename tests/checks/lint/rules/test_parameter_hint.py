@@ -15,7 +15,7 @@ def test_a_hint_for_a_path_parameter_is_right() -> None:
 
 
 @pytest.mark.requirement("AGIS-6.2-13")
-def test_a_hint_for_nothing_is_a_warning_with_the_name_that_is_near() -> None:
+def test_hint_for_an_unknown_parameter_suggests_a_similar_name() -> None:
     found = advice("S440", document(endpoint(semantic={"parameter_hints": {"room": ["the blue room"]}})))
     assert found.severity == "warning"
     assert found.on_key

@@ -51,7 +51,7 @@ def test_the_advice_says_what_to_write(room: Endpoint, catalog: Catalog, path: s
 
 
 @pytest.mark.parametrize("path", ["/rooms/12:30", "/rooms/:", "/a:b/c:"])
-def test_a_colon_may_stand_in_a_literal(check: Check, path: str) -> None:
+def test_literal_may_contain_a_colon(check: Check, path: str) -> None:
     assert check(path=path) == []
 
 
@@ -62,12 +62,12 @@ def test_a_template_in_any_other_form_is_refused(check: Check, path: str) -> Non
 
 
 @pytest.mark.requirement("API-5.2-4")
-def test_a_parameter_that_stands_twice_is_refused(check: Check) -> None:
+def test_repeated_parameter_is_refused(check: Check) -> None:
     assert check(path="/rooms/{room_id}/{room_id}") == ["P304"]
 
 
 @pytest.mark.requirement("API-5.3-3", "API-5.3-4")
-def test_a_template_parameter_that_is_no_input_property_is_refused(check: Check) -> None:
+def test_template_parameter_must_be_an_input_property(check: Check) -> None:
     assert check(path="/rooms/{room_id}") == []
     assert check(path="/rooms/{room_id}/{guest_id}") == ["P305"]
 
@@ -190,7 +190,7 @@ def test_a_path_does_not_repeat_its_method(path: str, rule: str, severity: str, 
         (" /order", "P335", "has spaces around it", "/order"),
     ],
 )
-def test_the_finding_says_what_is_wrong_and_the_repair_what_to_write(
+def test_finding_describes_the_fault_and_fix_the_replacement(
     path: str, rule: str, says: str, written: str | None
 ) -> None:
     finding = judge(path)[0]

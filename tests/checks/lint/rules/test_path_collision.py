@@ -35,7 +35,7 @@ def test_an_endpoint_without_a_usable_path_claims_nothing(room: Endpoint) -> Non
     assert PathClaims().claim(replace(room, path="room")) is None
 
 
-def test_ten_thousand_templates_are_told_apart(room: Endpoint) -> None:
+def test_collision_among_ten_thousand_templates_is_found(room: Endpoint) -> None:
     endpoints = [replace(room, path=f"/{{kind}}/n{number % 100}/{{id}}/m{number}") for number in range(10_000)]
     endpoints.append(replace(room, path="/{kind}/n7/x/{other}"))
     ((endpoint, finding),) = check_service(endpoints)

@@ -43,7 +43,7 @@ def test_a_deprecation_that_makes_no_sound_header_is_refused(check: Check, depre
     assert check(deprecated=deprecated) == ["Y802"]
 
 
-def test_a_deprecation_may_leave_out_what_is_not_known(check: Check) -> None:
+def test_deprecation_may_omit_unknown_members(check: Check) -> None:
     assert check(deprecated=Deprecation(deprecated_in="spring release")) == []
     assert check(deprecated=Deprecation(deprecated_in="2", successor_method="RESERVE", successor_path="/rooms")) == []
 
@@ -72,7 +72,7 @@ def test_a_policy_entry_of_a_lost_method_is_skipped_with_a_warning_each(catalog:
     assert all("catalog 1.1.0" in finding.message for finding in findings)
 
 
-def test_custom_and_legacy_methods_may_stand_in_a_policy(catalog: Catalog) -> None:
+def test_policy_may_name_custom_and_legacy_methods(catalog: Catalog) -> None:
     given = {
         "allow": ("FROBNICATE", "GET"),
         "disallow": ("PATCH",),
@@ -94,7 +94,7 @@ def test_anything_but_the_five_verbs_in_legacy_is_an_error(catalog: Catalog, ver
 
 @pytest.mark.requirement("API-3.3-1")
 @pytest.mark.parametrize("method", ["frob", "FR", "FROB_IT", "GET"])
-def test_a_custom_method_keeps_the_lexical_rule_and_is_no_http_verb(catalog: Catalog, method: str) -> None:
+def test_custom_method_follows_the_syntax_and_is_not_an_http_verb(catalog: Catalog, method: str) -> None:
     _, (finding,) = effective(catalog, custom=(method,))
     assert (finding.rule, finding.severity) == ("Y805", "error")
 

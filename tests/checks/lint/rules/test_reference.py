@@ -36,18 +36,18 @@ def test_a_reference_stays_in_the_document(reference: Any) -> None:
 
 
 @pytest.mark.parametrize("reference", ["#/schemas/Chamber", "#/schemas/Room/properties/size", "#/$defs/room"])
-def test_a_reference_leads_somewhere(reference: str) -> None:
+def test_reference_must_have_a_target(reference: str) -> None:
     assert "J631" in rules(shared(reference))
     assert "J625" not in rules(shared(reference))
 
 
-def test_a_slip_of_case_is_mended_but_not_safely() -> None:
+def test_wrong_case_has_an_unsafe_fix() -> None:
     found = advice("J631", shared("#/schemas/room"))
     assert found.fix is not None
     assert (found.fix.safe, found.fix.changes[0].value) == (False, "#/schemas/Room")
 
 
-def test_what_looks_like_a_reference_in_data_is_none() -> None:
+def test_reference_inside_data_is_ignored() -> None:
     output = {"type": "object", "properties": {"$ref": {"type": "string"}}, "examples": [{"$ref": "room.json"}]}
     assert rules(document(endpoint(output=output))) == []
 
@@ -73,7 +73,7 @@ def test_a_schema_is_valid(schema: dict[str, Any], pointer: str) -> None:
     assert (found.severity, found.pointer) == ("error", f"/endpoints/0/output{pointer}")
 
 
-def test_the_types_of_other_languages_are_mended() -> None:
+def test_type_names_of_other_languages_are_fixed() -> None:
     found = advice("J625", document(endpoint(output={"properties": {"a": {"type": "int"}}})))
     assert found.fix is not None
     assert (found.fix.safe, found.fix.changes[0].value) == (True, "integer")
@@ -83,7 +83,7 @@ def test_the_types_of_other_languages_are_mended() -> None:
     ("kind", "help_"),
     [("strng", "Did you mean string?"), ("money", "Write integer, number, string, boolean, object, array or null.")],
 )
-def test_a_type_nobody_knows_gets_the_ones_there_are(kind: str, help_: str) -> None:
+def test_unknown_type_lists_the_known_ones(kind: str, help_: str) -> None:
     found = advice("J625", document(endpoint(output={"properties": {"a": {"type": kind}}})))
     assert (found.message, found.help) == (f"'{kind}' is not a JSON Schema type", help_)
 

@@ -38,7 +38,7 @@ def test_the_guesses_of_a_file_are_one_finding_that_counts_them() -> None:
     assert reviews(ENDPOINT) == ["2 guesses wait for a review, the first in line 2"]
 
 
-def test_one_guess_is_told_as_one() -> None:
+def test_single_guess_is_reported_in_the_singular() -> None:
     assert reviews(ENDPOINT.replace("# review (0.4)", "# seen")) == ["1 guess waits for a review, the first in line 15"]
 
 
@@ -46,7 +46,7 @@ def test_a_file_that_was_looked_at_has_no_finding() -> None:
     assert reviews(ENDPOINT.replace("# review", "# seen")) == []
 
 
-def test_the_words_inside_a_text_are_no_comment() -> None:
+def test_review_mark_inside_a_string_is_not_a_comment() -> None:
     text = ENDPOINT.replace("# review", "# seen").replace('"Create a note."', '"Create a note # review (0.4): no."')
     assert reviews(text) == []
 
@@ -56,6 +56,6 @@ def test_a_configuration_has_guesses_too() -> None:
     assert reviews(text, "bespeak.toml") == ["1 guess waits for a review, the first in line 2"]
 
 
-def test_it_is_no_more_than_an_information() -> None:
+def test_finding_is_only_info() -> None:
     found = [finding for finding in check_text(ENDPOINT, "notes.toml", CONTEXT).findings if finding.rule == "R901"]
     assert [finding.severity for finding in found] == ["info"]

@@ -27,7 +27,7 @@ def with_property(name: str, schema: Any) -> dict[str, Any]:
 
 @pytest.mark.requirement("API-13.2-5")
 @pytest.mark.parametrize("broken", [{"type": "nonsense"}, {"$ref": "https://example.com/x"}, {"pattern": "("}])
-def test_a_schema_that_is_none_is_refused(check: Check, broken: dict[str, Any]) -> None:
+def test_invalid_schema_is_refused(check: Check, broken: dict[str, Any]) -> None:
     closed = {"type": "object", "properties": {"room_id": broken}, "additionalProperties": False}
     assert check(input_schema=closed) == ["J601"]
     assert check(output_schema=broken) == ["J601"]
@@ -136,7 +136,7 @@ def test_since_that_names_nothing_is_refused(room: Endpoint, catalog: Catalog, s
     assert why in finding.message
 
 
-def test_since_in_a_schema_that_is_none_is_not_looked_for(room: Endpoint, catalog: Catalog) -> None:
+def test_since_is_not_checked_in_an_invalid_schema(room: Endpoint, catalog: Catalog) -> None:
     endpoint = replace(dated(room, "updated_at"), output_schema={"type": "nonsense"})
     assert [finding.rule for finding in check_endpoint(endpoint, catalog, Policies())] == ["J601"]
 
@@ -173,7 +173,7 @@ def test_an_input_of_agis_is_an_object(schema: Any) -> None:
 
 
 @pytest.mark.parametrize("schema", [{"room_id": "string"}, {"type": "object", "room_id": {"type": "string"}}])
-def test_a_parameter_beside_the_keywords_is_none(schema: Any) -> None:
+def test_parameter_outside_properties_is_reported(schema: Any) -> None:
     found = advice("J623", document(endpoint(input=schema)))
     assert found.pointer == "/endpoints/0/input/room_id"
     assert "properties: {room_id: {type: ...}}" in found.help
@@ -184,7 +184,7 @@ def test_an_output_may_be_a_list() -> None:
 
 
 @pytest.mark.parametrize("field", ["input", "output"])
-def test_what_is_required_is_a_property(field: str) -> None:
+def test_required_name_must_be_a_property(field: str) -> None:
     schema = {"type": "object", "properties": {"a": {}}, "required": ["a", "b"]}
     found = advice("J624", document(endpoint(**{field: schema})))
     assert (found.severity, found.pointer) == ("warning", f"/endpoints/0/{field}/required/1")
@@ -225,6 +225,6 @@ def test_a_path_parameter_is_a_property_of_the_input() -> None:
 
 @pytest.mark.requirement("AGIS-7-8")
 @pytest.mark.parametrize("value", [5, "object", [], True])
-def test_what_is_no_schema_at_all_is_left_to_the_reader(value: Any) -> None:
+def test_schema_of_wrong_type_is_left_to_the_reader(value: Any) -> None:
     assert of_endpoint(input=value) == ["D121"]
     assert of_endpoint(output=value) == ["D121"]

@@ -19,7 +19,7 @@ def test_slow_patterns_are_found(schema: Any) -> None:
     assert output(schema) == ["X920"]
 
 
-def test_a_property_named_pattern_is_no_pattern() -> None:
+def test_property_named_pattern_is_not_a_pattern() -> None:
     assert of_endpoint(output={"type": "object", "properties": {"pattern": {"type": "string"}}}) == []
 
 
@@ -82,12 +82,12 @@ def test_references_in_a_circle_are_found(schemas: dict[str, Any]) -> None:
     assert rules(document(endpoint(output={"$ref": "#/schemas/A"}), schemas=schemas)) == ["X925"]
 
 
-def test_a_tree_is_no_circle() -> None:
+def test_tree_is_not_a_cycle() -> None:
     tree = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#/schemas/Tree"}}}}
     assert rules(document(endpoint(output={"$ref": "#/schemas/Tree"}), schemas={"Tree": tree})) == []
 
 
-def test_two_ways_to_the_same_schema_are_no_circle() -> None:
+def test_two_references_to_one_schema_are_not_a_cycle() -> None:
     part = {"$ref": "#/$defs/c"}
     schema = {"allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}], "$defs": {"a": part, "b": part, "c": {}}}
     assert of_endpoint(output=schema) == []

@@ -136,7 +136,7 @@ def test_another_word_is_refused_with_the_word_that_may_be_meant(field: str, val
         ("impact_tier", " Irreversible", "S416", "impact_tier"),
     ],
 )
-def test_only_the_case_is_mended_safely(field: str, value: str, rule: str, pointer: str) -> None:
+def test_only_wrong_case_has_a_safe_fix(field: str, value: str, rule: str, pointer: str) -> None:
     found = advice(rule, document(endpoint(semantic={field: value})))
     assert found.fix is not None
     assert found.fix.safe
@@ -152,11 +152,11 @@ def test_a_share_is_a_confidence(guidance: float) -> None:
 
 @pytest.mark.requirement("AGIS-6.2-4")
 @pytest.mark.parametrize("guidance", [-0.1, 1.01, 85, 1e300])
-def test_anything_else_is_none(guidance: float) -> None:
+def test_other_values_are_refused(guidance: float) -> None:
     assert of_endpoint(semantic={"confidence_guidance": guidance}) == ["S417"]
 
 
-def test_a_percentage_is_mended_but_not_safely() -> None:
+def test_percentage_has_an_unsafe_fix() -> None:
     found = advice("S417", document(endpoint(semantic={"confidence_guidance": 85})))
     assert found.fix is not None
     assert (found.fix.safe, found.fix.changes[0].value) == (False, 0.85)
@@ -178,7 +178,7 @@ def test_other_tool_names_are_refused_with_one_that_is_right(name: str, meant: s
 
 
 @pytest.mark.requirement("AGIS-6.2-1", "AGIS-6.2-3", "AGIS-6.2-7", "AGIS-6.2-11")
-def test_what_is_recommended_is_one_finding_that_names_all_of_it() -> None:
+def test_missing_recommended_fields_are_one_finding() -> None:
     semantic = dict.fromkeys(("capability", "confidence_guidance", "impact_tier", "is_idempotent"), GONE)
     found = advice("S424", document(endpoint(semantic=semantic)))
     assert found.severity == "warning"

@@ -99,7 +99,7 @@ def test_files_need_a_multipart_body(found: Found, body: str | None) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize("fields", [{"body": "json"}, {"body": "form"}, {"body": "multipart"}, {"body_field": "tags"}])
-def test_what_has_no_body_by_nature_gets_none(found: Found, method: str, fields: dict[str, Any]) -> None:
+def test_get_and_head_have_no_body(found: Found, method: str, fields: dict[str, Any]) -> None:
     assert found(method=method, **fields) == ["H723"]
 
 
@@ -133,7 +133,7 @@ def test_an_answer_that_has_no_place_in_the_output_is_refused(found: Found, fiel
     assert found(**fields) == ["H725"]
 
 
-def test_an_output_of_which_nothing_is_said_may_have_any_field(room: Endpoint, catalog: Catalog) -> None:
+def test_output_without_properties_may_have_any_field(room: Endpoint, catalog: Catalog) -> None:
     handler = ExternalService(
         url="https://upstream.example", method="GET", output_field="items", error_map={"404": "upstream_error"}
     )

@@ -109,5 +109,5 @@ def test_a_version_is_three_numbers(version: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize("block", [GONE, None, [], "BOOK", {}])
-def test_a_block_that_is_none_is_left_to_the_reader(block: Any) -> None:
+def test_block_of_wrong_type_is_left_to_the_reader(block: Any) -> None:
     assert not [rule for rule in rules(document(vocabulary=block)) if rule.startswith("V")]

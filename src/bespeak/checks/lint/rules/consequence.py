@@ -146,7 +146,7 @@ def _check_guidance(declared: Declared, semantic: Mapping[str, Any], impact: obj
     guidance = semantic.get("confidence_guidance")
     what = "an irreversible endpoint" if impact else declared.endpoint.method
     advice = f"Write confidence_guidance: {_ENOUGH}, or more."
-    # One that is missing is missing among what is recommended: S424.
+    # S424 reports a missing one.
     if isinstance(guidance, int | float) and _ARTIFICIAL <= guidance < _ENOUGH and not isinstance(guidance, bool):
         message = f"{what} has a confidence_guidance of {guidance}, below {_ENOUGH}"
         yield LOW_GUIDANCE.at(declared.endpoint, "/semantic/confidence_guidance", message, advice)

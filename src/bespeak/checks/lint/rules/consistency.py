@@ -72,10 +72,10 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
     endpoint = declared.endpoint
     method, intent = endpoint.method, endpoint.semantic.intent
     if not method.isalpha() or not intent.strip():
-        return  # passes 2 and 5 speak of that
+        return  # reported by passes 2 and 5
     judgement = judge(method, intent)
     if judgement.verdict == "consistent" or judgement.method_class is None:
-        return  # of an unknown method pass 2 has spoken
+        return  # pass 2 reports an unknown method
     if judgement.verdict == "unverifiable":
         if judgement.head is None:
             advice = "Begin with a verb that describes what the endpoint does for its caller."

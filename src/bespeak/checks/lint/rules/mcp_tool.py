@@ -48,7 +48,7 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
         name = chosen or default_name(endpoint.method, endpoint.path)
         first = takers.setdefault(name, declared)
         if first is declared or first.endpoint.key == endpoint.key:
-            continue  # an endpoint that is declared twice has its own finding
+            continue  # a duplicate endpoint has its own finding
         other = first.endpoint.semantic.mcp_tool_name
         if chosen or other:
             at = declared if chosen else first

@@ -316,7 +316,7 @@ def _check_word(declared: Declared, context: Context, *, in_class: bool) -> Iter
     endpoint, catalog = declared.endpoint, context.catalog
     name = endpoint.method.upper()
     if not context.agis and name in catalog.names:
-        return  # AGTP-API decides there what a good verb is, by its catalog
+        return  # there the catalog of AGTP-API decides which verbs are valid
     allowed = name in context.allowed_verbs or name in context.policies.methods.custom
     written = declared.written.get("method") if context.agis else None
     method = written if isinstance(written, str) else endpoint.method  # the model has it in capitals

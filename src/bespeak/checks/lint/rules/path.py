@@ -348,7 +348,7 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
     endpoint = declared.endpoint
     path = endpoint.path
     if not path.strip():
-        return  # pass 1 says that it is missing
+        return  # pass 1 reports a missing path
     if "://" in path:
         path = "/" + path.partition("://")[2].partition("/")[2]
         yield _replacing(SLASH, endpoint, f"{brief(endpoint.path)} is an address", path, "Declare only the path.")
@@ -393,7 +393,7 @@ def _check_first(endpoint: Endpoint, segments: Sequence[str], context: Context) 
     if first in context.allowed_segments:
         return
     if not first:
-        if context.agis:  # the floor methods of AGTP stand at the root
+        if context.agis:  # the floor methods of AGTP are at the root
             yield NO_NOUN.at(endpoint, "/path", "the path does not name a resource", "Name the resource: /reservation.")
     elif spelling.parameter_name(first):
         advice = f"Name the kind of resource first: /reservation/{first[:80]}."

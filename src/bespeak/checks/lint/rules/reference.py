@@ -108,7 +108,7 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
             plain.append((at, schema, whole))
     for at, schema, whole in plain:
         if broken and b"$ref" in msgspec.json.encode(whole):
-            continue  # what it refers to has its finding
+            continue  # the referenced schema has its own finding
         yield from _check_valid(at, schema, whole)
     for name in shared:
         if name not in used:
@@ -188,7 +188,7 @@ def _check_valid(at: str, schema: Mapping[str, Any], whole: Mapping[str, Any]) -
         return
     value = value_at(schema, compiled.at, ABSENT)
     if value is ABSENT:
-        return  # the fault is in a shared schema, which is looked at by itself
+        return  # the fault is in a shared schema, which is checked separately
     above, _, last = compiled.at.rpartition("/")
     pattern = value if last == "pattern" else last if above.endswith("/patternProperties") else None
     if isinstance(pattern, str) and needs_backtracking(unescaped(pattern)):

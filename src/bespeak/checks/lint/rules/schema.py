@@ -274,11 +274,11 @@ def _check_defaults(endpoint: Endpoint) -> Iterator[Diagnostic]:
     }
     if not defaults:
         return
-    # What is said of the whole input, required for one, says nothing of a single default.
+    # Keywords of the whole input, such as required, do not apply to a single default.
     kept = {name: endpoint.input_schema[name] for name in _DEFINING & endpoint.input_schema.keys()}
     compiled = compile_schema({**kept, "properties": properties})
     if isinstance(compiled, Fault):
-        return  # J601 has said so, or a property refers to a part of the input that is left out here
+        return  # J601 reports it, or a property refers to a part of the input that is omitted here
     wrong: set[str] = set()
     for violation in compiled.violations(msgspec.json.decode(msgspec.json.encode(defaults))):
         name = next(name for name in defaults if (violation.pointer + "/").startswith(pointer([name]) + "/"))
@@ -421,7 +421,7 @@ def _check_names(declared: Declared, properties: Mapping[str, Any], required: ob
                 changes = [Change("rename", pointer, key=meant)]
                 if isinstance(required, list) and name in required:
                     changes.append(Change("replace", f"/input_schema/required/{required.index(name)}", meant))
-                # Where the path or a hint has the name as well, an author has to change them together.
+                # If the path or a hint uses the name too, the author must change them together.
                 if (
                     f"{{{name}}}" not in declared.endpoint.path
                     and name not in declared.endpoint.semantic.parameter_hints

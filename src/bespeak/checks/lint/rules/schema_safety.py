@@ -106,7 +106,7 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
         try:
             text = msgspec.json.encode(schema)
         except (TypeError, ValueError, RecursionError):
-            continue  # what is not JSON is refused elsewhere
+            continue  # values that are not JSON are refused elsewhere
         if len(text) > _LARGE or text.count(b"{") > _BRACES or any(word in text for word in _SUSPECT):
             for trap in traps(schema):
                 yield _RULES[trap.kind].at(endpoint, f"{name}{trap.at}", trap.message, trap.advice)

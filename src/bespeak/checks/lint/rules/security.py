@@ -199,7 +199,7 @@ def _texts(declared: Declared) -> Iterator[tuple[str, str]]:
     endpoint = declared.endpoint
     description: object = endpoint.description
     if isinstance(description, str) and description != endpoint.semantic.intent:
-        # Where a document gives none, the intent stands in.
+        # Without a description the intent is used.
         yield "/description", description
     hints: object = endpoint.semantic.parameter_hints
     if isinstance(hints, dict):

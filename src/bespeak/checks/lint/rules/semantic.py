@@ -316,7 +316,7 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
     semantic = declared.semantic
     if context.agis:
         if not semantic:
-            # A block of a wrong type is the reader's to refuse.
+            # The reader reports a block of a wrong type.
             if not declared.written.get("semantic"):
                 advice = "Add semantic with intent, actor and outcome."
                 yield MISSING_BLOCK.at(declared.endpoint, "/semantic", "there is no semantic block", advice)

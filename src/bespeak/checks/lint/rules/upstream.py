@@ -295,7 +295,7 @@ def _check_answer(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diag
         yield ANSWER.at(endpoint, at, "output_field has no effect because the response is ignored", "Leave it out.")
     else:
         declared = _declared(endpoint.output_schema)
-        # An output of which nothing is said may have any field.
+        # An output without properties may have any field.
         if declared and field not in declared:
             message = f"output_field names {brief(field)}, which the output schema does not declare"
             yield ANSWER.at(endpoint, at, message, _known(declared))

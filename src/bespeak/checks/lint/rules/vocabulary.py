@@ -157,7 +157,7 @@ def _used(subject: Subject) -> dict[str, list[str]]:
     """Map the methods of the endpoints, in capitals, to the pointers of those endpoints."""
     used: dict[str, list[str]] = {}
     for declared in subject.endpoints:
-        method = declared.endpoint.method.strip().upper()  # pass 2 speaks of the blanks
+        method = declared.endpoint.method.strip().upper()  # pass 2 reports the spaces
         if method:
             used.setdefault(method, []).append(declared.pointer("/method"))
     return used

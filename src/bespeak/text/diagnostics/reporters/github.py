@@ -39,7 +39,7 @@ def _command(finding: Finding, report: Report) -> str:
     if said.location is not None:
         place = said.location
         numbers = {"line": place.line, "col": place.column, "endLine": place.end_line}
-        if place.end_line == place.line:  # GitHub takes columns only for a stretch of one line
+        if place.end_line == place.line:  # GitHub accepts columns only for a range within one line
             numbers["endColumn"] = place.end_column
         properties = {
             "file": place.file,
