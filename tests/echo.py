@@ -31,7 +31,7 @@ class Got:
 
     @property
     def path(self) -> list[str]:
-        """The segments of the path, decoded."""
+        """Segments of the path, decoded."""
         return [unquote(segment, errors="strict") for segment in self.raw_path.decode("ascii").split("/")[1:]]
 
     @property
@@ -57,7 +57,7 @@ class Got:
 
 
 def parts_of(content_type: str, body: bytes) -> list[tuple[str | None, str | None, bytes]]:
-    """A multipart body as the standard library reads it."""
+    """Parse a multipart body with the standard library."""
     head = f"Content-Type: {content_type}\r\nMIME-Version: 1.0\r\n\r\n".encode("ascii")
     message = BytesParser(policy=HTTP.clone(utf8=True)).parsebytes(head + body)
     assert message.is_multipart(), message.defects
@@ -100,13 +100,13 @@ class Echo:
 
 
 def as_json(value: Any) -> Callable[[Got], bytes]:
-    """An answer that is always the same."""
+    """Return a handler with a constant answer."""
     return lambda _: msgspec.json.encode(value)
 
 
 @contextlib.contextmanager
 def echo_server() -> Iterator[Echo]:
-    """Start one, and end it when the block ends."""
+    """Run an echo server until the block ends."""
     authority = trustme.CA()
     tls = ssl.create_default_context()
     authority.configure_trust(tls)

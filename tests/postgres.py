@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _FOLDERS: Final = ("/usr/lib/postgresql", "/usr/pgsql", "/usr/local/pgsql", "/opt/homebrew/opt")
 _ACCOUNTS: Final = ("postgres", "nobody")
-"""PostgreSQL refuses to run as root; whose rights it gets then."""
+"""Accounts to run PostgreSQL with, because it refuses to run as root."""
 _PATIENCE: Final = 60.0
 _INITDB: Final = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
 # Runs the server until it is told how to stop it. If the tests die first, in whatever way, both server and data go.
@@ -44,7 +44,7 @@ _FAST: Final = (
 
 
 def postgres_programs() -> Path | None:
-    """The folder with initdb and postgres, or None."""
+    """Return the folder with initdb and postgres, or None."""
     found = shutil.which("initdb")
     folders = [Path(found).resolve().parent] if found else []
     for folder in _FOLDERS:
@@ -53,7 +53,7 @@ def postgres_programs() -> Path | None:
 
 
 def why_not() -> str | None:
-    """Why no PostgreSQL can be started here, or None."""
+    """Return the reason why PostgreSQL cannot be started here, or None."""
     if postgres_programs() is None:
         return "PostgreSQL is not installed: neither on the path nor in /usr/lib/postgresql is there an initdb"
     if sys.platform == "win32":
@@ -100,15 +100,15 @@ class PostgresServer:
 
     @property
     def pid(self) -> int:
-        """The first of its processes, the parent of the others."""
+        """Process id of the first process, the parent of the others."""
         return int((self.folder / "data" / "postmaster.pid").read_text().split("\n")[0])
 
     def dsn(self, database: str = "postgres", user: str = "postgres") -> str:
-        """How clients reach a database."""
+        """Return the address of a database."""
         return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
 
     def start(self) -> None:
-        """Start the server on what data there is; it takes connections when this returns."""
+        """Start the server on its existing data; it accepts connections on return."""
         settings = [
             word
             for setting in (*_FAST, f"unix_socket_directories={self.folder}", *self._settings)
@@ -131,29 +131,29 @@ class PostgresServer:
             time.sleep(0.01)
 
     def stop(self, how: str = "QUIT") -> None:
-        """Stop it: QUIT at once, as in a crash; INT in good order."""
+        """Stop the server: QUIT at once, as in a crash; INT gracefully."""
         if self._process is not None:
             self._process.communicate(f"{how}\n".encode(), _PATIENCE)
             self._process = None
 
     def remove(self) -> None:
-        """Stop it and throw its data away."""
+        """Stop the server and delete its data."""
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def new_database(self) -> str:
-        """The address of an empty database; not while a loop runs."""
+        """Create an empty database and return its address; not inside an event loop."""
         return asyncio.run(self.create_database())
 
     async def create_database(self, name: str | None = None) -> str:
-        """The same in a loop."""
+        """Create an empty database inside an event loop and return its address."""
         self._databases += 1
         name = name or f"test{self._databases}"
         await self._execute(f"CREATE DATABASE {name}")
         return self.dsn(name)
 
     async def clear_database(self, dsn: str) -> None:
-        """Empty a database for the next test, which is several times faster than to create another."""
+        """Empty a database for the next test, which is several times faster than creating another."""
         name = dsn.rpartition("/")[2]
         await self._execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -182,7 +182,7 @@ class PostgresServer:
 
 @contextmanager
 def running_postgres(*settings: str) -> Iterator[PostgresServer]:
-    """A server of one's own, for tests that stop it; skips the test where none can be had."""
+    """Start a server for a test that stops it; skip the test if that is not possible."""
     reason = why_not()
     if reason is not None:
         pytest.skip(reason)
@@ -195,14 +195,14 @@ def running_postgres(*settings: str) -> Iterator[PostgresServer]:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """The server that the tests of a process share."""
+    """Start the server that all tests of a process share."""
     with running_postgres() as server:
         yield server
 
 
 @pytest.fixture
 def postgres_dsn(postgres_server: PostgresServer) -> Iterator[str]:
-    """The address of an empty database for one test."""
+    """Return the address of an empty database for one test."""
     dsn = postgres_server.empty_databases.pop() if postgres_server.empty_databases else postgres_server.new_database()
     yield dsn
     asyncio.run(postgres_server.clear_database(dsn))

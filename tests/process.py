@@ -27,7 +27,7 @@ class Served:
         self.port = int(found[1])
         self.uri = f"agtp://127.0.0.1:{self.port}"
         self.url = ""
-        """Where it speaks HTTP, for tests that ask for it."""
+        """URL of the HTTP face, for tests that enable it."""
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(number)
@@ -38,7 +38,7 @@ class Served:
 def serving(
     target: str | Path = HOTEL, *options: str, env: Mapping[str, str] | None = None, cwd: Path = ROOT
 ) -> Iterator[Served]:
-    """Serve a target on a free port until the block ends; its state ends with it unless a test names a store."""
+    """Serve a target on a free port until the block ends; its state is temporary unless a test names a store."""
     folder = None if "--store" in options else tempfile.TemporaryDirectory(prefix="bespeak-")
     kept = [] if folder is None else ["--store", f"{folder.name}/bespeak.db"]
     process = subprocess.Popen(

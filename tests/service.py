@@ -123,7 +123,7 @@ class Bench:
 
 
 def _drive(coroutine: Any) -> Response:
-    """Run a coroutine that never really waits."""
+    """Run a coroutine that never waits."""
     try:
         coroutine.send(None)
     except StopIteration as finished:
@@ -137,7 +137,7 @@ def _drive(coroutine: Any) -> Response:
 def build(
     *endpoints: Endpoint, policies: Policies | None = None, agents: tuple[Agent, ...] = (), **fields: Any
 ) -> Bench:
-    """A service of these endpoints, put together. Other keywords are fields of `Service`."""
+    """Assemble a service of these endpoints. Other keywords are fields of `Service`."""
     service = Service(
         identity=ServerIdentity(server_id="test.example", operator="Test", contact="ops@test.example"),
         endpoints=endpoints,

@@ -61,7 +61,7 @@ SCHEMAS = st.recursive(
 
 @st.composite
 def objects(draw: st.DrawFn, always: tuple[str, ...] = (), *, flat: bool | None = None) -> dict[str, Any]:
-    """The schema of an object: scalars only, or whatever schemas can be."""
+    """Draw the schema of an object: scalars only, or any schemas."""
     is_flat = draw(st.booleans()) if flat is None else flat
     properties = draw(st.dictionaries(NAMES, SCALARS if is_flat else SCHEMAS, max_size=4))
     properties |= {name: draw(st.sampled_from([{"type": "string"}, {"type": "integer"}])) for name in always}
@@ -78,7 +78,7 @@ def objects(draw: st.DrawFn, always: tuple[str, ...] = (), *, flat: bool | None 
 
 @st.composite
 def endpoints(draw: st.DrawFn) -> Endpoint:
-    """One endpoint."""
+    """Draw an endpoint."""
     segments = draw(st.lists(st.sampled_from(NOUNS), min_size=1, max_size=2))
     parameters = draw(st.sampled_from([(), (), ("room_id",), ("room_id", "day")]))
     path = "/" + "/".join([*segments, *(f"{{{name}}}" for name in parameters)])
@@ -114,7 +114,7 @@ def endpoints(draw: st.DrawFn) -> Endpoint:
 
 @st.composite
 def services(draw: st.DrawFn) -> Service:
-    """A service of a few endpoints, not all of which need be fit to be served."""
+    """Draw a service of a few endpoints, some of which may not be valid."""
     found = draw(st.lists(endpoints(), min_size=1, max_size=4, unique_by=lambda endpoint: endpoint.key))
     return Service(
         identity=ServerIdentity(

@@ -50,7 +50,7 @@ async def keeping(
     keys: tuple[OKPKey, ...] = (),
     **fields: Any,
 ) -> AsyncIterator[StatefulBench]:
-    """A service of these endpoints with a store; the one given stays open, another is made in memory."""
+    """Assemble a service of these endpoints with a store: the given one, which stays open, or a new one in memory."""
     bench = build(*endpoints, **fields)
     kept = store or open_store("memory", role="sole")
     keeper = Keeper(bench.assembled, kept, document or ServerDocument(), keys)

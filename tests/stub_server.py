@@ -62,7 +62,7 @@ Serve = Callable[..., Awaitable[tuple[AgtpServer, int]]]
 
 @pytest.fixture
 async def serve(handler: StubHandler) -> AsyncIterator[Serve]:
-    """`server, port = await serve(...)`: a server of the stub handler, stopped at the end of the test."""
+    """Return a function that starts a server of a stub handler; it is stopped at the end of the test."""
     async with AsyncExitStack() as stack:
 
         async def start(*, ssl: Any = None, **options: Any) -> tuple[AgtpServer, int]:
@@ -76,7 +76,7 @@ async def serve(handler: StubHandler) -> AsyncIterator[Serve]:
 
 @pytest.fixture
 def unused_port() -> int:
-    """A port nobody listens on."""
+    """Return a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -84,7 +84,7 @@ def unused_port() -> int:
 
 @pytest.fixture
 def full_backlog() -> Iterator[int]:
-    """A port whose listener accepts nobody and has no room left in its queue."""
+    """Return a port whose listener accepts no connections and whose queue is full."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.socket())
         listener.bind(("127.0.0.1", 0))

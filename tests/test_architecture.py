@@ -19,7 +19,7 @@ MODULES = sorted(
 
 MOST_LINES = 500
 WEB = {"httptools", "httpx", "starlette", "uvicorn"}
-"""Libraries that only those need who ask or serve on the web."""
+"""Libraries that only web clients and servers need."""
 
 TESTED_ELSEWHERE = {
     # A module or a folder, and the tests that show what it does. Entries may go, and none may come: a new module
@@ -90,7 +90,7 @@ def own_test(module: str) -> Path:
 
 
 def entry_for(module: str) -> str | None:
-    """The entry of the list that speaks for a module: its own, or that of its folder."""
+    """Return the list entry for a module: its own, or that of its folder."""
     return next((name for name in (module, str(Path(module).parent)) if name in TESTED_ELSEWHERE), None)
 
 
@@ -164,7 +164,7 @@ def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
 
 
 def tracked() -> list[Path]:
-    """The files of the repository; outside of git, those that would be."""
+    """Return the files of the repository; outside of git, those that would be tracked."""
     done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode == 0:
         found = [ROOT / name for name in done.stdout.split("\0") if name]

@@ -17,7 +17,7 @@ from bespeak.checks.lint.run import check_text
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 PAIRS = 140
-"""After so many numbers every verb has stood beside every noun."""
+"""Number of operations after which every verb has occurred with every noun."""
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ def step(name: str) -> dict[str, Any]:
 
 
 def environment(name: str, **inputs: str) -> dict[str, str]:
-    """The variables of a step, with what was given or the defaults."""
+    """Return the variables of a step, with the given inputs or the defaults."""
     given = {key: entry["default"] for key, entry in ACTION["inputs"].items()}
     given |= {key.replace("_", "-"): value for key, value in inputs.items()}
     values = {f"inputs.{key}": value for key, value in given.items()} | {"github.action_path": "/the/action"}

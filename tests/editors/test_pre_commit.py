@@ -1,4 +1,4 @@
-"""The hooks for pre-commit: they call what is there, on files that are ours."""
+"""The pre-commit hooks: their commands exist, and they match only bespeak's files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The extension for VS Code: it names what is there, and agrees with the package."""
+"""The extension for VS Code: the files and names it refers to exist, and it matches the package."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def texts(value: object) -> Iterator[str]:
 
 
 def patterns(value: object) -> Iterator[dict[str, Any]]:
-    """The rules of a grammar that have an expression."""
+    """Return the rules of a grammar that have an expression."""
     if isinstance(value, dict):
         if "match" in value:
             yield value
@@ -42,7 +42,7 @@ def patterns(value: object) -> Iterator[dict[str, Any]]:
 
 
 def tokens(line: str, scope: str) -> list[str]:
-    """The parts of a line that rules of the grammar give a scope."""
+    """Return the parts of a line that the grammar gives a scope."""
     found = []
     for rule in patterns(GRAMMAR["repository"]):
         for match in re.finditer(rule["match"], line):

@@ -34,7 +34,7 @@ def in_python() -> Service:
 
 
 def shape(schema: Any, definitions: Any = None) -> Any:
-    """A schema without prose, its references resolved: what a caller must keep to."""
+    """Return a schema without descriptions and references: what a caller must follow."""
     if isinstance(schema, list):
         return [shape(item, definitions) for item in schema]
     if not isinstance(schema, dict):
@@ -50,7 +50,7 @@ def shape(schema: Any, definitions: Any = None) -> Any:
 
 
 def contract(endpoint: Endpoint) -> dict[str, Any]:
-    """Everything of an endpoint that a caller sees."""
+    """Return everything of an endpoint that a caller sees."""
     return {
         "description": endpoint.description,
         "namespace": endpoint.namespace,

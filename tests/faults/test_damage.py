@@ -20,7 +20,7 @@ from bespeak.agent.client.agtp_client import Pool
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 PATIENCE = 400
-"""Requests within which damage is met."""
+"""Number of requests within which damage is met."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The proof is worth something: whatever is taken from a store or added to it is found."""
+"""The proof detects every row that is removed from or added to a store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOME_KEY = "(SELECT min(key) FROM idempotency WHERE key LIKE 'seat-%')"
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[tuple[Subject, Ledger]]:
-    """A store with answers, cases and records, and what its clients know of them."""
+    """Fill a store with answers, cases and records; yield it with the ledger of its clients."""
     ledger = Ledger(random.Random(1))
     with TemporaryDirectory(prefix="bespeak-") as folder:
         subject = Subject.new(Path(folder) / "deployment", str(Path(folder) / "store.db"))
@@ -40,7 +40,7 @@ def served() -> Iterator[tuple[Subject, Ledger]]:
 
 
 def judged(served: tuple[Subject, Ledger], tmp_path: Path, harm: str) -> list[str]:
-    """The faults that are found in a copy of the store to which something was done."""
+    """Return the faults found in a copy of the store after `harm`."""
     subject, ledger = served
     copy = Subject(subject.target, str(tmp_path / "copy.db"))
     source, target = sqlite3.connect(subject.place), sqlite3.connect(copy.place)

@@ -1,4 +1,4 @@
-"""Contracts to compare, and the words to speak of what a comparison found."""
+"""Contracts to compare, and a short form of the changes found."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ BOOK = Endpoint(
 
 
 def book(**changed: Any) -> Endpoint:
-    """The endpoint BOOK /room, different in what is named; names of the semantic block go there."""
+    """Return the endpoint BOOK /room with changed fields; names of the semantic block are set there."""
     inner = {name: value for name, value in changed.items() if hasattr(SEMANTIC, name)}
     outer = {name: value for name, value in changed.items() if name not in inner}
     return replace(BOOK, semantic=replace(SEMANTIC, **inner), **outer)
 
 
 def told(changes: Iterable[ContractChange]) -> list[tuple[str, str]]:
-    """The rule and the level of each change."""
+    """Return the rule and the level of each change."""
     return [(change.rule, change.level) for change in changes]

@@ -20,7 +20,7 @@ def git(folder: Path, *arguments: str) -> None:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """Two revisions of api/a.agis; api/b.toml came with the second."""
+    """Make a repository with two revisions of api/a.agis; api/b.toml is new in the second."""
     root = tmp_path / "repository"
     (root / "api").mkdir(parents=True)
     git(root, "init", "-q", "-b", "main")

@@ -1,4 +1,4 @@
-"""Two JSON Schemas: who suffers from which difference."""
+"""Comparison of two JSON Schemas, and the effect of each difference."""
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ pairs = st.one_of(
     st.builds(lambda old, more: (old, {**old, **more}), schemas, schemas),
     st.builds(lambda old, more: ({**old, **more}, old), schemas, schemas),
 )
-"""Schemas that have nothing in common, and schemas of which one says more than the other."""
+"""Pairs of unrelated schemas, and of schemas where one extends the other."""
 
 
 @given(schemas)

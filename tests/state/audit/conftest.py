@@ -15,28 +15,28 @@ __all__ = ["place", "shared_place"]
 
 @pytest.fixture
 async def store(place: str) -> AsyncIterator[Store]:
-    """A store that is started; a test attaches its own sealer."""
+    """Start a store; the test attaches its own sealer."""
     async for opened in _started(place):
         yield opened
 
 
 @pytest.fixture
 async def memory() -> AsyncIterator[Store]:
-    """The same in memory, where the driver makes no difference."""
+    """Start a store in memory, for tests that do not depend on the driver."""
     async for opened in _started("memory"):
         yield opened
 
 
 @pytest.fixture
 async def first(shared_place: str) -> AsyncIterator[Store]:
-    """The store of one process."""
+    """Return the store of one process."""
     async for opened in _started(shared_place):
         yield opened
 
 
 @pytest.fixture
 async def second(shared_place: str, first: Store) -> AsyncIterator[Store]:
-    """The store of another process at the same place."""
+    """Return the store of another process at the same place."""
     async for opened in _started(shared_place):
         yield opened
 

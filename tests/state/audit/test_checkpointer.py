@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 async def bound(store: Store) -> list[dict[str, int]]:
-    """The counts of each checkpoint, by stream."""
+    """Return the counts of each checkpoint, by stream."""
     found = []
     previous = FIRST
     for _, checkpoint_id, jws in await store.read(ScanCheckpoints()):
@@ -160,7 +160,7 @@ async def test_stored_records_of_a_failed_commit_are_checkpointed(memory: Store)
 
 
 class Kept(Command, frozen=True):
-    """A row as it is, sealed by nobody here."""
+    """A row that is stored unchanged and not sealed."""
 
     stream: str
     sequence: int

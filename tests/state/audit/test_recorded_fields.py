@@ -1,4 +1,4 @@
-"""Fields to be recorded that nobody sends."""
+"""Recorded fields that no endpoint has."""
 
 from __future__ import annotations
 

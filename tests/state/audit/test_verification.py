@@ -1,4 +1,4 @@
-"""Verification: whatever is done to a trail is found and named."""
+"""Verification: every manipulation of a trail is detected and named."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ AGENTS = [ANN, BOB, "", ANN, ANN, BOB]
 
 
 async def make_trail(signing: Signing | None) -> list[bytes]:
-    """Two processes in turn, both with records of the same agents, and the checkpoints of both."""
+    """Make a trail of two processes in turn, with records of the same agents and checkpoints of both."""
     one, two = make_sealer(signing=signing, prefix="a"), make_sealer(signing=signing, prefix="b")
     store = open_store("memory")
     await store.start()
@@ -80,7 +80,7 @@ def replaced(lines: list[bytes], index: int, **members: Any) -> list[bytes]:
 
 
 def rewritten(lines: list[bytes], index: int, **members: Any) -> list[bytes]:
-    """The record with another content and the id that fits it: what somebody without the key can do."""
+    """Return the record with other content and the matching id: what an attacker without the key can do."""
     compact = parse_compact(line(lines, index)["jws"])
     assert compact is not None
     payload = msgspec.json.encode(msgspec.json.decode(compact.payload) | members)
@@ -95,7 +95,7 @@ def test_unchanged_trail_has_no_fault(signing: Signing | None) -> None:
 
 
 def named(faults: list[TrailFault], row: dict[str, Any]) -> bool:
-    """Whether a fault names a record, by its id or by its place."""
+    """Return True if a fault names a record, by its id or its place."""
     place = (row["stream"], row["sequence"])
     return any(fault.audit_id == row["audit_id"] or (fault.stream, fault.sequence) == place for fault in faults)
 
@@ -318,7 +318,7 @@ async def test_two_concurrent_processes_leave_a_valid_trail(first: Store, second
 
 
 def rewritten_to_the_end(lines: list[bytes], stream: str, start: int) -> list[bytes]:
-    """A stream written anew from a record on, every hash fitting: all that can be done without the key."""
+    """Rewrite a stream from a record on, with matching hashes: all that is possible without the key."""
     made, renamed, digest = list(lines), dict[str, str](), b""
     for index in rows(lines, "record"):
         row = line(lines, index)

@@ -1,4 +1,4 @@
-"""Trails to look at: records sealed and kept in a store as a server does it."""
+"""Trails for tests: records sealed and stored as by a server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC).timestamp()
 def make_sealer(
     *, signing: Signing | None = "each", key: OKPKey = KEY, prefix: str = "s", heads: int = 100
 ) -> ChainSealer:
-    """A sealer whose streams are called s1, s2 and so on; `signing` None for one without a key."""
+    """Make a sealer with streams called s1, s2 and so on; without a key if `signing` is None."""
     numbers = count(1)
     return ChainSealer(
         SigningKey(key) if signing is not None else None,
@@ -55,7 +55,7 @@ def make_checkpointer(store: Store, sealer: ChainSealer, *, every: int = 1000, k
 
 
 async def append(store: Store, agents: Iterable[str], **members: Any) -> list[Sealed]:
-    """One record for each agent named, one transaction each."""
+    """Append a record for each agent, each in its own transaction."""
     return [await append_one(store, agent, **members) for agent in agents]
 
 

@@ -21,7 +21,7 @@ ENDS = datetime(2090, 1, 1, tzinfo=UTC)
 def certificate(
     key: Any = None, *, uris: Iterable[str] = (), dns: Iterable[str] = (), common: str | None = None, issuer: Any = None
 ) -> bytes:
-    """A certificate in DER, signed by `issuer`, a pair of name and key, or by its own key."""
+    """Make a certificate in DER, signed by `issuer`, a pair of name and key, or by its own key."""
     key = key or Ed25519PrivateKey.generate()
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)] if common else [])
     name, signer = issuer or (subject, key)
@@ -53,12 +53,12 @@ class Authority:
         self._ca.cert_pem.write_to_path(self.ca)
 
     def server(self) -> tuple[Path, Path]:
-        """Certificate and key of a server on loopback."""
+        """Issue certificate and key of a server on loopback."""
         issued = self._ca.issue_cert("127.0.0.1", "localhost", key_type=trustme.KeyType.ECDSA)
         return self._write("server", issued.cert_chain_pems[0].bytes(), issued.private_key_pem.bytes())
 
     def client(self, name: str, key: Any = None, **names: Any) -> tuple[Path, Path]:
-        """Certificate and key of a client, with the names it should have."""
+        """Issue certificate and key of a client with the given names."""
         key = key or Ed25519PrivateKey.generate()
         own = x509.load_pem_x509_certificate(self._ca.cert_pem.bytes())
         signer = serialization.load_pem_private_key(self._ca.private_key_pem.bytes(), None)

@@ -1,4 +1,4 @@
-"""An issuer of tokens, a clock that stands still, and requests that carry credentials."""
+"""An issuer of tokens, a clock that only tests move, and requests with credentials."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Clock:
 
 
 class _AnyAlgorithm(JWSRegistry):
-    """Signs whatever a forger would sign."""
+    """Signs with any algorithm, like a forger."""
 
     def get_alg(self, name: str) -> Any:
         return self.algorithms[name]
@@ -53,19 +53,19 @@ def jwks(*keys: Mapping[str, Any]) -> str:
 
 
 def claims(**changes: Any) -> dict[str, Any]:
-    """Good claims with changes; None takes one out."""
+    """Return valid claims with changes; None removes one."""
     standard = {"agent_id": AGENT, "aud": SERVER, "exp": int(NOW) + 600, "iat": int(NOW), "scope": "booking:room"}
     return {name: value for name, value in {**standard, **changes}.items() if value is not None}
 
 
 def sign(key: Any, payload: Mapping[str, Any] | bytes | None = None, *, alg: str = "EdDSA", **header: Any) -> str:
-    """A token. `header` adds to the JOSE header."""
+    """Sign a token. `header` adds to the JOSE header."""
     body = payload if isinstance(payload, bytes) else json.dumps(claims() if payload is None else payload).encode()
     return serialize_compact({"alg": alg, **header}, body, key, registry=_AnyAlgorithm(strict_check_header=False))
 
 
 def unsigned(header: object, payload: object, signature: str = "") -> str:
-    """A token put together by hand."""
+    """Assemble a token without a signature."""
     return ".".join([encode(json.dumps(header).encode()), encode(json.dumps(payload).encode()), signature])
 
 

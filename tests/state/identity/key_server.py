@@ -38,7 +38,7 @@ class KeyServer:
 
 @contextlib.asynccontextmanager
 async def publishing(keys: str) -> AsyncIterator[KeyServer]:
-    """A running server of the keys."""
+    """Run a server that publishes keys."""
     found = KeyServer()
     found.body = keys.encode()
     server = await asyncio.start_server(found.answer, "127.0.0.1", 0)

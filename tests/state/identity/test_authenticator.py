@@ -1,4 +1,4 @@
-"""The modes together: whatever is presented has to hold, and all of it has to name one agent."""
+"""Combined modes: every credential must be valid, and all must name the same agent."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def every(tmp_path: Path) -> Bench:
 
 
 def signed(agent_id: str = AGENT, *, key: Ed25519PrivateKey = AGENT_KEY, **more: Any) -> Request:
-    """A request with an Agent-Signature, and with whatever else it should have."""
+    """Make a request with an Agent-Signature and other headers."""
     plain = request(more.pop("token", None), certificate=more.pop("certificate", None), agent_id=agent_id, **more)
     value = sign_request(plain.method, plain.path, plain.headers, plain.body, key=key, server_id=SERVER, now=NOW)
     return Request("QUERY", "/rooms", "", {**plain.headers, "agent-signature": value}, b"", plain.connection)
@@ -282,7 +282,7 @@ def test_certificate_is_ignored_unless_the_mode_is_enabled(tmp_path: Path) -> No
 
 
 class _Door:
-    """Answers with who the caller is, or why it is nobody."""
+    """Answers with the caller, or with the reason of the refusal."""
 
     def __init__(self, authenticator: Authenticator) -> None:
         self._authenticator = authenticator

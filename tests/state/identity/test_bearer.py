@@ -1,4 +1,4 @@
-"""Tokens: the good are believed and remembered, every forgery is told apart, and nothing makes the verifier raise."""
+"""Tokens: valid ones are accepted and cached, forgeries are refused, and the verifier never raises."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def key_of(name: str) -> Ed25519PublicKey | None:
 
 
 def claims(number: int, before: str | None = None, **members: Any) -> Claims:
-    """The claims of the hop from one agent to the next."""
+    """Return the claims of the hop from one agent to the next."""
     standard: dict[str, Any] = {
         "iss": AGENTS[number],
         "sub": AGENTS[number + 1],
@@ -49,7 +49,7 @@ def signed(one: Claims, key: Ed25519PrivateKey | None = None) -> str:
 
 
 def chain(hops: int, **last: Any) -> list[str]:
-    """Tokens from the first agent on; members are those of the last hop."""
+    """Return tokens starting with the first agent; keywords change the claims of the last hop."""
     tokens: list[str] = []
     for number in range(hops):
         members = last if number == hops - 1 else {}

@@ -1,4 +1,4 @@
-"""Passing authority on: a part of one's own, for a time, to somebody else."""
+"""Granting delegations: a part of an agent's authority, for a limited time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One delegation token: what it says, and whether that can be believed."""
+"""Delegation tokens: claims and verification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Issuing an Agent Genesis, and judging one that somebody presents."""
+"""Issuing and verifying an Agent Genesis."""
 
 from __future__ import annotations
 

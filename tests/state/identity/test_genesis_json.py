@@ -1,4 +1,4 @@
-"""Agent Genesis records: both forms are read, and what does not hold is no identity."""
+"""Agent Genesis records: both forms are read, and invalid ones are refused."""
 
 from __future__ import annotations
 

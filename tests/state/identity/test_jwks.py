@@ -30,7 +30,7 @@ async def issuer() -> AsyncIterator[KeyServer]:
 
 
 async def fetched(keys: UrlKeys) -> None:
-    """Wait for the fetch that runs beside the requests."""
+    """Wait for the background fetch."""
     while keys._is_fetching:
         await asyncio.sleep(0)
 
@@ -240,7 +240,7 @@ def test_check_without_an_event_loop_does_nothing() -> None:
 
 @pytest.fixture
 def unused_tcp() -> int:
-    """A port nobody listens on."""
+    """Return a free port."""
     import socket
 
     with socket.socket() as probe:

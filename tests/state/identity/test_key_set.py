@@ -1,4 +1,4 @@
-"""Key sets: what is public and usable is taken, what is secret, weak or broken never."""
+"""Key sets: public usable keys are accepted; secret, weak and broken ones are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys as texts: which forms are read, and what is said of the others."""
+"""Keys as text: the accepted forms, and the faults of others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`[auth]`: what is written is read, and whatever would let the wrong callers in is an error."""
+"""`[auth]`: settings are read, and those that would admit the wrong callers are errors."""
 
 from __future__ import annotations
 

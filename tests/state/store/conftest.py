@@ -16,7 +16,7 @@ Opening = Callable[[], Awaitable[Store]]
 
 @pytest.fixture(params=["sqlite", "memory", pytest.param("postgres", marks=pytest.mark.process)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where a store is: a new file, memory, a new database."""
+    """Return the place of a store: a new file, memory, a new database."""
     if request.param == "postgres":
         return str(request.getfixturevalue("postgres_dsn"))
     return "memory" if request.param == "memory" else str(tmp_path / "store.db")
@@ -24,7 +24,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.process)])
 def shared_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where several processes may have a store."""
+    """Return a place that several processes may share."""
     if request.param == "postgres":
         return str(request.getfixturevalue("postgres_dsn"))
     return str(tmp_path / "store.db")
@@ -32,21 +32,21 @@ def shared_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def store(place: str) -> AsyncIterator[Store]:
-    """A store that is started, with a sealer."""
+    """Start a store with a sealer."""
     async for opened in started(place):
         yield opened
 
 
 @pytest.fixture
 async def first(shared_place: str) -> AsyncIterator[Store]:
-    """A store on a place that others use too."""
+    """Start a store on a shared place."""
     async for opened in started(shared_place, "first"):
         yield opened
 
 
 @pytest.fixture
 async def second(shared_place: str, first: Store) -> AsyncIterator[Store]:
-    """Another store on the same place, as another process would have it."""
+    """Start another store on the same place, as another process would."""
     async for opened in started(shared_place, "second"):
         yield opened
 

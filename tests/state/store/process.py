@@ -1,4 +1,4 @@
-"""A Python process of its own that uses a store, for what one process cannot do to itself."""
+"""A separate Python process that uses a store, for tests that end or restrict it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if os.geteuid() == 0:
 
 
 def run(code: str, *arguments: object, unprivileged: bool = False) -> subprocess.CompletedProcess[str]:
-    """Run code to its end; `unprivileged`: as somebody whom permissions concern."""
+    """Run code to its end; `unprivileged` runs it without root rights."""
     command = [sys.executable, "-c", _code(code, unprivileged=unprivileged), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 @contextmanager
 def running(code: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """Code that has said `ready` and waits on its standard input; killed at the end of the block."""
+    """Run code until it prints `ready` and waits on standard input; kill it at the end of the block."""
     command = [sys.executable, "-c", _code(code), *map(str, arguments)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin
@@ -50,7 +50,7 @@ def running(code: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
 
 @contextmanager
 def open_folder() -> Iterator[Path]:
-    """A folder that a process without privileges can reach, which that of pytest is not."""
+    """Make a folder that an unprivileged process can reach, unlike that of pytest."""
     with tempfile.TemporaryDirectory(prefix="bespeak-") as name:
         folder = Path(name).resolve()
         folder.chmod(0o777)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 
 class Relay:
-    """Passes bytes on until it is told to swallow them: the connection then looks alive and nothing answers."""
+    """Forwards bytes until told to drop them; the connection then looks alive but nothing answers."""
 
     def __init__(self, dsn: str) -> None:
         self._parts = urlsplit(dsn)
@@ -19,21 +19,21 @@ class Relay:
         self._server: asyncio.Server | None = None
 
     async def start(self) -> str:
-        """The address through the relay."""
+        """Start the relay and return the address through it."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         port = self._server.sockets[0].getsockname()[1]
         return self._parts._replace(netloc=f"{self._parts.username}@127.0.0.1:{port}").geturl()
 
     def swallow(self) -> None:
-        """From now on nothing arrives."""
+        """Hold back all bytes from now on."""
         self._open.clear()
 
     def pass_on(self) -> None:
-        """From now on everything arrives, also what was held back."""
+        """Forward all bytes from now on, including those held back."""
         self._open.set()
 
     def cut(self) -> None:
-        """Close all connections, as if somebody had pulled the cable for a moment."""
+        """Close all connections, like a short network failure."""
         for writer in self._writers:
             writer.close()
         self._writers.clear()
@@ -62,7 +62,7 @@ class Relay:
 
 @asynccontextmanager
 async def relayed(dsn: str) -> AsyncIterator[tuple[Relay, str]]:
-    """A relay and the address through it."""
+    """Run a relay and return the address through it."""
     relay = Relay(dsn)
     address = await relay.start()
     try:

@@ -1,4 +1,4 @@
-"""A sealer without keys: it numbers records and ties each to the one before, which is all that a store can see."""
+"""A sealer without keys: it numbers records and links each to its predecessor, which is all that a store sees."""
 
 from __future__ import annotations
 

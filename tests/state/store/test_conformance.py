@@ -94,7 +94,7 @@ class Broken(Command, frozen=True):
 
 
 async def audit_of(store: Store) -> list[tuple[str, str]]:
-    """Agent and audit id of each record, in order."""
+    """Return agent and audit id of each record, in order."""
     return [(row[3], row[4]) for row in await store.read(ScanAudit())]
 
 

@@ -1,4 +1,4 @@
-"""A look at a store finds what is wrong and changes nothing."""
+"""Examination of a store: it finds damage and changes nothing."""
 
 from __future__ import annotations
 

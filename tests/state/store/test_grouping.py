@@ -89,7 +89,7 @@ async def test_a_group_does_what_its_units_would_do_one_by_one(postgres_server: 
 
 
 def plain(result: Any) -> Any:
-    """A result without the moments in it."""
+    """Remove the times from a result."""
     if isinstance(result, list):
         return [(message.position, message.recipient, message.fence) for message in result]
     return (type(result).__name__, result.request_hash) if hasattr(result, "seconds") else result

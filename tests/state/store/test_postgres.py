@@ -23,7 +23,7 @@ from bespeak.state.store.postgres import PostgresStore
 pytestmark = pytest.mark.anyio
 
 QUICKLY = 8.0
-"""Seconds within which an outage must be told; far less on a machine that is not busy."""
+"""Seconds within which an outage must be reported; much less on an idle machine."""
 
 
 class Settings(Command, frozen=True):
@@ -36,7 +36,7 @@ class Settings(Command, frozen=True):
 
 @pytest.fixture
 def own_server() -> Iterator[PostgresServer]:
-    """A server that a test may stop."""
+    """Start a server that a test may stop."""
     with running_postgres() as server:
         yield server
 

@@ -1,4 +1,4 @@
-"""News from other processes, and what is done about news that may have been missed."""
+"""Notifications from other processes, and recovery from missed ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 class News:
-    """What was told."""
+    """The notifications received."""
 
     def __init__(self) -> None:
         self.topics: asyncio.Queue[str] = asyncio.Queue()

@@ -1,4 +1,4 @@
-"""Connections for whatever needs one of its own: kept, bounded, never handed on in the middle of something."""
+"""The connection pool: connections are reused, bounded, and never shared while busy."""
 
 from __future__ import annotations
 

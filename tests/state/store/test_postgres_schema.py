@@ -1,4 +1,4 @@
-"""Tables in PostgreSQL: made once whoever comes first, and refused where they are not ours or too new."""
+"""Tables in PostgreSQL: created once by any process, and refused if foreign or too new."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Refuse(Command, frozen=True):
 
 
 class CountTwice(Command, frozen=True):
-    """Counts, waits until somebody has written, counts again."""
+    """Counts, waits for a write by another connection, counts again."""
 
     def steps(self) -> Steps:
         first = yield Statement("SELECT count(*) FROM nonces")

@@ -1,4 +1,4 @@
-"""Settings of what is kept: read as written; what would lose state or tell secrets is reported."""
+"""Settings of stored state: read as written; those that would lose state or reveal secrets are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store in a file: what it promises while it runs, whatever happens to the file and to its process."""
+"""The SQLite store: its guarantees under faults of the file and of the process."""
 
 from __future__ import annotations
 
@@ -325,7 +325,7 @@ def follow(kind: str | None) -> Any:
 
 
 def expected(model: dict[str, float], commands: list[Command], kind: str | None) -> Any:
-    """What a unit does to a dictionary; it is changed only when the unit succeeds."""
+    """Apply a unit to a dictionary, which changes only if the unit succeeds."""
     trial, results = dict(model), []
     for step in range(2):
         then = follow(kind)

@@ -1,4 +1,4 @@
-"""What can be wrong with a file: each fault is refused at the start, or told at run time, in words that help."""
+"""Faults of a file: refused at the start or reported at run time, with advice."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_damaged_page_in_the_middle_is_found_at_the_start(tmp_path: Path) -> N
 
 
 def damage(path: Path) -> Path:
-    """Spoil the pages of the rows."""
+    """Overwrite the pages of the rows."""
     content = bytearray(path.read_bytes())
     places = [at for at in range(0, len(content), 4096) if b"xxxxxxxx" in content[at : at + 4096]]
     for at in places[3:-3]:

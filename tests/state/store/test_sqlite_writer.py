@@ -317,7 +317,7 @@ async def test_file_error_gives_each_unit_of_a_group_its_own_exception(store: Sq
 
 
 async def test_failed_writer_thread_blocks_no_caller(tmp_path: Path) -> None:
-    """Whatever goes wrong behind a commit, those of the group are told and the next group is carried out."""
+    """Check that after any error in a commit its callers get the error and the next group is carried out."""
 
     class Forgetful(PlainSealer):
         kept = 0

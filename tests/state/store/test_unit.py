@@ -1,4 +1,4 @@
-"""Units: commands driven step by step, results in order, and whoever waits is told once."""
+"""Units: commands run step by step, results in order, and one outcome for the caller."""
 
 from __future__ import annotations
 

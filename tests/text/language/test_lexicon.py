@@ -1,4 +1,4 @@
-"""The shipped lexicon: made from the lists that stand in the repository, and complete enough to judge by."""
+"""The shipped lexicon: built from the lists in the repository, and sufficiently complete."""
 
 from __future__ import annotations
 

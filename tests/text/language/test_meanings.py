@@ -1,4 +1,4 @@
-"""The shipped meanings: made from the lists that stand in the repository, and sensible."""
+"""The shipped meanings: built from the lists in the repository, and plausible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verbs in path segments: found where they stand for an action, left alone where they name a thing."""
+"""Verbs in path segments: reported if they name an action, accepted if they name a thing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms of verbs: the base form is told from every other form, from compounds and from words that are no verbs."""
+"""Forms of verbs: the base form is distinguished from other forms, compounds and other words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a deployment: what can be read as text, and what is said of the rest."""
+"""Files of a deployment: read as text, or reported."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def edited(text: str, notation: str, change: Change) -> str | None:
 
 
 def changed(data: Any, change: Change) -> Any:
-    """The data after a change, by the meaning of the change."""
+    """Apply a change to data by its definition."""
     data = copy.deepcopy(data)
     parts = [part.replace("~1", "/").replace("~0", "~") for part in change.at.split("/")[1:]]
     above: Any = None
@@ -290,7 +290,7 @@ DOCUMENTS = st.dictionaries(KEYS, DATA, max_size=4)
 
 
 class YamlWriter:
-    """YAML in whatever style the source of randomness says."""
+    """Writes YAML in random styles."""
 
     def __init__(self, draw: Any) -> None:
         self.draw = draw
@@ -411,7 +411,7 @@ def test_edited_json_has_the_changed_data(data: st.DataObject) -> None:
 
 
 def changed_parent(data: Any, change: Change) -> Any:
-    """The mapping whose keys a new key must not repeat."""
+    """Return the mapping whose keys a new key must not repeat."""
     at = change.at if change.op == "insert" else change.at.rpartition("/")[0]
     return dict(pointers(data)).get(at) if change.key else None
 

@@ -1,4 +1,4 @@
-"""Documents with short fields: the schemas they stand for, and the places of the short forms."""
+"""Documents with shorthand fields: their schemas, and the places of the shorthand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Garbage is looked for again when the work is done, whatever became of it."""
+"""The garbage collector is restored after the block, also after an exception."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON with places: strictly what RFC 8259 says, and every value where it stands."""
+"""JSON with places: strictly RFC 8259, and the place of every value."""
 
 from __future__ import annotations
 

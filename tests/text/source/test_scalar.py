@@ -1,4 +1,4 @@
-"""Plain scalars: the types of the YAML 1.2 core schema, as far as JSON has them."""
+"""Plain scalars: the types of the YAML 1.2 core schema, restricted to JSON."""
 
 from __future__ import annotations
 

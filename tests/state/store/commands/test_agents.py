@@ -36,7 +36,7 @@ def change(event: str, status: str, *allowed: str, **fields: Any) -> SetAgentSta
 
 
 async def only(store: Store, command: Command) -> Any:
-    """The result of a single command, or its conflict."""
+    """Return the result of a single command, or its conflict."""
     done = await store.do(command)
     return done if isinstance(done, Conflict) else done[0]
 

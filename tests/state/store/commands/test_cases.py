@@ -49,7 +49,7 @@ def use(digest: str = "d1", agent: str = AGENT) -> UseCase:
 
 
 async def only(store: Store, command: Command) -> Any:
-    """The result of a single command, or its conflict."""
+    """Return the result of a single command, or its conflict."""
     done = await store.do(command)
     return done if isinstance(done, Conflict) else done[0]
 

@@ -46,7 +46,7 @@ def record(answer: bytes = b"answer", key: str = "k", retention: float = 3600.0)
 
 @pytest.fixture(params=["grouped", "alone"])
 def do(request: pytest.FixtureRequest, store: Store) -> Any:
-    """The result of one command; on PostgreSQL by each of the two ways it can take."""
+    """Return the result of one command; on PostgreSQL, run it in both possible ways."""
     more = (Look(),) if request.param == "alone" else ()
 
     async def do(command: Command) -> Any:

@@ -36,7 +36,7 @@ def resume(nonce: str = "hash", agent: str = AGENT, tls: str = "", **fields: Any
 
 
 async def only(store: Store, command: Command) -> Any:
-    """The result of a single command, or its conflict."""
+    """Return the result of a single command, or its conflict."""
     done = await store.do(command)
     return done if isinstance(done, Conflict) else done[0]
 
