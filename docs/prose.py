@@ -1,14 +1,12 @@
 """Check the prose rules of CONTRIBUTING.md that can be checked reliably: `python docs/prose.py [FILE...]`.
 
 Two patterns have no false positives: a function docstring that does not begin with a verb, and "is no X" where English
-says "is not a X". Findings that are older than this check are listed, as digests of their text, in prose-baseline.txt.
-The list may only shrink: `python docs/prose.py --update` drops the entries that are fixed.
+says "is not a X".
 """
 
 from __future__ import annotations
 
 import ast
-import hashlib
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -16,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-BASELINE = Path(__file__).with_name("prose-baseline.txt")
 CODE = ("bench", "docs", "examples", "faults", "fuzz", "lexicon", "src")
 GENERATED = "<!-- Written by docs/generate.py"
 
@@ -45,11 +42,6 @@ class Finding(NamedTuple):
     line: int
     rule: str
     text: str
-
-    @property
-    def digest(self) -> str:
-        """Name of the finding in the baseline; it does not change if the text moves to another file."""
-        return hashlib.blake2s(" ".join(self.text.split()).encode(), digest_size=5).hexdigest()
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.rule}: {' '.join(self.text.split())[:100]}"
@@ -102,18 +94,10 @@ def all_files() -> list[Path]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the findings that are not in the baseline, or all findings in the given files; return 1 if there are
-    any.
-    """
-    names = [Path(name).resolve() for name in arguments if not name.startswith("-")]
-    found = check(names or all_files())
-    known = set(BASELINE.read_text().split()) if BASELINE.is_file() and not names else set()
-    if "--update" in arguments:
-        known &= {finding.digest for finding in found}
-        BASELINE.write_text("".join(f"{digest}\n" for digest in sorted(known)))
-    new = [finding for finding in found if finding.digest not in known]
-    sys.stdout.write("".join(f"{finding}\n" for finding in new))
-    return 1 if new else 0
+    """Print the findings in the given files, or in all; return 1 if there are any."""
+    found = check([Path(name).resolve() for name in arguments] or all_files())
+    sys.stdout.write("".join(f"{finding}\n" for finding in found))
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

@@ -310,7 +310,7 @@ def test_json_is_one_document_with_everything(pair: tuple[Path, Path], tmp_path:
         (("broken.agis", "new.agis"), "broken.agis cannot be compared"),
         (("new.agis", "broken.toml"), "has errors; fix them first"),
         (("ftp://example.com", "new.agis"), "is not a supported URI"),
-        (("git:HEAD", "new.agis"), "is in no git repository"),
+        (("git:HEAD", "new.agis"), "is not in a git repository"),
         (("git:HEAD", "agtp://127.0.0.1"), "write git:HEAD:PATH"),
         (("agtp://127.0.0.1:1", "new.agis"), "127.0.0.1"),
         (("nosuchmodule:app", "new.agis"), "nosuchmodule"),

@@ -57,7 +57,7 @@ def test_approval_without_a_change_is_stale() -> None:
     ("text", "part"),
     [
         ("[[approval", "not TOML"),
-        ("approval = 3", "no list"),
+        ("approval = 3", "not a list"),
         ("[[approvals]]", "nobody reads `approvals`"),
         ("approval = [3]", "is a table"),
         ('[[approval]]\nreason = "x"', "fingerprint"),

@@ -64,10 +64,10 @@ def test_path_removed_since_is_found(repository: Path, tmp_path: Path) -> None:
     ("revision", "path", "part"),
     [
         ("v9", "api/a.agis", "no revision 'v9'"),
-        ("--output=x", "api/a.agis", "is no revision"),
-        ("", "api/a.agis", "is no revision"),
+        ("--output=x", "api/a.agis", "is not a valid revision"),
+        ("", "api/a.agis", "is not a valid revision"),
         ("HEAD~1", "api/b.toml", "does not exist at revision HEAD~1"),
-        ("HEAD", "..", "is in no git repository"),
+        ("HEAD", "..", "is not in a git repository"),
     ],
 )
 def test_missing_revision_or_path_is_reported(

@@ -58,7 +58,7 @@ def parse_approvals(text: str, file: str) -> tuple[list[Approval], list[Diagnost
         message = f"nobody reads `{key}`; an approval is an entry [[approval]]"
         findings.append(Diagnostic("C196", "error", message, tree.locate(f"/{key}"), f"/{key}"))
     if not isinstance(entries, list):
-        message = "`approval` is no list; write [[approval]]"
+        message = "`approval` is not a list; write [[approval]]"
         return [], [Diagnostic("C196", "error", message, tree.locate("/approval"), "/approval")]
     approvals: list[Approval] = []
     for index, entry in enumerate(entries):

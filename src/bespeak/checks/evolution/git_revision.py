@@ -20,9 +20,9 @@ def check_out(revision: str, path: Path, into: Path, *, surroundings: Path | Non
     With `surroundings`, a folder above the path, everything in that folder is included. Raises ConfigError.
     """
     if not revision or revision.startswith("-"):
-        raise ConfigError(f"{revision!r} is no revision; write git:HEAD~1, git:main or git:v1.2.0")
+        raise ConfigError(f"{revision!r} is not a valid revision; write git:HEAD~1, git:main or git:v1.2.0")
     near = _existing(path)
-    top = Path(_git(near, "rev-parse", "--show-toplevel", failure=f"{path} is in no git repository").strip())
+    top = Path(_git(near, "rev-parse", "--show-toplevel", failure=f"{path} is not in a git repository").strip())
     _git(
         top,
         *("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"),

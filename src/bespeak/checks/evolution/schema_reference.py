@@ -56,7 +56,7 @@ class References:
 
 
 def _as_schema(node: Any) -> Schema:
-    """Booleans are schemas too: true allows everything, false nothing."""
+    """Return booleans as schemas: true allows everything, false nothing."""
     if isinstance(node, Mapping):
         return node
     return _NOTHING if node is False else {}

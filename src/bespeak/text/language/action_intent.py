@@ -28,14 +28,14 @@ _VERB_SHARE: Final = 0.03
 
 @dataclass(frozen=True, slots=True)
 class ActionIntent:
-    """Action, state or in between; `reason` completes the sentence "X is no clear action: …"."""
+    """Action, state or in between; `reason` completes the sentence "X is not a clear action: …"."""
 
     kind: Literal["action", "state", "borderline"]
     reason: str = ""
     instead: tuple[str, ...] = ()
     """Suggested verbs, in capitals."""
     group: str = ""
-    """Why it is no action, in a word: condition, existence, mind, thing, weather; for a borderline case also vague."""
+    """Kind of word that is not an action: condition, existence, mind, thing, weather; if borderline also vague."""
 
 
 _ACTION: Final = ActionIntent("action")

@@ -82,7 +82,7 @@ def judge_method(method: str) -> tuple[MethodFault, ...]:
 
 def _judge_long(method: str) -> tuple[MethodFault, ...]:
     """Judge only the characters: no verb is that long, so there is nothing to look up."""
-    fault = _characters(method[:_LONGEST]) or MethodFault("unknown", f"{brief(method)} is no verb")
+    fault = _characters(method[:_LONGEST]) or MethodFault("unknown", f"{brief(method)} is not a verb")
     length = f"{brief(method)} has {len(method)} letters"
     return fault, MethodFault("length", length, "Write one verb of 3 to 32 letters.")
 
@@ -111,7 +111,7 @@ def _judge(method: str) -> tuple[MethodFault, ...]:
         )
     if verdict.kind == "borderline":
         advice = f"Write {_either(verdict.instead)}, if that is meant." if verdict.instead else "Choose a plainer verb."
-        found.append(MethodFault("vague", f"{method} is no clear action: {verdict.reason}", advice))
+        found.append(MethodFault("vague", f"{method} is not a clear action: {verdict.reason}", advice))
     if len(method) < _SHORTEST:
         found.append(MethodFault("length", f"{method} has {len(method)} letters", "Write a verb of 3 to 32 letters."))
     if method != name:
@@ -171,13 +171,13 @@ def _form(method: str, form: Form) -> MethodFault | None:
     if joined and form.kind in ("compound", "unknown"):
         verb, things = _verb_and_things(pieces)
         return MethodFault("compound", f"{method} joins {len(pieces)} words", _write(verb, things), verb)
-    return MethodFault("unknown", f"{method} is no verb the lexicon knows") if form.kind == "unknown" else None
+    return MethodFault("unknown", f"{method} is not a known verb") if form.kind == "unknown" else None
 
 
 def _no_action(method: str, verdict: ActionIntent) -> MethodFault:
     kind = _BY_GROUP.get(verdict.group, "being")
     advice = f"Write {_either(verdict.instead)}, if that is meant." if verdict.instead else "Write what is to be done."
-    return MethodFault(kind, f"{method} is no action: {verdict.reason}", advice)
+    return MethodFault(kind, f"{method} is not an action: {verdict.reason}", advice)
 
 
 def _verb_and_things(pieces: list[str]) -> tuple[str, str]:

@@ -152,7 +152,7 @@ def test_verbs_that_ask_for_something_are_right(method: str) -> None:
 def test_states_and_nouns_are_not_methods(method: str, rule: str) -> None:
     (finding,) = judge(method)
     assert (finding.rule, finding.severity) == (rule, "error")
-    assert f"{method} is no action" in finding.message
+    assert f"{method} is not an action" in finding.message
     assert finding.help.startswith("Write ")
 
 
@@ -204,8 +204,8 @@ def test_suggestions_are_valid_methods(verbs: tuple[str, ...]) -> None:
         ("GetRestaurant", "M213", "joins 2 words", "Write FETCH /restaurant."),
         ("RestaurantFind", "M213", "joins 2 words", "Write FIND /restaurant."),
         ("isAvailable", "M213", "joins 2 words", "Write CHECK."),
-        ("CANCLE", "M216", "is no verb the lexicon knows", "Did you mean CANCEL?"),
-        ("FLOOBLE", "M216", "is no verb the lexicon knows", "name it in allowed-verbs"),
+        ("CANCLE", "M216", "is not a known verb", "Did you mean CANCEL?"),
+        ("FLOOBLE", "M216", "is not a known verb", "name it in allowed-verbs"),
     ],
 )
 def test_message_describes_the_fault_and_advice_the_fix(method: str, rule: str, says: str, advice: str) -> None:

@@ -315,7 +315,7 @@ def _check_auth(document: AiDocument, subject: Subject) -> Iterator[Diagnostic]:
         yield NO_AUTH.inside("", "the document has no auth", advice)
     writing = next((capability for capability in document.capabilities if capability.method not in ("GET", "")), None)
     if document.auth_type == "none" and writing is not None:
-        message = f"auth is none, but {brief(writing.id)} writes ({writing.method})"
+        message = f"auth.type is `none`, but {brief(writing.id)} writes ({writing.method})"
         yield OPEN_WRITES.inside("/auth/type", message, "Require apikey, bearer or oauth2, or list only what reads.")
     header = document.auth_header
     if header is not None and (_HEADER.fullmatch(header) is None or _SECRET.search(header) is not None):
