@@ -111,7 +111,7 @@ def test_mismatched_function_is_reported_with_the_location_of_the_input(tmp_path
 
 
 WRONG: dict[str, Callable[[dict[str, Any]], None]] = {
-    "a method that is no action": add("AVAILABLE", semantic={"intent": "Says that a room is available."}),
+    "a method that is not an action": add("AVAILABLE", semantic={"intent": "Says that a room is available."}),
     "a method of HTTP": add("GET"),
     "a path with a verb": add("BOOK", "/book-room"),
     "no intent": add("BOOK", "/bed", semantic={"intent": ""}),

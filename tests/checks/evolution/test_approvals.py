@@ -58,14 +58,14 @@ def test_approval_without_a_change_is_stale() -> None:
     [
         ("[[approval", "not TOML"),
         ("approval = 3", "not a list"),
-        ("[[approvals]]", "nobody reads `approvals`"),
+        ("[[approvals]]", "`approvals` is not a known key"),
         ("approval = [3]", "is a table"),
         ('[[approval]]\nreason = "x"', "fingerprint"),
         ('[[approval]]\nfingerprint = "a"', "no `reason`"),
         ('[[approval]]\nfingerprint = "a"\nreason = " "', "no `reason`"),
         (entry(expires='"soon"'), "a date such as"),
         (entry(expires="7"), "a date such as"),
-        (entry() + 'until = "x"', "nobody reads `until`"),
+        (entry() + 'until = "x"', "`until` is not a known key"),
     ],
 )
 def test_invalid_list_is_an_error(text: str, part: str) -> None:

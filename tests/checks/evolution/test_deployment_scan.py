@@ -187,7 +187,7 @@ def test_newly_deprecated_method_in_use_is_only_advice() -> None:
         ("deprecation", "BUY", "policies.methods.redirects, PAY -> BUY", False),
     ]
     assert conflicts[0].help == "Move to PURCHASE."
-    assert "goes in 3.0.0" in conflicts[0].message
+    assert "will be removed in 3.0.0" in conflicts[0].message
 
 
 def test_policy_that_names_a_deprecated_method_does_not_count_as_use() -> None:

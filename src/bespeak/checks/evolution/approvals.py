@@ -17,7 +17,7 @@ from bespeak.text.source.tree import SyntaxFault
 APPROVALS: Final = "bespeak-approvals.toml"
 
 _KEYS: Final = frozenset({"fingerprint", "reason", "expires", "change"})
-_HEADING: Final = "# Changes of the contract that are known to break clients, and why they are made all the same.\n"
+_HEADING: Final = "# Changes of the contract that are known to break clients, and the reasons for making them.\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ def parse_approvals(text: str, file: str) -> tuple[list[Approval], list[Diagnost
     findings: list[Diagnostic] = []
     entries = tree.data.get("approval", [])
     for key in tree.data.keys() - {"approval"}:
-        message = f"nobody reads `{key}`; an approval is an entry [[approval]]"
+        message = f"`{key}` is not a known key; write each approval as [[approval]]"
         findings.append(Diagnostic("C196", "error", message, tree.locate(f"/{key}"), f"/{key}"))
     if not isinstance(entries, list):
         message = "`approval` is not a list; write [[approval]]"
@@ -76,7 +76,7 @@ def _read(entry: object, location: Location) -> Approval | str:
         return "an approval is a table with `fingerprint` and `reason`"
     unknown = sorted(entry.keys() - _KEYS)
     if unknown:
-        return f"nobody reads `{unknown[0]}` of an approval; it has {', '.join(sorted(_KEYS))}"
+        return f"`{unknown[0]}` is not a known key of an approval; known keys: {', '.join(sorted(_KEYS))}"
     fingerprint, reason, change = entry.get("fingerprint"), entry.get("reason"), entry.get("change", "")
     if not isinstance(fingerprint, str) or not fingerprint:
         return f"`fingerprint` is {brief(fingerprint)}; write the one that `bespeak diff` shows"
@@ -109,11 +109,11 @@ def judge(changes: Iterable[ContractChange], approvals: Iterable[Approval], toda
     for approval in listed:
         about = f" ({approval.change})" if approval.change else ""
         if approval.fingerprint not in present:
-            message, advice = f"the approval {approval.fingerprint}{about} fits no change", "Remove the entry."
+            message, advice = f"the approval {approval.fingerprint}{about} matches no change", "Remove the entry."
             findings.append(Diagnostic("C198", "warning", message, approval.location, help=advice))
         elif approval.fingerprint not in approved:
             message = f"the approval {approval.fingerprint}{about} expired on {approval.expires}"
-            advice = "Make the change compatible, or approve it anew."
+            advice = "Make the change compatible, or approve it again."
             findings.append(Diagnostic("C197", "warning", message, approval.location, help=advice))
     return Judgement(approved=approved, findings=findings)
 

@@ -12,16 +12,16 @@ CATEGORIES: Final[tuple[Category, ...]] = ("WIRE", "CONTRACT", "PROSE")
 """Nested categories: CONTRACT includes WIRE, and PROSE includes everything."""
 
 WHY: Final[dict[Kind, str]] = {
-    "added": "Callers that do not know it go on as before, unless it comes back to them: what they receive may hold "
-    "what they never met. Tell them, and let them take it up in their time.",
-    "removed": "Whoever uses it is refused, or waits for what no longer comes. Deprecate it first, with a successor, "
-    "and remove it with a new major version.",
-    "narrowed": "In what callers send, calls that worked are refused; in what they receive, they can rely on more. "
-    "Keep accepting the old form for a while, or approve the change and tell them.",
-    "widened": "In what callers send, more works than before; in what they receive, they may meet what they are not "
-    "prepared for. Widen outputs only with a notice.",
-    "changed": "The same call may mean something else, and no error tells. Offer the new meaning beside the old one, "
-    "or approve the change with a reason.",
+    "added": "Existing callers are not affected, unless a response contains it. Announce it, and let callers adopt it "
+    "when they are ready.",
+    "removed": "Callers that use it are refused, or wait for something that no longer comes. Deprecate it first, with "
+    "a successor, and remove it with a new major version.",
+    "narrowed": "For input, calls that worked are refused; for output, callers can rely on more. Keep accepting the "
+    "old form for a while, or approve the change and announce it.",
+    "widened": "For input, more calls work than before; for output, callers may receive values they do not expect. "
+    "Announce a wider output before you release it.",
+    "changed": "The same call may have another meaning, and no error reports it. Offer the new meaning beside the old "
+    "one, or approve the change with a reason.",
 }
 """Effect of each kind of change on callers, and what to do about it."""
 
@@ -63,28 +63,30 @@ RULES: Final[dict[str, ChangeRule]] = {
     rule.id: rule
     for rules in (
         _pair(
-            ("C101", "endpoint-removed", "removed", "An endpoint is gone."),
-            ("C102", "endpoint-added", "added", "There is a new endpoint."),
+            ("C101", "endpoint-removed", "removed", "An endpoint is removed."),
+            ("C102", "endpoint-added", "added", "An endpoint is added."),
             "WIRE",
         ),
-        _single("C103", "path-parameter-renamed", "WIRE", "A parameter of the path has another name."),
-        _single("C104", "wording-changed", "PROSE", "A text for people or models reads differently."),
-        _single("C105", "namespace-changed", "CONTRACT", "An endpoint belongs to another namespace."),
-        _single("C106", "handler-kind-changed", "CONTRACT", "An endpoint is answered by another kind of handler."),
+        _single("C103", "path-parameter-renamed", "WIRE", "A path parameter is renamed."),
+        _single("C104", "wording-changed", "PROSE", "A description is reworded."),
+        _single("C105", "namespace-changed", "CONTRACT", "The namespace of an endpoint is changed."),
+        _single("C106", "handler-kind-changed", "CONTRACT", "An endpoint has another kind of handler."),
         _pair(
             ("C107", "deprecated", "added", "An endpoint is deprecated."),
             ("C108", "deprecation-withdrawn", "removed", "An endpoint is no longer deprecated."),
             "CONTRACT",
         ),
-        _single("C109", "deprecation-changed", "CONTRACT", "A deprecated endpoint has another end or successor."),
+        _single(
+            "C109", "deprecation-changed", "CONTRACT", "The end or the successor of a deprecated endpoint is changed."
+        ),
         _pair(
             ("C110", "scope-added", "narrowed", "A call needs a further scope."),
             ("C111", "scope-removed", "widened", "A call no longer needs a scope."),
             "WIRE",
         ),
         _pair(
-            ("C112", "error-removed", "removed", "A declared error is gone."),
-            ("C113", "error-added", "added", "There is a new declared error."),
+            ("C112", "error-removed", "removed", "A declared error is removed."),
+            ("C113", "error-added", "added", "A declared error is added."),
             "WIRE",
         ),
         _pair(
@@ -93,8 +95,8 @@ RULES: Final[dict[str, ChangeRule]] = {
             "WIRE",
         ),
         _pair(
-            ("C116", "since-removed", "removed", "A call can no longer ask for what has changed since a moment."),
-            ("C117", "since-added", "added", "A call can ask for what has changed since a moment."),
+            ("C116", "since-removed", "removed", "A call can no longer be limited to changes since a time."),
+            ("C117", "since-added", "added", "A call can be limited to changes since a time."),
             "WIRE",
         ),
         _pair(
@@ -103,8 +105,8 @@ RULES: Final[dict[str, ChangeRule]] = {
             "WIRE",
         ),
         _pair(
-            ("C122", "field-removed", "removed", "A field is gone."),
-            ("C123", "field-added", "added", "There is a new field."),
+            ("C122", "field-removed", "removed", "A field is removed."),
+            ("C123", "field-added", "added", "A field is added."),
             "WIRE",
         ),
         _pair(
@@ -112,7 +114,7 @@ RULES: Final[dict[str, ChangeRule]] = {
             ("C125", "type-widened", "widened", "More types are allowed."),
             "WIRE",
         ),
-        _single("C126", "type-changed", "WIRE", "Some types are allowed no longer, and others are allowed now."),
+        _single("C126", "type-changed", "WIRE", "Some types are no longer allowed, and others are newly allowed."),
         _pair(
             ("C127", "value-removed", "narrowed", "Fewer values are allowed."),
             ("C128", "value-added", "widened", "More values are allowed."),
@@ -124,66 +126,70 @@ RULES: Final[dict[str, ChangeRule]] = {
             "WIRE",
         ),
         _pair(
-            ("C131", "constraint-added", "narrowed", "A further condition must hold."),
-            ("C132", "constraint-removed", "widened", "A condition need not hold any more."),
+            ("C131", "constraint-added", "narrowed", "A condition is added."),
+            ("C132", "constraint-removed", "widened", "A condition is removed."),
             "WIRE",
         ),
-        _single("C133", "constraint-changed", "WIRE", "A condition is another one, and which is stricter is unknown."),
+        _single(
+            "C133", "constraint-changed", "WIRE", "A condition is changed, and it is unknown which one is stricter."
+        ),
         _pair(
-            ("C134", "closed", "narrowed", "Fields that no schema names are no longer allowed."),
-            ("C135", "opened", "widened", "Fields that no schema names are allowed."),
+            ("C134", "closed", "narrowed", "Undeclared fields are no longer allowed."),
+            ("C135", "opened", "widened", "Undeclared fields are allowed."),
             "WIRE",
         ),
         _pair(
-            ("C136", "alternative-removed", "narrowed", "An alternative of anyOf or oneOf is gone."),
-            ("C137", "alternative-added", "widened", "There is a new alternative in anyOf or oneOf."),
+            ("C136", "alternative-removed", "narrowed", "An alternative of anyOf or oneOf is removed."),
+            ("C137", "alternative-added", "widened", "An alternative of anyOf or oneOf is added."),
             "WIRE",
         ),
         _single("C138", "alternatives-changed", "WIRE", "The parts of anyOf, oneOf or allOf cannot be matched."),
-        _single("C139", "default-changed", "CONTRACT", "A field that is left out means something else."),
-        _single("C140", "annotation-changed", "CONTRACT", "A remark in a schema that validation ignores is different."),
-        _single("C141", "not-comparable", "WIRE", "Two schemas differ in a way that cannot be followed."),
+        _single("C139", "default-changed", "CONTRACT", "The default of a field is changed."),
+        _single(
+            "C140", "annotation-changed", "CONTRACT", "An annotation of a schema is changed; validation ignores it."
+        ),
+        _single("C141", "not-comparable", "WIRE", "Two schemas differ in a way that cannot be analysed."),
         _pair(
             ("C150", "impact-raised", "narrowed", "The effect of a call is harder to undo."),
             ("C151", "impact-lowered", "widened", "The effect of a call is easier to undo."),
             "CONTRACT",
         ),
         _pair(
-            ("C152", "idempotency-lost", "narrowed", "A call must no longer be repeated freely."),
-            ("C153", "idempotency-gained", "widened", "A call may be repeated freely."),
+            ("C152", "idempotency-lost", "narrowed", "A call can no longer be repeated safely."),
+            ("C153", "idempotency-gained", "widened", "A call can be repeated safely."),
             "CONTRACT",
         ),
         _pair(
-            ("C154", "confidence-lowered", "narrowed", "The server is less sure of the outcome."),
-            ("C155", "confidence-raised", "widened", "The server is surer of the outcome."),
+            ("C154", "confidence-lowered", "narrowed", "The declared confidence is lower."),
+            ("C155", "confidence-raised", "widened", "The declared confidence is higher."),
             "CONTRACT",
         ),
         _pair(
-            ("C156", "guidance-raised", "narrowed", "An agent should be surer before it acts alone."),
-            ("C157", "guidance-lowered", "widened", "An agent may act alone when it is less sure."),
+            ("C156", "guidance-raised", "narrowed", "Agents need a higher confidence to act alone."),
+            ("C157", "guidance-lowered", "widened", "Agents need a lower confidence to act alone."),
             "CONTRACT",
         ),
         _single("C158", "capability-changed", "CONTRACT", "An endpoint belongs to another capability."),
-        _single("C159", "state-transition-changed", "CONTRACT", "A call moves the state in another way."),
-        _single("C160", "tool-name-changed", "WIRE", "MCP clients know the endpoint by another name."),
-        _single("C161", "actor-changed", "CONTRACT", "Somebody else initiates the call."),
+        _single("C159", "state-transition-changed", "CONTRACT", "The state transition of a call is changed."),
+        _single("C160", "tool-name-changed", "WIRE", "The MCP tool name of an endpoint is changed."),
+        _single("C161", "actor-changed", "CONTRACT", "The actor of a call is changed."),
         _pair(
-            ("C170", "policy-tightened", "narrowed", "A policy of the server admits less."),
-            ("C171", "policy-loosened", "widened", "A policy of the server admits more."),
+            ("C170", "policy-tightened", "narrowed", "A policy of the server is stricter."),
+            ("C171", "policy-loosened", "widened", "A policy of the server is more permissive."),
             "WIRE",
         ),
         _pair(
-            ("C172", "method-refused", "narrowed", "The server refuses a method it admitted."),
-            ("C173", "method-admitted", "widened", "The server admits a method it refused."),
+            ("C172", "method-refused", "narrowed", "The server refuses a method that it allowed."),
+            ("C173", "method-admitted", "widened", "The server allows a method that it refused."),
             "WIRE",
         ),
         _pair(
-            ("C178", "redirect-added", "added", "Requests are sent on to another endpoint."),
-            ("C179", "redirect-removed", "removed", "Requests are no longer sent on."),
+            ("C178", "redirect-added", "added", "Requests are redirected to another endpoint."),
+            ("C179", "redirect-removed", "removed", "Requests are no longer redirected."),
             "WIRE",
         ),
-        _single("C180", "redirect-changed", "WIRE", "Requests are sent on to somewhere else."),
-        _single("C181", "catalog-changed", "CONTRACT", "Verbs are judged by another version of the catalog."),
+        _single("C180", "redirect-changed", "WIRE", "Requests are redirected to another target."),
+        _single("C181", "catalog-changed", "CONTRACT", "Verbs are checked against another version of the catalog."),
         _pair(
             ("C185", "negotiation-ended", "narrowed", "The service no longer negotiates endpoints."),
             ("C186", "negotiation-offered", "widened", "The service negotiates endpoints."),
@@ -213,17 +219,17 @@ RULES: Final[dict[str, ChangeRule]] = {
 """All kinds of change by id."""
 
 FINDINGS: Final = {
-    "C195": "The version number promises more than the changes keep.",
-    "C196": "A list of approvals cannot be used.",
+    "C195": "The version number does not match the changes.",
+    "C196": "A list of approvals is not valid.",
     "C197": "An approval has expired.",
-    "C198": "An approval fits no change.",
+    "C198": "An approval matches no change.",
 }
 """Findings of a comparison that are not changes."""
 
 FINDINGS_WHY: Final = {
-    "C195": "Callers read from the number whether they may follow without looking. Raise it as the message says.",
-    "C196": "Nothing in it is approved, so that every change counts. Repair the entry that is named.",
-    "C197": "It was given for a time, and that is over. Make the change compatible, or approve it anew with a reason.",
-    "C198": "It would approve the same change when somebody makes it again. Remove the entry.",
+    "C195": "Callers decide by the version number whether an update is safe. Raise it as the message says.",
+    "C196": "None of its approvals apply, so every change counts. Fix the entry that the message names.",
+    "C197": "Its expiry date has passed. Make the change compatible, or approve it again with a reason.",
+    "C198": "It would approve the same change if it were made again. Remove the entry.",
 }
 """Explanation of each of these findings."""

@@ -122,7 +122,7 @@ def _recipe_uses(recipe: Recipe) -> Iterator[_Use]:
             artefact=f"recipe {recipe.name}, its pattern",
             method=recipe.pattern.get("name_exact"),
             path=recipe.pattern.get("path_exact"),
-            if_removed="proposals of it are refused before the recipe is looked at.",
+            if_removed="its proposals are refused before the recipe is considered.",
             calls=False,
             location=recipe.location,
         )
@@ -178,7 +178,7 @@ def _removal(use: _Use, verb: Verb, version: str) -> CatalogConflict:
 
 
 def _deprecation(use: _Use, verb: Verb, version: str) -> CatalogConflict:
-    until = f" and goes in {verb.removed_in}" if verb.removed_in else ""
+    until = f" and will be removed in {verb.removed_in}" if verb.removed_in else ""
     return CatalogConflict(
         kind="deprecation",
         method=verb.name,

@@ -148,7 +148,7 @@ def _cost(old: Cost | None, new: Cost | None, changes: ChangeList) -> None:
 def _since(old: str | None, new: str | None, changes: ChangeList) -> None:
     """Report whether `?since=` is supported; the field it compares with does not concern callers."""
     if old is not None and new is None:
-        advice = "Callers who send ?since= get 400; keep the place of the moment in the contract."
+        advice = "Callers that send ?since= get 400; keep `since` in the contract."
         changes.add("C116", "breaking", "request", "/since", "since is gone", advice=advice, old=old)
     elif old is None and new is not None:
         changes.add("C117", "safe", "request", "/since", "calls may ask by since", new=new)

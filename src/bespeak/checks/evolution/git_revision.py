@@ -45,7 +45,7 @@ def check_out(revision: str, path: Path, into: Path, *, surroundings: Path | Non
     except tarfile.ReadError:
         pass  # an archive of nothing
     except (tarfile.TarError, OSError) as error:
-        raise ConfigError(f"{wanted} at {revision} cannot be written down: {error}") from error
+        raise ConfigError(f"cannot write {wanted} at {revision}: {error}") from error
     if not (into / inside).exists():
         raise ConfigError(f"git leaves {path} out of what it gives of {revision}: .gitattributes says export-ignore")
     return into / inside
@@ -83,7 +83,7 @@ def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
             stdin=subprocess.DEVNULL,
         )
     except FileNotFoundError:
-        raise ConfigError("git:REVISION needs the program git, and it is not installed") from None
+        raise ConfigError("git:REVISION needs git, which is not installed") from None
     except subprocess.TimeoutExpired:
         raise ConfigError(f"git {arguments[0]} took longer than {_PATIENCE} seconds") from None
 

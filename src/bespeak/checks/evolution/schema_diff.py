@@ -71,7 +71,7 @@ _ADVICE: Final[dict[tuple[Side, Level], str]] = {
     ("request", "risky"): "Requests that were good may be refused or mean something else. Try real ones against it.",
     ("response", "breaking"): "Clients may meet what they were told would not come. Keep the old promise and add "
     "beside it, or offer an endpoint of its own and deprecate this one.",
-    ("response", "risky"): "Clients that rely on the old promise may stumble. Tell them before it reaches them.",
+    ("response", "risky"): "Clients that rely on the old schema may fail. Notify them before the release.",
 }
 
 _WORDS: Final = ("title", "description", "examples", "$comment")

@@ -34,7 +34,7 @@ def _impact(old: Semantic, new: Semantic, changes: ChangeList) -> None:
     message = f"impact: {old.impact} -> {new.impact}"
     rule, level, advice = "C151", _RISKY, "Agents will ask people less often: be sure that the call can be undone."
     if IMPACTS.index(new.impact) > IMPACTS.index(old.impact):
-        rule, level, advice = "C150", _BREAKING, "Agents that call it without asking anybody must ask now."
+        rule, level, advice = "C150", _BREAKING, "Agents that call it without asking must ask now."
     _add(changes, rule, level, "impact", message, values=(old.impact, new.impact), advice=advice)
 
 
@@ -79,12 +79,12 @@ def _names(old: Semantic, new: Semantic, changes: ChangeList) -> None:
         _add(changes, "C158", "risky", "capability", message, values=(old.capability, new.capability), advice=advice)
     if old.actor != new.actor:
         message = f"actor: {brief(old.actor)} -> {brief(new.actor)}"
-        advice = "Whoever initiated it may no longer do so."
+        advice = "The previous actor may no longer initiate it."
         _add(changes, "C161", "risky", "actor", message, values=(old.actor, new.actor), advice=advice)
     if canonical(old.state_transition) != canonical(new.state_transition):
         values = (dict(old.state_transition), dict(new.state_transition))
         message = f"state_transition: {brief(values[0])} -> {brief(values[1])}"
-        advice = "Agents that plan with the state after the call must plan anew."
+        advice = "Agents that rely on the state after the call must adapt."
         _add(changes, "C159", "risky", "state_transition", message, values=values, advice=advice)
     if old.mcp_tool_name != new.mcp_tool_name:
         message = f"mcp_tool_name: {_shown(old.mcp_tool_name)} -> {_shown(new.mcp_tool_name)}"

@@ -16,7 +16,7 @@ from bespeak.text.source.pointer import child
 
 _SWITCHES: Final = (
     ("wildcards_accepted", True, "Ad-hoc invocations are refused."),
-    ("anonymous_discovery", True, "Whoever asks for the manifest must say who asks."),
+    ("anonymous_discovery", True, "Callers must identify themselves to get the manifest."),
     ("scope_required_for_invocation", False, "Every call must declare a scope."),
     ("synthesis_enabled", True, "Proposals are no longer answered by composing endpoints."),
 )
@@ -138,7 +138,7 @@ def _catalog(old: str | None, new: str | None, changes: ChangeList) -> None:
     if before is None or after is None or before == after:
         return
     level: Level = "safe" if before.major == after.major else "risky"
-    advice = f"`bespeak catalog diff {old} {new}` tells which verbs come and go."
+    advice = f"`bespeak catalog diff {old} {new}` lists the added and removed verbs."
     message = f"catalog {old} -> {new}"
     changes.add("C181", level, "policy", "/catalog_version", message, advice=advice, old=old, new=new)
 
