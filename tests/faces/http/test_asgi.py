@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.faces.http.asgi import Reply, call_application, send_reply
+from bespeak.faces.http.asgi import HttpResponse, call_application, send_response
 
 pytestmark = pytest.mark.anyio
 
@@ -18,7 +18,7 @@ async def test_a_reply_is_sent_as_two_messages_and_head_without_its_body(http_me
     async def send(message: Any) -> None:
         sent.append(message)
 
-    await send_reply(Reply(200, [(b"content-length", b"3")], b"abc"), http_method, send)
+    await send_response(HttpResponse(200, [(b"content-length", b"3")], b"abc"), http_method, send)
     assert sent == [
         {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"3")]},
         {"type": "http.response.body", "body": body},
@@ -37,15 +37,15 @@ async def test_an_application_gets_the_whole_body_and_its_parts_are_one_answer()
         assert await receive() == {"type": "http.disconnect"}
 
     reply = await call_application(app, dict(SCOPE), b"body")
-    assert reply == Reply(201, [(b"a", b"b"), (b"content-length", b"5")], b"body!")
+    assert reply == HttpResponse(201, [(b"a", b"b"), (b"content-length", b"5")], b"body!")
 
 
 @pytest.mark.parametrize("number", [204, 304])
 async def test_an_answer_that_has_no_body_gets_no_length(number: int) -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        await send_reply(Reply(number, [(b"etag", b'"a"')], b"left out"), "GET", send)
+        await send_response(HttpResponse(number, [(b"etag", b'"a"')], b"left out"), "GET", send)
 
-    assert await call_application(app, dict(SCOPE), b"") == Reply(number, [(b"etag", b'"a"')], b"")
+    assert await call_application(app, dict(SCOPE), b"") == HttpResponse(number, [(b"etag", b'"a"')], b"")
 
 
 async def test_an_application_that_does_not_answer_is_an_error() -> None:
@@ -58,7 +58,7 @@ async def test_an_application_that_does_not_answer_is_an_error() -> None:
 
     async def twice(scope: Any, receive: Any, send: Any) -> None:
         for _ in range(2):
-            await send_reply(Reply(200, [], b"a"), "GET", send)
+            await send_response(HttpResponse(200, [], b"a"), "GET", send)
 
     for app in (silent, half, twice):
         with pytest.raises(RuntimeError, match="application"):

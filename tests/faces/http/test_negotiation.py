@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.faces.http.test_page import Content
 
-from bespeak.faces.http.asgi import Reply
+from bespeak.faces.http.asgi import HttpResponse
 from bespeak.faces.http.negotiation import Root
 from bespeak.faces.http.page import Page
 from bespeak.faces.http.translation import Target
@@ -20,7 +20,7 @@ ROOT = Root(
 )
 def test_the_document_that_suits_is_given(accept: str | None, body: bytes) -> None:
     reply = ROOT.answer({} if accept is None else {"accept": accept})
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, HttpResponse)
     assert reply.body == body
 
 

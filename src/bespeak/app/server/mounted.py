@@ -21,7 +21,7 @@ from bespeak.app.server.state import store_place
 from bespeak.app.server.target import Target, load_app, load_target
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.errors import BespeakError, ConfigError
-from bespeak.faces.http.asgi import Application, Receive, Reply, Scope, Send, send_reply
+from bespeak.faces.http.asgi import Application, HttpResponse, Receive, Scope, Send, send_response
 from bespeak.faces.http.face import refusal
 from bespeak.protocol import status
 from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
@@ -89,7 +89,7 @@ class MountedService:
             except BespeakError as error:
                 if scope["type"] != "http":
                     raise
-                await send_reply(_not_started(error), scope["method"], send)
+                await send_response(_not_started(error), scope["method"], send)
                 return
         await application(scope, receive, send)
 
@@ -148,7 +148,7 @@ class MountedService:
                 return
 
 
-def _not_started(error: BespeakError) -> Reply:
+def _not_started(error: BespeakError) -> HttpResponse:
     """Build the 503 for a service whose store cannot be opened."""
     _logger.error("The service cannot start: %s", error)
     message = "This server cannot reach its store, so the request is not acknowledged. Try again later."

@@ -18,7 +18,7 @@ Headers = list[tuple[bytes, bytes]]
 """Headers as pairs; names in lower case."""
 
 
-class Reply(NamedTuple):
+class HttpResponse(NamedTuple):
     """An HTTP response. For HEAD the body is dropped when it is sent, after its length has been written."""
 
     status: int
@@ -26,13 +26,13 @@ class Reply(NamedTuple):
     body: bytes
 
 
-async def send_reply(reply: Reply, http_method: str, send: Send) -> None:
+async def send_response(reply: HttpResponse, http_method: str, send: Send) -> None:
     """Send a reply as ASGI messages."""
     await send({"type": "http.response.start", "status": reply.status, "headers": reply.headers})
     await send({"type": "http.response.body", "body": b"" if http_method == "HEAD" else reply.body})
 
 
-async def call_application(app: Application, scope: Scope, body: bytes) -> Reply:
+async def call_application(app: Application, scope: Scope, body: bytes) -> HttpResponse:
     """Pass a complete request to an application and collect its reply, which is sent when the application returns."""
     cycle = _Cycle(body)
     try:
@@ -41,7 +41,7 @@ async def call_application(app: Application, scope: Scope, body: bytes) -> Reply
         cycle.ended.set()
     if cycle.start is None or not cycle.complete:
         raise RuntimeError("The application returned without a complete response.")
-    reply = Reply(cycle.start["status"], list(cycle.start.get("headers", ())), b"".join(cycle.parts))
+    reply = HttpResponse(cycle.start["status"], list(cycle.start.get("headers", ())), b"".join(cycle.parts))
     if reply.status in (status.NO_CONTENT, status.NOT_MODIFIED):
         return reply._replace(body=b"")  # RFC 9110 8.6: a length would be that of another answer
     if scope["method"] != "HEAD" and all(name != b"content-length" for name, _ in reply.headers):

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any, Final
 
-from bespeak.faces.http.asgi import Headers, Receive, Reply, Scope, Send, send_reply
+from bespeak.faces.http.asgi import Headers, HttpResponse, Receive, Scope, Send, send_response
 from bespeak.faces.http.negotiation import Root
 from bespeak.faces.http.origin import Forbidden, Origins
 from bespeak.faces.http.page import Page
@@ -94,27 +94,27 @@ class HttpFace:
                 reply = await self._serve(scope, receive)
             except Exception as error:  # noqa: BLE001 - it is logged, and the caller gets an answer in any case
                 reply = failed(error)
-            await send_reply(reply, scope["method"], send)
+            await send_response(reply, scope["method"], send)
         elif kind == "lifespan":
             await _follow_lifespan(receive, send)
         else:
             await send({"type": "websocket.close", "code": 1008, "reason": "This service does not support WebSockets."})
 
-    async def _serve(self, scope: Scope, receive: Receive) -> Reply:
+    async def _serve(self, scope: Scope, receive: Receive) -> HttpResponse:
         connection = connection_of(scope)
         headers = read_headers(scope["headers"], self.limits.headers)
         if isinstance(headers, Malformed):
             return self.malformed(headers, connection)
         found = self.admit(scope["method"], local_path(scope), headers)
-        if isinstance(found, Reply):
+        if isinstance(found, HttpResponse):
             return found
         body = await self._read(receive, headers)
         if isinstance(body, Malformed):
             return self.malformed(body, connection)
         answer = self.call(found, scope["query_string"].decode("latin-1"), headers, body, connection)
-        return answer if isinstance(answer, Reply) else await answer
+        return answer if isinstance(answer, HttpResponse) else await answer
 
-    def admit(self, http_method: str, path: str, headers: dict[str, str]) -> Reply | Target:
+    def admit(self, http_method: str, path: str, headers: dict[str, str]) -> HttpResponse | Target:
         """Resolve what a request calls; return a reply if it needs no call."""
         forbidden = self._origins.check_host(headers)
         if forbidden is not None:
@@ -143,21 +143,21 @@ class HttpFace:
 
     def call(
         self, target: Target, query: str, headers: Mapping[str, str], body: bytes, connection: Connection
-    ) -> Reply | Coroutine[Any, Any, Reply]:
+    ) -> HttpResponse | Coroutine[Any, Any, HttpResponse]:
         """Call an admitted target. Like a handler, return a coroutine only if the answer has to be awaited."""
         answer = self._handler(to_request(target, query, headers, body, connection))
-        return self._reply(answer) if isinstance(answer, Response) else self._wait(answer)
+        return self._to_http_response(answer) if isinstance(answer, Response) else self._wait(answer)
 
-    def malformed(self, fault: Malformed, connection: Connection) -> Reply:
+    def malformed(self, fault: Malformed, connection: Connection) -> HttpResponse:
         """Answer a message that is not a valid request, and ask for the connection to be closed."""
-        reply = self._reply(self._handler.malformed(fault, connection))
+        reply = self._to_http_response(self._handler.malformed(fault, connection))
         reply.headers.append(CLOSE)
         return reply
 
-    async def _wait(self, answer: Coroutine[Any, Any, Response]) -> Reply:
-        return self._reply(await answer)
+    async def _wait(self, answer: Coroutine[Any, Any, Response]) -> HttpResponse:
+        return self._to_http_response(await answer)
 
-    def _reply(self, response: Response) -> Reply:
+    def _to_http_response(self, response: Response) -> HttpResponse:
         if response.status == status.OK:
             good = self._site.good.get(id(response.block))
             if good is not None:
@@ -189,7 +189,7 @@ class HttpFace:
 
 def _target(
     site: Site, found: tuple[str, str] | None, http_method: str, path: str, headers: Mapping[str, str]
-) -> Reply | Target:
+) -> HttpResponse | Target:
     """Return the target of an HTTP path and method."""
     reads = http_method in _READING
     if found is None:
@@ -209,15 +209,15 @@ def _target(
     return _options(site, method, path, http_method)
 
 
-def _page(page: Page | Root, http_method: str, headers: dict[str, str]) -> Reply | Target:
+def _page(page: Page | Root, http_method: str, headers: dict[str, str]) -> HttpResponse | Target:
     if http_method in _READING:
         return page.answer(headers)
     if http_method == "OPTIONS":
-        return Reply(status.NO_CONTENT, [(b"allow", b"GET, HEAD, OPTIONS")], b"")
+        return HttpResponse(status.NO_CONTENT, [(b"allow", b"GET, HEAD, OPTIONS")], b"")
     return refusal(405, "method-not-allowed", "A document can only be read.", allow="GET, HEAD, OPTIONS")
 
 
-def _check_namespace(site: Site, wanted: str) -> Reply | None:
+def _check_namespace(site: Site, wanted: str) -> HttpResponse | None:
     """Refuse a namespace that is not served: a client that holds several service maps names one (AGIS 10.1)."""
     if not site.namespaces or wanted in site.namespaces:
         return None
@@ -226,21 +226,21 @@ def _check_namespace(site: Site, wanted: str) -> Reply | None:
     return refusal(status.NOT_FOUND, "namespace-not-found", message)
 
 
-def _options(site: Site, method: str, path: str, http_method: str) -> Reply:
+def _options(site: Site, method: str, path: str, http_method: str) -> HttpResponse:
     """Answer OPTIONS, and refuse HTTP methods that call no endpoint."""
     readable = site.is_readable(method, path)
     allow = "GET, HEAD, POST, OPTIONS" if readable else "POST, OPTIONS"
     if http_method == "OPTIONS":
-        return Reply(status.NO_CONTENT, [(b"allow", allow.encode())], b"")
+        return HttpResponse(status.NO_CONTENT, [(b"allow", allow.encode())], b"")
     message = f"Call an endpoint with {'GET or POST' if readable else 'POST'}, not with {http_method[:20]}."
     return refusal(status.METHOD_NOT_ALLOWED, "method-not-allowed", message, allow=allow)
 
 
-def _advise(site: Site, path: str, http_method: str) -> Reply:
+def _advise(site: Site, path: str, http_method: str) -> HttpResponse:
     """Answer a path that names no verb: list the endpoints on it."""
     offered = site.offered_at(path)
     if http_method == "OPTIONS" and (offered or path == "*"):
-        return Reply(status.NO_CONTENT, [(b"allow", b"OPTIONS")], b"")
+        return HttpResponse(status.NO_CONTENT, [(b"allow", b"OPTIONS")], b"")
     if not offered:
         lists = " and ".join(page for page in _LISTS if page in site.pages)
         advice = f" {lists} list the endpoints." if lists else ""
@@ -253,7 +253,7 @@ def _advise(site: Site, path: str, http_method: str) -> Reply:
 
 def refusal(
     number: int, code: str, message: str, *, allow: str | None = None, details: Mapping[str, Any] | None = None
-) -> Reply:
+) -> HttpResponse:
     """Build a refusal by the face itself, for a request that never becomes an AGTP request."""
     body = problem_body(number, number, {"code": code, "message": message, **(details or {})})
     headers: Headers = [
@@ -265,10 +265,10 @@ def refusal(
         headers.append((b"agtp-status", b"%d" % number))
     if allow is not None:
         headers.append((b"allow", allow.encode()))
-    return Reply(number, headers, body)
+    return HttpResponse(number, headers, body)
 
 
-def failed(error: Exception) -> Reply:
+def failed(error: Exception) -> HttpResponse:
     """Build the reply for an internal error of the face; its cause goes to the log only."""
     _logger.error("The HTTP face failed", exc_info=error)
     reply = refusal(status.SERVER_ERROR, "server-error", "The service failed; the operator's log has the reason.")
@@ -291,7 +291,7 @@ def connection_of(scope: Scope) -> Connection:
     return connection
 
 
-def _forbid(forbidden: Forbidden) -> Reply:
+def _forbid(forbidden: Forbidden) -> HttpResponse:
     _logger.info("%d %s", forbidden.status, forbidden.code)
     return refusal(*forbidden)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from bespeak.faces.http.asgi import Reply
+from bespeak.faces.http.asgi import HttpResponse
 from bespeak.faces.http.page import Page
 from bespeak.faces.http.translation import Target
 from bespeak.protocol.exchange.accept import negotiate
@@ -34,7 +34,7 @@ class Root:
         for page in self._pages.values():
             page.make()
 
-    def answer(self, headers: dict[str, str]) -> Reply | Target:
+    def answer(self, headers: dict[str, str]) -> HttpResponse | Target:
         """Return the document for these headers, or the target to call for it."""
         chosen = negotiate(headers, self._offers)
         page = self._pages.get(chosen)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Final
 
-from bespeak.faces.http.asgi import Headers, Reply
+from bespeak.faces.http.asgi import Headers, HttpResponse
 from bespeak.protocol.exchange.entity_tag import entity_tag, is_held
 
 DAY: Final = 86400
@@ -54,17 +54,17 @@ class Page:
         return described + self._kept_by
 
     @cached_property
-    def _whole(self) -> Reply:
-        return Reply(200, self.headers, self.body)
+    def _whole(self) -> HttpResponse:
+        return HttpResponse(200, self.headers, self.body)
 
     @cached_property
-    def _unchanged(self) -> Reply:
-        return Reply(304, self._kept_by, b"")
+    def _unchanged(self) -> HttpResponse:
+        return HttpResponse(304, self._kept_by, b"")
 
     def make(self) -> None:
         """Build the content now, before the first request."""
         self._whole  # noqa: B018 - the access builds it
 
-    def answer(self, headers: Mapping[str, str]) -> Reply:
+    def answer(self, headers: Mapping[str, str]) -> HttpResponse:
         """Return the document, or 304 if the client holds the current version."""
         return self._unchanged if is_held(self.etag, headers) else self._whole

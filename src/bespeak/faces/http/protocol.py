@@ -15,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from bespeak.faces.connection import FaceConnection, Shared
-from bespeak.faces.http.asgi import Application, Reply, Scope, call_application
+from bespeak.faces.http.asgi import Application, HttpResponse, Scope, call_application
 from bespeak.faces.http.face import CLOSE, CONNECTION, HttpFace, failed
 from bespeak.faces.http.reader import Asked, Heads, RequestReader
 from bespeak.protocol.exchange.messages import Connection, Malformed
@@ -61,7 +61,7 @@ class HttpConnection(FaceConnection[Asked]):
             answer = self._ask_face(request) if self._serving.app is None else self._ask_application(request)
         except Exception as error:  # noqa: BLE001 - it is logged, and the peer gets an answer in any case
             answer = failed(error)
-        return self._encode(answer, request) if isinstance(answer, Reply) else self._wait_for(answer, request)
+        return self._encode(answer, request) if isinstance(answer, HttpResponse) else self._wait_for(answer, request)
 
     def refuse(self, fault: Malformed) -> bytes:
         """Answer a message that could not be parsed."""
@@ -74,7 +74,7 @@ class HttpConnection(FaceConnection[Asked]):
             self._answers.append(_CONTINUE)
         super()._await_data()
 
-    def _ask_face(self, asked: Asked) -> Reply | Coroutine[Any, Any, Reply]:
+    def _ask_face(self, asked: Asked) -> HttpResponse | Coroutine[Any, Any, HttpResponse]:
         """Call the face directly. The client is the peer: trusted proxies need middleware."""
         face, connection = self._serving.face, self.peer
         head, body = asked
@@ -83,15 +83,15 @@ class HttpConnection(FaceConnection[Asked]):
             return face.malformed(headers, connection)
         headers = headers.copy()  # many requests may share the head
         found = face.admit(head.http_method, head.path, headers)
-        return found if isinstance(found, Reply) else face.call(found, head.query, headers, body, connection)
+        return found if isinstance(found, HttpResponse) else face.call(found, head.query, headers, body, connection)
 
-    def _ask_application(self, asked: Asked) -> Reply | Coroutine[Any, Any, Reply]:
+    def _ask_application(self, asked: Asked) -> HttpResponse | Coroutine[Any, Any, HttpResponse]:
         app = self._serving.app
         assert app is not None
         begun = begin(call_application(app, self._scope(asked), asked.body), copy_context())
         if not isinstance(begun, Finished):
             return begun
-        reply: Reply = begun.value
+        reply: HttpResponse = begun.value
         return reply
 
     def _scope(self, asked: Asked) -> Scope:
@@ -114,14 +114,14 @@ class HttpConnection(FaceConnection[Asked]):
             "extensions": {},
         }
 
-    async def _wait_for(self, answer: Coroutine[Any, Any, Reply], asked: Asked) -> bytes:
+    async def _wait_for(self, answer: Coroutine[Any, Any, HttpResponse], asked: Asked) -> bytes:
         try:
             reply = await answer
         except Exception as error:  # noqa: BLE001 - as above
             reply = failed(error)
         return self._encode(reply, asked)
 
-    def _encode(self, reply: Reply, asked: Asked) -> bytes:
+    def _encode(self, reply: HttpResponse, asked: Asked) -> bytes:
         headers = reply.headers
         closes = not asked.head.keep_alive or self.shared.draining
         if reply.status >= 400 and CLOSE in headers:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
 from bespeak.contract.http_route import split_verb
-from bespeak.faces.http.asgi import Headers, Reply, Scope
+from bespeak.faces.http.asgi import Headers, HttpResponse, Scope
 from bespeak.faces.http.problem import problem
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
@@ -166,7 +166,7 @@ def encode_block(block: HeaderBlock) -> Headers:
     return [_encode(name, value) for name, value in block.pairs]
 
 
-def to_http(response: Response, block: Headers, challenge: bytes) -> Reply:
+def to_http(response: Response, block: Headers, challenge: bytes) -> HttpResponse:
     """Convert an AGTP response to HTTP; `block` is its encoded header block, `challenge` the WWW-Authenticate of a
     401.
     """
@@ -187,17 +187,17 @@ def to_http(response: Response, block: Headers, challenge: bytes) -> Reply:
             headers += [] if any(name == b"allow" for name, _ in headers) else [(b"allow", b"OPTIONS")]
     if number not in (status.NO_CONTENT, status.NOT_MODIFIED):
         headers.append((b"content-length", b"%d" % len(body)))
-    return Reply(number, headers, body)
+    return HttpResponse(number, headers, body)
 
 
-def to_good(response: Response, block: Headers) -> Reply:
+def to_good(response: Response, block: Headers) -> HttpResponse:
     """Convert a plain 200 response; `block` holds all headers known in advance."""
     body = response.body
     headers = block.copy()
     for name, value in response.headers:
         headers.append(_encode(name, value))
     headers.append((b"content-length", b"%d" % len(body)))
-    return Reply(status.OK, headers, body)
+    return HttpResponse(status.OK, headers, body)
 
 
 def _encode(name: str, value: str) -> tuple[bytes, bytes]:
