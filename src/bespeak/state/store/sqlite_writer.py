@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.state.store.command import Conflict, Rows, Seal, Sealed, Sealer, Statement
 from bespeak.state.store.commands.audit import HEAD
-from bespeak.state.store.dialect import sqlite_sql
+from bespeak.state.store.dialect import sqlite_count, sqlite_sql
 from bespeak.state.store.sqlite_file import concerns_all, explain, is_outage
 from bespeak.state.store.unit import Unit, run_unit
 
@@ -258,6 +258,9 @@ class Writer:
                 self.sealer.discard()
 
     def _execute(self, statement: Statement) -> Rows:
+        change = sqlite_count(statement.sql)
+        if change is not None:
+            return [(1,)] * self._connection.execute(change, statement.parameters).rowcount
         return self._connection.execute(sqlite_sql(statement.sql), statement.parameters).fetchall()
 
     def _seal(self, step: Seal) -> Sealed:
