@@ -46,7 +46,7 @@ def test_unknown_rule_is_wrong_usage_with_suggestions() -> None:
 def test_changes_are_explained_by_id_and_by_name() -> None:
     text = run("C129").output
     assert text.startswith("C129 limit-tightened\n\n")
-    assert "Why: In what callers send, calls that worked are refused" in text
+    assert "Why: For input, calls that worked are refused" in text
     assert run("limit-tightened").output == text
     assert json.loads(run("c129", "--format", "json").output)["category"] == "wire"
     assert run("C197").output.startswith("C197\n\nAn approval has expired.\n")
