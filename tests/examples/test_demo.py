@@ -120,7 +120,8 @@ def test_signals_during_startup_leave_no_server_behind(tmp_path: Path) -> None:
     for _ in range(20):
         demo.send_signal(signal.SIGTERM)
     demo.communicate(timeout=60)
-    assert demo.returncode == 0
+    # A last signal may arrive while the interpreter ends, when its handlers are gone.
+    assert demo.returncode in (0, -signal.SIGTERM)
     assert not Path(f"/proc/{server}").exists()
 
 
