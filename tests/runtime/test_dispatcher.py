@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 from uuid import UUID
@@ -17,9 +17,12 @@ from tests.service import AGENT, Bench, Reply, build, echo, make_endpoint
 from bespeak.contract.agent import Agent
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
+from bespeak.contract.rate import Rate, RateLimits
 from bespeak.contract.refusal import Refusal
 from bespeak.protocol.exchange.messages import Connection, Malformed
 from bespeak.protocol.exchange.refusal import Refused
+
+OLD = Deprecation(deprecated_in="1.0", removed_in="2.0")
 
 
 def test_an_async_handler_and_a_sync_one_answer_alike() -> None:
@@ -173,6 +176,38 @@ def test_both_warnings_are_on_successes_and_on_every_kind_of_failure(ageing: Ben
     for reply in replies:
         assert reply.header("AGTP-Catalog-Warning") == "deprecated; successor=LOG; removed_in=2.0.0"
         assert reply.header("AGTP-Endpoint-Warning") == "deprecated; successor=LOG /notes; removed_in=2.0"
+
+
+@pytest.mark.requirement("API-6.4-1", "API-13.1-12")
+def test_refusals_before_routing_carry_the_endpoint_warning() -> None:
+    old = make_endpoint("BOOK", "/old/{id}", echo, properties={"id": {"type": "string"}}, deprecated=OLD)
+    agents = tuple(
+        Agent(agent_id=letter * 64, name=f"agent-{letter}", status=state)
+        for letter, state in (("b", "suspended"), ("c", "revoked"), ("d", "pending"))
+    )
+    redirect = Redirect(from_method="RESERVE", from_path="/older", to_method="BOOK", to_path="/old/1")
+    policies = Policies(scope_required_for_invocation=False, methods=MethodPolicy(redirects=(redirect,)))
+    bench = build(old, agents=agents, policies=policies, rate_limits=RateLimits(agent=Rate(2, "h", 2)))
+    replies = [
+        bench.send("BOOK", "/old/1", agent_id="short"),
+        bench.send("BOOK", "/old/1", agent_id="d" * 64),
+        bench.send("BOOK", "/old/1", delegation_chain="x"),
+        bench.send("BOOK", "/old/1", agent_id="c" * 64),
+        bench.send("BOOK", "/old/1", agent_id="b" * 64),
+        bench.send("RESERVE", "/older", agent_id="b" * 64),
+        bench.send("BOOK", "/old/1", agent_id=AGENT, delegation_chain="x"),
+        *(bench.send("BOOK", "/old/1", agent_id=AGENT) for _ in range(3)),
+    ]
+    assert [reply.status for reply in replies] == [400, 401, 262, 410, 503, 503, 551, 200, 200, 429]
+    assert {reply.header("AGTP-Endpoint-Warning") for reply in replies} == {"deprecated; removed_in=2.0"}
+
+
+def test_refusals_before_routing_do_not_reveal_hidden_endpoints() -> None:
+    hidden = replace(make_endpoint("BOOK", "/hidden", echo, deprecated=OLD), internal=True)
+    shown = make_endpoint("BOOK", "/shown", echo, deprecated=OLD)
+    closed = Policies(scope_required_for_invocation=False, anonymous_discovery=False)
+    assert build(hidden).send("BOOK", "/hidden", agent_id="short").header("AGTP-Endpoint-Warning") is None
+    assert build(shown, policies=closed).send("BOOK", "/shown", agent_id="x").header("AGTP-Endpoint-Warning") is None
 
 
 def test_a_deprecated_verb_is_warned_of_where_no_endpoint_answers(ageing: Bench) -> None:

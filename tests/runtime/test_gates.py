@@ -87,6 +87,19 @@ def test_the_other_legacy_verbs_become_execute_with_their_action() -> None:
     assert bench.send("PATCH", "/thing").json == {"action": "modify"}
 
 
+@pytest.mark.requirement("API-3.6-3")
+def test_put_as_execute_requires_an_idempotency_key() -> None:
+    keyed = make_endpoint("EXECUTE", "/keyed", echo, properties={"idempotency_key": {"type": "string"}})
+    plain = make_endpoint("EXECUTE", "/plain", echo)
+    bench = build(keyed, plain, make_endpoint("REPLACE", "/room", echo), policies=open_with(legacy=("PUT",)))
+    reply = bench.send("PUT", "/keyed")
+    assert (reply.status, reply.error["code"]) == (400, "idempotency-key-required")
+    assert bench.send("PUT", "/keyed", {"idempotency_key": "k1"}).json == {"idempotency_key": "k1"}
+    assert bench.send("PUT", "/keyed?idempotency_key=k2").json == {"idempotency_key": "k2"}
+    assert (bench.send("PUT", "/plain").status, bench.send("PUT", "/plain", idempotency_key="k3").json) == (400, {})
+    assert bench.send("PUT", "/room").status == 200
+
+
 @pytest.mark.requirement("API-9.2-2")
 def test_a_disallowed_legacy_verb_is_a_405_that_names_it() -> None:
     properties = {"action": {"type": "string"}}
@@ -192,6 +205,16 @@ def test_the_most_specific_structural_code_is_answered() -> None:
     assert bench.send("BOOK", "/book").status == 460
     assert bench.send("BOOK", "/hall").status == 404
     assert bench.send("FETCH", "/room").status == 405
+
+
+@pytest.mark.requirement("API-11-1", "API-11-2")
+def test_a_method_the_policy_refuses_is_a_404_on_a_path_that_does_not_exist() -> None:
+    redirect = Redirect(from_method="RESERVE", from_path="/moved", to_method="BOOK", to_path="/room")
+    bench = build(make_endpoint("BOOK", "/room", echo), policies=open_with(disallow=("FETCH",), redirects=(redirect,)))
+    reply = bench.send("FETCH", "/nothing")
+    assert (reply.status, reply.error["code"], reply.error["path"]) == (404, "endpoint-not-found", "/nothing")
+    assert bench.send("FETCH", "/room").error["allowed_methods_for_path"] == ["BOOK"]
+    assert bench.send("FETCH", "/moved").error["redirects_for_path"] == {"RESERVE": "BOOK"}
 
 
 def test_a_404_refers_to_discovery() -> None:

@@ -35,7 +35,9 @@ class Call:
         self.nonce: tuple[str, float] | None = None
         """Nonce of a signed request, valid once, and the seconds to remember it for."""
         self.preset: dict[str, Any] | None = None
-        """Input added by a legacy mapping, such as `action: "delete"` (AGTP-API 3.6)."""
+        """Input added by a legacy mapping, such as `action: "delete"` (AGTP-API 3.6); None for a key that the caller
+        has to send.
+        """
 
     @property
     def speaks_agis(self) -> bool:

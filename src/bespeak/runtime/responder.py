@@ -13,10 +13,11 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import REQUEST_ID, TASK_ID
 from bespeak.protocol.exchange.messages import Connection, Malformed, Response
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.advisories import catalog_warning
+from bespeak.runtime.advisories import ENDPOINT_WARNING, catalog_warning
 from bespeak.runtime.answer import Answer, Envelope
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.exchange import Exchange, particulars_of_fault
+from bespeak.runtime.gates import find_deprecation
 from bespeak.runtime.route_table import RouteTable
 
 _logger = logging.getLogger("bespeak.runtime.dispatcher")  # the name that operators filter by
@@ -81,7 +82,11 @@ class Responder:
         if REQUEST_ID in given:
             found += (("Request-ID", given[REQUEST_ID]),)
         route = call.route
-        if route is None or route.method != request.method:
+        if route is None:
+            found += catalog_warning(call.routes.catalog, request.method, route)
+            deprecated = find_deprecation(call)
+            found += () if deprecated is None else ((ENDPOINT_WARNING, deprecated.warning()),)
+        elif route.method != request.method:
             found += catalog_warning(call.routes.catalog, request.method, route)
         return found
 

@@ -71,6 +71,11 @@ class RouteTable:
         return sorted(named & self.allowed)
 
     @cached_property
+    def has_deprecated(self) -> bool:
+        """True if any endpoint is deprecated."""
+        return any(endpoint.deprecated is not None for endpoint in self.endpoints.values())
+
+    @cached_property
     def introduction(self) -> tuple[str, str]:
         """Header that introduces the server on the first response of a connection."""
         return "Supported-Methods", ", ".join(self.supported_methods)
@@ -91,7 +96,14 @@ class RouteTable:
         return [name for name, found in at if found is not None and not found[0].endpoint.internal]
 
     def not_allowed(self, method: str, path: str, message: str) -> Refused:
-        """Build a 405 with its two required fields (AGTP-API 11), from which the agent can recover."""
+        """Build a 405 with its two required fields (AGTP-API 11), from which the agent can recover.
+
+        A path that leads to no endpoint does not exist, which is more specific: 404.
+        """
+        redirects = self.redirects.for_path(path)
+        reached = (self.router.find(*self.redirects.follow(name, path)) for name in redirects)
+        if self.wildcard is None and not self.named_at(path) and not any(reached):
+            return self.not_found(method, path)
         offered = [name for name in self.named_at(path) if name in self.allowed]
         advice = f" Offered here: {', '.join(offered)}." if offered else ""
         return Refused(
@@ -102,6 +114,16 @@ class RouteTable:
                 "method": method,
                 "path": path[:300],
                 "allowed_methods_for_path": offered,
-                "redirects_for_path": self.redirects.for_path(path),
+                "redirects_for_path": redirects,
             },
+        )
+
+    @staticmethod
+    def not_found(method: str, path: str) -> Refused:
+        """Build the 404 for a path that has no endpoint."""
+        return Refused(
+            status.NOT_FOUND,
+            "endpoint-not-found",
+            f"No endpoint has the path {path[:200]!r}; `DISCOVER /methods` lists those that exist.",
+            {"method": method, "path": path[:300]},
         )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from bespeak.contract.deprecation import Deprecation
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.gates.budget import budget_gate
@@ -51,3 +52,19 @@ def find_route(call: Call) -> RoutedCall | Refused:
         if refused is not None:
             return refused
     return route_gate(call)  # 404 · 405 · 262
+
+
+def find_deprecation(call: Call) -> Deprecation | None:
+    """Return the deprecation of the endpoint that a call meant, if it was refused before the endpoint was known.
+
+    AGTP-API 6.4 demands the warning on every response. An endpoint that the caller may not know of is not revealed.
+    """
+    routes = call.routes
+    if not routes.has_deprecated or not (routes.policies.anonymous_discovery or call.agent_id):
+        return None
+    meant = Call(call.request, call.server)
+    meant.routes = routes
+    if any(gate(meant) is not None for gate in ROUTING):
+        return None
+    found = routes.router.find(meant.method, meant.path)
+    return None if found is None or found[0].endpoint.internal else found[0].endpoint.deprecated

@@ -10,7 +10,7 @@ import msgspec
 from bespeak.contract.schema.report import refuse_input
 from bespeak.contract.schema.violation import Violation
 from bespeak.protocol import status
-from bespeak.protocol.exchange.headers import MEDIA_AGTP, MEDIA_JSON
+from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, MEDIA_AGTP, MEDIA_JSON
 from bespeak.protocol.exchange.media_type import is_json
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.token_hints import HINTS
@@ -23,6 +23,12 @@ _ENVELOPE: Final = frozenset({"method", "task_id", "session_id", "parameters", "
 
 _KNOWN_TYPES: Final = frozenset({None, MEDIA_AGTP, MEDIA_JSON})
 """Content types of nearly all requests, for a fast lookup. A missing one means JSON."""
+
+_KEY_MISSING: Final = Refused(
+    status.BAD_REQUEST,
+    "idempotency-key-required",
+    "PUT is EXECUTE with an idempotency_key: send an Idempotency-Key, or idempotency_key in the body.",
+)
 
 _decode = msgspec.json.Decoder().decode
 
@@ -81,7 +87,14 @@ def _merge(call: RoutedCall, route: Route, value: dict[str, Any]) -> Refused | N
                 read = route.coercions.get(name)
                 value[name] = read(text) if read else text
     for name, given in (call.preset or {}).items():
-        value.setdefault(name, given)
+        if given is None and name not in value:
+            key = call.request.headers.get(IDEMPOTENCY_KEY)
+            if key is None:
+                return _KEY_MISSING
+            if name in route.endpoint.input_schema.get("properties", ()):
+                value[name] = key
+        else:
+            value.setdefault(name, given)
     for name, text in (call.captures or {}).items():
         read = route.coercions.get(name)
         captured = read(text) if read else text

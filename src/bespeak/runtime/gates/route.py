@@ -34,12 +34,7 @@ def route_gate(call: Call) -> RoutedCall | Refused:
     if routes.named_at(call.path):
         requested = call.request.method
         return routes.not_allowed(requested, call.path, f"{requested} is not offered on {call.path[:200]}.")
-    return Refused(
-        status.NOT_FOUND,
-        "endpoint-not-found",
-        f"No endpoint has the path {call.path[:200]!r}; `DISCOVER /methods` lists those that exist.",
-        {"method": call.method, "path": call.path[:300]},
-    )
+    return routes.not_found(call.method, call.path)
 
 
 def _not_for_reading(call: Call) -> Refused:

@@ -15,7 +15,7 @@ from bespeak.runtime.method_grammar import check_method_grammar
 _LEGACY: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "GET": ("QUERY", {}),
     "POST": ("EXECUTE", {}),
-    "PUT": ("EXECUTE", {}),
+    "PUT": ("EXECUTE", {"idempotency_key": None}),  # None: the caller has to send one
     "DELETE": ("EXECUTE", {"action": "delete"}),
     "PATCH": ("EXECUTE", {"action": "modify"}),
 }
@@ -61,9 +61,6 @@ def _translate_legacy(call: Call) -> None:
         call.method = preferred
         return
     call.method, preset = _LEGACY[asked]
-    if asked == "PUT":
-        key = call.request.headers.get("idempotency-key")
-        preset = {"idempotency_key": key} if key else {}
     call.preset = dict(preset)
 
 
