@@ -69,15 +69,23 @@ class Principals:
             return self._prove(found, scope)
         return self._recently_proven(found, scope)
 
-    def delegate(self, own: Principal, header: str, scope: str | None) -> Principal | Refused:
-        """Return the principal of an agent with delegated authority, limited to what its chain proves."""
+    def delegate(
+        self, own: Principal, header: str, scope: str | None, limit: Scopes | None = None
+    ) -> Principal | Refused:
+        """Return the principal of an agent with delegated authority, limited to what its chain proves.
+
+        `limit` is the authority of the caller's credential, if it states any: a chain cannot widen it.
+        """
         chain = self.chain(own.agent_id, header)
         if isinstance(chain, Refused):
             return chain
         claimed = _read_claim(scope)
         if isinstance(claimed, Refused):
             return claimed
-        narrowed = _narrow(chain.scopes, claimed, "the Delegation-Chain does")
+        granted, who = chain.scopes, "the Delegation-Chain does"
+        if limit is not None:
+            granted, who = granted & limit, "the Delegation-Chain and the credential do"
+        narrowed = _narrow(granted, claimed, who)
         if isinstance(narrowed, Refused):
             return narrowed
         return msgspec.structs.replace(own, scopes=narrowed, delegators=chain.delegators)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.service import AGENT, Bench, build, echo, make_endpoint
 from tests.state.identity.issuer import claims, new_key, public, sign, write_keys
 
@@ -15,19 +19,31 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.policy import Policies
 from bespeak.protocol.exchange.base64url import encode64
 from bespeak.protocol.exchange.messages import Connection, Request
+from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.scope import Scopes
+from bespeak.runtime.agents import Agents
 from bespeak.runtime.call import Call
 from bespeak.runtime.gates.identity import identity_gate
-from bespeak.state.identity.authentication import Outdated
+from bespeak.runtime.principals import Principals
+from bespeak.state.identity.authentication import Authenticated, Outdated
 from bespeak.state.identity.authenticator import Authenticator
+from bespeak.state.identity.delegation import LONGEST_CHAIN
+from bespeak.state.identity.delegation_token import Claims, sign_token, token_hash
 from bespeak.state.identity.settings import AuthSettings, SignedSettings, TokenSettings
 from bespeak.state.identity.signed_request import sign_request
 
 SERVER = "test.example"
 STRANGER = "c" * 64
+THIRD = "e" * 64
 ISSUER = new_key()
 AGENT_KEY = Ed25519PrivateKey.generate()
-PUBLIC = {"kty": "OKP", "crv": "Ed25519", "x": encode64(AGENT_KEY.public_key().public_bytes_raw()).decode()}
+KEYS = {AGENT: AGENT_KEY, STRANGER: Ed25519PrivateKey.generate(), THIRD: Ed25519PrivateKey.generate()}
+PUBLIC_KEYS = {
+    agent: {"kty": "OKP", "crv": "Ed25519", "x": encode64(key.public_key().public_bytes_raw()).decode()}
+    for agent, key in KEYS.items()
+}
+PUBLIC = PUBLIC_KEYS[AGENT]
 DESK = Agent(agent_id=AGENT, name="desk", scopes=("booking:*",), public_key=PUBLIC, principal_id="acme", trust_tier=1)
 ENDPOINTS = (
     make_endpoint("BOOK", "/room", echo, scopes=("booking:room",)),
@@ -98,6 +114,82 @@ def test_a_caller_without_credentials_is_anonymous_and_cannot_claim_authority(tm
         reply = bench.send("FETCH", "/menu", **headers)
         assert (reply.status, reply.error["type"]) == (262, "credentials-missing")
         assert reply.error["modes"] == ["token"]
+
+
+def signed_chain(path: Sequence[str], scopes: Sequence[Sequence[str]]) -> str:
+    """Sign a chain of hops with the keys of its delegators."""
+    now, tokens = int(time.time()), list[str]()
+    for number, (one, other) in enumerate(itertools.pairwise(path)):
+        claims = Claims(
+            iss=one,
+            sub=other,
+            aud=SERVER,
+            scope=tuple(scopes[number]),
+            depth=LONGEST_CHAIN - 1 - number,
+            exp=now + 60,
+            iat=now,
+            jti=f"token-{number}",
+            parent=token_hash(tokens[-1]) if tokens else None,
+        )
+        tokens.append(sign_token(claims, KEYS[one]))
+    return ", ".join(tokens)
+
+
+@pytest.mark.requirement("CORE-7.6-1")
+def test_chain_from_an_agent_to_itself_does_not_widen_its_token(tmp_path: Path) -> None:
+    bench = served(tmp_path, "token")
+    chain = signed_chain([AGENT, AGENT], [["booking:*"]])
+    narrow = token(scope="calendar:read")
+    assert bench.send("BOOK", "/room", authorization=narrow).status == 455
+    reply = bench.send("BOOK", "/room", authorization=narrow, delegation_chain=chain)
+    assert (reply.status, reply.error["reason"]) == (551, "repeated-agent")
+
+
+@pytest.mark.requirement("CORE-7.6-1")
+def test_token_limits_the_authority_that_its_holder_was_delegated(tmp_path: Path) -> None:
+    bench = served(tmp_path, "token")
+    chain = signed_chain([AGENT, STRANGER], [["booking:*"]])
+    for scope, expected in ((None, 200), ("booking:room", 200), ("booking:table", 455)):
+        credential = token(agent_id=STRANGER, scope=scope)
+        assert bench.send("BOOK", "/room", authorization=credential, delegation_chain=chain).status == expected
+    beyond = bench.send(
+        "BOOK",
+        "/room",
+        authorization=token(agent_id=STRANGER, scope="booking:table"),
+        delegation_chain=chain,
+        authority_scope="booking:room",
+    )
+    assert (beyond.status, beyond.error["code"]) == (262, "scope-claim-invalid")
+    assert "the Delegation-Chain and the credential do not grant" in beyond.error["message"]
+
+
+near = st.lists(st.sampled_from("ab*"), min_size=2, max_size=3).map(":".join)
+"""Scopes of an alphabet so small that they often cover each other."""
+some_scopes = st.lists(near, min_size=1, max_size=3, unique=True)
+
+
+@pytest.mark.requirement("CORE-7.6-1")
+@given(
+    grant=some_scopes,
+    path=st.lists(st.sampled_from((AGENT, STRANGER, THIRD)), min_size=2, max_size=4),
+    hops=st.lists(some_scopes, min_size=3, max_size=3),
+    credential=st.none() | some_scopes,
+)
+def test_no_chain_gives_more_than_grant_token_and_each_hop(
+    grant: list[str], path: list[str], hops: list[list[str]], credential: list[str] | None
+) -> None:
+    agents = [Agent(agent_id=one, name=one[:8], scopes=tuple(grant), public_key=PUBLIC_KEYS[one]) for one in KEYS]
+    principals = Principals(Agents(agents), SERVER, require_known=True)
+    limit = None if credential is None else Scopes(credential)
+    own = principals.prove(Authenticated(path[-1], ("token",), limit), None)
+    assert isinstance(own, Principal)
+    found = principals.delegate(own, signed_chain(path, hops), None, limit)
+    if isinstance(found, Refused):
+        assert found.status == 551
+        return
+    assert len(set(path)) == len(path)
+    for bound in (grant, *hops[: len(path) - 1], *([] if credential is None else [credential])):
+        assert Scopes(bound).missing(list(found.scopes)) == []
 
 
 def test_an_invalid_chain_of_a_proven_agent_is_a_551(tmp_path: Path) -> None:

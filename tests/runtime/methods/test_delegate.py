@@ -29,7 +29,7 @@ from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio
 
-FIRST, SECOND, THIRD = ("1" * 64, "2" * 64, "3" * 64)
+FIRST, SECOND, THIRD, FOURTH = ("1" * 64, "2" * 64, "3" * 64, "4" * 64)
 SERVER = "test.example"
 FIRST_KEY = generate_key()
 
@@ -40,7 +40,7 @@ def agent(agent_id: str, name: str, *scopes: str, **fields: Any) -> Agent:
 
 @asynccontextmanager
 async def served(key: OKPKey | None = None, **fields: Any) -> AsyncIterator[StatefulBench]:
-    """Serve three agents, of which the first may book rooms and read calendars."""
+    """Serve four agents, of which the first may book rooms and read calendars."""
     service = Service(
         identity=ServerIdentity(server_id=SERVER, operator="Test", contact="ops@test.example"),
         endpoints=(
@@ -54,6 +54,7 @@ async def served(key: OKPKey | None = None, **fields: Any) -> AsyncIterator[Stat
             agent(FIRST, "first", "booking:*", "calendar:read", public_key=public_jwk(FIRST_KEY), **fields),
             agent(SECOND, "second", "mail:send"),
             agent(THIRD, "third"),
+            agent(FOURTH, "fourth"),
         ),
     )
     assembled = assemble(service, updated="2026-01-01T00:00:00Z", signing_key=key)
@@ -127,9 +128,11 @@ async def test_a_chain_of_hops_names_all_delegators_and_can_only_shrink() -> Non
         reply = await bench.send("BOOK", "/room", agent=THIRD, delegation_chain=second["delegation_chain"])
         assert reply.json == {"for": [FIRST, SECOND]}
         further = await bench.send(
-            "DELEGATE", "/", wish(FIRST), agent=THIRD, delegation_chain=second["delegation_chain"]
+            "DELEGATE", "/", wish(FOURTH), agent=THIRD, delegation_chain=second["delegation_chain"]
         )
         assert (further.status, further.error["code"]) == (262, "delegation-depth-exceeded")
+        back = await bench.send("DELEGATE", "/", wish(FIRST), agent=THIRD, delegation_chain=second["delegation_chain"])
+        assert (back.status, back.error["code"]) == (422, "delegation-to-itself")
         hops = await bench.store.read(ReadDelegationChain(second["delegation_id"]))
         assert [(hop.delegator, hop.delegate, hop.scope) for hop in hops] == [
             (FIRST, SECOND, "booking:*"),

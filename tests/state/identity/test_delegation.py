@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from typing import Any
 
@@ -166,6 +167,16 @@ def test_own_grant_of_a_delegate_does_not_widen_the_chain() -> None:
     first = signed(claims(0, scope=("rooms:read",)))
     second = signed(claims(1, first, scope=("booking:room",)))
     assert broken(verify([first, second])) == (2, "scope-exceeded")
+
+
+@pytest.mark.parametrize("path", [(0, 0), (0, 1, 0), (0, 1, 1), (0, 1, 2, 1), (0, 1, 2, 0), (0, 1, 0, 1)])
+def test_chain_that_returns_to_one_of_its_agents_is_broken(path: tuple[int, ...]) -> None:
+    tokens: list[str] = []
+    for number, (one, other) in enumerate(itertools.pairwise(path)):
+        before = tokens[-1] if tokens else None
+        tokens.append(signed(claims(number, before, iss=AGENTS[one], sub=AGENTS[other])))
+    hop = next(n for n in range(1, len(path)) if path[n] in path[:n])
+    assert broken(verify(tokens, AGENTS[path[-1]])) == (hop, "repeated-agent")
 
 
 def test_depth_only_shrinks() -> None:

@@ -12,6 +12,7 @@ from bespeak.runtime.call import Call
 from bespeak.state.identity.authentication import Outdated
 
 if TYPE_CHECKING:
+    from bespeak.protocol.exchange.scope import Scopes
     from bespeak.state.identity.authenticator import Authenticator
 
 
@@ -51,12 +52,14 @@ def _authenticated(call: Call, authenticator: Authenticator, scope: str | None) 
         call.nonce = (f"{found.agent_id}:{found.nonce}", max(found.nonce_expires_at - time.time(), 1.0))
     principals = call.server.principals
     if chained:
-        return _delegated(call, principals.prove(found, None), scope)
+        return _delegated(call, principals.prove(found, None), scope, found.scopes)
     return principals.prove(found, scope)
 
 
-def _delegated(call: Call, own: Principal | Refused, scope: str | None) -> Principal | Refused:
+def _delegated(
+    call: Call, own: Principal | Refused, scope: str | None, limit: Scopes | None = None
+) -> Principal | Refused:
     """Give the caller delegated authority: a claimed scope narrows that, not the caller's own grant."""
     if isinstance(own, Refused):
         return own
-    return call.server.principals.delegate(own, call.request.headers[DELEGATION_CHAIN], scope)
+    return call.server.principals.delegate(own, call.request.headers[DELEGATION_CHAIN], scope, limit)

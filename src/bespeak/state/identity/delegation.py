@@ -112,6 +112,9 @@ def _follow(
 ) -> Hop | Break:
     """Return the hop that the claims add to the previous ones."""
     before = hops[-1] if hops else None
+    if claims.sub in (claims.holder, *(hop.delegator for hop in hops)):
+        # Core 7.6: a hop hands authority to another agent. Back to oneself, it would only hide where it came from.
+        return Break("repeated-agent", "it leads back to an agent that is already in the chain")
     if claims.parent != (None if token is None else token_hash(token)) or (before and before.delegate != claims.holder):
         return Break("not-linked", "it does not continue the hop before it")
     if claims.exp <= now:

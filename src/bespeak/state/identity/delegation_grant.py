@@ -75,8 +75,9 @@ def _cannot_grant(
 ) -> Refused | None:
     if not is_canonical_id(delegate):
         return _invalid("invalid-canonical-id", f"A delegate must be 64 hexadecimal digits; got {delegate[:80]!r}.")
-    if delegate == delegator:
-        return _invalid("delegation-to-itself", "An agent holds its own authority already.")
+    if delegate == delegator or (parent is not None and delegate in parent.delegators):
+        message = "An agent holds its own authority already, so a delegation cannot lead back to it."
+        return _invalid("delegation-to-itself", message)
     bad = next((token for token in scopes if not is_scope_token(token)), None)
     if bad is not None or not 0 < len(scopes) <= MOST_SCOPES:
         got = len(scopes) if bad is None else repr(bad[:80])
