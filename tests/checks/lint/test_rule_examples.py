@@ -45,6 +45,7 @@ WITHOUT: Final = {
     "D182": "64 kilobytes are no example",
     "D193": "about a baseline",
     **dict.fromkeys(("D196", "D197", "D198"), "about the identity document of an agent"),
+    "D194": "about a bug in bespeak",
     "D199": "about a hundred findings",
     **{rule.id: "about what a server on the web does" for rule in _ON_THE_WEB if not rule.bad},
 }

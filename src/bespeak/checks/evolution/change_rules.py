@@ -99,6 +99,7 @@ RULES: Final[dict[str, ChangeRule]] = {
             ("C117", "since-added", "added", "A call can be limited to changes since a time."),
             "WIRE",
         ),
+        _single("C118", "not-compared", "WIRE", "bespeak could not compare a part of the contracts."),
         _pair(
             ("C120", "field-required", "narrowed", "A field that could be left out is required."),
             ("C121", "field-optional", "widened", "A field that was required can be left out."),

@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from bespeak.checks.evolution.change import ChangeList, ContractChange
 from bespeak.checks.evolution.contract import Contract
 from bespeak.checks.evolution.endpoint_diff import diff_endpoints, path_shape
 from bespeak.checks.evolution.service_diff import diff_services
+from bespeak.checks.lint.failed_check import describe
 from bespeak.contract.catalog.version import parse_version
 from bespeak.contract.endpoint import Endpoint
+
+_Compared = TypeVar("_Compared", Contract, Endpoint)
 
 
 def diff_contracts(old: Contract, new: Contract) -> list[ContractChange]:
     """Return every change: those of the service first, then those of the endpoints by path and method."""
-    changes = diff_services(old, new)
+    changes = _attempt(diff_services, old, new)
     before, after = _by_shape(old), _by_shape(new)
     for key in sorted({*before, *after}):
         one, other = before.get(key), after.get(key)
         if one is not None and other is not None:
-            changes += diff_endpoints(one, other)
+            changes += _attempt(diff_endpoints, one, other, endpoint=other)
         elif one is not None and not one.builtin:
             changes += _removed(one, new.version)
         elif other is not None and not other.builtin:
             changes += _added(other)
     return changes
+
+
+def _attempt(
+    compare: Callable[[_Compared, _Compared], list[ContractChange]],
+    old: _Compared,
+    new: _Compared,
+    *,
+    endpoint: Endpoint | None = None,
+) -> list[ContractChange]:
+    """Compare two parts of the contracts; if that fails, report that their changes are unknown."""
+    try:
+        return compare(old, new)
+    except Exception as error:  # noqa: BLE001 - the other changes are still reported
+        changes = ChangeList(str(endpoint), endpoint.location) if endpoint else ChangeList()
+        message = f"the comparison {describe(error)}"
+        advice = "This is a bug in bespeak. Compare this part yourself, and report it with both contracts."
+        changes.add("C118", "breaking", "request", "", message, advice=advice)
+        return changes.found
 
 
 def _by_shape(contract: Contract) -> dict[tuple[str, str], Endpoint]:

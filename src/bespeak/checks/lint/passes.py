@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -121,17 +121,6 @@ def pass_of(rule: str) -> int:
     return next((step.number for step in PASSES if rule.startswith(step.ids)), 0)
 
 
-def check_registration(declared: Declared, context: Context) -> Iterator[Diagnostic]:
-    """Check what AGTP-API requires of an endpoint in any document."""
-    endpoint, verbs = declared.endpoint, context.catalog.names
-    yield from method.check_endpoint(endpoint, context.catalog, context.policies.methods)
-    yield from path.check_endpoint(endpoint, verbs)
-    yield from semantic.check_endpoint(endpoint, context.policies.methods.custom)
-    yield from schema.check_endpoint(endpoint)
-    yield from error.check_endpoint(endpoint)
-    yield from policy.check(endpoint, verbs)
-
-
 DOCUMENTS: Final[tuple[DocumentCheck, ...]] = (
     manifest.check_document,
     recipe.check_document,
@@ -139,9 +128,3 @@ DOCUMENTS: Final[tuple[DocumentCheck, ...]] = (
     review.check_document,
 )
 """Checks of whole documents other than AGIS; each check knows its kind."""
-
-
-def check_binding(declared: Declared, context: Context) -> Iterator[Diagnostic]:
-    """Check what AGTP-API requires of a handler; a published contract contains none."""
-    yield from handler.check(declared.endpoint, {recipe.name for recipe in context.recipes})
-    yield from upstream.check(declared.endpoint)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from bespeak.checks.lint.baseline import NAME, Baseline
 from bespeak.checks.lint.config import Config, Configs, relative_to
 from bespeak.checks.lint.examine import Examined, examine, order, settle
+from bespeak.checks.lint.failed_check import failed_document
 from bespeak.checks.lint.fingerprint import fingerprint
 from bespeak.checks.lint.judge import Judge
 from bespeak.checks.lint.registration import check_service
@@ -209,13 +210,22 @@ class Project:
                 continue
             text = self._source(document)
             if text is not None:
-                result = fix_text(text, partial(self._as_new, document, known), unsafe=unsafe)
+                try:
+                    result = fix_text(text, partial(self._as_new, document, known), unsafe=unsafe)
+                except Exception as error:  # noqa: BLE001 - the fixes of the other files are still made
+                    self._unfixed(document, error)
+                    continue
                 mended.append(Mended(path, document.shown, text, result))
                 if result.text != text:
                     self._texts[document.shown] = result.text
                     self._look(path, document.shown, document.judge, result.text)
         self.check_together()
         return mended
+
+    def _unfixed(self, document: _Document, error: Exception) -> None:
+        wrong = failed_document("fixing the document", error, document.shown)
+        finding = Finding(wrong, fingerprint(wrong, relative_to(document.path, document.judge.config.base), None))
+        document.examined = replace(document.examined, findings=(finding, *document.examined.findings))
 
     def _as_new(self, document: _Document, known: Baseline | None, text: str) -> Examined:
         """Check a text that may replace that of a document."""

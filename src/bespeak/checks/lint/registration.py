@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from bespeak.checks.lint.failed_check import attempt
 from bespeak.checks.lint.rules import error, handler, method, path, path_collision, policy, schema, semantic, upstream
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
@@ -16,22 +17,34 @@ def check_endpoint(
     endpoint: Endpoint, catalog: Catalog, policies: Policies, recipes: Sequence[Recipe] = ()
 ) -> list[Diagnostic]:
     """Check one endpoint by itself. It must not be registered if there is an error."""
+    return [*check_contract(endpoint, catalog, policies), *check_binding(endpoint, recipes)]
+
+
+def check_contract(endpoint: Endpoint, catalog: Catalog, policies: Policies) -> Iterator[Diagnostic]:
+    """Check what AGTP-API requires of an endpoint in any document."""
     verbs = catalog.names
-    return [
-        *method.check_endpoint(endpoint, catalog, policies.methods),
-        *path.check_endpoint(endpoint, verbs),
-        *semantic.check_endpoint(endpoint, policies.methods.custom),
-        *schema.check_endpoint(endpoint),
-        *error.check_endpoint(endpoint),
-        *handler.check(endpoint, {recipe.name for recipe in recipes}),
-        *upstream.check(endpoint),
-        *policy.check(endpoint, verbs),
-    ]
+    yield from attempt(method.check_endpoint, endpoint, catalog, policies.methods, endpoint=endpoint)
+    yield from attempt(path.check_endpoint, endpoint, verbs, endpoint=endpoint)
+    yield from attempt(semantic.check_endpoint, endpoint, policies.methods.custom, endpoint=endpoint)
+    yield from attempt(schema.check_endpoint, endpoint, endpoint=endpoint)
+    yield from attempt(error.check_endpoint, endpoint, endpoint=endpoint)
+    yield from attempt(policy.check, endpoint, verbs, endpoint=endpoint)
+
+
+def check_binding(endpoint: Endpoint, recipes: Sequence[Recipe]) -> Iterator[Diagnostic]:
+    """Check what AGTP-API requires of a handler; a published contract contains none."""
+    yield from attempt(handler.check, endpoint, {recipe.name for recipe in recipes}, endpoint=endpoint)
+    yield from attempt(upstream.check, endpoint, endpoint=endpoint)
 
 
 def check_service(endpoints: Iterable[Endpoint]) -> list[tuple[Endpoint, Diagnostic]]:
     """Find the endpoints that collide with an earlier one, each with its finding (AGTP-API 5.4, 6.1)."""
-    return list(path_collision.check_together(endpoints))
+    claims = path_collision.PathClaims()
+    return [
+        (endpoint, finding)
+        for endpoint in endpoints
+        for finding in attempt(path_collision.check, endpoint, claims, endpoint=endpoint)
+    ]
 
 
 def effective_policies(policies: Policies, catalog: Catalog) -> tuple[Policies, list[Diagnostic]]:

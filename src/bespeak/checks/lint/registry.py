@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Final
 
-from bespeak.checks.lint import baseline, served_agreement, served_answer, suppress
+from bespeak.checks.lint import baseline, failed_check, served_agreement, served_answer, suppress
 from bespeak.checks.lint.passes import RULES
 from bespeak.contract import rules as contract
 from bespeak.contract.catalog import rules as catalog
@@ -29,12 +29,12 @@ from bespeak.text.diagnostics.report import RuleText
 from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.reading import rules as reading
 
-ALWAYS: Final = frozenset({reading.UNREADABLE.id, reading.MALFORMED.id})
-"""Rules that no selection turns off: a file that cannot be read cannot be checked for anything else."""
+ALWAYS: Final = frozenset({reading.UNREADABLE.id, reading.MALFORMED.id, failed_check.FAILED.id})
+"""Rules that no selection turns off: without them a part that was not checked would look like one without faults."""
 
 _DECLARED: Final = (
     *(reading, contract, catalog, audit, identity, store, files, deployment, agis, ai, openapi),
-    *(suppress, baseline, served_answer, served_agreement),
+    *(suppress, baseline, failed_check, served_answer, served_agreement),
 )
 """The modules with a tuple `RULES`, other than those of the passes."""
 

@@ -54,7 +54,7 @@ def sections(rule: Rule) -> list[Section]:
 def how_to_ignore(rule: Rule) -> str:
     """List the ways to ignore the rule."""
     if rule.id in ALWAYS:
-        return "A file that cannot be read is always reported; `exclude` leaves it out of a run."
+        return "It is always reported, because something was not checked; `exclude` leaves a file out of a run."
     if rule.id.startswith("W"):
         # A finding about a live server has no line for a comment.
         return f'In a run: `--ignore {rule.id}`. Everywhere: `ignore = ["{rule.id}"]` in the settings.'

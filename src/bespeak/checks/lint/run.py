@@ -7,10 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.passes import DOCUMENTS, PASSES, RULES, check_binding, check_registration
+from bespeak.checks.lint.failed_check import attempt, failed_document
+from bespeak.checks.lint.passes import DOCUMENTS, PASSES, RULES
 from bespeak.checks.lint.reading import read_subject
-from bespeak.checks.lint.registration import check_service, effective_policies
+from bespeak.checks.lint.registration import check_binding, check_contract, check_service, effective_policies
 from bespeak.checks.lint.subject import Declared, Kind, Subject
+from bespeak.contract.catalog.catalog import Catalog
+from bespeak.contract.policy import Policies
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.rules import MISSING_KEY
 from bespeak.text.source.pointer import child
@@ -32,7 +35,10 @@ def check_text(
     text: str, file: str, context: Context, kind: Kind | None = None, *, most: int | None = _MOST
 ) -> Checked:
     """Check a text; return at most `most` findings. Never raises."""
-    subject = read_subject(text, file, kind)
+    try:
+        subject = read_subject(text, file, kind)
+    except Exception as error:  # noqa: BLE001 - one document must not stop the others
+        return Checked((failed_document("reading the document", error, file),))
     if isinstance(subject, Diagnostic):
         return Checked((subject,))
     return Checked(tuple(check(subject, context, most=most)), subject)
@@ -60,10 +66,10 @@ def _within(subject: Subject, context: Context) -> Context:
 def _agis(subject: Subject, context: Context) -> Iterator[Diagnostic]:
     for step in PASSES:
         for check_document in step.document:
-            yield from check_document(subject, context)
+            yield from attempt(check_document, subject, context)
         for check_endpoint in step.endpoint:
             for declared in subject.endpoints:
-                for finding in check_endpoint(declared, context):
+                for finding in attempt(check_endpoint, declared, context, endpoint=declared.endpoint):
                     yield declared.place(finding)
 
 
@@ -75,15 +81,19 @@ def _agtp(subject: Subject, context: Context) -> Iterator[Diagnostic]:
     if subject.kind == "agis":
         return
     for check_document in DOCUMENTS:
-        yield from check_document(subject, context)
+        yield from attempt(check_document, subject, context)
     if subject.policies is not None:
-        yield from effective_policies(subject.policies, context.catalog)[1]
+        yield from attempt(_check_policies, subject.policies, context.catalog)
     for declared in subject.endpoints:
-        for finding in check_registration(declared, context):
+        for finding in check_contract(declared.endpoint, context.catalog, context.policies):
             yield declared.place(finding)
         if subject.kind == "endpoint":
-            for finding in check_binding(declared, context):
+            for finding in check_binding(declared.endpoint, context.recipes):
                 yield declared.place(finding)
+
+
+def _check_policies(policies: Policies, catalog: Catalog) -> list[Diagnostic]:
+    return effective_policies(policies, catalog)[1]
 
 
 def _owner(subject: Subject, endpoint: object, default: Declared) -> Declared:

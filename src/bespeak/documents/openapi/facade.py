@@ -22,6 +22,7 @@ from bespeak.documents.openapi.input_shape import InputShape, shape_input
 from bespeak.documents.openapi.output_shape import Known, shape_output
 from bespeak.documents.openapi.schema_fit import SchemaFitter
 from bespeak.protocol.exchange.headers import is_header_value
+from bespeak.text.diagnostics.brief import brief
 
 _TIMEOUT: Final = 30.0
 _SAFE: Final = "/{}:@!$&'()*+,;=-._~%"
@@ -42,7 +43,10 @@ def make_facades(description: Description, catalog: Catalog) -> tuple[list[Facad
     candidates = [as_candidate(one, has_readable_state=(one.base, one.path) in readable) for one in usable]
     facades: list[Facade] = []
     for operation, judgement in zip(usable, judge_all(candidates, catalog), strict=True):
-        facade = maker.make(operation, judgement)
+        try:
+            facade = maker.make(operation, judgement)
+        except Exception as error:  # noqa: BLE001 - one operation must not stop the import of the others
+            facade = f"bespeak failed with {type(error).__name__}: {brief(str(error))}; this is a bug, please report it"
         if isinstance(facade, str):
             left_out.append(LeftOut(f"{operation.method} {operation.path}", facade))
         else:

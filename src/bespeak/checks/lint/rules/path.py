@@ -20,7 +20,7 @@ from bespeak.text.source.change import Change
 
 if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Declared
-    from bespeak.text.language.segment import SegmentVerdict
+    from bespeak.text.language.segment import Reason, SegmentVerdict
 
 STRUCTURE: Final = Rule(
     "P301",
@@ -265,13 +265,14 @@ RULES: Final = (
 _QUERY: Final = re.compile(r"(?<!\{)[?#]")
 """Start of the query or the fragment; `{?page}` is an invalid parameter, not a query."""
 _VERSION: Final = re.compile(r"v[0-9]+(?:[.-][0-9]+)*")
-_WHERE: Final = {
+_WHERE: Final[dict[Reason, str]] = {
     "question": "asks a question with {}",
     "method": "repeats the method",
     "alone": "is the verb {}",
     "third person": "is a form of the verb {}",
     "past": "is a past form of the verb {}",
     "first": "begins with the verb {}",
+    "inside": "contains the verb {}",
     "last": "ends with the verb {}",
     "joined": "joins the verb {} and a noun",
 }

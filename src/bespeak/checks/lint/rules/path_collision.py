@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from bespeak.contract.endpoint import Endpoint
@@ -61,10 +61,8 @@ class PathClaims:
         return AMBIGUOUS.at(endpoint, "/path", message, "Make one of the two more specific.")
 
 
-def check_together(endpoints: Iterable[Endpoint]) -> Iterator[tuple[Endpoint, Diagnostic]]:
-    """Yield the endpoints that collide with an earlier one, each with its finding."""
-    claims = PathClaims()
-    for endpoint in endpoints:
-        finding = claims.claim(endpoint)
-        if finding is not None:
-            yield endpoint, finding
+def check(endpoint: Endpoint, claims: PathClaims) -> Iterator[Diagnostic]:
+    """Claim the path of an endpoint; report a collision with an earlier one."""
+    finding = claims.claim(endpoint)
+    if finding is not None:
+        yield finding

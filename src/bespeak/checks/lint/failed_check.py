@@ -1,0 +1,58 @@
+"""A check that raises: reported as a finding, so that the other checks and documents are still reported."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.rule import Located, Rule
+from bespeak.text.source.span import Location
+
+FAILED: Final = Rule(
+    "D194",
+    "check-failed",
+    "MUST",
+    "bespeak",
+    "A check of bespeak failed, so its rules say nothing about this part of the document.",
+    why=(
+        "This is a bug in bespeak, not in your document, but the rules of the check are unknown here. All other checks "
+        "ran. Report the message with the part of the document that it points at."
+    ),
+)
+RULES: Final = (FAILED,)
+
+_ADVICE: Final = "This is a bug in bespeak, and all other checks ran. Report it with the document."
+
+
+def attempt(
+    check: Callable[..., Iterable[Diagnostic]], *arguments: Any, endpoint: Located | None = None
+) -> Iterator[Diagnostic]:
+    """Yield the findings of a check; if it raises, yield a finding that names its rules and the cause.
+
+    `endpoint` is the endpoint that is checked, or None if the check is about a whole document.
+    """
+    try:
+        yield from check(*arguments)
+    except Exception as error:  # noqa: BLE001 - no rule may stop the others
+        module = sys.modules[check.__module__]
+        ids = sorted(rule.id for rule in getattr(module, "RULES", ()))
+        rules = f" of {ids[0]} to {ids[-1]}" if ids else ""
+        message = f"the check {check.__module__.rpartition('.')[2]}.{check.__name__}{rules} {describe(error)}"
+        yield FAILED.inside("", message, _ADVICE) if endpoint is None else FAILED.at(endpoint, "", message, _ADVICE)
+
+
+def failed_document(what: str, error: Exception, file: str) -> Diagnostic:
+    """Report that a whole document could not be read or fixed."""
+    return FAILED.found(f"{what} {describe(error)}", Location(file), advice=_ADVICE)
+
+
+def describe(error: Exception) -> str:
+    """Describe an exception and the line of bespeak that raised it."""
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    place = f" at {Path(last[0].filename).name}:{last[0].lineno}" if last else ""
+    return f"failed with {type(error).__name__}: {brief(str(error))}{place}"
