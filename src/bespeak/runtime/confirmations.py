@@ -15,6 +15,7 @@ from bespeak.protocol.exchange.headers import CONFIRMATION_ID, TASK_ID
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.parties import parties_of
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import ACCEPTED, CONFIRMATION, Case, OpenCase, Opened, UseCase
 from bespeak.state.store.settings import CaseSettings
@@ -63,7 +64,7 @@ class Confirmations:
                 "invalid-confirmation-id",
                 "The Confirmation-ID is not valid; send one that this server has issued.",
             )
-        return UseCase(case_id, digest, agent_id or "")
+        return UseCase(case_id, digest, agent_id or "", parties_of(call))
 
     def judge(self, call: RoutedCall, found: Opened | Case | Conflict) -> Refused | None:
         """Judge the result of the command, which may be a Conflict."""
@@ -100,6 +101,7 @@ class Confirmations:
             digest=digest,
             subject=text,
             lifetime=self._settings.confirmation,
+            parties=parties_of(call),
             most_open=self._settings.most_open,
         )
 
@@ -175,6 +177,11 @@ _REFUSALS: Final[Mapping[str, tuple[int, str, str]]] = {
         status.CONFLICT,
         "confirmation-differs",
         "The confirmation was given for another call; send exactly what was confirmed, or request a new confirmation.",
+    ),
+    "own-case": (
+        status.FORBIDDEN,
+        "own-case",
+        "The confirmation was given by a party that is also behind this call; let another party confirm it.",
     ),
     "used": (
         status.CONFLICT,

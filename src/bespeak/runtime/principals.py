@@ -186,6 +186,7 @@ class Principals:
             verified=found.verified,
             principal_id=found.principal_id or own.principal_id,
             tls_identity=found.tls_identity,
+            holders=found.holders,
         )
 
     def _find(self, agent_id: str) -> Agent | Refused | None:

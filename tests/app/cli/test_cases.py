@@ -40,7 +40,9 @@ def deployment(tmp_path: Path) -> Path:
     (tmp_path / "bespeak.toml").write_text('[server]\nserver_id = "s"\noperator = "o"\ncontact = "c"\n')
     do(
         tmp_path / "bespeak.db",
-        OpenCase("conf-1", "confirmation", AGENT, "operator", "d1", SUBJECT, lifetime=600.0),
+        OpenCase(
+            "conf-1", "confirmation", AGENT, "operator", "d1", SUBJECT, lifetime=600.0, parties=(AGENT, "usr-eve")
+        ),
         OpenCase("esc-1", "escalation", AGENT, "desk", "d2", ESCALATED),
         OpenCase("conf-2", "confirmation", "", "operator", "d3", SUBJECT, lifetime=0.0),
     )
@@ -96,6 +98,14 @@ def test_an_accepted_confirmation_lets_the_call_run(deployment: Path) -> None:
     assert (case.state, case.decided_by, case.reason) == ("accepted", "operator:ann", "agreed by phone")
     assert do(deployment / "bespeak.db", UseCase("conf-1", "d1", AGENT))[0].state == "executed"
     assert run("accept", "conf-1", deployment, "--by", "ann").output == output
+
+
+@pytest.mark.parametrize("name", ["usr-eve", "USR-Eve", AGENT])
+def test_party_behind_the_request_does_not_decide_as_operator_either(deployment: Path, name: str) -> None:
+    error = run("accept", "conf-1", deployment, "--by", name, code=1).exception
+    assert str(error) == f"conf-1 must be decided by someone else, because {name!r} is behind the request"
+    assert "behind it    usr-eve" in run("show", "conf-1", deployment).output
+    assert json.loads(run("show", "conf-1", deployment, "--json").output)["parties"] == [AGENT, "usr-eve"]
 
 
 def test_decision_is_final_and_names_the_decider(deployment: Path) -> None:

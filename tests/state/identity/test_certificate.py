@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, rsa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.state.identity.certificates import ENDS, certificate
@@ -15,6 +16,7 @@ from tests.state.identity.issuer import AGENT, NOW, OTHER, Clock
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.identity.authentication import Authenticated
 from bespeak.state.identity.certificate import CertificateReader
+from bespeak.state.identity.key_mark import ed25519_mark
 
 READER = CertificateReader(clock=Clock())
 
@@ -41,7 +43,18 @@ def code(der: bytes) -> str:
 def test_agent_is_read_from_a_uri_or_else_the_common_name(names: dict[str, Any], key: Any) -> None:
     der = certificate(key, **names)
     identity = hashlib.sha256(der).hexdigest()
-    assert READER.identify(der) == Authenticated(AGENT, ("mtls",), tls_identity=identity, expires_at=ENDS.timestamp())
+    found = READER.identify(der)
+    assert isinstance(found, Authenticated)
+    assert (found.agent_id, found.modes, found.tls_identity) == (AGENT, ("mtls",), identity)
+    assert found.expires_at == ENDS.timestamp()
+
+
+def test_certificates_of_one_key_have_its_mark() -> None:
+    key = Ed25519PrivateKey.generate()
+    one, other = (READER.identify(certificate(key, common=name)) for name in (AGENT, OTHER))
+    assert isinstance(one, Authenticated)
+    assert isinstance(other, Authenticated)
+    assert one.holders == other.holders == (ed25519_mark(key.public_key().public_bytes_raw()),)
 
 
 @pytest.mark.parametrize(

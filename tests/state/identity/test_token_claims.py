@@ -55,6 +55,7 @@ def refused(content: dict[str, Any], **settings: Any) -> str:
         ({"agent_id": f"{AGENT}\n"}, "token-agent-missing"),
         ({"agent_id": [AGENT]}, "token-agent-missing"),
         ({"agent_id": "short", "sub": AGENT}, "token-agent-missing"),
+        ({"sub": 7}, "token-malformed"),
         ({"agent_id": None, "sub": "alice"}, "token-agent-missing"),
         ({"scope": "booking:room\nrooms:read"}, "token-malformed"),
         ({"scope": "booking:room\x00"}, "token-malformed"),
@@ -104,6 +105,8 @@ def test_scopes_are_a_string_or_list_and_other_words_grant_nothing(scope: Any, e
 def test_subject_that_is_an_agent_id_gives_the_agent() -> None:
     assert good(claims(agent_id=None, sub=OTHER)).agent_id == OTHER
     assert good(claims(sub="alice")).agent_id == AGENT
+    assert good(claims(sub="alice")).holders == ("alice",)
+    assert good(claims(sub="")).holders == ()
 
 
 def test_claims_and_issuer_are_configurable() -> None:

@@ -125,21 +125,31 @@ def _decide(status: str, case: str, target: str, override: str | None, *, reason
     for what, text in (("--by", name), ("--reason", reason), ("CASE", case)):
         if text is not None and not (text.strip() and text.isprintable()):
             raise click.UsageError(f"{what} must be printable text; got {text!r}")
-    command = DecideCase(case, status, f"operator:{name}", f"att-{secrets.token_hex(16)}", kinds=KINDS, reason=reason)
+    command = DecideCase(
+        case,
+        status,
+        f"operator:{name}",
+        f"att-{secrets.token_hex(16)}",
+        kinds=KINDS,
+        parties=(name.casefold(),),
+        reason=reason,
+    )
     outcome = _visit(target, override, lambda store: store.do(command))
     if isinstance(outcome, Conflict):
-        raise CommandFailedError(_explain(case, outcome))
+        raise CommandFailedError(_explain(case, name, outcome))
     decided: Case = outcome[0]
     click.echo(f"{decided.case_id} is {status} by {decided.decided_by}, attestation {decided.attestation_id}")
 
 
-def _explain(case: str, conflict: Conflict) -> str:
+def _explain(case: str, name: str, conflict: Conflict) -> str:
     details = conflict.details
     if conflict.reason == "already-decided":
         when = write_instant(details["decided_at"])
         return f"{case} was {details['status']} by {details['decided_by']} at {when}, and decisions are final"
     if conflict.reason == "expired":
         return f"{case} has expired; the agent must ask again"
+    if conflict.reason == "own-case":
+        return f"{case} must be decided by someone else, because {name!r} is behind the request"
     return f"case {case!r} not found; see `bespeak cases list`"
 
 
@@ -159,7 +169,8 @@ def _as_dict(case: Case) -> dict[str, Any]:
     values = {name: getattr(case, name) for name in ("case_id", "kind", "state", *case.__struct_fields__)}
     values |= {name: write_instant(values[name]) for name in _MOMENTS if values[name] is not None}
     values["subject"] = msgspec.json.decode(case.subject)
-    values["attestation"] = msgspec.json.decode(case.attestation) if case.attestation else None
+    for name in ("attestation", "parties", "decided_parties"):
+        values[name] = msgspec.json.decode(values[name]) if values[name] else None
     return values
 
 
@@ -181,7 +192,14 @@ def _details(case: Case) -> Iterator[Text]:
     named = {"kind": case.kind, "state": case.state, "agent": case.agent_id or "none", "recipient": case.recipient}
     moments = {name: getattr(case, name) for name in _MOMENTS}
     named |= {name: write_instant(value) for name, value in moments.items() if value is not None}
-    decided = {"decided by": case.decided_by, "reason": case.reason, "attestation": case.attestation_id}
+    parties = msgspec.json.decode(case.parties) if case.parties else []
+    behind = ", ".join(party for party in parties if party != case.agent_id) or None
+    decided = {
+        "behind it": behind,
+        "decided by": case.decided_by,
+        "reason": case.reason,
+        "attestation": case.attestation_id,
+    }
     for name, value in {**named, **decided, "digest": f"sha-256:{case.digest}"}.items():
         if value is not None:
             yield line(f"  {name.replace('_', ' '):<12} {value}")

@@ -35,6 +35,8 @@ class Principal(msgspec.Struct, frozen=True):
     """Trust tier (core 7.4): 1 verified, 2 asserted by the organisation, 3 experimental."""
     tls_identity: str | None = None
     """SHA-256 of the client certificate; sessions are bound to it."""
+    holders: tuple[str, ...] = ()
+    """Subject and key of the credentials: agents that share one are in one hand."""
     delegators: tuple[str, ...] = ()
     """Chain of delegators, first to last; empty if the agent uses its own authority."""
 

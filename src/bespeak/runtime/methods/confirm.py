@@ -15,6 +15,7 @@ from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.confirmations import is_case_id
 from bespeak.runtime.methods.needs import invalid, refuse_without_needs, too_large
+from bespeak.runtime.parties import deciding_parties
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import ACCEPTED, CONFIRMATION, ESCALATION, EXECUTED, Case, DecideCase
 
@@ -48,7 +49,7 @@ def confirm(call: RoutedCall) -> Effects | Refused:
         decided_by=call.agent_id or "",
         attestation_id=f"att-{secrets.token_hex(16)}",
         kinds=tuple(kind for kind, scope in SCOPES.items() if principal.scopes.covers(scope)),
-        delegators=principal.delegators,
+        parties=deciding_parties(call),
         reason=reason,
         attestation=None if attestation is None else attestation.decode(),
     )
@@ -74,7 +75,10 @@ def _refuse(conflict: Conflict) -> Refused:
     match conflict.reason:
         case "own-case":
             return Refused(
-                status.FORBIDDEN, "own-case", "A requester, or an agent acting for it, cannot take the decision."
+                status.FORBIDDEN,
+                "own-case",
+                "The decision must be taken by another party: the caller, or one it shares its delegator, principal, "
+                "key or token subject with, has asked for it.",
             )
         case "not-permitted":
             scope = SCOPES[details["kind"]]

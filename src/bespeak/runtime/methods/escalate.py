@@ -17,6 +17,7 @@ from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.confirmations import too_many_cases
 from bespeak.runtime.methods.needs import invalid, read_time, refuse_without_needs, too_large
+from bespeak.runtime.parties import parties_of
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import ESCALATION, Case, OpenCase
 from bespeak.state.store.commands.outbox import PutOutbox
@@ -56,6 +57,7 @@ def escalate(call: RoutedCall) -> Effects | Refused:
         subject=content.decode(),
         deadline=deadline,
         announcement=PutOutbox(ESCALATION, recipient, msgspec.json.encode(announcement).decode()),
+        parties=parties_of(call),
         most_open=call.server.cases.most_open,
     )
     return Effects((command,), _respond)

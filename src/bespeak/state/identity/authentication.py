@@ -22,6 +22,8 @@ class Authenticated(msgspec.Struct, frozen=True, cache_hash=True):
     """SHA-256 of the client certificate, in hexadecimal digits."""
     expires_at: float | None = None
     """Expiry of the first credential to end, in seconds since 1970."""
+    holders: tuple[str, ...] = ()
+    """Subject of the token and key of the certificate: agents that share one are in one hand."""
     nonce: str | None = None
     """Nonce of a signed request. Only the store knows whether it was used before."""
     nonce_expires_at: float | None = None

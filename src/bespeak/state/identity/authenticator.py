@@ -154,6 +154,7 @@ def _combined(
         principal_id=token.principal_id if token else None,
         tls_identity=certified.tls_identity if certified else None,
         expires_at=min(ends, default=None),
+        holders=tuple(holder for proof in (certified, token) if proof is not None for holder in proof.holders),
         nonce=signed.nonce if signed else None,
         nonce_expires_at=signed.expires if signed else None,
     )

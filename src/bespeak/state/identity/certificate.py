@@ -13,12 +13,14 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import NameOID
 
 from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.identity.authentication import Authenticated
+from bespeak.state.identity.key_mark import key_mark
 
 _REMEMBERED: Final = 1024
 _LONGEST: Final = 32 * 1024
@@ -47,6 +49,7 @@ def _identify(certificate: bytes) -> Authenticated | Refused:
     try:
         parsed = x509.load_der_x509_certificate(certificate)
         key = parsed.public_key()
+        spki = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         names = _agents(parsed)
         expires = parsed.not_valid_after_utc.timestamp()
     except UnsupportedAlgorithm:
@@ -57,7 +60,8 @@ def _identify(certificate: bytes) -> Authenticated | Refused:
         return _key_refused()
     if len(names) == 1:
         identity = sha256(certificate).hexdigest()
-        return Authenticated(names.pop(), ("mtls",), tls_identity=identity, expires_at=expires)
+        holders = (key_mark(spki),)
+        return Authenticated(names.pop(), ("mtls",), tls_identity=identity, expires_at=expires, holders=holders)
     what = "names several agents" if names else "names no agent"
     return _refused(
         "certificate-without-agent",

@@ -79,10 +79,14 @@ def _agent_of(claims: Mapping[str, Any], settings: TokenSettings) -> Authenticat
             f"`{settings.principal_claim}` of the token is not a string of at most {_LONGEST_PRINCIPAL} characters."
         )
         return _refused("token-malformed", message)
+    subject = claims.get("sub", "")
+    if not isinstance(subject, str):
+        return _refused("token-malformed", "`sub` of the token is not a string (RFC 7519 4.1.2).")
     bound = _binding(claims.get("cnf"))
     if isinstance(bound, Refused):
         return bound
-    return Authenticated(agent_id, _BY_TOKEN, scopes, principal, bound, float(claims["exp"]))
+    holders = (subject,) if subject else ()
+    return Authenticated(agent_id, _BY_TOKEN, scopes, principal, bound, float(claims["exp"]), holders)
 
 
 def _moment(value: object) -> float | None:

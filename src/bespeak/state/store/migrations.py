@@ -156,6 +156,10 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             updated {real} NOT NULL
         )""",
     ),
+    (
+        "ALTER TABLE cases ADD COLUMN parties TEXT",
+        "ALTER TABLE cases ADD COLUMN decided_parties TEXT",
+    ),
 )
 
 CURRENT: Final = len(MIGRATIONS)

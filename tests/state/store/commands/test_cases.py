@@ -44,8 +44,8 @@ def decide(status: str = "accepted", by: str = DESK, attestation_id: str = "att-
     return DecideCase("c1", status, by, attestation_id, **fields)
 
 
-def use(digest: str = "d1", agent: str = AGENT) -> UseCase:
-    return UseCase("c1", digest, agent)
+def use(digest: str = "d1", agent: str = AGENT, **fields: Any) -> UseCase:
+    return UseCase("c1", digest, agent, **fields)
 
 
 async def only(store: Store, command: Command) -> Any:
@@ -173,7 +173,29 @@ async def test_agent_with_the_right_for_the_kind_may_decide_for_the_recipient(st
 
 async def test_an_agent_cannot_have_its_own_case_decided_by_its_delegate(store: Store) -> None:
     await store.do(ask())
-    assert await reason(store, decide(by=OTHER, kinds=KINDS, delegators=(DESK, AGENT))) == "own-case"
+    assert await reason(store, decide(by=OTHER, kinds=KINDS, parties=(DESK, AGENT))) == "own-case"
+
+
+async def test_decider_shares_no_party_with_the_request(store: Store) -> None:
+    await store.do(ask(parties=(AGENT, "key:1", "usr-ann")))
+    for parties in (("usr-ann",), ("key:2", "key:1"), (AGENT,)):
+        assert await reason(store, decide(by=OTHER, kinds=KINDS, parties=parties)) == "own-case"
+    await store.do(decide(by=OTHER, kinds=KINDS, parties=("usr-bob",)))
+    assert await reason(store, use(parties=("usr-bob",))) == "own-case"
+    assert (await only(store, use(parties=("usr-ann",)))).state == "executed"
+
+
+class FromBefore(Command, frozen=True):
+    """Removes what earlier releases did not record."""
+
+    def steps(self) -> Steps:
+        yield Statement("UPDATE cases SET parties = NULL")
+
+
+async def test_case_from_before_parties_were_recorded_is_decided_by_another_agent(store: Store) -> None:
+    await store.do(ask(), FromBefore())
+    assert await reason(store, decide(by=AGENT)) == "own-case"
+    assert (await only(store, decide())).state == "accepted"
 
 
 async def test_confirmation_is_used_once_by_its_agent_for_its_call(store: Store) -> None:

@@ -51,6 +51,10 @@ class Case(msgspec.Struct, frozen=True):
     reason: str | None
     attestation_id: str | None
     attestation: str | None
+    parties: str | None
+    """JSON list of everyone behind the request when it was made; None in a case from before this was recorded."""
+    decided_parties: str | None
+    """JSON list of everyone behind the decision."""
     state: str
 
 
@@ -60,6 +64,14 @@ _NEWEST: Final = " ORDER BY created DESC LIMIT 1"
 _ANSWERABLE: Final = (
     f" AND ({_OPEN} OR (state = 'accepted' AND kind = 'confirmation')) AND (expires IS NULL OR expires > {{now}})"
 )
+
+
+def _write(parties: tuple[str, ...]) -> str:
+    return msgspec.json.encode(parties).decode()
+
+
+def _read(parties: str | None) -> list[str]:
+    return [] if parties is None else msgspec.json.decode(parties, type=list[str])
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -88,6 +100,8 @@ class OpenCase(Command, frozen=True):
     """Seconds until the case can no longer be decided or used."""
     announcement: PutOutbox | None = None
     """Message for the outbox if the case is new."""
+    parties: tuple[str, ...] = ()
+    """Everyone behind the request: none of them may decide it."""
     most_open: int = 10_000
     """Limit of undecided cases of this kind per agent, because a person has to look at each of them."""
 
@@ -110,12 +124,12 @@ class OpenCase(Command, frozen=True):
             return Conflict("too-many", {"most": self.most_open})
         rows = yield Statement(
             "INSERT INTO cases "
-            "(case_id, kind, state, agent_id, recipient, digest, subject, created, deadline, expires)"
-            " VALUES (?, ?, 'pending', ?, ?, ?, ?, {now}, ?, {now} + ?) "
+            "(case_id, kind, state, agent_id, recipient, digest, subject, parties, created, deadline, expires)"
+            " VALUES (?, ?, 'pending', ?, ?, ?, ?, ?, {now}, ?, {now} + ?) "
             f"ON CONFLICT (kind, agent_id, digest) WHERE {_OPEN} DO NOTHING RETURNING {_COLUMNS}",
             (
                 *(self.case_id, self.kind, self.agent_id, self.recipient, self.digest, self.subject),
-                *(self.deadline, self.lifetime),
+                *(_write(self.parties), self.deadline, self.lifetime),
             ),
         )
         if not rows:  # somebody asked the same at the same moment
@@ -138,8 +152,8 @@ class DecideCase(Command, frozen=True):
     attestation_id: str
     kinds: tuple[str, ...] = ()
     """Kinds of cases that the decider may decide although another party was asked."""
-    delegators: tuple[str, ...] = ()
-    """Agents on whose behalf the decider acts: a decision forbidden to an agent is forbidden to its delegates."""
+    parties: tuple[str, ...] = ()
+    """Everyone behind the decision: whoever is also behind the request makes it void."""
     reason: str | None = None
     attestation: str | None = None
     """JSON attestation."""
@@ -163,15 +177,19 @@ class DecideCase(Command, frozen=True):
             return Conflict("already-decided", {"status": state, "attestation_id": case.attestation_id, **first})
         rows = yield Statement(
             "UPDATE cases SET state = ?, decided_by = ?, decided_at = {now}, reason = ?, "
-            "attestation_id = ?, "
-            f"attestation = ? WHERE case_id = ? RETURNING {_COLUMNS}",
-            (self.status, self.decided_by, self.reason, self.attestation_id, self.attestation, self.case_id),
+            "attestation_id = ?, attestation = ?, decided_parties = ? "
+            f"WHERE case_id = ? RETURNING {_COLUMNS}",
+            (
+                *(self.status, self.decided_by, self.reason),
+                *(self.attestation_id, self.attestation, _write(self.parties), self.case_id),
+            ),
         )
         yield Notify(TOPIC)
         return Case(*rows[0])
 
     def _forbids(self, case: Case) -> Conflict | None:
-        if case.agent_id in (self.decided_by, *self.delegators):
+        asking = {case.agent_id, *_read(case.parties)}
+        if not asking.isdisjoint((self.decided_by, *self.parties)):
             return Conflict("own-case")
         if case.recipient != self.decided_by and case.kind not in self.kinds:
             return Conflict("not-permitted", {"kind": case.kind})
@@ -185,9 +203,13 @@ class UseCase(Command, frozen=True):
     case_id: str
     digest: str
     agent_id: str
+    parties: tuple[str, ...] = ()
+    """Everyone behind the call. They may be more than when the confirmation was requested."""
 
     def steps(self) -> Steps:
-        """Return the Case, or a Conflict: not-found, of-another, digest-differs, used, rejected, expired, pending."""
+        """Return the Case, or a Conflict: not-found, of-another, digest-differs, used, rejected, expired, pending,
+        own-case.
+        """
         rows = yield Statement(f"SELECT {_COLUMNS} FROM cases WHERE case_id = ? {{lock}}", (self.case_id,))
         if not rows or rows[0][1] != CONFIRMATION:
             return Conflict("not-found")
@@ -199,6 +221,8 @@ class UseCase(Command, frozen=True):
         if case.state != ACCEPTED:
             reason = {EXECUTED: "used", DEFERRED: PENDING}.get(case.state, case.state)
             return Conflict(reason, {"status": case.state, "expires": case.expires, "reason": case.reason})
+        if not {self.agent_id, *self.parties}.isdisjoint((case.decided_by, *_read(case.decided_parties))):
+            return Conflict("own-case")
         rows = yield Statement(
             f"UPDATE cases SET state = 'executed' WHERE case_id = ? RETURNING {_COLUMNS}",
             (self.case_id,),
