@@ -18,8 +18,9 @@ KNOWN = "1" * 64
 OTHER = "2" * 64
 
 
-def principals(*, require_known: bool = False, status: str = "active") -> Principals:
-    agent = Agent(agent_id=KNOWN, name="desk", scopes=("booking:*", "calendar:read"), status=status, wildcards=True)
+def principals(*, require_known: bool = False, status: str = "active", **fields: Any) -> Principals:
+    scopes = ("booking:*", "calendar:read")
+    agent = Agent(agent_id=KNOWN, name="desk", scopes=scopes, status=status, wildcards=True, **fields)
     return Principals(Agents([agent]), "test.example", require_known=require_known)
 
 
@@ -85,7 +86,8 @@ def test_an_invalid_scope_is_a_400_that_shows_it() -> None:
 def test_a_suspended_agent_is_a_503_and_a_revoked_one_a_410() -> None:
     assert refused(principals(status="Suspended").resolve(KNOWN, None)).status == 503
     for state in ("revoked", "Retired", "deprecated"):
-        assert refused(principals(status=state).resolve(KNOWN, None)).status == 410
+        gone = refused(principals(status=state, updated_at="2026-05-01T00:00:00Z").resolve(KNOWN, None))
+        assert (gone.status, gone.details["since"]) == (410, "2026-05-01T00:00:00Z")
 
 
 def test_long_headers_of_strangers_are_not_remembered() -> None:

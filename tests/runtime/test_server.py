@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from joserfc.jwk import OKPKey
-from tests.service import build, echo, make_endpoint
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import msgspec
+import pytest
+from joserfc.jwk import OKPKey
+from tests.service import AGENT, build, echo, make_endpoint
+
+from bespeak.app.server.assembly import assemble
+from bespeak.contract.agent import Agent
+from bespeak.protocol.exchange.principal import ANONYMOUS
 from bespeak.runtime.server import Server
 from bespeak.runtime.signer import Signer
 from bespeak.state.identity.settings import AuthSettings, SignedSettings
+from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Store
 
-REGISTRAR = build(make_endpoint("BOOK", "/room", echo)).server.registrar
+REGISTRAR = build(make_endpoint("BOOK", "/room", echo), agents=(Agent(agent_id=AGENT, name="ada"),)).server.registrar
 
 
 def test_a_server_has_everything_its_methods_need() -> None:
@@ -26,3 +37,37 @@ def test_two_servers_of_one_service_share_routes_and_no_state() -> None:
     first, second = (Server(REGISTRAR, updated="2026-01-01T00:00:00Z") for _ in range(2))
     assert first.routes.direct["/room"]["BOOK"] is second.routes.direct["/room"]["BOOK"]
     assert first.agents is not second.agents
+
+
+async def published(server: Server, store: Store) -> tuple[Any, Any]:
+    """Return the manifest and the first agent's identity of a server that starts and stops."""
+    await store.start()
+    await server.start()
+    publication = server.routes.publication
+    documents = (publication.manifest_for(ANONYMOUS), publication.identity_of(next(iter(server.agents))))
+    await server.close()
+    await store.close()
+    manifest, identity = (msgspec.json.decode(document.body) for document in documents)
+    return manifest["server"], identity
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("API-8.3-3", "API-8.3-4")
+async def test_time_of_first_issue_survives_restarts(tmp_path: Path) -> None:
+    seen = []
+    for year in (2026, 2027):
+        store = open_store(str(tmp_path / "store.db"), role="sole")
+        times = {"updated": f"{year}-01-01T00:00:00Z", "issued": f"{year}-09-09T00:00:00Z"}
+        block, identity = await published(Server(REGISTRAR, **times, store=store), store)
+        seen.append((block["issued"], block["updated"], identity["issued_at"]))
+    first = "2026-01-01T00:00:00Z"
+    assert seen == [(first, first, first), (first, "2027-01-01T00:00:00Z", first)]
+
+
+@pytest.mark.anyio
+async def test_time_of_first_issue_that_the_operator_names_takes_precedence() -> None:
+    identity = replace(REGISTRAR.service.identity, issued="2020-01-01T00:00:00Z")
+    assembled = assemble(replace(REGISTRAR.service, identity=identity), updated="2026-01-01T00:00:00Z")
+    store = open_store("memory", role="sole")
+    block, _ = await published(Server(assembled.registrar, updated=assembled.updated, store=store), store)
+    assert block["issued"] == "2020-01-01T00:00:00Z"

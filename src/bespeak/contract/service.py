@@ -36,7 +36,7 @@ class ServerIdentity:
     domain: str | None = None
     supported_features: tuple[str, ...] = ()
     issued: str | None = None
-    """Time at which the manifest was first issued, ISO 8601; by default the server's start."""
+    """Time at which the manifest was first issued, ISO 8601; None if the server has to find out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

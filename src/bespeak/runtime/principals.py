@@ -12,6 +12,7 @@ import msgspec
 
 from bespeak.contract.agent import ACTIVE, Agent
 from bespeak.protocol import status
+from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import Principal, is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused, authorization_required
 from bespeak.protocol.exchange.scope import NO_SCOPES, Scopes, parse_scopes
@@ -197,15 +198,21 @@ class Principals:
                 return None
             message = f"No agent {agent_id} is registered with this server."
             return Refused(status.UNAUTHORIZED, "agent-unknown", message)
-        return inactive(agent) or agent
+        return inactive(agent, self._agents.changed_at(agent_id)) or agent
 
 
-def inactive(agent: Agent) -> Refused | None:
-    """Return a refusal if an agent may not act or be resolved (core 3, 7.4); None if it may."""
+def inactive(agent: Agent, changed: float | None) -> Refused | None:
+    """Return a refusal if an agent may not act or be resolved (core 3, 7.4); None if it may.
+
+    `changed` is the time of its last change in the store; without it, that of its document counts.
+    """
     state = agent.status.lower()
     if state == ACTIVE:
         return None
     details = {"agent_status": agent.status}
+    since = agent.updated_at or agent.issued_at if changed is None else write_instant(changed)
+    if since is not None:
+        details["since"] = since
     if state == "suspended":
         message = "The agent is suspended; the operator of this server can reinstate it."
         return Refused(status.UNAVAILABLE, "agent-suspended", message, details)

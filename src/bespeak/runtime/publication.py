@@ -63,6 +63,7 @@ class Publication:
         *,
         catalog_version: str,
         updated: str,
+        issued: str | None = None,
         signer: Signer | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -72,6 +73,7 @@ class Publication:
         self._agents = agents
         self._catalog_version = catalog_version
         self._updated = updated
+        self._issued = service.identity.issued or issued or updated
         self._signer = signer
         self._clock = clock
         self._revision = agents.revision
@@ -134,7 +136,7 @@ class Publication:
         """Return the current identity document of an agent."""
         self._notice_changes()
         if agent.agent_id not in self._identities:
-            content = project_identity(agent, self._service, updated=self._updated, sign=self._sign)
+            content = project_identity(agent, self._service, issued=self._issued, sign=self._sign)
             self._identities[agent.agent_id] = Document(content, MEDIA_IDENTITY, private=self._is_selective)
         return self._identities[agent.agent_id]
 
@@ -173,6 +175,7 @@ class Publication:
             self._policies,
             self._catalog_version,
             updated=self._updated,
+            issued=self._issued,
             hosted=self._agents if disclosed else (),
         )
         self._versions[disclosed] = manifest["document_version"]

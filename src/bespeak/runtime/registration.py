@@ -112,6 +112,7 @@ class Registrar:
         agents: Agents,
         *,
         updated: str,
+        issued: str | None = None,
         added: Iterable[Route] = (),
         signer: Signer | None = None,
     ) -> RouteTable:
@@ -143,6 +144,7 @@ class Registrar:
                 agents,
                 catalog_version=self.catalog.version,
                 updated=updated,
+                issued=issued,
                 signer=signer,
             ),
         )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.instant import read_instant, write_instant
 from bespeak.runtime.additions import Additions
 from bespeak.runtime.agents import Agents
 from bespeak.runtime.principals import Principals
@@ -14,6 +14,8 @@ from bespeak.runtime.rate import Rates
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.route import Route
 from bespeak.runtime.signer import Signer
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.manifests import IssueManifest
 from bespeak.state.store.settings import CaseSettings, SessionSettings
 from bespeak.state.store.store import Store
 
@@ -29,6 +31,7 @@ class Server:
         registrar: Registrar,
         *,
         updated: str,
+        issued: str | None = None,
         signer: Signer | None = None,
         store: Store | None = None,
         auth: AuthSettings | None = None,
@@ -59,9 +62,10 @@ class Server:
             self.principals.authenticator = Authenticator(auth, server_id, self.principals.key_of)
         self.rates = Rates(service.rate_limits) if service.rate_limits else None
         """Rate limits; None if there are none."""
-        self.routes = registrar.table(self.agents, updated=updated, signer=signer)
-        """The current endpoints. A call keeps the table it was routed with."""
         self._updated = updated
+        self._issued = min(issued or updated, updated)
+        self.routes = registrar.table(self.agents, updated=updated, issued=self._issued, signer=signer)
+        """The current endpoints. A call keeps the table it was routed with."""
         self._additions = Additions(registrar, self._install, store)
 
     async def add_endpoint(self, endpoint: Endpoint) -> None:
@@ -81,14 +85,26 @@ class Server:
 
     def _install(self, added: Sequence[Route], at: float) -> None:
         updated = max(self._updated, write_instant(at))
-        self.routes = self.registrar.table(self.agents, updated=updated, added=added, signer=self.signer)
+        self.routes = self.registrar.table(
+            self.agents, updated=updated, issued=self._issued, added=added, signer=self.signer
+        )
 
     async def start(self) -> None:
         """Start following the store, which must be started, and fetch the keys that verify credentials."""
         if self.store is not None:
             await self.agents.follow(self.store)
+            await self._issue(self.store)
         await self._additions.start()
         await self.principals.renew_keys()
+
+    async def _issue(self, store: Store) -> None:
+        """Take the time of first issue from the store, so that it survives restarts (AGTP-API 8.3)."""
+        first = read_instant(self._issued)
+        if self.registrar.service.identity.issued is None and first is not None:
+            done = await store.do(IssueManifest(self.registrar.service.identity.server_id, first))
+            assert not isinstance(done, Conflict)
+            self._issued = write_instant(done[0])
+            self._install((), 0.0)
 
     async def close(self) -> None:
         """Cancel pending work and close the connections to other servers."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from tests.service import echo, make_endpoint
 
-from bespeak.app.server.assembly import assemble
+from bespeak.app.server.assembly import assemble, first_written
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import FLOOR_METHODS, MethodPolicy, Policies
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.errors import ConfigError, ContractError
+from bespeak.text.source.span import Location
 
 SERVICE = Service(identity=ServerIdentity(server_id="a.example", operator="A", contact="a@a.example"))
 
@@ -52,3 +56,14 @@ def test_unsupported_features_are_disabled_with_a_warning() -> None:
 def test_a_wrong_method_policy_is_fatal(methods: MethodPolicy) -> None:
     with pytest.raises(ContractError, match="policies"):
         assemble(replace(SERVICE, policies=Policies(methods=methods)))
+
+
+def test_a_manifest_without_a_store_is_as_old_as_the_oldest_endpoint_file(tmp_path: Path) -> None:
+    for name, age in (("a.toml", 1_777_593_600), ("b.toml", 1_800_000_000)):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (age, age))
+    book = make_endpoint("BOOK", "/room", echo)
+    files = [str(tmp_path / name) for name in ("b.toml", "a.toml", "missing.toml")]
+    endpoints = tuple(replace(book, path=f"/room{n}", location=Location(file)) for n, file in enumerate(files))
+    assert first_written(replace(SERVICE, endpoints=endpoints)) == "2026-05-01T00:00:00Z"
+    assert first_written(SERVICE) is None

@@ -34,7 +34,7 @@ def agent(**members: Any) -> Agent:
 
 
 def project(**members: Any) -> dict[str, Any]:
-    return project_identity(agent(**members), SERVICE, updated=UPDATED)
+    return project_identity(agent(**members), SERVICE, issued=UPDATED)
 
 
 @pytest.mark.requirement("CORE-7.3-1")
@@ -61,7 +61,7 @@ def test_published_document_is_read_back_as_the_same_agent() -> None:
         max_delegation_depth=2,
         successor_agent="b1" * 32,
     )
-    published = project_identity(first, SERVICE, updated=UPDATED)
+    published = project_identity(first, SERVICE, issued=UPDATED)
     second, findings = parse_agent(msgspec.json.encode(published).decode(), "b.json")
     assert findings == []
     assert second is not None
@@ -131,7 +131,7 @@ def test_version_changes_with_the_content_unless_the_issuer_sets_it() -> None:
 @pytest.mark.requirement("CORE-7.3-7")
 def test_a_signed_document_is_verified_like_a_manifest() -> None:
     key = generate_key()
-    document = project_identity(agent(), SERVICE, updated=UPDATED, sign=partial(sign_content, key=key))
+    document = project_identity(agent(), SERVICE, issued=UPDATED, sign=partial(sign_content, key=key))
     assert document["manifest_issuer"] == "rooms.acme.example"
     assert verify_manifest(document, key).trusted
     assert verify_manifest({**document, "status": "retired"}, key).state == "invalid"
@@ -140,10 +140,10 @@ def test_a_signed_document_is_verified_like_a_manifest() -> None:
 def test_projecting_leaves_the_agent_as_it_was_and_gives_the_same_each_time() -> None:
     one = agent(skills=["reads"], capabilities=["retrieval"])
     before = msgspec.json.encode(one.document)
-    first = project_identity(one, SERVICE, updated=UPDATED)
+    first = project_identity(one, SERVICE, issued=UPDATED)
     first["skills"].append("changed")
     assert msgspec.json.encode(one.document) == before
-    assert project_identity(one, SERVICE, updated=UPDATED)["skills"] == ["reads"]
+    assert project_identity(one, SERVICE, issued=UPDATED)["skills"] == ["reads"]
 
 
 def test_status_is_published_unchanged() -> None:

@@ -58,7 +58,9 @@ async def test_a_suspended_agent_is_refused_until_another_agent_reinstates_it() 
 async def test_a_revoked_agent_stays_revoked() -> None:
     async with served() as bench:
         assert (await change(bench, "REVOKE", reason="key lost")).json["result"]["status"] == "retired"
-        assert (await bench.send("FETCH", "/room")).status == 410
+        gone = await bench.send("FETCH", "/room")
+        assert (gone.status, gone.error["agent_status"]) == (410, "retired")
+        assert gone.error["since"].startswith("20")
         for method in ("REINSTATE", "ACTIVATE", "DEACTIVATE", "DEPRECATE"):
             reply = await change(bench, method)
             assert (reply.status, reply.error["agent_status"]) == (409, "retired")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -303,3 +304,13 @@ def test_a_changed_genesis_is_refused() -> None:
     assert read is not None
     assert read.status == "unreadable"
     assert [finding.rule for finding in findings] == ["D197"]
+
+
+def test_inactive_agent_without_a_time_has_that_of_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "ada.agent.json"
+    for status, updated_at in (("revoked", "2026-05-01T00:00:00Z"), ("active", None)):
+        file.write_text(json.dumps({"agent_id": ID, "name": "Ada", "status": status}))
+        os.utime(file, (1_777_593_600, 1_777_593_600))
+        read, _ = read_agent(file)
+        assert read is not None
+        assert read.updated_at == updated_at

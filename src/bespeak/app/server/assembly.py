@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from dataclasses import dataclass, replace
@@ -53,6 +54,7 @@ class Assembled:
         server = Server(
             self.registrar,
             updated=self.updated,
+            issued=first_written(self.registrar.service),
             signer=self.signer,
             store=store,
             auth=document.auth,
@@ -82,6 +84,19 @@ class Assembled:
 def now() -> str:
     """Return the current time in the format of manifests."""
     return write_instant(time.time())
+
+
+def first_written(service: Service) -> str | None:
+    """Return the time of the oldest file with an endpoint of the service; None if no file is known.
+
+    It stands for the first issue of a manifest that no store remembers (AGTP-API 8.3).
+    """
+    files = {endpoint.location.file for endpoint in service.endpoints if endpoint.location is not None}
+    times = []
+    for file in files:
+        with contextlib.suppress(OSError, ValueError):
+            times.append(Path(file).stat().st_mtime)
+    return write_instant(min(times)) if times else None
 
 
 @collector_paused()

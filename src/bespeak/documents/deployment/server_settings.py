@@ -24,7 +24,10 @@ class ServerSettings:
     contact: str = setting("", "The contact address of the operator.")
     domain: str = setting("", "The field of the service.")
     supported_features: tuple[str, ...] = setting((), "Features that the manifest names.")
-    issued: str = setting("", "When the manifest was first issued, ISO 8601. Without it: the server's start.")
+    issued: str = setting(
+        "",
+        "When the manifest was first issued, ISO 8601. Without it: recorded in the store at the first start.",
+    )
     document_version: str | None = setting(None, "The version of the manifest. Without it: derived from the content.")
     catalog: str | None = setting(
         None, "A bundled version of the catalog, or the path of a catalog document. Without it: the newest."

@@ -41,15 +41,15 @@ _SORTED: Final = msgspec.json.Encoder(order="sorted")
 
 
 def project_identity(
-    agent: Agent, service: Service, *, updated: str, sign: Callable[[bytes], str] | None = None
+    agent: Agent, service: Service, *, issued: str, sign: Callable[[bytes], str] | None = None
 ) -> dict[str, Any]:
     """Build the published document of an agent; `sign` turns canonical bytes into a detached JWS.
 
-    `updated` is used if the document does not contain a time of issue or change. The signature is made and verified
+    `issued` is used if the document does not contain a time of issue. The signature is made and verified
     like that of the server's manifest.
     """
     said = agent.document
-    issued = agent.issued_at or updated
+    issued = agent.issued_at or issued
     tier = agent.trust_tier or ORG_ASSERTED
     document: dict[str, Any] = {
         "agtp_version": AGTP_VERSION,

@@ -51,11 +51,13 @@ def project_manifest(
     catalog_version: str,
     *,
     updated: str,
+    issued: str | None = None,
     hosted: Iterable[Agent] | None = None,
 ) -> dict[str, Any]:
     """Build the unsigned manifest of a service; `hosted` lists the agents that the caller may see.
 
-    By default these are the public agents of the service (AGTP-API 8.5).
+    By default these are the public agents of the service (AGTP-API 8.5). `issued` is used if the operator names no
+    time of first issue.
     """
     identity = service.identity
     if hosted is None:
@@ -85,7 +87,7 @@ def project_manifest(
     }
     if service.document_version is None:
         manifest["document_version"] = content_version(manifest)
-    manifest["server"] |= {"issued": identity.issued or updated, "updated": updated}
+    manifest["server"] |= {"issued": identity.issued or issued or updated, "updated": updated}
     manifest["manifest_signature"] = None
     return manifest
 

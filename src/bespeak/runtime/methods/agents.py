@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
 from bespeak.contract.agent import Agent
 from bespeak.contract.trust import is_discoverable
 from bespeak.protocol import status
-from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused, authorization_required
 from bespeak.runtime.answer import Answer
 from bespeak.runtime.call import RoutedCall
@@ -68,11 +65,9 @@ def show_agent(call: RoutedCall, agent: Agent | None, wanted: str) -> Answer | R
     """Return the identity document of an agent that the caller may see; to others it does not exist."""
     if agent is None or not may_see(call, agent) or agent.status in ("pending", "unreadable"):
         return Refused(status.NOT_FOUND, "agent-not-found", f"This server hosts no agent {wanted[:80]!r}.")
-    refused = inactive(agent)
+    refused = inactive(agent, call.server.agents.changed_at(agent.agent_id))
     if refused is not None:
-        since = call.server.agents.changed_at(agent.agent_id)
-        known = {} if since is None else {"since": write_instant(since)}
-        return msgspec.structs.replace(refused, details={**refused.details, **known})
+        return refused
     return call.routes.publication.identity_of(agent).answer(call.request)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from bespeak.contract.agent import ACTIVE, STATUSES, UNREADABLE, Agent
 from bespeak.contract.genesis import Genesis
-from bespeak.protocol.exchange.instant import read_instant
+from bespeak.protocol.exchange.instant import read_instant, write_instant
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.scope import is_scope_token
 from bespeak.state.identity.genesis_json import genesis_of, read_public_key, read_trust
@@ -52,6 +54,10 @@ def read_agent(path: Path) -> tuple[Agent | None, list[Diagnostic]]:
     if isinstance(text, Diagnostic):
         return _unreadable(path.name.partition(".")[0]), [text]
     agent, findings = parse_agent(text, str(path))
+    if agent is not None and agent.updated_at is None and not agent.is_active:
+        # Core 3: a revoked agent is refused with the time of its revocation.
+        with contextlib.suppress(OSError):
+            agent = replace(agent, updated_at=write_instant(path.stat().st_mtime))
     return agent or _unreadable(path.name.partition(".")[0]), findings
 
 
