@@ -24,10 +24,9 @@ from bespeak.agent.discovery.fetcher import MOST_REDIRECTS
 from bespeak.app.cli.catalog_diff import catalog_diff
 from bespeak.app.cli.main import COMMANDS, bespeak
 from bespeak.app.server.settings import Settings
-from bespeak.checks.evolution.change_rules import FINDINGS as CHANGE_FINDINGS
-from bespeak.checks.evolution.change_rules import FINDINGS_WHY as CHANGE_FINDINGS_WHY
-from bespeak.checks.evolution.change_rules import RULES as CHANGE_RULES
 from bespeak.checks.evolution.change_rules import WHY as CHANGE_KINDS
+from bespeak.checks.evolution.change_rules import ChangeRule
+from bespeak.checks.evolution.registry import RULES as CHANGE_RULES
 from bespeak.checks.lint.passes import PASSES, pass_of
 from bespeak.checks.lint.registry import all_rules
 from bespeak.checks.lint.rule_page import facts, sections
@@ -107,6 +106,7 @@ def rules_page() -> str:
         number = pass_of(rule.id)
         groups[about[number] if number else LETTERS[rule.id[0]]].append(rule)
     order = [*about.values(), *LETTERS.values()]
+    changes = [rule for rule in CHANGE_RULES.values() if isinstance(rule, ChangeRule)]
     sections = [
         f"## {title}\n\n"
         + _table(
@@ -131,14 +131,18 @@ def rules_page() -> str:
         "## C1xx: changes of a contract, reported by `bespeak diff`\n\n"
         + _table(
             ("id", "name", "kind", "category", "what changed"),
-            ((rule.id, f"`{rule.name}`", rule.kind, rule.category, rule.summary) for rule in CHANGE_RULES.values()),
+            ((rule.id, f"`{rule.name}`", rule.kind, rule.category, rule.summary) for rule in changes),
         ),
         "The effect of each kind of change on callers, and what to do:\n\n"
         + _table(("kind", "what to do"), CHANGE_KINDS.items()),
         "Other findings:\n\n"
         + _table(
-            ("id", "finding", "reason"),
-            ((rule, text, CHANGE_FINDINGS_WHY[rule]) for rule, text in CHANGE_FINDINGS.items()),
+            ("id", "name", "finding", "reason"),
+            (
+                (rule.id, f"`{rule.name}`", rule.summary, rule.why)
+                for rule in CHANGE_RULES.values()
+                if not isinstance(rule, ChangeRule)
+            ),
         ),
     )
 

@@ -39,5 +39,3 @@ RATE_LIMIT: Final = Rule(
     good='[limits.rate]\nagent = "100/s burst 200"\n',
     notation="toml",
 )
-
-RULES: Final = (LEGACY_SET, COST, RATE_LIMIT)

@@ -91,15 +91,3 @@ PYTHON_NOT_READ: Final = Rule(
     "A contract written in Python is not compared.",
     why="What a program declares is known only when it runs. Compare with the manifest of the running server.",
 )
-
-RULES: Final = (
-    UNSUPPORTED_HANDLER,
-    ENDPOINT_IN_TWO_FILES,
-    FOLDER_REACHED_TWICE,
-    NOTHING_TO_SERVE,
-    UNKNOWN_DOCUMENT,
-    UNUSABLE_ENDPOINT,
-    LOWERCASE_METHOD,
-    ASSUMED_DEFAULT,
-    PYTHON_NOT_READ,
-)

@@ -49,7 +49,7 @@ def test_changes_are_explained_by_id_and_by_name() -> None:
     assert "Why: For input, calls that worked are refused" in text
     assert run("limit-tightened").output == text
     assert json.loads(run("c129", "--format", "json").output)["category"] == "wire"
-    assert run("C197").output.startswith("C197\n\nAn approval has expired.\n")
+    assert run("C197").output.startswith("C197 expired-approval\n\nAn approval has expired.\n")
 
 
 def test_settings_of_the_current_folder_are_shown(tmp_path: Path) -> None:

@@ -7,9 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 from bespeak.checks.evolution.change import ContractChange
+from bespeak.checks.evolution.registry import RULES
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.semantic import Semantic
+
+_PAIRS = """
+C101 C107 C110 C112 C114 C116 C120 C122 C124 C127 C129 C131 C134 C136 C150 C152 C154 C156 C170 C172 C178 C185 C187 C190
+C192
+"""
+"""First rules of the pairs that mirror each other; the other has the next number."""
+_NEXT = {first: f"C{int(first[1:]) + 1}" for first in _PAIRS.split()}
+MIRRORED = {**{rule: rule for rule in RULES}, **_NEXT, **{second: first for first, second in _NEXT.items()}}
+"""Rule that reports the same difference when old and new are swapped, by rule."""
 
 SEMANTIC = Semantic(
     intent="Reserve a room.",

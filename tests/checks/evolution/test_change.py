@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from bespeak.checks.evolution.change import MOST_CHANGES, ChangeList, ContractChange, canonical
+from bespeak.checks.evolution.contract_diff import ENDPOINT_ADDED
+from bespeak.checks.evolution.schema_diff import LIMIT_LOOSENED, LIMIT_TIGHTENED
 from bespeak.text.source.span import Location
 
 CHANGE = ContractChange(
-    rule="C129",
+    about=LIMIT_TIGHTENED,
     direction="request",
     level="breaking",
     endpoint="BOOK /room",
@@ -32,7 +34,7 @@ def test_fingerprint_does_not_depend_on_wording_and_place() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        {"rule": "C130"},
+        {"about": LIMIT_LOOSENED},
         {"endpoint": "BOOK /suite"},
         {"pointer": "/input_schema"},
         {"old": 31},
@@ -83,7 +85,7 @@ def test_canonical_texts_are_equal_for_equal_values_only(one: Any, other: Any, s
 def test_full_list_is_reported_once_and_stops_growing() -> None:
     changes = ChangeList("BOOK /room")
     for number in range(MOST_CHANGES + 10):
-        changes.add("C102", "safe", "request", f"/{number}", "new")
+        changes.add(ENDPOINT_ADDED, "safe", "request", f"/{number}", "new")
     assert len(changes.found) == MOST_CHANGES + 1
     assert changes.found[-1].rule == "C199"
 

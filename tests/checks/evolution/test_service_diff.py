@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.checks.evolution.contracts import BOOK, told
+from tests.checks.evolution.contracts import BOOK, MIRRORED, told
 
-from bespeak.checks.evolution.change_rules import RULES
 from bespeak.checks.evolution.contract import Contract
 from bespeak.checks.evolution.service_diff import diff_services
 from bespeak.contract.data_manifest import DataClass, DataManifest
@@ -79,7 +78,7 @@ def test_each_part_has_its_rule(old: Contract, new: Contract, rule: str, level: 
     assert told(diff_services(old, new)) == [(rule, level)]
     [there], [back] = diff_services(old, new), diff_services(new, old)
     assert (back.rule, back.pointer, back.old, back.new) == (
-        *(RULES[there.rule].mirror, there.pointer, there.new, there.old),
+        *(MIRRORED[there.rule], there.pointer, there.new, there.old),
     )
 
 

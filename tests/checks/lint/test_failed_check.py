@@ -29,7 +29,6 @@ from bespeak.checks.evolution import contract_diff
 from bespeak.checks.evolution.contract import Contract
 from bespeak.checks.lint import failed_check, reading, registration, run
 from bespeak.checks.lint.config import Config
-from bespeak.checks.lint.failed_check import FAILED
 from bespeak.checks.lint.judge import Judge
 from bespeak.checks.lint.passes import Pass
 from bespeak.checks.lint.registration import check_endpoint, check_service
@@ -57,7 +56,7 @@ def test_a_failing_endpoint_check_is_reported_at_its_endpoint(monkeypatch: pytes
     monkeypatch.setattr(run, "PASSES", (extra, *run.PASSES))
     spoilt = MENU.replace("path: /dish", "path: /Dish")
     found = check_text(spoilt, "menu.agis", CONTEXT).findings
-    assert [finding.rule for finding in found] == [FAILED.id, "P322"]
+    assert [finding.rule for finding in found] == [failed_check.FAILED.id, "P322"]
     failure = found[0]
     assert failure.message.startswith("FIND /Dish: the check test_failed_check.broken failed with KeyError: ")
     assert "inside" in failure.message
@@ -79,13 +78,13 @@ def test_a_failing_check_names_the_rules_that_it_stands_for(
 def test_a_failing_document_check_is_reported_at_the_document(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "PASSES", (Pass(1, "Broken", "", (), document=(broken,)),))
     (failure,) = check_text(MENU, "menu.agis", CONTEXT).findings
-    assert (failure.rule, failure.pointer, str(failure.location)) == (FAILED.id, "", "menu.agis:1:1")
+    assert (failure.rule, failure.pointer, str(failure.location)) == (failed_check.FAILED.id, "", "menu.agis:1:1")
 
 
 def test_a_failing_reader_is_reported_for_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(reading._READERS, "agis", broken)
     (failure,) = check_text(MENU, "menu.agis", CONTEXT).findings
-    assert failure.rule == FAILED.id
+    assert failure.rule == failed_check.FAILED.id
     assert failure.message.startswith("reading the document failed with KeyError")
 
 
@@ -93,7 +92,7 @@ def test_a_failing_collision_check_is_reported_for_each_endpoint(
     monkeypatch: pytest.MonkeyPatch, room: Endpoint
 ) -> None:
     monkeypatch.setattr(path_collision, "parse_template", broken)
-    assert [(endpoint, finding.rule) for endpoint, finding in check_service([room])] == [(room, FAILED.id)]
+    assert [(endpoint, finding.rule) for endpoint, finding in check_service([room])] == [(room, failed_check.FAILED.id)]
 
 
 def test_an_endpoint_that_could_not_be_checked_is_not_served(
@@ -101,12 +100,12 @@ def test_an_endpoint_that_could_not_be_checked_is_not_served(
 ) -> None:
     monkeypatch.setattr(registration.semantic, "check_endpoint", broken)
     (failure,) = check_endpoint(room, catalog, Policies())
-    assert (failure.rule, failure.severity, failure.location) == (FAILED.id, "error", room.location)
+    assert (failure.rule, failure.severity, failure.location) == (failed_check.FAILED.id, "error", room.location)
 
 
 def test_no_selection_hides_a_failing_check() -> None:
-    judge = Judge(Config(base=Path(), select=("S4",), ignore=(FAILED.id,)))
-    assert judge.is_on(FAILED.id)
+    judge = Judge(Config(base=Path(), select=("S4",), ignore=(failed_check.FAILED.id,)))
+    assert judge.is_on(failed_check.FAILED.id)
 
 
 def test_an_editor_shows_a_failing_check_beside_the_other_findings(
@@ -114,7 +113,7 @@ def test_an_editor_shows_a_failing_check_beside_the_other_findings(
 ) -> None:
     monkeypatch.setattr(run, "PASSES", (*run.PASSES, Pass(4, "Broken", "", (), endpoint=(broken,))))
     checked = check_in_editor(MENU.replace("path: /dish", "path: /Dish"), tmp_path / "menu.agis", tmp_path)
-    assert [finding.diagnostic.rule for finding in checked.findings] == [FAILED.id, "P322"]
+    assert [finding.diagnostic.rule for finding in checked.findings] == [failed_check.FAILED.id, "P322"]
 
 
 def test_an_endpoint_that_cannot_be_compared_is_a_breaking_change(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,4 +190,4 @@ def test_no_words_of_english_make_a_check_fail(path: str, verb: str, intent: str
     for old, new in texts.items():
         text = text.replace(old, new)
     found = check_text(text, "menu.agis", CONTEXT).findings
-    assert [str(finding) for finding in found if finding.rule == FAILED.id] == []
+    assert [str(finding) for finding in found if finding.rule == failed_check.FAILED.id] == []

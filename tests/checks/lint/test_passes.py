@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from importlib import import_module
 from pkgutil import iter_modules
 
 import pytest
+from tests.checks.lint.contexts import CONTEXT
+from tests.checks.lint.rule_examples import bad_document
 
 from bespeak.checks.lint import passes, registration, rules
+from bespeak.checks.lint.reading import read_subject
+from bespeak.checks.lint.subject import Subject
+from bespeak.text.diagnostics.rule import declared_in
 
 MODULES = sorted(found.name for found in iter_modules(rules.__path__))
 
@@ -22,5 +28,22 @@ def test_every_check_of_every_rule_module_is_run(module: str) -> None:
 
 
 def test_every_rule_of_every_module_can_be_looked_up() -> None:
-    found = {rule.id for name in MODULES for rule in import_module(f"bespeak.checks.lint.rules.{name}").RULES}
-    assert found == set(passes.RULES)
+    modules = [import_module(f"bespeak.checks.lint.rules.{name}") for name in MODULES]
+    assert declared_in(*modules) == passes.RULES
+
+
+def test_findings_of_a_pass_name_its_rules() -> None:
+    """The page of a rule names the pass that reports it (AGIS 9.1)."""
+    wrong, reported = set(), set()
+    for rule in passes.RULES.values():
+        subject = read_subject(*bad_document(rule)) if rule.notation == "yaml" else None
+        if not isinstance(subject, Subject):
+            continue
+        context = replace(CONTEXT, agis=True, level=2, vocabulary=subject.agis.vocabulary if subject.agis else None)
+        for step in passes.PASSES:
+            found = [each for check in step.document for each in check(subject, context)]
+            found += [each for check in step.endpoint for one in subject.endpoints for each in check(one, context)]
+            reported |= {each.rule for each in found}
+            wrong |= {(each.rule, step.number) for each in found if passes.pass_of(each.rule) != step.number}
+    assert wrong == set()
+    assert {"X901", "X920", "M210", "M230"} <= reported

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from bespeak.checks.lint import served_agreement
 from bespeak.checks.lint.registry import find_rule
-from bespeak.checks.lint.served_agreement import CUT, RULES
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.checks.lint.served_agreement import CUT
+from bespeak.text.diagnostics.rule import Rule, declared_in
+
+RULES = tuple(declared_in(served_agreement).values())
 
 TESTS = Path(__file__).parents[2] / "agent" / "discovery"
 

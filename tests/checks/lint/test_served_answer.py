@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from bespeak.checks.lint import served_answer
 from bespeak.checks.lint.registry import find_rule
-from bespeak.checks.lint.served_answer import RULES
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.diagnostics.rule import Rule, declared_in
+
+RULES = tuple(declared_in(served_answer).values())
 
 TESTS = Path(__file__).parents[2] / "agent" / "discovery" / "test_served_rules.py"
 

@@ -11,7 +11,7 @@ from tests.documents.openapi.reading import rules as ids
 
 from bespeak.documents.openapi import rules
 from bespeak.documents.openapi.reader import read_description
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.diagnostics.rule import Rule, declared_in
 
 ROOM: dict[str, Any] = {"type": "object", "properties": {"id": {"type": "string"}}}
 
@@ -20,7 +20,7 @@ def test_each_rule_is_listed_and_says_why_and_what_to_do() -> None:
     assert_complete(rules)
 
 
-@pytest.mark.parametrize("rule", [rule for rule in rules.RULES if rule.bad], ids=lambda rule: rule.id)
+@pytest.mark.parametrize("rule", [rule for rule in declared_in(rules).values() if rule.bad], ids=lambda rule: rule.id)
 def test_bad_example_breaks_the_rule_and_good_example_keeps_it(rule: Rule) -> None:
     assert rule.id in ids(found_in(rule.bad))
     assert rule.id not in ids(found_in(rule.good))

@@ -12,7 +12,7 @@ from bespeak.checks.lint.passes import RULES
 from bespeak.checks.lint.rules import method
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.diagnostics.rule import Rule, declared_in
 from bespeak.text.source.span import Location
 
 
@@ -30,7 +30,7 @@ def test_finding_has_endpoint_place_and_advice() -> None:
 
 def test_ids_are_unique_and_so_are_names() -> None:
     names = [found.name for found in pkgutil.iter_modules(rules.__path__)]
-    every = [rule for name in names for rule in import_module(f"{rules.__name__}.{name}").RULES]
+    every = [rule for name in names for rule in declared_in(import_module(f"{rules.__name__}.{name}")).values()]
     assert sorted(RULES) == sorted(rule.id for rule in every)
     assert len({rule.name for rule in every}) == len(every)
     for rule in every:

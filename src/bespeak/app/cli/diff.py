@@ -159,7 +159,7 @@ def _print(report: ChangeReport, form: str) -> None:
     elif form != "text":
         click.echo(reporter(form)(report.findings_report()), nl=False)
     else:
-        print_findings(finding for finding in report.findings if finding.rule != "C195")
+        print_findings(report.other_findings)
         print_lines(_lines(report))
 
 

@@ -35,7 +35,8 @@ def explain(rule: str | None, format_name: str) -> None:
       bespeak explain P302
       bespeak explain method-name-in-path --format json
     """
-    from bespeak.checks.lint.config import Configs  # noqa: PLC0415 - `--help` does not need the rules
+    from bespeak.checks.evolution.registry import RULES  # noqa: PLC0415 - `--help` does not need the rules
+    from bespeak.checks.lint.config import Configs  # noqa: PLC0415
     from bespeak.checks.lint.judge import Judge  # noqa: PLC0415
     from bespeak.checks.lint.registry import all_rules, find_rule, near_rules  # noqa: PLC0415
 
@@ -48,9 +49,9 @@ def explain(rule: str | None, format_name: str) -> None:
         else:
             click.echo("\n".join(_listing(judge)))
         return
-    change = _change(rule)
+    change = find_rule(rule, RULES)
     if change is not None:
-        _print_json(change) if as_json else click.echo("\n".join(_change_page(change)))
+        _print_json(_change_data(change)) if as_json else click.echo("\n".join(_change_page(change)))
         return
     found = find_rule(rule)
     if found is None:
@@ -80,30 +81,25 @@ def _page(rule: Rule, judge: Judge) -> Iterator[str]:
             yield indent(text.rstrip(), "    ")
 
 
-def _change(rule: str) -> dict[str, str] | None:
-    """Find a change rule of `bespeak diff` by id or name."""
-    from bespeak.checks.evolution.change_rules import FINDINGS, FINDINGS_WHY, RULES, WHY  # noqa: PLC0415
+def _change_data(rule: Rule) -> dict[str, str]:
+    from bespeak.checks.evolution.change_rules import ChangeRule  # noqa: PLC0415
 
-    asked = rule.strip()
-    for change in RULES.values():
-        if asked.upper() == change.id or asked.lower() == change.name:
-            known = {"id": change.id, "name": change.name, "kind": change.kind, "category": change.category.lower()}
-            return {**known, "summary": change.summary, "why": WHY[change.kind]}
-    text = FINDINGS.get(asked.upper())
-    return {"id": asked.upper(), "summary": text, "why": FINDINGS_WHY[asked.upper()]} if text else None
+    kind = {"kind": rule.kind, "category": rule.category.lower()} if isinstance(rule, ChangeRule) else {}
+    return {"id": rule.id, "name": rule.name, **kind, "summary": rule.summary, "why": rule.why}
 
 
-def _change_page(change: dict[str, str]) -> Iterator[str]:
-    yield f"{change['id']} {change.get('name', '')}".rstrip()
+def _change_page(rule: Rule) -> Iterator[str]:
+    data = _change_data(rule)
+    yield f"{rule.id} {rule.name}"
     yield ""
-    yield change["summary"]
+    yield rule.summary
     yield ""
     for name in ("kind", "category"):
-        if name in change:
-            yield f"{name:<10}{change[name]}"
+        if name in data:
+            yield f"{name:<10}{data[name]}"
     yield "source    bespeak diff"
     yield ""
-    yield f"Why: {change['why']}"
+    yield f"Why: {rule.why}"
 
 
 def _listing(judge: Judge) -> Iterator[str]:

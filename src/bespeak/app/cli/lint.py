@@ -282,7 +282,7 @@ def _baseline(project: Project, given: Path | None, *, isolated: bool, writing: 
 
 
 def _report(project: Project, outcome: Outcome, fixes: Fixes | None, *, with_version: bool) -> Report:
-    from bespeak.checks.lint.registry import rule_texts  # noqa: PLC0415
+    from bespeak.checks.lint.registry import all_rules  # noqa: PLC0415
 
     bespeak = ""
     if with_version:
@@ -293,7 +293,7 @@ def _report(project: Project, outcome: Outcome, fixes: Fixes | None, *, with_ver
         findings=outcome.findings if fixes is None else fixes.without_stuck(outcome.findings),
         version=bespeak,
         files=outcome.files,
-        rules=rule_texts(),
+        rules=all_rules(),
         source=project.text,
         ignored=outcome.ignored,
         baselined=outcome.baselined,

@@ -10,7 +10,7 @@ from bespeak.app.lsp.checking import Checked
 from bespeak.app.lsp.edits import Edit, applied, replacement_edit
 from bespeak.app.lsp.positions import Positions
 from bespeak.checks.lint.registry import find_rule
-from bespeak.checks.lint.suppress import RULES, read_ignores
+from bespeak.checks.lint.suppress import UNKNOWN, UNREASONED, UNUSED, read_ignores
 from bespeak.documents.notation_text import parse_notation
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.report import Finding, Replacement
@@ -22,7 +22,7 @@ from bespeak.text.source.tree import Tree
 
 _IGNORE: Final = re.compile(r"#[ \t]*+bespeak:[ \t]*+ignore\[[^\]\n]*+(?=\])")
 _INDENT: Final = re.compile(r"[ \t]*+")
-_HOUSEKEEPING: Final = frozenset(rule.id for rule in RULES)
+_HOUSEKEEPING: Final = frozenset({UNUSED.id, UNKNOWN.id, UNREASONED.id})
 """Rules about ignores, which cannot be ignored."""
 
 

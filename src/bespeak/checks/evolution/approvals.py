@@ -10,9 +10,35 @@ from typing import Final
 from bespeak.checks.evolution.change import ContractChange
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.span import Location
 from bespeak.text.source.toml_tree import parse_toml
 from bespeak.text.source.tree import SyntaxFault
+
+INVALID: Final = Rule(
+    "C196",
+    "invalid-approvals",
+    "MUST",
+    "",
+    "A list of approvals is not valid.",
+    "None of its approvals apply, so every change counts. Fix the entry that the message names.",
+)
+EXPIRED: Final = Rule(
+    "C197",
+    "expired-approval",
+    "SHOULD",
+    "",
+    "An approval has expired.",
+    "Its expiry date has passed. Make the change compatible, or approve it again with a reason.",
+)
+UNUSED: Final = Rule(
+    "C198",
+    "unused-approval",
+    "SHOULD",
+    "",
+    "An approval matches no change.",
+    "It would approve the same change if it were made again. Remove the entry.",
+)
 
 APPROVALS: Final = "bespeak-approvals.toml"
 
@@ -51,15 +77,15 @@ def parse_approvals(text: str, file: str) -> tuple[list[Approval], list[Diagnost
     """Parse a list of approvals and return its findings. If there is an error, do not use the list."""
     tree = parse_toml(text, file)
     if isinstance(tree, SyntaxFault):
-        return [], [Diagnostic("C196", "error", f"this is not TOML: {tree.message}", tree.location)]
+        return [], [INVALID.found(f"this is not TOML: {tree.message}", tree.location)]
     findings: list[Diagnostic] = []
     entries = tree.data.get("approval", [])
     for key in tree.data.keys() - {"approval"}:
         message = f"`{key}` is not a known key; write each approval as [[approval]]"
-        findings.append(Diagnostic("C196", "error", message, tree.locate(f"/{key}"), f"/{key}"))
+        findings.append(INVALID.found(message, tree.locate(f"/{key}"), f"/{key}"))
     if not isinstance(entries, list):
         message = "`approval` is not a list; write [[approval]]"
-        return [], [Diagnostic("C196", "error", message, tree.locate("/approval"), "/approval")]
+        return [], [INVALID.found(message, tree.locate("/approval"), "/approval")]
     approvals: list[Approval] = []
     for index, entry in enumerate(entries):
         at = f"/approval/{index}"
@@ -67,7 +93,7 @@ def parse_approvals(text: str, file: str) -> tuple[list[Approval], list[Diagnost
         if isinstance(read, Approval):
             approvals.append(read)
         else:
-            findings.append(Diagnostic("C196", "error", read, tree.locate(at), at))
+            findings.append(INVALID.found(read, tree.locate(at), at))
     return approvals, findings
 
 
@@ -110,11 +136,11 @@ def judge(changes: Iterable[ContractChange], approvals: Iterable[Approval], toda
         about = f" ({approval.change})" if approval.change else ""
         if approval.fingerprint not in present:
             message, advice = f"the approval {approval.fingerprint}{about} matches no change", "Remove the entry."
-            findings.append(Diagnostic("C198", "warning", message, approval.location, help=advice))
+            findings.append(UNUSED.found(message, approval.location, advice=advice))
         elif approval.fingerprint not in approved:
             message = f"the approval {approval.fingerprint}{about} expired on {approval.expires}"
             advice = "Make the change compatible, or approve it again."
-            findings.append(Diagnostic("C197", "warning", message, approval.location, help=advice))
+            findings.append(EXPIRED.found(message, approval.location, advice=advice))
     return Judgement(approved=approved, findings=findings)
 
 

@@ -10,9 +10,12 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from bespeak.checks.evolution.change_rules import RULES, Category, ChangeRule, Kind
+from bespeak.checks.evolution.change_rules import Category, ChangeRule, Kind, prose_rule, wire_rule
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
 from bespeak.text.source.span import Location
+
+WORDING_CHANGED: Final = prose_rule("C104", "wording-changed", "changed", "A description is reworded.")
+MORE_CHANGES: Final = wire_rule("C199", "more-changes", "changed", "There are more changes than are shown.")
 
 Direction = Literal["request", "response", "semantics", "policy"]
 Level = Literal["breaking", "risky", "safe"]
@@ -30,7 +33,8 @@ _SEVERITIES: Final[dict[Level, Severity]] = {"breaking": "error", "risky": "warn
 class ContractChange:
     """One difference between an old and a new contract, from the view of a client of the old one."""
 
-    rule: str
+    about: ChangeRule
+    """Kind of change."""
     direction: Direction
     level: Level
     endpoint: str
@@ -47,9 +51,9 @@ class ContractChange:
     """Place of the new endpoint, if it came from a file."""
 
     @property
-    def about(self) -> ChangeRule:
-        """Kind of change."""
-        return RULES[self.rule]
+    def rule(self) -> str:
+        """Id of the rule."""
+        return self.about.id
 
     @property
     def kind(self) -> Kind:
@@ -111,7 +115,7 @@ class ChangeList:
 
     def add(
         self,
-        rule: str,
+        rule: ChangeRule,
         level: Level,
         direction: Direction,
         pointer: str,
@@ -125,11 +129,11 @@ class ChangeList:
         if self.full:
             return
         if len(self.found) == MOST_CHANGES:
-            rule, level, pointer, old, new = "C199", "breaking", "", None, None
+            rule, level, pointer, old, new = MORE_CHANGES, "breaking", "", None, None
             message, advice = f"only the first {MOST_CHANGES} changes are shown", "Look at these first."
         self.found.append(
             ContractChange(
-                rule=rule,
+                about=rule,
                 direction=direction,
                 level=level,
                 endpoint=self._endpoint,

@@ -8,10 +8,11 @@ from typing import Any, Final, Literal
 
 from bespeak.checks.evolution.approvals import Approval
 from bespeak.checks.evolution.change import LEVELS, ContractChange, Level
-from bespeak.checks.evolution.change_rules import CATEGORIES, FINDINGS, FINDINGS_WHY, RULES, Category
-from bespeak.checks.evolution.version_bump import VersionAdvice
-from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
-from bespeak.text.diagnostics.report import Finding, Report, RuleText
+from bespeak.checks.evolution.change_rules import CATEGORIES, Category
+from bespeak.checks.evolution.registry import RULES
+from bespeak.checks.evolution.version_bump import TOO_SMALL, VersionAdvice
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.report import Finding, Report
 
 FailOn = Literal["breaking", "risky", "any", "bump", "none"]
 
@@ -22,7 +23,6 @@ _FAILING: Final[dict[FailOn, tuple[Level, ...]]] = {
     "bump": (),
     "none": (),
 }
-_USUAL: Final[dict[str, Severity]] = {"removed": "error", "narrowed": "error", "changed": "warning"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +55,11 @@ class ChangeReport:
     def failed(self) -> bool:
         """True if the command should exit with 1."""
         return bool(self.failing) or (self.fail_on == "bump" and self.version.too_small)
+
+    @property
+    def other_findings(self) -> list[Diagnostic]:
+        """Findings except the one about the version, which reports for people print as the advice."""
+        return [finding for finding in self.findings if finding.rule != TOO_SMALL.id]
 
     def count(self) -> dict[str, int]:
         """Count changes by level, with approved ones counted separately."""
@@ -92,20 +97,10 @@ class ChangeReport:
     def findings_report(self) -> Report:
         """Return the comparison as findings; an approved change is only informational."""
         findings = [Finding(self._diagnostic(change), change.fingerprint) for change in self.changes]
-        rules = [
-            RuleText(
-                id=rule.id, name=rule.name, severity=_USUAL.get(rule.kind, "info"), summary=rule.summary, why=rule.why
-            )
-            for rule in RULES.values()
-        ]
-        rules += [
-            RuleText(id=rule, name=text, severity="warning", summary=text, why=FINDINGS_WHY[rule])
-            for rule, text in FINDINGS.items()
-        ]
         return Report(
             findings=[*findings, *(Finding(finding) for finding in self.findings)],
             files=sorted({change.location.file for change in self.changes if change.location}),
-            rules={rule.id: rule for rule in rules},
+            rules=RULES,
         )
 
     def _diagnostic(self, change: ContractChange) -> Diagnostic:
@@ -146,8 +141,7 @@ def markdown(report: ChangeReport) -> str:
                 f"| {level} | {change.rule} `{change.about.name}` | {_cell(change.message)} | {_cell(advice)} |"
             )
         lines.append("")
-    # What C195 says stands at the top.
-    lines += [f"- {finding.rule}: {_cell(finding.message)}" for finding in report.findings if finding.rule != "C195"]
+    lines += [f"- {finding.rule}: {_cell(finding.message)}" for finding in report.other_findings]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from bespeak.checks.evolution.change import ChangeList, ContractChange
+from bespeak.checks.evolution.change_rules import wire_rule
 from bespeak.checks.evolution.contract import Contract
 from bespeak.checks.evolution.endpoint_diff import diff_endpoints, path_shape
 from bespeak.checks.evolution.service_diff import diff_services
 from bespeak.checks.lint.failed_check import describe
 from bespeak.contract.catalog.version import parse_version
 from bespeak.contract.endpoint import Endpoint
+
+ENDPOINT_REMOVED: Final = wire_rule("C101", "endpoint-removed", "removed", "An endpoint is removed.")
+ENDPOINT_ADDED: Final = wire_rule("C102", "endpoint-added", "added", "An endpoint is added.")
+NOT_COMPARED: Final = wire_rule("C118", "not-compared", "changed", "bespeak could not compare a part of the contracts.")
 
 _Compared = TypeVar("_Compared", Contract, Endpoint)
 
@@ -45,7 +50,7 @@ def _attempt(
         changes = ChangeList(str(endpoint), endpoint.location) if endpoint else ChangeList()
         message = f"the comparison {describe(error)}"
         advice = "This is a bug in bespeak. Compare this part yourself, and report it with both contracts."
-        changes.add("C118", "breaking", "request", "", message, advice=advice)
+        changes.add(NOT_COMPARED, "breaking", "request", "", message, advice=advice)
         return changes.found
 
 
@@ -64,10 +69,12 @@ def _removed(endpoint: Endpoint, version: str | None) -> list[ContractChange]:
         told = f"the endpoint is gone, as its deprecation announced for {fate.removed_in}"
         successor = " ".join(part for part in (fate.successor_method, fate.successor_path) if part)
         advice = f"Clients must call {successor}." if successor else "Clients must do without it."
-        changes.add("C101", "risky", "request", "", told, advice=advice, old=str(endpoint))
+        changes.add(ENDPOINT_REMOVED, "risky", "request", "", told, advice=advice, old=str(endpoint))
     else:
         advice = "Keep it, and deprecate it with `removed_in` and a successor first."
-        changes.add("C101", "breaking", "request", "", "the endpoint is gone", advice=advice, old=str(endpoint))
+        changes.add(
+            ENDPOINT_REMOVED, "breaking", "request", "", "the endpoint is gone", advice=advice, old=str(endpoint)
+        )
     return changes.found
 
 
@@ -78,5 +85,5 @@ def _is_reached(removed_in: str | None, version: str | None) -> bool:
 
 def _added(endpoint: Endpoint) -> list[ContractChange]:
     changes = ChangeList(str(endpoint), endpoint.location)
-    changes.add("C102", "safe", "request", "", "the endpoint is new", new=str(endpoint))
+    changes.add(ENDPOINT_ADDED, "safe", "request", "", "the endpoint is new", new=str(endpoint))
     return changes.found

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from bespeak.checks.evolution.change import ChangeList, ContractChange, Level
+from bespeak.checks.evolution.change import WORDING_CHANGED, ChangeList, ContractChange, Level
+from bespeak.checks.evolution.change_rules import contract_rule, wire_rule
 from bespeak.checks.evolution.schema_diff import diff_schemas
 from bespeak.checks.evolution.semantic_diff import diff_semantics
 from bespeak.contract.catalog.version import parse_version
@@ -15,6 +16,31 @@ from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import Endpoint
 from bespeak.protocol.exchange.budget import UNITS, format_amount
 from bespeak.text.diagnostics.brief import brief
+
+PARAMETER_RENAMED: Final = wire_rule("C103", "path-parameter-renamed", "changed", "A path parameter is renamed.")
+NAMESPACE_CHANGED: Final = contract_rule(
+    "C105", "namespace-changed", "changed", "The namespace of an endpoint is changed."
+)
+HANDLER_CHANGED: Final = contract_rule(
+    "C106", "handler-kind-changed", "changed", "An endpoint has another kind of handler."
+)
+DEPRECATED: Final = contract_rule("C107", "deprecated", "added", "An endpoint is deprecated.")
+DEPRECATION_WITHDRAWN: Final = contract_rule(
+    "C108", "deprecation-withdrawn", "removed", "An endpoint is no longer deprecated."
+)
+DEPRECATION_CHANGED: Final = contract_rule(
+    "C109", "deprecation-changed", "changed", "The end or the successor of a deprecated endpoint is changed."
+)
+SCOPE_ADDED: Final = wire_rule("C110", "scope-added", "narrowed", "A call needs a further scope.")
+SCOPE_REMOVED: Final = wire_rule("C111", "scope-removed", "widened", "A call no longer needs a scope.")
+ERROR_REMOVED: Final = wire_rule("C112", "error-removed", "removed", "A declared error is removed.")
+ERROR_ADDED: Final = wire_rule("C113", "error-added", "added", "A declared error is added.")
+COST_RAISED: Final = wire_rule("C114", "cost-raised", "narrowed", "A call costs more, or has a cost where it had none.")
+COST_LOWERED: Final = wire_rule("C115", "cost-lowered", "widened", "A call costs less, or no longer has a cost.")
+SINCE_REMOVED: Final = wire_rule(
+    "C116", "since-removed", "removed", "A call can no longer be limited to changes since a time."
+)
+SINCE_ADDED: Final = wire_rule("C117", "since-added", "added", "A call can be limited to changes since a time.")
 
 _PARAMETER: Final = re.compile(r"\{([^{}/]*)\}")
 
@@ -46,7 +72,7 @@ def _parameters(old: str, new: str, changes: ChangeList) -> dict[str, str]:
     renamed = {one: other for one, other in zip(before, after, strict=True) if one != other}
     for one, other in renamed.items():
         changes.add(
-            "C103",
+            PARAMETER_RENAMED,
             "breaking",
             "request",
             "/path",
@@ -75,10 +101,10 @@ def _scopes(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
     for scope in sorted(after - before):
         advice = "Callers without the scope get 455; give it to them first, or keep the endpoint free of it."
         message = f"the scope {scope} is required"
-        changes.add("C110", "breaking", "request", "/required_scopes", message, advice=advice, new=scope)
+        changes.add(SCOPE_ADDED, "breaking", "request", "/required_scopes", message, advice=advice, new=scope)
     for scope in sorted(before - after):
         message = f"the scope {scope} is no longer required"
-        changes.add("C111", "safe", "request", "/required_scopes", message, old=scope)
+        changes.add(SCOPE_REMOVED, "safe", "request", "/required_scopes", message, old=scope)
 
 
 def _errors(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
@@ -90,18 +116,18 @@ def _errors(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
             # Nothing tells a new name for the old error from another error: the worse of the two counts.
             message = f"the error {name} is gone, perhaps renamed to {' or '.join(added[:3])}"
             advice = "Clients that handle it by name no longer do. Keep the name, or declare both for a while."
-            changes.add("C112", "breaking", "response", "/errors", message, advice=advice, old=name)
+            changes.add(ERROR_REMOVED, "breaking", "response", "/errors", message, advice=advice, old=name)
         else:
-            changes.add("C112", "safe", "response", "/errors", f"the error {name} is gone", old=name)
+            changes.add(ERROR_REMOVED, "safe", "response", "/errors", f"the error {name} is gone", old=name)
     for name in added:
         advice = "Clients that handle errors by name do not know it; a renamed error is lost to them."
-        changes.add("C113", "risky", "response", "/errors", f"the error {name} is new", advice=advice, new=name)
+        changes.add(ERROR_ADDED, "risky", "response", "/errors", f"the error {name} is new", advice=advice, new=name)
     for name in sorted(before.keys() & after.keys()):
         # A manifest has the names alone.
         if before[name] and after[name] and before[name] != after[name]:
             message = f"description of the error {name}: {brief(before[name])} -> {brief(after[name])}"
             old_text, new_text = f"{name}: {before[name]}", f"{name}: {after[name]}"
-            changes.add("C104", "safe", "response", "/errors", message, old=old_text, new=new_text)
+            changes.add(WORDING_CHANGED, "safe", "response", "/errors", message, old=old_text, new=new_text)
 
 
 def _deprecation(old: Deprecation | None, new: Deprecation | None, changes: ChangeList) -> None:
@@ -110,14 +136,16 @@ def _deprecation(old: Deprecation | None, new: Deprecation | None, changes: Chan
     before, after = old.to_json() if old else None, new.to_json() if new else None
     if old is None and new is not None:
         message, advice = f"deprecated: {new.warning()}", "Nothing breaks yet; clients should move on."
-        changes.add("C107", "safe", "semantics", "/deprecated", message, advice=advice, new=after)
+        changes.add(DEPRECATED, "safe", "semantics", "/deprecated", message, advice=advice, new=after)
     elif new is None:
-        changes.add("C108", "safe", "semantics", "/deprecated", "it is no longer deprecated", old=before)
+        changes.add(DEPRECATION_WITHDRAWN, "safe", "semantics", "/deprecated", "it is no longer deprecated", old=before)
     elif old is not None:
         message = f"deprecated: {old.warning()} -> {new.warning()}"
         level: Level = "risky" if _is_sooner(old.removed_in, new.removed_in) else "safe"
         advice = "Clients that planned with the old end have less time." if level == "risky" else ""
-        changes.add("C109", level, "semantics", "/deprecated", message, advice=advice, old=before, new=after)
+        changes.add(
+            DEPRECATION_CHANGED, level, "semantics", "/deprecated", message, advice=advice, old=before, new=after
+        )
 
 
 def _is_sooner(old: str | None, new: str | None) -> bool:
@@ -140,33 +168,48 @@ def _cost(old: Cost | None, new: Cost | None, changes: ChangeList) -> None:
         place, message = f"/cost/{unit}", f"cost in {unit}: {old_text or 'none'} -> {new_text or 'none'}"
         if (other or 0) >= (one or 0) and other is not None:
             advice = "Callers whose Budget-Limit is below the new cost get 456; tell them first."
-            changes.add("C114", "risky", "request", place, message, advice=advice, old=old_text, new=new_text)
+            changes.add(COST_RAISED, "risky", "request", place, message, advice=advice, old=old_text, new=new_text)
         else:
-            changes.add("C115", "safe", "request", place, message, old=old_text, new=new_text)
+            changes.add(COST_LOWERED, "safe", "request", place, message, old=old_text, new=new_text)
 
 
 def _since(old: str | None, new: str | None, changes: ChangeList) -> None:
     """Report whether `?since=` is supported; the field it compares with does not concern callers."""
     if old is not None and new is None:
         advice = "Callers that send ?since= get 400; keep `since` in the contract."
-        changes.add("C116", "breaking", "request", "/since", "since is gone", advice=advice, old=old)
+        changes.add(SINCE_REMOVED, "breaking", "request", "/since", "since is gone", advice=advice, old=old)
     elif old is None and new is not None:
-        changes.add("C117", "safe", "request", "/since", "calls may ask by since", new=new)
+        changes.add(SINCE_ADDED, "safe", "request", "/since", "calls may ask by since", new=new)
 
 
 def _circumstances(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
     if old.description != new.description:
         message = f"description: {brief(old.description)} -> {brief(new.description)}"
-        changes.add("C104", "safe", "semantics", "/description", message, old=old.description, new=new.description)
+        changes.add(
+            WORDING_CHANGED, "safe", "semantics", "/description", message, old=old.description, new=new.description
+        )
     if old.namespace != new.namespace:
         message = f"namespace: {brief(old.namespace)} -> {brief(new.namespace)}"
         advice = "Agents that hold several services know the verb by its namespace."
         changes.add(
-            "C105", "risky", "semantics", "/namespace", message, advice=advice, old=old.namespace, new=new.namespace
+            NAMESPACE_CHANGED,
+            "risky",
+            "semantics",
+            "/namespace",
+            message,
+            advice=advice,
+            old=old.namespace,
+            new=new.namespace,
         )
     before, after = old.handler.type, new.handler.type
     # An AGIS document says nothing of handlers.
     if before and after and before != after:
         changes.add(
-            "C106", "safe", "semantics", "/handler/type", f"handler: {before} -> {after}", old=before, new=after
+            HANDLER_CHANGED,
+            "safe",
+            "semantics",
+            "/handler/type",
+            f"handler: {before} -> {after}",
+            old=before,
+            new=after,
         )

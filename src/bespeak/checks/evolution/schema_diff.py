@@ -11,13 +11,51 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from bespeak.checks.evolution.change import ChangeList, Level, canonical
+from bespeak.checks.evolution.change import WORDING_CHANGED, ChangeList, Level, canonical
+from bespeak.checks.evolution.change_rules import ChangeRule, contract_rule, wire_rule
 from bespeak.checks.evolution.schema_alternatives import are_disjoint, bare, match, only_alternatives
 from bespeak.checks.evolution.schema_limits import LimitChange, compare_limits
 from bespeak.checks.evolution.schema_reference import DEFINITIONS, References, Schema
 from bespeak.checks.evolution.schema_types import named_types, type_set, value_texts
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.source.pointer import child
+
+FIELD_REQUIRED: Final = wire_rule("C120", "field-required", "narrowed", "A field that could be left out is required.")
+FIELD_OPTIONAL: Final = wire_rule("C121", "field-optional", "widened", "A field that was required can be left out.")
+FIELD_REMOVED: Final = wire_rule("C122", "field-removed", "removed", "A field is removed.")
+FIELD_ADDED: Final = wire_rule("C123", "field-added", "added", "A field is added.")
+TYPE_NARROWED: Final = wire_rule("C124", "type-narrowed", "narrowed", "Fewer types are allowed.")
+TYPE_WIDENED: Final = wire_rule("C125", "type-widened", "widened", "More types are allowed.")
+TYPE_CHANGED: Final = wire_rule(
+    "C126", "type-changed", "changed", "Some types are no longer allowed, and others are newly allowed."
+)
+VALUE_REMOVED: Final = wire_rule("C127", "value-removed", "narrowed", "Fewer values are allowed.")
+VALUE_ADDED: Final = wire_rule("C128", "value-added", "widened", "More values are allowed.")
+LIMIT_TIGHTENED: Final = wire_rule("C129", "limit-tightened", "narrowed", "A limit of size or value is stricter.")
+LIMIT_LOOSENED: Final = wire_rule("C130", "limit-loosened", "widened", "A limit of size or value is laxer.")
+CONSTRAINT_ADDED: Final = wire_rule("C131", "constraint-added", "narrowed", "A condition is added.")
+CONSTRAINT_REMOVED: Final = wire_rule("C132", "constraint-removed", "widened", "A condition is removed.")
+CONSTRAINT_CHANGED: Final = wire_rule(
+    "C133", "constraint-changed", "changed", "A condition is changed, and it is unknown which one is stricter."
+)
+CLOSED: Final = wire_rule("C134", "closed", "narrowed", "Undeclared fields are no longer allowed.")
+OPENED: Final = wire_rule("C135", "opened", "widened", "Undeclared fields are allowed.")
+ALTERNATIVE_REMOVED: Final = wire_rule(
+    "C136", "alternative-removed", "narrowed", "An alternative of anyOf or oneOf is removed."
+)
+ALTERNATIVE_ADDED: Final = wire_rule(
+    "C137", "alternative-added", "widened", "An alternative of anyOf or oneOf is added."
+)
+ALTERNATIVES_CHANGED: Final = wire_rule(
+    "C138", "alternatives-changed", "changed", "The parts of anyOf, oneOf or allOf cannot be matched."
+)
+DEFAULT_CHANGED: Final = contract_rule("C139", "default-changed", "changed", "The default of a field is changed.")
+ANNOTATION_CHANGED: Final = contract_rule(
+    "C140", "annotation-changed", "changed", "An annotation of a schema is changed; validation ignores it."
+)
+NOT_COMPARABLE: Final = wire_rule(
+    "C141", "not-comparable", "changed", "Two schemas differ in a way that cannot be analysed."
+)
 
 Side = Literal["request", "response"]
 
@@ -41,29 +79,29 @@ _MOST_STEPS: Final = 20_000
 """Limit of schema pairs compared per input or output: far more than people write."""
 _DEEPEST: Final = 128
 
-_LEVELS: Final[dict[str, tuple[Level, Level]]] = {
-    "C120": ("breaking", "safe"),
-    "C121": ("safe", "breaking"),
-    "C124": ("breaking", "safe"),
-    "C125": ("safe", "breaking"),
-    "C126": ("breaking", "breaking"),
-    "C127": ("breaking", "safe"),
-    "C128": ("safe", "risky"),
-    "C129": ("breaking", "safe"),
-    "C130": ("safe", "risky"),
-    "C131": ("breaking", "safe"),
-    "C132": ("safe", "risky"),
-    "C133": ("risky", "risky"),
-    "C134": ("breaking", "safe"),
-    "C135": ("safe", "safe"),
-    "C136": ("breaking", "safe"),
-    "C137": ("safe", "breaking"),
-    "C138": ("risky", "risky"),
-    "C139": ("risky", "safe"),
-    "C140": ("risky", "risky"),
-    "C141": ("risky", "risky"),
+_LEVELS: Final[dict[ChangeRule, tuple[Level, Level]]] = {
+    FIELD_REQUIRED: ("breaking", "safe"),
+    FIELD_OPTIONAL: ("safe", "breaking"),
+    TYPE_NARROWED: ("breaking", "safe"),
+    TYPE_WIDENED: ("safe", "breaking"),
+    TYPE_CHANGED: ("breaking", "breaking"),
+    VALUE_REMOVED: ("breaking", "safe"),
+    VALUE_ADDED: ("safe", "risky"),
+    LIMIT_TIGHTENED: ("breaking", "safe"),
+    LIMIT_LOOSENED: ("safe", "risky"),
+    CONSTRAINT_ADDED: ("breaking", "safe"),
+    CONSTRAINT_REMOVED: ("safe", "risky"),
+    CONSTRAINT_CHANGED: ("risky", "risky"),
+    CLOSED: ("breaking", "safe"),
+    OPENED: ("safe", "safe"),
+    ALTERNATIVE_REMOVED: ("breaking", "safe"),
+    ALTERNATIVE_ADDED: ("safe", "breaking"),
+    ALTERNATIVES_CHANGED: ("risky", "risky"),
+    DEFAULT_CHANGED: ("risky", "safe"),
+    ANNOTATION_CHANGED: ("risky", "risky"),
+    NOT_COMPARABLE: ("risky", "risky"),
 }
-"""Severity of a change for what a client sends and for what it receives."""
+"""Level of a change for what a client sends and for what it receives."""
 
 _ADVICE: Final[dict[tuple[Side, Level], str]] = {
     ("request", "breaking"): "Requests that were good are refused now. Accept what was accepted before, or offer the "
@@ -92,7 +130,11 @@ _COMPARED: Final = frozenset(
         *("propertyNames", "patternProperties", "dependentSchemas", "anyOf", "oneOf", "allOf", "default"),
     }
 )
-_LIMIT_RULES: Final[dict[LimitChange, str]] = {"tightened": "C129", "loosened": "C130", "changed": "C133"}
+_LIMIT_RULES: Final[dict[LimitChange, ChangeRule]] = {
+    "tightened": LIMIT_TIGHTENED,
+    "loosened": LIMIT_LOOSENED,
+    "changed": CONSTRAINT_CHANGED,
+}
 
 
 def diff_schemas(old: Schema, new: Schema, side: Side, pointer: str, changes: ChangeList) -> None:
@@ -146,7 +188,7 @@ class _Comparison:
         """Report once that the comparison is incomplete."""
         if not self._gave_up:
             self._gave_up = True
-            self._add("C141", spot, f"the old and the new schema differ, and {why}")
+            self._add(NOT_COMPARABLE, spot, f"the old and the new schema differ, and {why}")
 
     def _compare_schemas(self, old: Schema, new: Schema, spot: Spot) -> None:
         self._annotations(old, new, spot)
@@ -175,12 +217,14 @@ class _Comparison:
 
     def _annotations(self, old: Schema, new: Schema, spot: Spot) -> None:
         for word in _WORDS:
-            self._noted("C104", word, old, new, spot)
+            self._noted(WORDING_CHANGED, word, old, new, spot)
         for word in _OPINIONS:
-            self._noted("C140", word, old, new, spot, level="safe" if word == "deprecated" else None)
-        self._noted("C139", "default", old, new, spot)
+            self._noted(ANNOTATION_CHANGED, word, old, new, spot, level="safe" if word == "deprecated" else None)
+        self._noted(DEFAULT_CHANGED, "default", old, new, spot)
 
-    def _noted(self, rule: str, word: str, old: Schema, new: Schema, spot: Spot, *, level: Level | None = None) -> None:
+    def _noted(
+        self, rule: ChangeRule, word: str, old: Schema, new: Schema, spot: Spot, *, level: Level | None = None
+    ) -> None:
         before, after = old.get(word), new.get(word)
         if before is not after and canonical(before) != canonical(after):
             message = f"`{word}` {_shown(before)} -> {_shown(after)}"
@@ -191,7 +235,7 @@ class _Comparison:
         before, after = type_set(old), type_set(new)
         if before == after:
             return True
-        rule = "C124" if after < before else "C125" if before < after else "C126"
+        rule = TYPE_NARROWED if after < before else TYPE_WIDENED if before < after else TYPE_CHANGED
         message = f"type {named_types(before)} -> {named_types(after)}"
         self._add(rule, spot.under("type"), message, named_types(before), named_types(after))
         return bool(before & after)
@@ -202,7 +246,7 @@ class _Comparison:
             return
         keyword = "enum" if "enum" in old or "enum" in new else "const"
         if before is None or after is None:
-            rule, shown = ("C128", before) if after is None else ("C127", after)
+            rule, shown = (VALUE_ADDED, before) if after is None else (VALUE_REMOVED, after)
             values = list((shown or {}).values())
             told = f"any value is allowed, not only {_listed(values)}" if after is None else f"only {_listed(values)}"
             known, gone = (values, None) if after is None else (None, values)
@@ -211,9 +255,9 @@ class _Comparison:
         removed = [value for text, value in before.items() if text not in after]
         added = [value for text, value in after.items() if text not in before]
         if removed:
-            self._add("C127", spot.under(keyword), f"no longer {_listed(removed)}", _sorted(removed), None)
+            self._add(VALUE_REMOVED, spot.under(keyword), f"no longer {_listed(removed)}", _sorted(removed), None)
         if added:
-            self._add("C128", spot.under(keyword), f"now also {_listed(added)}", None, _sorted(added))
+            self._add(VALUE_ADDED, spot.under(keyword), f"now also {_listed(added)}", None, _sorted(added))
 
     def _properties(self, old: Schema, new: Schema, spot: Spot) -> None:
         before, after = _table(old, "properties"), _table(new, "properties")
@@ -228,14 +272,14 @@ class _Comparison:
             else:
                 self.compare(before[field], after[field], here)
         for field in sorted(bound - (after.keys() - before.keys())):
-            self._add("C120", spot.under("required", f".{field}"), "is now required", None, field)
+            self._add(FIELD_REQUIRED, spot.under("required", f".{field}"), "is now required", None, field)
         for field in sorted(freed - (before.keys() - after.keys())):
-            self._add("C121", spot.under("required", f".{field}"), "is no longer required", field, None)
+            self._add(FIELD_OPTIONAL, spot.under("required", f".{field}"), "is no longer required", field, None)
         self._additional(old, new, spot.under("additionalProperties"))
 
     def _field_removed(self, spot: Spot, schema: Any, *, was_needed: bool, is_open: bool) -> None:
         certain = was_needed if self._side == "response" else not is_open
-        self._add("C122", spot, "is removed", schema, None, level="breaking" if certain else "risky")
+        self._add(FIELD_REMOVED, spot, "is removed", schema, None, level="breaking" if certain else "risky")
 
     def _field_added(self, spot: Spot, schema: Any, *, is_needed: bool, was_open: bool) -> None:
         level: Level = "safe"
@@ -245,13 +289,13 @@ class _Comparison:
         elif not was_open:
             level = "risky"
         told = "is new and required" if is_needed else "is new"
-        self._add("C123", spot, told, None, schema, level=level)
+        self._add(FIELD_ADDED, spot, told, None, schema, level=level)
 
     def _additional(self, old: Schema, new: Schema, spot: Spot) -> None:
         before, after = old.get("additionalProperties", True), new.get("additionalProperties", True)
         if (before is False) != (after is False):
             rule, told = (
-                ("C134", "no other fields are allowed") if after is False else ("C135", "other fields are allowed")
+                (CLOSED, "no other fields are allowed") if after is False else (OPENED, "other fields are allowed")
             )
             self._add(rule, spot, told, before, after)
         elif before is not False:
@@ -287,7 +331,7 @@ class _Comparison:
         elif before and after:
             self._alternatives(keyword, before, after, here)
         elif before or after:
-            rule, told = ("C131", "is new") if after else ("C132", "is gone")
+            rule, told = (CONSTRAINT_ADDED, "is new") if after else (CONSTRAINT_REMOVED, "is gone")
             self._add(rule, here, f"`{keyword}` {told}", before or None, after or None)
 
     def _alternatives(self, keyword: str, before: list[Any], after: list[Any], spot: Spot) -> None:
@@ -302,9 +346,9 @@ class _Comparison:
         self._doubt -= doubtful
         if (lost and gained) or (doubtful and (lost or gained)):
             told = f"the alternatives of `{keyword}` are others"
-            self._add("C138", spot, told, _sorted(lost), _sorted(gained))
+            self._add(ALTERNATIVES_CHANGED, spot, told, _sorted(lost), _sorted(gained))
         elif lost or gained:
-            rule, told = ("C136", "is gone") if lost else ("C137", "is new")
+            rule, told = (ALTERNATIVE_REMOVED, "is gone") if lost else (ALTERNATIVE_ADDED, "is new")
             shown = brief((lost or gained)[0])
             message = f"an alternative of `{keyword}` {told}: {shown}"
             self._add(rule, spot, message, _sorted(lost) or None, _sorted(gained) or None)
@@ -314,9 +358,9 @@ class _Comparison:
         for one, other, index in pairs:
             self.compare(one, other, spot.under(index))
         if lost and gained:
-            self._add("C138", spot, "the parts of `allOf` are others", _sorted(lost), _sorted(gained))
+            self._add(ALTERNATIVES_CHANGED, spot, "the parts of `allOf` are others", _sorted(lost), _sorted(gained))
         elif lost or gained:
-            rule, told = ("C132", "is gone") if lost else ("C131", "is new")
+            rule, told = (CONSTRAINT_REMOVED, "is gone") if lost else (CONSTRAINT_ADDED, "is new")
             message = f"a part of `allOf` {told}: {brief((lost or gained)[0])}"
             self._add(rule, spot, message, _sorted(lost) or None, _sorted(gained) or None)
 
@@ -328,26 +372,32 @@ class _Comparison:
                 continue
             message = f"`{keyword}` {_shown(before)} -> {_shown(after)}"
             if keyword not in _CONDITIONS | _UNORDERED:
-                self._add("C104" if keyword.startswith("x-") else "C140", here, message, before, after)
+                self._add(
+                    WORDING_CHANGED if keyword.startswith("x-") else ANNOTATION_CHANGED, here, message, before, after
+                )
             elif keyword in _UNORDERED or (keyword in old and keyword in new):
                 # A text either keeps a pattern or a format or not: texts that were good will be refused.
                 certain = keyword in ("pattern", "format") and self._side == "request"
-                self._add("C133", here, message, before, after, level="breaking" if certain else None)
+                self._add(CONSTRAINT_CHANGED, here, message, before, after, level="breaking" if certain else None)
             else:
-                self._add("C131" if keyword in new else "C132", here, message, before, after)
+                self._add(CONSTRAINT_ADDED if keyword in new else CONSTRAINT_REMOVED, here, message, before, after)
 
     def _unseen(self, keyword: str, value: Any, spot: Spot) -> None:
         """Compare conditions with equal text: their references may have changed."""
         if keyword in ("$ref", "$dynamicRef") or (not self._same_definitions and _refers(value)):
             self._add(
-                "C141", spot, f"`{keyword}` reads the same, and what it refers to cannot be followed", value, value
+                NOT_COMPARABLE,
+                spot,
+                f"`{keyword}` reads the same, and what it refers to cannot be followed",
+                value,
+                value,
             )
 
     def _add(
-        self, rule: str, spot: Spot, told: str, old: Any = None, new: Any = None, *, level: Level | None = None
+        self, rule: ChangeRule, spot: Spot, told: str, old: Any = None, new: Any = None, *, level: Level | None = None
     ) -> None:
-        worst: Level = level or ("safe" if rule == "C104" else _LEVELS[rule][self._side == "response"])
-        if self._doubt and worst == "safe" and rule != "C104":
+        worst: Level = level or ("safe" if rule == WORDING_CHANGED else _LEVELS[rule][self._side == "response"])
+        if self._doubt and worst == "safe" and rule != WORDING_CHANGED:
             worst = "risky"
         noun = "input" if self._side == "request" else "output"
         subject = f"{noun} `{spot.name.removeprefix('.')}`" if spot.name else noun

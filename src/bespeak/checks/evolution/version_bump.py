@@ -9,6 +9,16 @@ from typing import Final, Literal
 from bespeak.checks.evolution.change import ContractChange
 from bespeak.contract.catalog.version import parse_version
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.rule import Rule
+
+TOO_SMALL: Final = Rule(
+    "C195",
+    "version-bump-too-small",
+    "SHOULD",
+    "",
+    "The version number does not match the changes.",
+    "Callers decide by the version number whether an update is safe. Raise it as the message says.",
+)
 
 Bump = Literal["none", "patch", "minor", "major"]
 Step = Literal["backwards", "none", "patch", "minor", "major"]
@@ -81,7 +91,7 @@ class VersionAdvice:
         if not self.too_small:
             return None
         advice = f"Declare a version with a {self.needed} bump."
-        return Diagnostic("C195", "warning", str(self).removesuffix("."), help=advice)
+        return TOO_SMALL.found(str(self).removesuffix("."), advice=advice)
 
     def to_json(self) -> dict[str, object]:
         """Return the advice as data."""

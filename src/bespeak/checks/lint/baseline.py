@@ -23,7 +23,6 @@ STALE: Final = Rule(
     "Every entry of the baseline matches a finding.",
     "An entry for a finding that has been fixed would hide the same mistake when it comes back.",
 )
-RULES: Final = (STALE,)
 
 _FORMAT: Final = 1
 _MAX_BYTES: Final = 1 << 25

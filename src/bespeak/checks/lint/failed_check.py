@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.rule import Located, Rule
+from bespeak.text.diagnostics.rule import Located, Rule, declared_in
 from bespeak.text.source.span import Location
 
 FAILED: Final = Rule(
@@ -24,7 +24,6 @@ FAILED: Final = Rule(
         "ran. Report the message with the part of the document that it points at."
     ),
 )
-RULES: Final = (FAILED,)
 
 _ADVICE: Final = "This is a bug in bespeak, and all other checks ran. Report it with the document."
 
@@ -39,8 +38,7 @@ def attempt(
     try:
         yield from check(*arguments)
     except Exception as error:  # noqa: BLE001 - no rule may stop the others
-        module = sys.modules[check.__module__]
-        ids = sorted(rule.id for rule in getattr(module, "RULES", ()))
+        ids = list(declared_in(sys.modules[check.__module__]))
         rules = f" of {ids[0]} to {ids[-1]}" if ids else ""
         message = f"the check {check.__module__.rpartition('.')[2]}.{check.__name__}{rules} {describe(error)}"
         yield FAILED.inside("", message, _ADVICE) if endpoint is None else FAILED.at(endpoint, "", message, _ADVICE)

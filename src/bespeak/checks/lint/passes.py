@@ -34,18 +34,14 @@ from bespeak.checks.lint.rules import (
 )
 from bespeak.checks.lint.subject import Declared, Subject
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.diagnostics.rule import declared_in
 
-RULES: Final[dict[str, Rule]] = {
-    rule.id: rule
-    for module in (
-        *(manifest, ai_discovery, method, path, path_collision),
-        *(semantic, intent, consequence, parameter_hint, consistency, vocabulary, data_manifest),
-        *(schema, reference, error, mcp_tool, handler, upstream, policy, recipe),
-        *(security, schema_safety, review),
-    )
-    for rule in module.RULES
-}
+RULES: Final = declared_in(
+    *(manifest, ai_discovery, method, path, path_collision),
+    *(semantic, intent, consequence, parameter_hint, consistency, vocabulary, data_manifest),
+    *(schema, reference, error, mcp_tool, handler, upstream, policy, recipe),
+    *(security, schema_safety, review),
+)
 """All rules by id. A server registers with only a few of them and does not load this table."""
 
 EndpointCheck = Callable[[Declared, Context], Iterable[Diagnostic]]
@@ -92,7 +88,7 @@ PASSES: Final = (
         5,
         "Semantic Completeness",
         "every semantic block has an intent, an actor and an outcome that an agent can use",
-        ("S41", "S42", "S43", "S44", "X9"),
+        ("S41", "S42", "S43", "S44", "X90"),
         endpoint=(semantic.check, intent.check, consequence.check, parameter_hint.check, security.check),
         document=(security.check_document,),
     ),
@@ -108,7 +104,7 @@ PASSES: Final = (
         8,
         "Schema Completeness",
         "every endpoint has valid schemas for input and output, and names its errors",
-        ("J62", "J63", "J64"),
+        ("J62", "J63", "J64", "X92"),
         endpoint=(schema.check, error.check, schema_safety.check),
         document=(reference.check_document, mcp_tool.check_document),
     ),

@@ -1,9 +1,9 @@
 """Every rule that a finding can name.
 
-A package declares its rules as `Rule` constants in one module beside its checks and lists them in `RULES`; this module
-collects the tuples. Rules are declared below the room of the lint, or in it, so that settings of the lint can name all
-of them: those for the answers of live services are therefore here (`served_answer`, `served_agreement`), and the agent
-room, which asks the services, imports them.
+A package declares its rules as `Rule` constants beside its checks, and this module collects them. Rules are declared
+below the room of the lint, or in it, so that settings of the lint can name all of them: those for the answers of live
+services are therefore here (`served_answer`, `served_agreement`), and the agent room, which asks the services, imports
+them. Those of contract changes, which no setting selects, are in `checks.evolution.registry`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from bespeak.documents.openapi import rules as openapi
 from bespeak.state.audit import rules as audit
 from bespeak.state.identity import rules as identity
 from bespeak.state.store import rules as store
-from bespeak.text.diagnostics.report import RuleText
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.diagnostics.rule import Rule, declared_in
 from bespeak.text.reading import rules as reading
 
 ALWAYS: Final = frozenset({reading.UNREADABLE.id, reading.MALFORMED.id, failed_check.FAILED.id})
@@ -36,7 +35,7 @@ _DECLARED: Final = (
     *(reading, contract, catalog, audit, identity, store, files, deployment, agis, ai, openapi),
     *(suppress, baseline, failed_check, served_answer, served_agreement),
 )
-"""The modules with a tuple `RULES`, other than those of the passes."""
+"""The modules that declare rules, other than those of the passes."""
 
 _DIGITS: Final = str.maketrans("OIL", "011")
 """Letters that are mistyped for digits."""
@@ -45,14 +44,12 @@ _DIGITS: Final = str.maketrans("OIL", "011")
 @cache
 def all_rules() -> Mapping[str, Rule]:
     """Return every rule by its id, sorted."""
-    declared = (*RULES.values(), *(rule for module in _DECLARED for rule in module.RULES))
-    return {rule.id: rule for rule in sorted(declared, key=lambda rule: rule.id)}
+    return dict(sorted({**RULES, **declared_in(*_DECLARED)}.items()))
 
 
-def find_rule(text: str) -> Rule | None:
-    """Find a rule by its id or its name, ignoring case."""
-    rules = all_rules()
-    wanted = text.strip()
+def find_rule(text: str, among: Mapping[str, Rule] | None = None) -> Rule | None:
+    """Find a rule by its id or its name, ignoring case; `among` is for other rules than those of the lint."""
+    rules, wanted = all_rules() if among is None else among, text.strip()
     if wanted.upper() in rules:
         return rules[wanted.upper()]
     return next((rule for rule in rules.values() if rule.name == wanted.lower()), None)
@@ -69,18 +66,3 @@ def near_rules(text: str) -> list[str]:
     # Part of a name is not similar by its letters, but clearly meant.
     found += [name for name in names if len(wanted) > 3 and wanted.lower() in name]
     return list(dict.fromkeys(found))[:4]
-
-
-def rule_texts() -> dict[str, RuleText]:
-    """Return the part of each rule that reporters show."""
-    return {
-        rule.id: RuleText(
-            id=rule.id,
-            name=rule.name,
-            severity=rule.severity,
-            summary=rule.summary,
-            why=rule.why,
-            source=rule.source,
-        )
-        for rule in all_rules().values()
-    }

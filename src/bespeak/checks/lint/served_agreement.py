@@ -97,8 +97,3 @@ CUT: Final = Rule(
         "of many megabytes. It reports what it skipped, so that nobody takes that for checked."
     ),
 )
-
-RULES: Final = (
-    *(ADDRESSES, OVER_HTTP, NAMES, NOT_IN_OPENAPI, METHODS, AUTH, NOT_IN_AGIS, LEADS_NOWHERE, INCOMPLETE),
-    CUT,
-)

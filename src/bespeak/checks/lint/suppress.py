@@ -57,7 +57,6 @@ UNREASONED: Final = Rule(
     "path: /book   # bespeak: ignore[P333]\n",
     "path: /book   # bespeak: ignore[P333] the noun\n",
 )
-RULES: Final = (UNUSED, UNKNOWN, UNREASONED)
 
 _COMMENT: Final = re.compile(
     r"\#[ \t]*+bespeak:[ \t]*+(?P<what>ignore-file|ignore)(?![\w-])"

@@ -105,18 +105,3 @@ UNREADABLE: Final = Rule(
     "The catalog file cannot be read, or is too large.",
     why="Without a catalog no method can be checked. Check the path, the permissions and the size of the file.",
 )
-
-RULES: Final = (
-    NOT_JSON,
-    MISSING_KEY,
-    WRONG_TYPE,
-    BAD_NAME,
-    UNKNOWN_CATEGORY,
-    UNKNOWN_VERB,
-    BAD_VERSION,
-    FLOOR_INCOMPLETE,
-    LEGACY_SET,
-    UNKNOWN_KEY,
-    ODD_DEPRECATION,
-    UNREADABLE,
-)

@@ -110,16 +110,3 @@ COMMENTS_LOST: Final = Rule(
     "BOOK /room {  # the only way in\n}\n",
     "- method: BOOK  # the only way in\n  path: /room\n",
 )
-
-RULES: Final = (
-    MISSING_FIELD,
-    WRONG_TYPE,
-    UNSUPPORTED_VERSION,
-    ADDRESS,
-    ENDPOINTS_NOT_ARRAY,
-    EMPTY_ENDPOINTS,
-    UNKNOWN_FIELD,
-    RECOMMENDED_FIELD,
-    NOT_AN_OBJECT,
-    COMMENTS_LOST,
-)

@@ -115,15 +115,3 @@ CAPABILITY_ELSEWHERE: Final = Rule(
         "you list the host as trusted."
     ),
 )
-
-RULES: Final = (
-    UNREACHABLE,
-    ADDRESS_REFUSED,
-    UNUSABLE_ANSWER,
-    ROBOTS_DISALLOWED,
-    UNUSABLE_DOCUMENT,
-    UNUSABLE_CAPABILITY,
-    DOCUMENT_CUT,
-    CONTENT_USAGE,
-    CAPABILITY_ELSEWHERE,
-)

@@ -114,14 +114,3 @@ LANGUAGE_TAG: Final = Rule(
     good='[http]\nlanguage = ["en", "de-CH"]\n',
     notation="toml",
 )
-
-RULES: Final = (
-    INCOMPLETE_IDENTITY,
-    NO_EFFECT,
-    CONTRADICTION,
-    UNKNOWN_CATEGORY,
-    WEB_ADDRESS,
-    UNLIMITED_ON_THE_WEB,
-    PROXY_ADDRESS,
-    LANGUAGE_TAG,
-)

@@ -130,16 +130,3 @@ UNUSABLE_SCHEME: Final = Rule(
     bad="security:\n  - token: []\n",
     good=("security:\n  - token: []\ncomponents:\n  securitySchemes:\n    token: {type: http, scheme: bearer}\n"),
 )
-
-RULES: Final = (
-    NOT_OPENAPI,
-    BROKEN_REFERENCE,
-    SCHEMA_CUT,
-    SCHEMA_PART_DROPPED,
-    UNCLEAR_PARAMETER,
-    NOT_IMPORTED,
-    DUPLICATE_OPERATION_ID,
-    UNCLEAR_SERVER,
-    UNCLEAR_BODY,
-    UNUSABLE_SCHEME,
-)

@@ -79,11 +79,3 @@ UNUSED_AUDIT_SETTING: Final = Rule(
     good="[audit]\nenabled = true\ndiscovery = true\n",
     notation="toml",
 )
-
-RULES: Final = (
-    RECORDED_FIELD_ENDPOINT,
-    SIGNING_WITHOUT_KEY,
-    CHECKPOINT_DISTANCE,
-    SECRET_RECORDED,
-    UNUSED_AUDIT_SETTING,
-)

@@ -170,19 +170,3 @@ EMPTY_AUTH_SETTING: Final = Rule(
     good=('[auth]\nmodes = ["token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\nissuer = "https://id.example"\n'),
     notation="toml",
 )
-
-RULES: Final = (
-    INCOMPLETE_AGENT,
-    PRIVATE_KEY,
-    INVALID_GENESIS,
-    UNPROVEN_TRUST,
-    UNKNOWN_AUTH_MODE,
-    CONTRADICTING_AUTH_MODES,
-    TOKEN_KEYS_UNCLEAR,
-    UNSAFE_JWKS_URL,
-    TOKEN_ALGORITHM,
-    AUTH_TIME,
-    CLIENT_AUTHORITIES_MISSING,
-    UNUSED_AUTH_TABLE,
-    EMPTY_AUTH_SETTING,
-)

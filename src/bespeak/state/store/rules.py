@@ -63,10 +63,3 @@ SESSION_SETTING: Final = Rule(
     good='[sessions]\nidle = 3600\n\n[cases]\ndefault_recipient = "front-desk"\n',
     notation="toml",
 )
-
-RULES: Final = (
-    UNKNOWN_STORE,
-    STORE_PASSWORD,
-    IDEMPOTENCY_TIME,
-    SESSION_SETTING,
-)

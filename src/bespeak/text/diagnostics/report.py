@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.diagnostics.score import Score
 
 Source = Callable[[str], str | None]
@@ -44,26 +45,13 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuleText:
-    """Texts of a rule for reporters."""
-
-    id: str
-    name: str
-    severity: Severity
-    summary: str
-    why: str = ""
-    source: str = ""
-    """Section of the draft."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """Report of one run."""
 
     findings: Sequence[Finding]
     files: Sequence[str] = ()
     """All checked files, with or without findings."""
-    rules: Mapping[str, RuleText] = field(default_factory=dict)
+    rules: Mapping[str, Rule] = field(default_factory=dict)
     """Rules that findings may name, by id."""
     source: Source | None = None
     """Source of the texts for code frames; None reads them from disk."""

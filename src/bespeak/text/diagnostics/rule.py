@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Final, Literal, Protocol
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
@@ -102,3 +103,9 @@ class Rule:
     ) -> Diagnostic:
         """Report a finding at a place; `severity` is for a finding that is graver or lighter than the rule."""
         return Diagnostic(self.id, severity or self.severity, message, location, pointer, advice, fix)
+
+
+def declared_in(*modules: ModuleType) -> dict[str, Rule]:
+    """Return the rules that modules declare as constants, sorted by id."""
+    found = (value for module in modules for value in vars(module).values() if isinstance(value, Rule))
+    return {rule.id: rule for rule in sorted(found, key=lambda rule: rule.id)}

@@ -122,16 +122,3 @@ TOO_MANY_FINDINGS: Final = Rule(
     "The document has more findings than are shown.",
     why="A broken document can break a rule on every line. Fix the findings that are shown and run again.",
 )
-
-RULES: Final = (
-    UNREADABLE,
-    MALFORMED,
-    MISSING_KEY,
-    WRONG_VALUE,
-    UNKNOWN_KEY,
-    WRONG_CHOICE,
-    EARLIER_SPELLING,
-    DUPLICATE,
-    NOT_JSON,
-    TOO_MANY_FINDINGS,
-)

@@ -16,6 +16,7 @@ from bespeak.checks.lint.rules import consistency
 from bespeak.checks.lint.subject import Declared
 from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.rule import declared_in
 from bespeak.text.language.embedding import PACKAGE
 
 CONTEXT = Context(catalog=load_bundled())
@@ -120,7 +121,7 @@ def test_missing_or_invalid_method_is_left_to_other_passes(method: str, intent: 
     assert check(method, intent) == []
 
 
-@pytest.mark.parametrize("rule", consistency.RULES, ids=lambda rule: rule.id)
+@pytest.mark.parametrize("rule", declared_in(consistency).values(), ids=lambda rule: rule.id)
 def test_the_examples_of_a_rule_show_it(rule: Any) -> None:
     def entry(text: str) -> list[str]:
         data = yaml.safe_load(text)

@@ -19,6 +19,7 @@ from bespeak.contract.catalog.catalog import Catalog, Verb
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.rule import declared_in
 from bespeak.text.language.method_word import HTTP_METHODS
 
 Check = Callable[..., list[str]]
@@ -310,7 +311,9 @@ def test_a_declared_word_is_a_verb_but_not_in_any_form() -> None:
     assert [finding.rule for finding in method_findings("BOOKING", frozenset(), CATALOG, known)] == ["M211"]
 
 
-@pytest.mark.parametrize("rule", [rule for rule in rules.RULES if rule.notation == "yaml"], ids=lambda rule: rule.id)
+@pytest.mark.parametrize(
+    "rule", [rule for rule in declared_in(rules).values() if rule.notation == "yaml"], ids=lambda rule: rule.id
+)
 def test_the_examples_of_a_rule_show_it(rule: Any) -> None:
     bad, good = (text.partition("\n")[0].removeprefix("method: ") for text in (rule.bad, rule.good))
     assert rule.id in found(bad)

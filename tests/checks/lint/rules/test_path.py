@@ -19,6 +19,7 @@ from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.rule import declared_in
 
 Check = Callable[..., list[str]]
 
@@ -238,7 +239,9 @@ def test_a_missing_path_is_for_another_pass() -> None:
     assert found("") == []
 
 
-@pytest.mark.parametrize("rule", [rule for rule in rules.RULES if rule.notation == "yaml"], ids=lambda rule: rule.id)
+@pytest.mark.parametrize(
+    "rule", [rule for rule in declared_in(rules).values() if rule.notation == "yaml"], ids=lambda rule: rule.id
+)
 def test_the_examples_of_a_rule_show_it(rule: Any) -> None:
     def entry(text: str) -> list[str]:
         written = yaml.safe_load(text)

@@ -6,7 +6,8 @@ import pytest
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.diagnostics.report import Finding, Replacement, Report, RuleText
+from bespeak.text.diagnostics.report import Finding, Replacement, Report
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.change import Change
 from bespeak.text.source.span import Location
 
@@ -44,16 +45,19 @@ def report() -> Report:
         ],
         files=["a/rooms.agis", "b, c: d", "clean.toml"],
         rules={
-            "P321": RuleText(
-                id="P321",
-                name="trailing-slash",
-                severity="error",
-                summary="A path does not end with a slash.",
-                why="Two names for one thing.",
-                source="AGIS 4.1",
-            ),
-            "M230": RuleText(id="M230", name="participle", severity="warning", summary="A method is a base form."),
-            "D113": RuleText(id="D113", name="nothing", severity="info", summary="Nothing."),
+            rule.id: rule
+            for rule in (
+                Rule(
+                    "P321",
+                    "trailing-slash",
+                    "MUST",
+                    "AGIS 4.1",
+                    "A path does not end with a slash.",
+                    "Two names for one thing.",
+                ),
+                Rule("M230", "participle", "SHOULD", "", "A method is a base form."),
+                Rule("D113", "nothing", "style", "", "Nothing."),
+            )
         },
         source={"a/rooms.agis": TEXT}.get,
         version="1.2.3",

@@ -229,10 +229,6 @@ MEMBER: Final = Rule(
     notation="json",
 )
 
-RULES: Final = (
-    *(VERSION, LENGTH, CAPABILITY_ID, REPEATED_ID, ADDRESS, PARAMETER, CATEGORY, REPEATED_ENTRY, LANGUAGE),
-    *(OPEN_WRITES, CREDENTIALS, INTERNAL, SIZE, UPDATED, WORDY, NO_AUTH, LEAN, MEMBER),
-)
 
 CATEGORIES: Final = (
     *("productivity", "ecommerce", "finance", "news", "weather", "maps", "search", "data", "communication"),

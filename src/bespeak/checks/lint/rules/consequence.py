@@ -82,9 +82,6 @@ NOT_REPEATABLE: Final = Rule(
     fix="unsafe",
 )
 
-RULES: Final = (LOW_GUIDANCE, TRANSITION, LEVEL_2_TRANSITION, IMPACT_MISMATCH, TRANSITION_MISMATCH, NOT_REPEATABLE)
-"""Rules of this module. X908 covers a confidence_guidance below one half."""
-
 _ENOUGH: Final = 0.85
 _ARTIFICIAL: Final = 0.5
 

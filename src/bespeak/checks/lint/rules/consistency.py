@@ -56,8 +56,6 @@ UNVERIFIABLE: Final = Rule(
     good="method: BOOK\npath: /reservation\nsemantic:\n  intent: Books a table at the restaurant of the guest\n",
 )
 
-RULES: Final = (CONTRADICTION, DOUBT, UNVERIFIABLE)
-
 _MOST: Final = 3
 _READ: Final = 1000
 """Maximum number of characters of an intent to examine."""

@@ -138,11 +138,6 @@ NOT_NEGOTIABLE: Final = Rule(
     good=_GOOD,
 )
 
-RULES: Final = (
-    *(NO_MANIFEST, NO_DATA, NO_CLASS, REPEATED, CLASS_FORM, NO_DESCRIPTION, SENSITIVITY, UNGUARDED, CONTENTS),
-    *(DETAILS, NOT_NEGOTIABLE),
-)
-"""Rules of this module. Wrong types are reported by the reader of the document."""
 
 _AT: Final = "/data_manifest/available_data"
 _LEVELS: Final = ("informational", "reversible", "irreversible", "low", "medium", "high")

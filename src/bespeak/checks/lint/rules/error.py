@@ -125,13 +125,6 @@ UNDESCRIBED: Final = Rule(
     good=f"{_BOOK}errors:\n  - name: room_unavailable\n    description: The room is taken on one of the nights.\n",
 )
 
-RULES: Final = (
-    *(ERROR_NAME, REPEATED_ERROR, UNDECLARED_ERROR),
-    *(NO_ERRORS, UNNAMED, GENERIC, REPEATED, FORM, UNDESCRIBED),
-)
-"""Rules of this module. J607 needs the handler's source, so it is found in contracts written in Python. Wrong types
-are reported by the reader of the document.
-"""
 
 _ERROR_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 _ANY_FAILURE: Final = """

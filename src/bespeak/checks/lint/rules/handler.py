@@ -306,25 +306,6 @@ UNKNOWN_RECIPE: Final = Rule(
     notation="toml",
 )
 
-RULES: Final = (
-    NOT_RUNNABLE,
-    NOT_IMPORTABLE,
-    SIGNATURE,
-    UPSTREAM_SETUP,
-    NO_HANDLER,
-    NO_ENDPOINT,
-    DOTTED_PATH,
-    NOT_HTTPS,
-    UPSTREAM_METHOD,
-    UPSTREAM_ERROR_NAMES,
-    ERROR_MAP,
-    TIMEOUT,
-    NO_ERROR_MAP,
-    COMPOSITION_ERROR,
-    UNKNOWN_RECIPE,
-)
-"""Rules of this module. H701 to H706 are found when the server binds the handler; the others need only the contract."""
-
 
 def check(endpoint: Endpoint, recipes: Collection[str]) -> Iterator[Diagnostic]:
     """Check the handler binding of one endpoint."""

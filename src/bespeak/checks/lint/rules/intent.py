@@ -80,8 +80,6 @@ SAME: Final = Rule(
     good=f"{_BOOK}  intent: Books a table for the guest\n  outcome: A reservation with status CONFIRMED exists\n",
 )
 
-RULES: Final = (INTENT_SENTENCE, OUTCOME_SENTENCE, MECHANISM, VAGUE_OUTCOME, PLACEHOLDER, SAME)
-
 _DOING: Final = "(?:request|operation|call|action|command|method|endpoint|api|execution|invocation|process)"
 _VAGUE: Final = LatePattern(
     rf"""

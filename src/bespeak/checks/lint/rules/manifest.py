@@ -141,8 +141,6 @@ HANDLER_TYPE: Final = Rule(
     notation="json",
 )
 
-RULES: Final = (VERSION, CATALOG, SERVER, TIME, FLOOR, DISCLOSURE, POLICIES, BINDING, UNSIGNED, HANDLER_TYPE)
-
 _SWITCHES: Final = ("wildcards_accepted", "anonymous_discovery", "scope_required_for_invocation", "synthesis_enabled")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)")
 

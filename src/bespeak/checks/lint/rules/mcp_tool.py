@@ -36,8 +36,6 @@ SAME_DEFAULT: Final = Rule(
     good=f"{_FIRST}  - method: FIND\n    path: /room/{{id}}\n    semantic: {{mcp_tool_name: find_room_by_id}}\n",
 )
 
-RULES: Final = (TAKEN, SAME_DEFAULT)
-
 
 def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
     """Find tool names that two endpoints share."""

@@ -240,7 +240,6 @@ _BY_KIND: Final[dict[Kind, Rule]] = {
 }
 """AGIS rule for each kind of fault."""
 
-RULES: Final = (SYNTAX, UNKNOWN, LEGACY, DEPRECATED, NOT_ADMITTED, *_BY_KIND.values())
 
 _FORMS: Final = frozenset({"inflected", "compound", "unknown"})
 """Faults in the form of a word. Catalog entries count as verbs, whatever the lexicon says."""

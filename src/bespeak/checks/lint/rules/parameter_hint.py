@@ -43,9 +43,6 @@ EMPTY: Final = Rule(
     good=f"{_BOOK}    guests: [for two, party of four]\n{_INPUT}",
 )
 
-RULES: Final = (UNKNOWN, EMPTY)
-"""Rules of this module. Wrong types are reported by the reader of the document."""
-
 _ELSEWHERE: Final = COMPOSING | {"patternProperties"}
 """Keywords by which an input may have parameters besides its properties."""
 _MOST: Final = 50

@@ -256,11 +256,6 @@ CHARACTERS: Final = Rule(
     fix="safe",
 )
 
-RULES: Final = (
-    *(STRUCTURE, LEAKAGE, TEMPLATE, REPEATED, UNDECLARED, LOOKALIKE),
-    *(SLASH, EMPTY, UPPERCASE, CAMEL, UNDERSCORE, PARAMETER, DUPLICATE_PARAMETER, NO_NOUN, VERSION),
-    *(VERB, LIKELY_VERB, METHOD, METHOD_AS_NOUN, QUERY, CHARACTERS),
-)
 
 _QUERY: Final = re.compile(r"(?<!\{)[?#]")
 """Start of the query or the fragment; `{?page}` is an invalid parameter, not a query."""

@@ -33,8 +33,6 @@ DUPLICATE: Final = Rule(
     good=("endpoints:\n  - method: BOOK\n    path: /room\n  - method: BOOK\n    path: /suite\n"),
 )
 
-RULES: Final = (AMBIGUOUS, DUPLICATE)
-
 
 class PathClaims:
     """Paths claimed by the endpoints of a service so far, by method."""

@@ -95,7 +95,6 @@ FLOOR: Final = Rule(
     good='[policies.methods]\ndisallow = ["PURCHASE"]\n',
     notation="toml",
 )
-RULES: Final = (SCOPE, DEPRECATION, SKIPPED, CUSTOM, REDIRECT_PATH, DEPTH, FLOOR)
 
 
 def check(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:

@@ -89,8 +89,6 @@ CAPTURE: Final = Rule(
     notation="toml",
 )
 
-RULES: Final = (METHOD, PATH, REFERENCE, CAPTURE)
-
 
 def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
     """Check the recipes of a document."""

@@ -72,8 +72,6 @@ UNUSED: Final = Rule(
     fix="unsafe",
 )
 
-RULES: Final = (INVALID, OUTSIDE, NOWHERE, UNUSED)
-
 _TYPES: Final = {
     **dict.fromkeys(("int", "int32", "int64", "long", "integer32"), "integer"),
     **dict.fromkeys(("float", "double", "decimal", "real", "numeric"), "number"),

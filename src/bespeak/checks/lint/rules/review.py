@@ -29,8 +29,6 @@ WAITING: Final = Rule(
     notation="toml",
 )
 
-RULES: Final = (WAITING,)
-
 _MARKER: Final = re.compile(r"^[ \t]*+#[ \t]*+review \(", re.MULTILINE)
 _KINDS: Final = frozenset({"endpoint", "server"})
 

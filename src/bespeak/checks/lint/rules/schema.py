@@ -210,11 +210,6 @@ PATH_PARAMETER: Final = Rule(
     fix="unsafe",
 )
 
-RULES: Final = (
-    *(INVALID, NOT_OBJECT, OPEN_INPUT, CLOSED_OUTPUT, DEFAULT, SINCE, SINCE_OF_ACTION),
-    *(NO_INPUT, NO_OUTPUT, INPUT_NOT_NAMED, UNKNOWN_REQUIRED, NO_REQUIRED, NOT_SNAKE, PATH_PARAMETER),
-)
-"""Rules of this module. Wrong types are reported by the reader of the document."""
 
 _COMPOSING: Final = COMPOSING | {"patternProperties"}
 """Keywords that may add properties to those listed."""

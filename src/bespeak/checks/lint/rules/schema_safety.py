@@ -81,8 +81,6 @@ CIRCLE: Final = Rule(
     good=_GOOD,
 )
 
-RULES: Final = (SLOW_PATTERN, BACKTRACKING, ALTERNATIVES, OVERSIZED, DYNAMIC, CIRCLE)
-
 _SUSPECT: Final = (b'"pattern', b'Of"', b"$ref", b"$dynamic", b"$recursive", b"$id")
 _LARGE: Final = 2_000
 """Size in bytes below which a schema without the words above is not examined."""

@@ -113,8 +113,6 @@ GAP: Final = Rule(
     good=_GOOD,
 )
 
-RULES: Final = (TOO_LONG, INJECTION, ADDRESSED, ROLE, INVISIBLE, LINK, BLOB, LOW_GUIDANCE, GAP)
-
 _LONGEST: Final = 500
 _ARTIFICIAL: Final = 0.5
 _GRAVE: Final = frozenset({"EXECUTE", "CANCEL", "TRANSFER"})

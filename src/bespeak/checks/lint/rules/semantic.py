@@ -222,12 +222,6 @@ LEVEL_2_HINTS: Final = Rule(
     "input:\n  properties:\n    guests: {type: integer}\n",
 )
 
-RULES: Final = (
-    *(MISSING_TEXT, CAPABILITY, CONFIDENCE, IMPACT, IDEMPOTENT, GUIDANCE),
-    *(MISSING_BLOCK, MISSING_INTENT, MISSING_ACTOR, MISSING_OUTCOME, ACTOR, AGIS_CAPABILITY, IMPACT_TIER),
-    *(AGIS_GUIDANCE, TOOL_NAME, RECOMMENDED, LEVEL_2, LEVEL_2_HINTS),
-)
-"""Rules of this module. Wrong types are reported by the reader of the document; S425 and S426 apply at level 2 only."""
 
 _ASKED: Final = (
     ("intent", MISSING_INTENT, "Describe in one sentence what the endpoint does for its caller."),

@@ -132,10 +132,6 @@ LITERAL: Final = Rule(
     notation="toml",
 )
 
-RULES: Final = (
-    *(UNKNOWN_FIELD, TWO_PLACES, FILES, BODY, BODY_FIELD),
-    *(ANSWER, LISTS, HEADER, SAME_NAME, LITERAL),
-)
 
 _SECRET_HEADERS: Final = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key"})
 _INDIRECT: Final = COMPOSING | {"dependentSchemas"}

@@ -106,9 +106,6 @@ VERSION: Final = Rule(
     good='vocabulary:\n  version: "1.2.0"\n',
 )
 
-RULES: Final = (UNDECLARED, UNUSED, NO_VERBS, REPEATED, NOT_CAPITAL, NO_DOMAIN, NAMESPACE, VERSION)
-"""Rules of this module. A missing block and wrong types are reported by the reader of the document."""
-
 _AT: Final = "/vocabulary/declared_verbs"
 _NAMESPACE: Final = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 _NO_NAMESPACE: Final = re.compile(r"[^a-z0-9]+")

@@ -6,8 +6,9 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from bespeak.text.diagnostics.diagnostic import Severity
-from bespeak.text.diagnostics.report import Finding, Replacement, Report, RuleText
+from bespeak.text.diagnostics.report import Finding, Replacement, Report
 from bespeak.text.diagnostics.reporters.json_report import encoded
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.diagnostics.score import score_entry
 from bespeak.text.source.span import Location
 
@@ -40,7 +41,7 @@ def log(report: Report) -> dict[str, Any]:
     return {"version": "2.1.0", "$schema": _SCHEMA, "runs": [run]}
 
 
-def _rule(rule: str, text: RuleText | None) -> dict[str, Any]:
+def _rule(rule: str, text: Rule | None) -> dict[str, Any]:
     if text is None:
         return {"id": rule}
     help_text = " ".join(filter(None, (text.why, f"Run `bespeak explain {rule}`.")))
