@@ -108,7 +108,7 @@ HTTP: Final[dict[int, int]] = {
 
 def to_http(status: int, condition: str | None = None) -> int:
     """Convert an AGTP status to HTTP. A 262 is 401 if any credential is missing, else 403."""
-    if status == AUTHORIZATION_REQUIRED and condition == "credentials-missing":
+    if status == AUTHORIZATION_REQUIRED and condition in ("credentials-missing", "anonymous-discovery-disabled"):
         return UNAUTHORIZED
     return HTTP.get(status, status)
 

@@ -25,6 +25,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.token_hints import UNCHANGED, TokenHints
 from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.disclosure import may_discover, sees, undisclosed
 from bespeak.runtime.exchange import Exchange, Subscriber
 from bespeak.runtime.functions.calling import ConversionError
 from bespeak.runtime.functions.foreign_types import dump_foreign
@@ -95,9 +96,16 @@ class Dispatcher:
                         return self._with_new_keys(request)
                     refused = refused.refused
                 return self._refuse(call, refused, started)
+        if request.prepared is not None:
+            return self._disclose(call, request.prepared, started)
         methods = call.routes.direct.get(request.path)
         route = None if methods is None else methods.get(request.method)
-        if route is None or METHOD_GRAMMAR in request.headers or (request.reads and not route.is_readable):
+        if (
+            route is None
+            or METHOD_GRAMMAR in request.headers
+            or (request.reads and not route.is_readable)
+            or (route.is_hidden and not sees(call, route))
+        ):
             found = find_route(call)
             if isinstance(found, Refused):
                 return self._refuse(call, found, started)
@@ -128,6 +136,12 @@ class Dispatcher:
         recorded = settlement is not None and settlement.records(call, refused)
         answer = settlement.record(call, response) if settlement is not None and recorded else response
         return answer if not self._subscribers else self._emit(call, answer, started)
+
+    def _disclose(self, call: Call, prepared: Response, started: float) -> Response | Coroutine[Any, Any, Response]:
+        """Answer a request that calls no endpoint: as the face has prepared, if the caller may discover."""
+        if not may_discover(call):
+            return self._refuse(call, undisclosed(call), started)
+        return prepared if not self._subscribers else self._emit(call, prepared, started)
 
     def _emit(
         self, call: Call, answer: Response | Coroutine[Any, Any, Response], started: float

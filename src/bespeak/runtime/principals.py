@@ -129,12 +129,14 @@ class Principals:
 
     def credentials_missing(self, why: str) -> Refused:
         """Build the 262 for missing credentials, with what to send."""
-        modes = list(self.authenticator.modes) if self.authenticator is not None else []
-        if not modes:
-            return authorization_required("credentials-missing", f"{why}; send Agent-ID.")
-        return authorization_required(
-            "credentials-missing", f"{why}; authenticate with {' or '.join(modes)}.", modes=modes
-        )
+        modes = {"modes": list(self.authenticator.modes)} if self.authenticator is not None else {}
+        return authorization_required("credentials-missing", f"{why}; {self.advice}.", **modes)
+
+    @property
+    def advice(self) -> str:
+        """What an unidentified caller has to send."""
+        modes = self.authenticator.modes if self.authenticator is not None else ()
+        return f"authenticate with {' or '.join(modes)}" if modes else "send Agent-ID"
 
     async def renew_keys(self) -> None:
         """Refresh the keys that verify credentials."""

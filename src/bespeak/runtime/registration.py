@@ -219,6 +219,7 @@ class Registrar:
             coercions=plan_coercions(endpoint.input_schema),
             shaping=Shaping(endpoint, returned),
             is_readable=takes_get(endpoint),
+            is_hidden=endpoint.internal or not (endpoint.builtin or self.policies.anonymous_discovery),
             is_confirmed=needs_confirmation(endpoint, self.policies),
             needs_key=semantic.impact == "irreversible" and not semantic.is_idempotent and not endpoint.builtin,
             takes_body_key=endpoint.method in BODY_KEYS,

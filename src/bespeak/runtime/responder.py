@@ -16,6 +16,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.advisories import ENDPOINT_WARNING, catalog_warning
 from bespeak.runtime.answer import Answer, Envelope
 from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.disclosure import may_discover
 from bespeak.runtime.exchange import Exchange, particulars_of_fault
 from bespeak.runtime.gates import find_deprecation
 from bespeak.runtime.route_table import RouteTable
@@ -76,7 +77,7 @@ class Responder:
         given = request.headers
         found: tuple[tuple[str, str], ...] = (("Response-ID", f"resp-{next(self._ids):012x}"),)
         if not request.connection.answered:
-            found += (call.routes.introduction,)
+            found += (call.routes.introduction if may_discover(call) else call.routes.public_introduction,)
         if TASK_ID in given:
             found += (("Task-ID", given[TASK_ID]),)
         if REQUEST_ID in given:
@@ -94,7 +95,7 @@ class Responder:
         """Answer bytes that are not a valid request."""
         body = {"status": fault.status, "error": {"code": fault.code, "message": fault.message}}
         named = ("Response-ID", f"resp-{next(self._ids):012x}")
-        headers = (named,) if connection.answered else (named, routes.introduction)
+        headers = (named,) if connection.answered else (named, routes.public_introduction)
         level = _level(fault.status)
         if _logger.isEnabledFor(level):
             particulars = particulars_of_fault(connection, fault.status, headers)

@@ -42,6 +42,8 @@ class Route:
     """Token hints of the endpoint; None if no contract describes its output."""
     is_readable: bool = False
     """True if HTTP GET may call it: it changes nothing and its input is flat."""
+    is_hidden: bool = False
+    """True if callers without the authority to call it must not learn that it exists."""
     is_confirmed: bool = False
     """True if a call waits until someone other than the caller has confirmed it."""
     needs_key: bool = False

@@ -81,9 +81,22 @@ class RouteTable:
         return "Supported-Methods", ", ".join(self.supported_methods)
 
     @cached_property
+    def public_introduction(self) -> tuple[str, str]:
+        """The same header for callers that may not discover: with the built-in methods, which every server has."""
+        if self.policies.anonymous_discovery:
+            return self.introduction
+        built_in = {endpoint.method for endpoint in self.endpoints.values() if endpoint.builtin}
+        return "Supported-Methods", ", ".join(sorted(built_in & self.allowed))
+
+    @cached_property
     def error_block(self) -> HeaderBlock:
         """Headers of refusals that belong to no endpoint."""
         return self.block.plus(("Content-Type", MEDIA_AGTP))
+
+    @cached_property
+    def hides(self) -> bool:
+        """True if the table has endpoints that callers without authority must not learn of."""
+        return not self.policies.anonymous_discovery or any(each.internal for each in self.endpoints.values())
 
     @cached_property
     def path_words(self) -> frozenset[str]:
@@ -92,8 +105,12 @@ class RouteTable:
 
     def named_at(self, path: str) -> list[str]:
         """List the methods registered on a path, sorted, without those of internal endpoints."""
-        at = ((name, self.router.find(name, path)) for name in self.router.methods_at(path))
-        return [name for name, found in at if found is not None and not found[0].endpoint.internal]
+        return [name for name in self.router.methods_at(path) if self.find_public(name, path) is not None]
+
+    def find_public(self, method: str, path: str) -> Route | None:
+        """Find the route of an endpoint that is not internal."""
+        found = self.router.find(method, path, _is_public)
+        return None if found is None else found[0]
 
     def not_allowed(self, method: str, path: str, message: str) -> Refused:
         """Build a 405 with its two required fields (AGTP-API 11), from which the agent can recover.
@@ -101,7 +118,7 @@ class RouteTable:
         A path that leads to no endpoint does not exist, which is more specific: 404.
         """
         redirects = self.redirects.for_path(path)
-        reached = (self.router.find(*self.redirects.follow(name, path)) for name in redirects)
+        reached = (self.find_public(*self.redirects.follow(name, path)) for name in redirects)
         if self.wildcard is None and not self.named_at(path) and not any(reached):
             return self.not_found(method, path)
         offered = [name for name in self.named_at(path) if name in self.allowed]
@@ -127,3 +144,7 @@ class RouteTable:
             f"No endpoint has the path {path[:200]!r}; `DISCOVER /methods` lists those that exist.",
             {"method": method, "path": path[:300]},
         )
+
+
+def _is_public(route: Route) -> bool:
+    return not route.endpoint.internal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 from urllib.parse import unquote
 
@@ -44,12 +44,17 @@ class Router(Generic[T]):
                 node = node.children.setdefault(segment, _Node())
         node.value = (value, template.parameters)
 
-    def find(self, method: str, path: str) -> tuple[T, dict[str, str] | None] | None:
-        """Return the value for a method on a path, with the template's captured parameters, percent-decoded."""
+    def find(
+        self, method: str, path: str, admits: Callable[[T], bool] | None = None
+    ) -> tuple[T, dict[str, str] | None] | None:
+        """Return the value for a method on a path, with the template's captured parameters, percent-decoded.
+
+        Values that `admits` rejects are treated as if they were not registered.
+        """
         methods = self.literals.get(path)
         if methods is not None:
             value = methods.get(method)
-            if value is not None:
+            if value is not None and (admits is None or admits(value)):
                 return value, None
         root = self._templates.get(method)
         if root is None:
@@ -57,7 +62,7 @@ class Router(Generic[T]):
         segments = path[1:].split("/")
         best: tuple[int, tuple[T, tuple[str, ...]], tuple[str, ...]] | None = None
         for found, captures in _walk(root, segments, 0, ()):
-            if best is None or len(captures) < best[0]:
+            if (best is None or len(captures) < best[0]) and (admits is None or admits(found[0])):
                 best = (len(captures), found, captures)
         if best is None:
             return None

@@ -191,7 +191,9 @@ CLOSED = Policies(scope_required_for_invocation=False, anonymous_discovery=False
 
 @pytest.mark.parametrize("path", [path for path in PAGES if path != "/"])
 def test_without_anonymous_discovery_no_document_is_public(path: str) -> None:
-    assert ask(path, policies=CLOSED).status_code == 404
+    reply = ask(path, policies=CLOSED)
+    assert (reply.status_code, reply.content) == (401, ask("/nowhere", policies=CLOSED).content)
+    assert ask(path, policies=CLOSED, headers={"Agent-ID": AGENT}).status_code == 404
 
 
 def test_without_anonymous_discovery_the_root_requires_an_agent() -> None:

@@ -144,8 +144,10 @@ def test_the_namespace_of_an_internal_endpoint_is_not_disclosed():
     secret = replace(make_endpoint("BOOK", "/vault", echo, properties=TEXT), namespace="vaults", internal=True)
     rooms = replace(FIND, namespace="rooms")
     wrong = ask("POST", "/vault:book", rooms, secret, headers={"X-AGIS-Namespace": "other"})
-    assert (wrong.status_code, "rooms" in wrong.text, "vaults" in wrong.text) == (404, True, False)
-    assert ask("POST", "/vault:book", rooms, secret, headers={"X-AGIS-Namespace": "vaults"}).status_code == 200
+    assert (wrong.status_code, "rooms" in wrong.text) == (404, True)
+    named = ask("POST", "/vault:book", rooms, secret, headers={"X-AGIS-Namespace": "vaults"})
+    assert named.text.replace("vaults", "other") == wrong.text
+    assert ask("POST", "/vault:book", rooms, secret).status_code == 200
 
 
 @pytest.mark.parametrize("public", [True, False])

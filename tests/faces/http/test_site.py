@@ -33,6 +33,7 @@ def test_documents_and_endpoints_are_known() -> None:
     assert not any(SITE.is_known(path, method) for path, method in [("/room", None), ("/room:steal", None)])
 
 
-def test_namespaces_of_internal_endpoints_are_served_but_not_listed() -> None:
-    assert SITE.namespaces == {"rooms", "vault"}
-    assert SITE.public_namespaces == {"rooms"}
+def test_internal_endpoints_are_neither_known_nor_readable_and_have_no_namespace() -> None:
+    assert SITE.namespaces == {"rooms"}
+    assert not SITE.is_known("/room:audit", None)
+    assert not SITE.is_readable("AUDIT", "/room")

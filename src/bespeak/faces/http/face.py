@@ -29,7 +29,7 @@ from bespeak.faces.http.translation import (
 from bespeak.protocol import status
 from bespeak.protocol.exchange.handler import Handler
 from bespeak.protocol.exchange.headers import MEDIA_PROBLEM
-from bespeak.protocol.exchange.messages import Connection, Malformed, Response
+from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
 from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
 from bespeak.runtime.server import Server
 
@@ -132,7 +132,11 @@ class HttpFace:
             forbidden = self._origins.check_origin(headers)
             if forbidden is not None:
                 return _forbid(forbidden)
-        return _target(site, found or meant(path, headers), http_method, path, headers)
+        target = _target(site, found or meant(path, headers), http_method, path, headers)
+        if isinstance(target, HttpResponse) and not site.routes.policies.anonymous_discovery:
+            # The reply tells what exists. Whether this caller may know that is decided with its identity.
+            return Target(path, http_method, http_method in _READING, target)
+        return target
 
     def _below_prefix(self, site: Site, path: str, headers: Mapping[str, str]) -> str:
         """Remove the prefix from a path unless a proxy has done so: a path of the service may begin with the same
@@ -145,8 +149,13 @@ class HttpFace:
         self, target: Target, query: str, headers: Mapping[str, str], body: bytes, connection: Connection
     ) -> HttpResponse | Coroutine[Any, Any, HttpResponse]:
         """Call an admitted target. Like a handler, return a coroutine only if the answer has to be awaited."""
-        answer = self._handler(to_request(target, query, headers, body, connection))
-        return self._to_http_response(answer) if isinstance(answer, Response) else self._wait(answer)
+        request = to_request(target, query, headers, body, connection)
+        answer = self._handler(request)
+        if not isinstance(answer, Response):
+            return self._wait(answer, request, target)
+        if answer is request.prepared and target.reply is not None:
+            return target.reply
+        return self._to_http_response(answer)
 
     def malformed(self, fault: Malformed, connection: Connection) -> HttpResponse:
         """Answer a message that is not a valid request, and ask for the connection to be closed."""
@@ -154,8 +163,11 @@ class HttpFace:
         reply.headers.append(CLOSE)
         return reply
 
-    async def _wait(self, answer: Coroutine[Any, Any, Response]) -> HttpResponse:
-        return self._to_http_response(await answer)
+    async def _wait(self, answer: Coroutine[Any, Any, Response], request: Request, target: Target) -> HttpResponse:
+        response = await answer
+        if response is request.prepared and target.reply is not None:
+            return target.reply
+        return self._to_http_response(response)
 
     def _to_http_response(self, response: Response) -> HttpResponse:
         if response.status == status.OK:
@@ -221,8 +233,9 @@ def _check_namespace(site: Site, wanted: str) -> HttpResponse | None:
     """Refuse a namespace that is not served: a client that holds several service maps names one (AGIS 10.1)."""
     if not site.namespaces or wanted in site.namespaces:
         return None
-    advice = f"; this service has {', '.join(sorted(site.public_namespaces))}" if site.public_namespaces else ""
-    message = f"The namespace {wanted[:80]!r} is not served here{advice}."
+    message = (
+        f"The namespace {wanted[:80]!r} is not served here; this service has {', '.join(sorted(site.namespaces))}."
+    )
     return refusal(status.NOT_FOUND, "namespace-not-found", message)
 
 

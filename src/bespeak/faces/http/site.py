@@ -43,22 +43,22 @@ class Site:
                 self.literal[f"{path}:{method.lower()}"] = (path, method)
         vocabulary = routes.service.vocabulary
         # Built-in methods have a namespace too, but a service that declares none cannot be confused with others.
-        endpoints = [endpoint for endpoint in routes.endpoints.values() if not endpoint.builtin]
-        own = {vocabulary.namespace} if vocabulary and vocabulary.namespace else set()
-        self.namespaces = {each.namespace for each in endpoints if each.namespace is not None} | own
-        self.public_namespaces = {
-            each.namespace for each in endpoints if each.namespace is not None and not each.internal
-        } | own
+        # No service map names the namespace of an internal endpoint, and nothing here may confirm that it exists.
+        listed = {each.namespace for each in routes.endpoints.values() if each.is_listed and each.namespace is not None}
+        self.namespaces = listed | ({vocabulary.namespace} if vocabulary and vocabulary.namespace else set())
 
     def is_known(self, path: str, method: str | None) -> bool:
-        """Return True if a document or an endpoint is at a path; `method` is the value of X-AGIS-Method."""
+        """Return True if a document or an endpoint is at a path; `method` is the value of X-AGIS-Method.
+
+        Internal endpoints are not known: the reply may depend on this, whoever asks.
+        """
         found = split_verb(path) if method is None else (path, method)
-        return path in self.pages or (found is not None and self.routes.router.find(found[1], found[0]) is not None)
+        return path in self.pages or (found is not None and self.routes.find_public(found[1], found[0]) is not None)
 
     def is_readable(self, method: str, path: str) -> bool:
-        """Return True if the path has an endpoint that GET may call."""
-        found = self.routes.router.find(method, path)
-        return found is not None and found[0].is_readable
+        """Return True if the path has an endpoint that is not internal and that GET may call."""
+        route = self.routes.find_public(method, path)
+        return route is not None and route.is_readable
 
     def offered_at(self, path: str) -> list[str]:
         """List the `/path:verb` paths of the endpoints on a bare path."""

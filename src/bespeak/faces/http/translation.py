@@ -152,13 +152,16 @@ class Target(NamedTuple):
     """The AGTP method."""
     reads: bool
     """True for GET and HEAD, which must not change anything."""
+    reply: HttpResponse | None = None
+    """Reply to a request that calls no endpoint, for callers that may discover; None for a call."""
 
 
 def to_request(target: Target, query: str, headers: Mapping[str, str], body: bytes, connection: Connection) -> Request:
     """Build the exchange request. In a query string, `+` is a space."""
-    path, method, reads = target
+    path, method, reads, reply = target
     query = query.replace("+", "%20") if "+" in query else query
-    return Request(method, path, query, headers, body, connection, reads)
+    prepared = None if reply is None else Response(reply.status)
+    return Request(method, path, query, headers, body, connection, reads, prepared)
 
 
 def encode_block(block: HeaderBlock) -> Headers:

@@ -53,6 +53,8 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     connection: Connection
     reads: bool = False
     """True for a request that promises to change nothing, such as GET over HTTP."""
+    prepared: Response | None = None
+    """Answer of the face to a request that calls no endpoint. Only callers that may discover get it."""
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):

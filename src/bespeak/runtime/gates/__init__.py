@@ -14,6 +14,7 @@ from typing import Final
 from bespeak.contract.deprecation import Deprecation
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.disclosure import may_discover, undisclosed
 from bespeak.runtime.gates.budget import budget_gate
 from bespeak.runtime.gates.confirmation import confirmation_gate
 from bespeak.runtime.gates.identity import identity_gate
@@ -46,12 +47,17 @@ ROUTED: Final[tuple[Callable[[RoutedCall], Refused | None], ...]] = (
 
 
 def find_route(call: Call) -> RoutedCall | Refused:
-    """Run the gates that lead to an endpoint."""
+    """Run the gates that lead to an endpoint. Callers that may not discover get one refusal for all of them."""
     for gate in ROUTING:
         refused = gate(call)
         if refused is not None:
-            return refused
-    return route_gate(call)  # 404 · 405 · 262
+            break
+    else:
+        found = route_gate(call)  # 404 · 405 · 262
+        if isinstance(found, RoutedCall):
+            return found
+        refused = found
+    return refused if may_discover(call) else undisclosed(call)
 
 
 def find_deprecation(call: Call) -> Deprecation | None:
@@ -60,11 +66,11 @@ def find_deprecation(call: Call) -> Deprecation | None:
     AGTP-API 6.4 demands the warning on every response. An endpoint that the caller may not know of is not revealed.
     """
     routes = call.routes
-    if not routes.has_deprecated or not (routes.policies.anonymous_discovery or call.agent_id):
+    if not routes.has_deprecated or not may_discover(call):
         return None
     meant = Call(call.request, call.server)
     meant.routes = routes
     if any(gate(meant) is not None for gate in ROUTING):
         return None
-    found = routes.router.find(meant.method, meant.path)
-    return None if found is None or found[0].endpoint.internal else found[0].endpoint.deprecated
+    found = routes.find_public(meant.method, meant.path)
+    return None if found is None else found.endpoint.deprecated

@@ -7,6 +7,7 @@ from typing import Final
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused, authorization_required
 from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.disclosure import find_visible
 
 _BY_POST: Final = (("Allow", "POST, OPTIONS"),)
 
@@ -14,7 +15,7 @@ _BY_POST: Final = (("Allow", "POST, OPTIONS"),)
 def route_gate(call: Call) -> RoutedCall | Refused:
     """Find the endpoint, or refuse with the methods that the path has."""
     routes = call.routes
-    found = routes.router.find(call.method, call.path)
+    found = find_visible(call, call.method, call.path)
     if found is not None:
         route, captures = found
         if call.request.reads and not route.is_readable:

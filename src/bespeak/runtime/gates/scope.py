@@ -6,6 +6,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.accept import prefers_agis
 from bespeak.protocol.exchange.refusal import Refused, authorization_required
 from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.disclosure import may_discover, undisclosed
 
 _ROOT = ("DISCOVER", "/")
 _INVENTORY = ("DISCOVER", "/methods")
@@ -20,11 +21,7 @@ def scope_gate(call: RoutedCall) -> Refused | None:
     if endpoint.builtin or (endpoint.key == _INVENTORY and not endpoint.required_scopes):
         # AGTP-API 8.7 applies to discovery and to built-ins that only read.
         informs = endpoint.semantic.impact == "informational"
-        if informs and principal.agent_id is None and not policies.anonymous_discovery and not _is_public(call):
-            return authorization_required(
-                "anonymous-discovery-disabled", "Discovery on this server requires an Agent-ID."
-            )
-        return None
+        return undisclosed(call) if informs and not may_discover(call) and not _is_public(call) else None
     if endpoint.required_scopes:
         if principal.agent_id is None:
             scopes = ", ".join(endpoint.required_scopes)

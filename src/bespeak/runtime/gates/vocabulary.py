@@ -9,6 +9,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import METHOD_GRAMMAR
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call
+from bespeak.runtime.disclosure import find_visible
 from bespeak.runtime.method_grammar import check_method_grammar
 
 # AGTP-API 3.6: what a legacy verb means when no endpoint of the preferred verb is on the path.
@@ -57,7 +58,7 @@ def _translate_legacy(call: Call) -> None:
     if asked in routes.policies.methods.disallow or routes.redirects.follow(asked, call.path)[0] != asked:
         return
     preferred = routes.catalog.legacy[asked].preferred
-    if routes.router.find(preferred, call.path) is not None:
+    if find_visible(call, preferred, call.path) is not None:
         call.method = preferred
         return
     call.method, preset = _LEGACY[asked]

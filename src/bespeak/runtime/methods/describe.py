@@ -63,7 +63,12 @@ def _capabilities(routes: RouteTable, domains: Iterable[str], version_min: str |
 
 def _budget_units(routes: RouteTable) -> list[str]:
     """List the units a Budget-Limit can limit here: those of declared costs, and calls."""
-    used = {unit for endpoint in routes.endpoints.values() if endpoint.cost for unit in endpoint.cost.amounts}
+    used = {
+        unit
+        for endpoint in routes.endpoints.values()
+        if endpoint.cost and not endpoint.internal
+        for unit in endpoint.cost.amounts
+    }
     return [unit for unit in UNITS if unit in used or unit == "calls"]
 
 

@@ -56,8 +56,8 @@ async def _record(store: Store, call: RoutedCall) -> Envelope | Refused:
     if audit_id is None:
         return invalid("audit_id", "is missing: it names the record to inspect.")
     row = await store.read(ReadAudit(audit_id))
-    if row is not None and not _may(call, KeptRecord(*row).agent_id):
-        return _FORBIDDEN
+    if not _may(call, KeptRecord(*row).agent_id if row is not None else ""):
+        return _FORBIDDEN  # whether or not another agent has the record
     return _found(row, "No record has this Audit-ID.")
 
 
@@ -102,6 +102,6 @@ def _found(row: Any, otherwise: str) -> Envelope | Refused:
 _FORBIDDEN: Final = Refused(
     status.FORBIDDEN,
     "inspection-forbidden",
-    f"This concerns another agent; to inspect it, send the scope {READ} in Authority-Scope, if it is granted.",
+    f"The caller has no such record; to inspect other agents, send the scope {READ} in Authority-Scope, if granted.",
     {"required_scopes": [READ]},
 )
