@@ -9,7 +9,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bespeak.agent.client.connect import connect, connect_sync
     from bespeak.agent.client.errors import (
         AuthorityMissingError,
         BadRequestError,
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from bespeak.agent.client.synchronous import SyncServiceClient
     from bespeak.agent.client.web_options import WebOptions
     from bespeak.app.authoring.app import App
+    from bespeak.app.server.connect import connect, connect_sync
     from bespeak.app.server.mounted import asgi
     from bespeak.contract.data_manifest import DataClass, DataManifest
     from bespeak.contract.deprecation import Deprecation
@@ -120,8 +120,8 @@ _HOMES = {
     "Vocabulary": "contract.vocabulary",
     "WebOptions": "agent.client.web_options",
     "asgi": "app.server.mounted",
-    "connect": "agent.client.connect",
-    "connect_sync": "agent.client.connect",
+    "connect": "app.server.connect",
+    "connect_sync": "app.server.connect",
 }
 """Module of each public name below `bespeak`. Names that are not listed are exceptions of the client."""
 

@@ -10,7 +10,7 @@ import pytest
 from tests.process import serving
 from tests.service import Bench, build, echo, make_endpoint
 
-from bespeak.agent.client.connect import connect_sync
+from bespeak.app.server.connect import connect_sync
 from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.contract.vocabulary import Vocabulary
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -69,6 +70,8 @@ class Service:
     resources: tuple[Resource, ...] = ()
     wildcard_handler: Callable[..., Any] | None = None
     """Handler of ad-hoc invocations when both sides consent to wildcards."""
+    lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None = None
+    """Opens what the handlers share, as `Context.state`, before the first call; closes it after the last one."""
     document_version: str | None = None
     """Operator's own revision; by default derived from the content."""
     description: str = ""

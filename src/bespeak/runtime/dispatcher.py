@@ -181,7 +181,7 @@ class Dispatcher:
             if route.builtin:
                 result = variables.run(route.call, call)
             else:
-                context = Context(call.request, call.principal, call.method, call.path, call.input)
+                context = Context(call.request, call.principal, call.method, call.path, call.input, self.server.state)
                 result = variables.run(route.call, call.input, context)
             if type(result) is CoroutineType:
                 begun = begin(result, variables)

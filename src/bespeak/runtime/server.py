@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.protocol.exchange.instant import read_instant, write_instant
 from bespeak.runtime.additions import Additions
 from bespeak.runtime.agents import Agents
+from bespeak.runtime.lifespan import Lifespan
 from bespeak.runtime.principals import Principals
 from bespeak.runtime.rate import Rates
 from bespeak.runtime.registration import Registrar
@@ -62,6 +63,9 @@ class Server:
             self.principals.authenticator = Authenticator(auth, server_id, self.principals.key_of)
         self.rates = Rates(service.rate_limits) if service.rate_limits else None
         """Rate limits; None if there are none."""
+        self.state: Any = None
+        """What handlers share: the value of the service's lifespan; None before `start` and without one."""
+        self._lifespan = None if service.lifespan is None else Lifespan(service.lifespan)
         self._updated = updated
         self._issued = min(issued or updated, updated)
         self.routes = registrar.table(self.agents, updated=updated, issued=self._issued, signer=signer)
@@ -90,7 +94,9 @@ class Server:
         )
 
     async def start(self) -> None:
-        """Start following the store, which must be started, and fetch the keys that verify credentials."""
+        """Open what handlers share, follow the store, which must be started, and fetch the keys of credentials."""
+        if self._lifespan is not None:
+            self.state = await self._lifespan.open()
         if self.store is not None:
             await self.agents.follow(self.store)
             await self._issue(self.store)
@@ -113,3 +119,5 @@ class Server:
         await self._additions.close()
         await self.agents.close()
         await self.registrar.close()
+        if self._lifespan is not None:
+            await self._lifespan.close()

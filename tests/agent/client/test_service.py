@@ -77,6 +77,23 @@ async def test_query_parameters_are_percent_encoded() -> None:
     assert server.seen[1].line == "AGTP/1.0 QUERY /rooms?x=1&y=2"
 
 
+async def test_a_path_template_is_filled_from_the_input() -> None:
+    async with service_of(always(200, {})) as (service, server):
+        await service.call("FETCH", "/books/{isbn}/pages/{page}", isbn="a/b é?", page=7, side="left")
+        await service.call("FETCH", "/books/{isbn}", isbn="0441")
+    assert server.seen[0].line == "AGTP/1.0 FETCH /books/a%2Fb%20%C3%A9%3F/pages/7"
+    assert json.loads(server.seen[0].body) == {"side": "left"}
+    assert (server.seen[1].line, server.seen[1].body) == ("AGTP/1.0 FETCH /books/0441", b"")
+
+
+@pytest.mark.parametrize("given", [{}, {"isbn": ""}, {"isbn": ".."}], ids=["missing", "empty", "dots"])
+async def test_a_path_template_without_a_usable_value_is_refused_before_sending(given: dict[str, str]) -> None:
+    async with service_of(always(200, {})) as (service, server):
+        with pytest.raises(ConfigError, match=r"/books/\{isbn\} needs a value for 'isbn'"):
+            await service.call("FETCH", "/books/{isbn}", **given)
+    assert not server.seen
+
+
 async def test_less_of_an_answer_is_asked_for_in_the_query() -> None:
     noon = datetime(2026, 12, 1, 12, tzinfo=UTC)
     async with service_of(always(200, {})) as (service, server):

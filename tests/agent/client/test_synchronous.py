@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from bespeak.agent.client.connect import connect, connect_sync
 from bespeak.agent.client.errors import BusinessError, UnreachableError
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.synchronous import SyncServiceClient
+from bespeak.app.server.connect import connect, connect_sync
 from bespeak.errors import BespeakError, ConfigError
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.process import serving
 from tests.service import AGENT, build, echo, make_endpoint
 
-from bespeak.agent.client.connect import connect_sync
+from bespeak.app.server.connect import connect_sync
 from bespeak.checks.lint.context import Context
 from bespeak.checks.lint.run import check_text
 from bespeak.contract.agent import Agent

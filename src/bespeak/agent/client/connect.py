@@ -1,4 +1,4 @@
-"""`connect` and `connect_sync` open a client for the service at a URI."""
+"""`connect` opens a client for the service at a URI."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from bespeak.agent.client.retry import RetryPolicy
 from bespeak.agent.client.sender import Sender
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.signer import read_signer
-from bespeak.agent.client.synchronous import blocking
 from bespeak.agent.client.tls import choose_tls
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.errors import ConfigError
@@ -46,11 +45,14 @@ async def connect(
     retry: RetryPolicy | None = None,
     web: WebOptions | None = None,
 ) -> AsyncIterator[ServiceClient]:
-    """Open a client for the service at `uri`, to be used as an `async with` block.
+    """Open a client for a service, to be used as an `async with` block.
 
     The URI is `agtp://host[:port]`, `agtp://<agent-id>@host[:port]` or `https://host[:port][/path]`. Connections are
     opened on demand, at most `pool_size`, and closed at the end of the block. On the web, the client first reads the
     discovery documents; `web` sets how.
+
+    `bespeak.connect` also takes an App, a folder, a file or `module:app`. It calls them inside this process, through
+    the same gates, with state in memory.
 
     - `agent_id` is the calling agent, `scopes` the authority it declares. An agent in the URI is verified with the host
       before the block is entered, and is the caller unless `agent_id` is given.
@@ -113,10 +115,6 @@ async def connect(
         yield service
     finally:
         await sender.close()
-
-
-connect_sync = blocking(connect)
-"""`connect` for a plain `with` block: same options, blocking methods."""
 
 
 def _read_key(text: str | None) -> OKPKey | None:

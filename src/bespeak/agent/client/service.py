@@ -38,6 +38,8 @@ _logger = logging.getLogger(__name__)
 
 _API_VERSION: Final = "agtp-api-version"
 _PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
+_NO_SEGMENT: Final = ("", ".", "..")
+"""Values that a path cannot carry as a segment: a server would read another path."""
 
 
 class ServiceClient:
@@ -90,8 +92,8 @@ class ServiceClient:
     ) -> Reply:
         """Send one request and return its reply, whatever the status.
 
-        On the web, `method` may be the id of a capability; then leave out the path. Raises UnreachableError or
-        CallTimeoutError if there is no reply.
+        A `{name}` in the path is replaced by that field of the input. On the web, `method` may be the id of a
+        capability; then leave out the path. Raises UnreachableError or CallTimeoutError if there is no reply.
 
         - `scopes` narrows the client's own scopes for this request; `headers` override the client's headers.
         - `idempotency_key` makes the request safe to repeat: the server runs it once per key.
@@ -119,7 +121,8 @@ class ServiceClient:
     ) -> Reply:
         """Carry out a request over AGTP."""
         if not path:
-            method, path, given = self._named(method, given or {})
+            method, path = self._named(method)
+        path, given = _fill_path(path, given)
         signer = self._sender.signer
         if self._stale or (signer is not None and signer.server_id is None):
             await self.discover()
@@ -130,6 +133,7 @@ class ServiceClient:
     async def call(self, method: str, path: str | None = None, /, **input: Any) -> Any:  # noqa: A002 - the draft's word
         """Call an endpoint and return its output. Raises a ServiceError if the service refuses.
 
+        A `{name}` in the path is replaced by that field of the input: `call("FETCH", "/books/{isbn}", isbn="0441")`.
         On the web, the id of a capability is enough: `call("book_room", room_id="12")`.
         """
         if self.manifest is not None and self.catalog_version is None:
@@ -207,20 +211,12 @@ class ServiceClient:
         )
         self.manifest = manifest
 
-    def _named(self, name: str, given: Mapping[str, Any]) -> tuple[str, str, dict[str, Any] | None]:
-        """Resolve a name to method and path; return also the input without the path parameters."""
+    def _named(self, name: str) -> tuple[str, str]:
+        """Resolve the id of a capability to its method and path."""
         if name not in self._ids:
             known = f" Its capabilities are {', '.join(list(self._ids)[:10])}." if self._ids else ""
             raise ConfigError(f"{self.locator} has no capability {name[:80]!r}; use a method and a path.{known}")
-        method, path = self._ids[name]
-        left = dict(given)
-        for parameter in _PARAMETER.findall(path):
-            value = left.pop(parameter, "")
-            text = value if isinstance(value, str) else encode_json(value, parameter).decode()
-            if not text:
-                raise ConfigError(f"{name} requires {parameter!r}: it is part of the path {path}.")
-            path = path.replace(f"{{{parameter}}}", quote(text, safe=""))
-        return method, path, left or None
+        return self._ids[name]
 
     def _read(self, reply: Reply) -> ManifestDocument:
         manifest, findings = parse_manifest(reply.body)
@@ -270,6 +266,21 @@ def merge_headers(standard: Mapping[str, str | None], special: Mapping[str, str]
     given = {name.lower() for name in special}
     kept = {name: value for name, value in standard.items() if value is not None and name.lower() not in given}
     return {**kept, **special}
+
+
+def _fill_path(path: str, given: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any] | None]:
+    """Replace each `{name}` of a path by that field of the input; return the path and the rest of the input."""
+    names = _PARAMETER.findall(path)
+    if not names:
+        return path, given
+    left = dict(given or {})
+    for name in dict.fromkeys(names):
+        value = left.pop(name, "")
+        text = value if isinstance(value, str) else encode_json(value, name).decode()
+        if text in _NO_SEGMENT:
+            raise ConfigError(f"The path {path} needs a value for {name!r}; got {text!r}.")
+        path = path.replace(f"{{{name}}}", quote(text, safe=""))
+    return path, left or None
 
 
 def _hints(fields: Iterable[str] | None, since: str | datetime | None, *, compact: bool) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from bespeak.documents.agis.deployment import served_with
 from bespeak.errors import ContractError
 from bespeak.runtime.functions.reading import Reading, locate, read_handler
 from bespeak.runtime.functions.signature import function_name
+from bespeak.runtime.lifespan import Resources, read_lifespan
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.text.diagnostics.rule import Rule
@@ -99,6 +100,7 @@ class App:
         self._redirects: list[Redirect] = []
         self._resources: list[Resource] = []
         self._wildcard: Callable[..., Any] | None = None
+        self._lifespan: Resources | None = None
 
     @classmethod
     def from_agis(
@@ -274,6 +276,21 @@ class App:
         self._wildcard = function
         return function
 
+    def lifespan(self, function: _Function) -> _Function:
+        """Declare the generator that opens what handlers share, yields it as `Context.state`, and closes it.
+
+        It runs once in each process, before the first call and after the last one:
+
+            @app.lifespan
+            async def resources():
+                async with open_pool() as pool:
+                    yield pool
+        """
+        if self._lifespan is not None:
+            raise ContractError(f"{locate(function)}: a lifespan function already exists")
+        self._lifespan = read_lifespan(function)
+        return function
+
     def service(self) -> Service:
         """Return the service as declared so far. Raises ContractError if its policies are not valid."""
         policies = self._policies
@@ -289,6 +306,7 @@ class App:
             policies=policies,
             resources=tuple(self._resources),
             wildcard_handler=self._wildcard,
+            lifespan=self._lifespan,
         )
 
     def _category(self, method: str) -> str:

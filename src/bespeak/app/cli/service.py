@@ -170,7 +170,7 @@ async def open_service(
                 f"--signing-key requires a live service; {service!r} is loaded locally and has no signature"
             )
         else:
-            yield connect_local(
+            async with connect_local(
                 service,
                 report=report,
                 agent_id=agent_id,
@@ -178,7 +178,9 @@ async def open_service(
                 timeout=timeout,
                 agent_key=agent_key,
                 token=token,
-            )
+                with_state=False,  # a case or a session that ends with the command would mislead
+            ) as client:
+                yield client
 
 
 def _read_key(path: Path) -> str:

@@ -36,7 +36,12 @@ class Keeper:
     async def start(self) -> None:
         """Start in the running loop."""
         await self._store.start()
-        await self.dispatcher.start()
+        try:
+            await self.dispatcher.start()
+        except BaseException:
+            await self._server.close()
+            await self._store.close()
+            raise
         if self._trail is not None:
             await self._trail.start()
         if self._exchange is not None:

@@ -1,46 +1,81 @@
-"""A service inside this process: call a folder or a file without a server."""
+"""A service inside this process: call an App, a folder or a file without a server."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bespeak.agent.client.bearer_token import BearerCredential
+from bespeak.agent.client.bearer_token import BearerCredential, TokenSource
+from bespeak.agent.client.block import async_block
 from bespeak.agent.client.in_process import InProcess
 from bespeak.agent.client.locator import Locator
 from bespeak.agent.client.retry import RetryPolicy
 from bespeak.agent.client.sender import Sender
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.signer import read_signer
-from bespeak.app.server.assembly import now
-from bespeak.app.server.serving import assemble_target
-from bespeak.app.server.target import load_target
+from bespeak.app.authoring.app import App
+from bespeak.app.server.assembly import Assembled, now
+from bespeak.app.server.keeper import Keeper
+from bespeak.app.server.log import log_findings
+from bespeak.app.server.serving import assemble_target, signing_keys
+from bespeak.app.server.target import Target, load_app, load_target
+from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import MEMORY
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 
-def connect_local(
-    target: str,
+@async_block
+@asynccontextmanager
+async def connect_local(
+    target: App | str | Path,
     *,
-    report: Callable[[list[Diagnostic]], None],
     agent_id: str | None = None,
     scopes: Iterable[str] = (),
-    timeout: float = 30.0,
-    agent_key: Path | None = None,
-    token: str | None = None,
-) -> ServiceClient:
-    """Connect a client directly to the dispatcher of a target; all gates apply as over the wire."""
-    assembled = assemble_target(load_target(target), now())
+    timeout: float = 30.0,  # noqa: ASYNC109 - the deadline of each call
+    agent_key: str | Path | None = None,
+    token: TokenSource | None = None,
+    retry: RetryPolicy | None = None,
+    with_state: bool = True,
+    report: Callable[[list[Diagnostic]], None] = log_findings,
+) -> AsyncIterator[ServiceClient]:
+    """Open a client that calls the dispatcher of a target; all gates apply as over the wire.
+
+    State is kept in memory until the end of the block; without `with_state`, methods that need a store refuse.
+    """
+    loaded = load_app(target, Path.cwd()) if isinstance(target, App) else load_target(str(target))
+    assembled = assemble_target(loaded, now())
     report(assembled.findings)
-    locator = Locator(host=target, port=0)
-    server_id = assembled.registrar.service.identity.server_id
-    signer = read_signer(agent_key, agent_id, server_id) if agent_key is not None else None
-    credential = BearerCredential(token) if token is not None else None
-    sender = Sender(
-        InProcess(assembled.build_dispatcher()),
-        locator,
-        timeout=timeout,
-        retry=RetryPolicy(),
-        signer=signer,
-        credential=credential,
-    )
-    return ServiceClient(sender, locator, agent_id=agent_id, scopes=scopes)
+    identity = assembled.registrar.service.identity
+    locator = Locator(host=identity.server_id if isinstance(target, App) else str(target), port=0)
+    signer = read_signer(agent_key, agent_id, identity.server_id) if agent_key is not None else None
+    async with _running(assembled, loaded, with_state=with_state) as dispatcher:
+        sender = Sender(
+            InProcess(dispatcher),
+            locator,
+            timeout=timeout,
+            retry=retry or RetryPolicy(),
+            signer=signer,
+            credential=BearerCredential(token) if token is not None else None,
+        )
+        yield ServiceClient(sender, locator, agent_id=agent_id, scopes=scopes)
+
+
+@asynccontextmanager
+async def _running(assembled: Assembled, target: Target, *, with_state: bool) -> AsyncIterator[Dispatcher]:
+    if not with_state:
+        dispatcher = assembled.build_dispatcher(None, target.document)
+        try:
+            await dispatcher.start()
+            yield dispatcher
+        finally:
+            await dispatcher.server.close()
+        return
+    store = open_store(MEMORY, role="sole", durability=target.document.store.durability)
+    keeper = Keeper(assembled, store, target.document, signing_keys(target.document.signing_key))
+    await keeper.start()
+    try:
+        yield keeper.dispatcher
+    finally:
+        await keeper.stop()

@@ -6,13 +6,14 @@ import hashlib
 import importlib
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.app.authoring.app import App
 from bespeak.app.server.collector import collector_paused
@@ -28,11 +29,16 @@ from bespeak.documents.deployment.handlers_toml import HandlerEntry
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.documents.files.positions import with_positions
 from bespeak.errors import BespeakError, ConfigError, ContractError
-from bespeak.runtime.bindings.function import import_failure, resolve_function
+from bespeak.runtime.bindings.function import describe_failure, resolve_function
+from bespeak.runtime.lifespan import read_lifespan
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
     from bespeak.app.authoring.agis_contract import AgisContract
+
+
+_ADDRESS: Final = re.compile(r"[A-Za-z0-9.-]+:[0-9]+")
+"""An address without its scheme."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,7 @@ def load_target(text: str) -> Target:
         return load_app(_app_in(_import_module(place), name), Path.cwd())
     raise ConfigError(
         f"nothing to serve at {text!r}: give a folder with a bespeak.toml or endpoints/, an .agis, .toml or .py file, "
-        "or module:app"
+        "or module:app" + (f"; the address of a service is agtp://{text}" if _ADDRESS.fullmatch(text) else "")
     )
 
 
@@ -145,6 +151,7 @@ def _join(files: Service, app: Service, document: ServerDocument) -> Service:
         endpoints=(*files.endpoints, *app.endpoints),
         resources=(*files.resources, *app.resources),
         wildcard_handler=files.wildcard_handler or app.wildcard_handler,
+        lifespan=files.lifespan or app.lifespan,
         document_version=files.document_version or app.document_version,
         description=files.description or app.description,
         agtp=files.agtp or app.agtp,
@@ -163,6 +170,7 @@ def _bind_functions(deployment: Deployment) -> Service:
     """Build the service of a deployment; import the functions that its configuration names."""
     server = deployment.server
     wildcard = _function(server.main.wildcard_handler, "wildcard_handler") if server.main.wildcard_handler else None
+    lifespan = _function(server.main.lifespan, "lifespan") if server.main.lifespan else None
     resources = tuple(
         Resource(
             name=resource.name,
@@ -171,7 +179,12 @@ def _bind_functions(deployment: Deployment) -> Service:
         )
         for resource in server.resources
     )
-    return replace(deployment.service(), wildcard_handler=wildcard, resources=resources)
+    return replace(
+        deployment.service(),
+        wildcard_handler=wildcard,
+        lifespan=None if lifespan is None else read_lifespan(lifespan),
+        resources=resources,
+    )
 
 
 def _function(dotted: str, what: str) -> Any:
@@ -215,7 +228,7 @@ def _import_errors(what: str) -> Iterator[None]:
     except BespeakError:
         raise
     except (Exception, SystemExit) as error:
-        raise ConfigError(import_failure(what, error)) from error
+        raise ConfigError(describe_failure(f"importing {what}", error)) from error
 
 
 def _app_in(module: ModuleType, name: str) -> App:

@@ -38,6 +38,7 @@ class ServerSettings:
     recipes: Path | None = setting(None, "The file of the recipes. Without it: `agtp-recipes.toml`.", kind="path")
     signing_key: Path | None = setting(None, "The Ed25519 key that signs manifests and audit records.", kind="path")
     wildcard_handler: str | None = setting(None, "The dotted path of a function for calls of undeclared methods.")
+    lifespan: str | None = setting(None, "The dotted path of a function that opens and closes what handlers share.")
 
     @property
     def identity(self) -> ServerIdentity:

@@ -25,6 +25,8 @@ class Context(msgspec.Struct, frozen=True):
     """The path after redirects, with its actual values."""
     input: Mapping[str, Any]
     """The validated input: body, query and path parameters together."""
+    state: Any = None
+    """What the service's lifespan function has yielded: connections, caches, clients. None without one."""
 
     @property
     def agent_id(self) -> str | None:

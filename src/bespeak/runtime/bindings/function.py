@@ -50,7 +50,7 @@ def resolve_function(dotted: str) -> Callable[..., Any] | str:
     try:
         module = importlib.import_module(module_name)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - an operator's module may fail in any way
-        return import_failure(module_name, error)
+        return describe_failure(f"importing {module_name}", error)
     function: object = getattr(module, attribute, None)
     if function is None:
         return f"the module {module_name} has no {attribute}"
@@ -59,11 +59,11 @@ def resolve_function(dotted: str) -> Callable[..., Any] | str:
     return function
 
 
-def import_failure(what: str, error: BaseException) -> str:
-    """Describe why an operator's module cannot be imported, with the line in their code."""
+def describe_failure(what: str, error: BaseException) -> str:
+    """Describe why an operator's code failed, with the line in their code."""
     ours = str(Path(__file__).parents[2])
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith((ours, "<frozen"))
     ]
     place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-    return f"importing {what} failed{place} with {type(error).__name__}: {error}"
+    return f"{what} failed{place} with {type(error).__name__}: {error}"
