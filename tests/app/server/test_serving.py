@@ -302,3 +302,38 @@ print(*sorted(heavy & sys.modules.keys()))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.split() == ["sqlite3"]
+
+
+SLOW = """
+import asyncio, bespeak
+
+app = bespeak.App("Slow", server_id="slow.example", operator="Tests", contact="ops@slow.example")
+
+@app.lifespan
+async def resources():
+    print("opening", flush=True)
+    try:
+        await asyncio.sleep(600)
+        yield
+    finally:
+        print("closed", flush=True)
+
+@app.endpoint("FETCH", "/greeting", impact="informational")
+def greet() -> dict[str, str]:
+    '''Fetch a greeting.
+
+    Outcome: The greeting is returned.
+    '''
+    return {}
+"""
+
+
+def test_a_server_whose_lifespan_waits_can_be_stopped(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    command = [sys.executable, "-m", "bespeak", "serve", "slow.py", "--agtp", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "opening\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.read() == "closed\n"
+        assert process.wait(30) == 0

@@ -45,8 +45,9 @@ from bespeak.app.server.target import load_target
     show_default=True,
     help="Log format: text, or one JSON object per line.",
 )
+@click.option("--reload", is_flag=True, help="Restart when a file of TARGET changes; for development.")
 @click.option("--strict", is_flag=True, help="Do not start if an endpoint is invalid.")
-def serve(target: str, level: str, log_format: str, **options: Any) -> int:
+def serve(target: str, level: str, log_format: str, reload: bool, **options: Any) -> int:
     """Serve TARGET over AGTP, and optionally HTTP, until SIGTERM or Ctrl-C.
 
     TARGET is a folder (bespeak.toml, endpoints/*.toml), an .agis, .toml or .py file, or module:app.
@@ -59,8 +60,15 @@ def serve(target: str, level: str, log_format: str, **options: Any) -> int:
     \b
     bespeak serve examples/hotel --http 127.0.0.1:8080
     bespeak serve examples/restaurant/menu.agis
+    bespeak serve app.py --reload
     bespeak serve rooms --agtp 0.0.0.0:4480 --cert cert.pem --key key.pem --workers 2
     """
+    if reload:
+        from bespeak.app.cli.reload import serve_reloading  # noqa: PLC0415 - only for development
+
+        if (options["workers"] or 1) > 1:
+            raise click.UsageError("--reload serves with one worker; leave --workers out.")
+        return serve_reloading(target, [one for one in sys.argv[1:] if one != "--reload"])
     log_to_stderr(level, log_format)
     loaded = load_target(target)
     settings = plan_settings(target, loaded.document, log_level=level, log_format=log_format, **options)

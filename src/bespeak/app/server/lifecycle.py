@@ -46,7 +46,8 @@ async def serve(
     timeouts = Timeouts(idle=settings.idle_timeout, read=settings.read_timeout, drain=settings.drain_timeout)
     agtp = AgtpServer(keeper.dispatcher, limits=limits, timeouts=timeouts, max_connections=settings.max_connections)
     web: HttpServer | None = None
-    await keeper.start()
+    if not await _started(keeper, stop):
+        return
     try:
         context = _tls(settings, ALPN)
         at = await agtp.start(settings.address.host, settings.address.port, ssl=context, reuse_port=reuse_port)
@@ -69,6 +70,19 @@ async def serve(
     finally:
         await asyncio.gather(agtp.drain(), *([web.drain()] if web is not None else []))
         await keeper.stop()
+
+
+async def _started(keeper: Keeper, stop: asyncio.Event) -> bool:
+    """Start the keeper; return False if the server is told to stop first, since a lifespan may wait for long."""
+    starting, stopping = asyncio.ensure_future(keeper.start()), asyncio.ensure_future(stop.wait())
+    await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not starting.done():
+        starting.cancel()
+        await asyncio.wait((starting,))
+        return False
+    starting.result()
+    return True
 
 
 def _web_server(dispatcher: Dispatcher, settings: Settings, limits: Limits, timeouts: Timeouts) -> HttpServer:

@@ -101,7 +101,7 @@ def serve_target(
             return workers.run(lambda served: ready(assembled, served))
         run(_try_addresses(settings))
         keeper = _keeper(assembled, target, settings)
-        run(serve(keeper, settings, ready=lambda served: ready(assembled, served)))
+        run(serve(keeper, settings, ready=lambda served: ready(assembled, served), lifeline=_lifeline()))
     _abandon_threads()
     return 0
 
@@ -134,13 +134,16 @@ def _work(settings: Settings, updated: str, ready: Connection) -> None:
         settings = with_public_url(settings, target.service)
         assembled = assemble_target(target, updated, http_url=settings.web.url if settings.http is not None else None)
         keeper = _keeper(assembled, target, settings)
-        parent = multiprocessing.parent_process()
-        # A killed parent sends no signal, but its sentinel becomes readable.
-        lifeline = parent.sentinel if parent else None
-        run(serve(keeper, settings, ready=lambda *_: ready.send(True), reuse_port=True, lifeline=lifeline))
+        run(serve(keeper, settings, ready=lambda *_: ready.send(True), reuse_port=True, lifeline=_lifeline()))
         _abandon_threads()
     except BespeakError as error:
         sys.exit(f"bespeak: {error}")
+
+
+def _lifeline() -> int | None:
+    """Return what becomes readable when the parent of this process ends: a killed parent sends no signal."""
+    parent = multiprocessing.parent_process()
+    return parent.sentinel if parent else None
 
 
 def _abandon_threads() -> None:
