@@ -156,6 +156,14 @@ async def test_a_live_function_cannot_be_stored() -> None:
             await bench.bench.server.add_endpoint(make_endpoint("FETCH", "/pool", echo))
 
 
+@pytest.mark.parametrize("half", [{"description": "\ud800"}, {"input_schema": {"title": "\ud800"}}])
+async def test_half_a_surrogate_pair_is_refused_before_it_is_stored(half: Any) -> None:
+    async with keeping() as bench:
+        with pytest.raises(ContractError, match=r"FIND /pools/\{pool\} cannot be added"):
+            await bench.bench.server.add_endpoint(replace(FIND, **half))
+        assert (await bench.send("FIND", "/pools/1", agent=None)).status == 404
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.process)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "postgres":

@@ -60,7 +60,6 @@ class Additions:
         Raises ContractError with the findings if it is not valid beside the others, and ConfigError if it cannot be
         stored.
         """
-        document = "" if self._store is None else write_endpoint(endpoint)
         async with self._changing:
             while True:
                 routes, findings = self._registrar.register([endpoint], self._routes.values())
@@ -70,7 +69,7 @@ class Additions:
                 if self._store is None:
                     self._change({**self._routes, key: routes[0]}, time.time())
                     return
-                if await self._commit(self._store, PutEndpoint(*key, document, self._revision)):
+                if await self._commit(self._store, PutEndpoint(*key, write_endpoint(endpoint), self._revision)):
                     return
 
     async def remove(self, method: str, path: str) -> None:

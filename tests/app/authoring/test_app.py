@@ -472,3 +472,13 @@ def test_a_cost_is_declared_by_unit(app: App) -> None:
 def test_cost_that_is_not_an_amount_is_refused(app: App, cost: dict[str, Any]) -> None:
     [finding] = refused(app, fetch, cost=cost)
     assert finding.rule == "Y880"
+
+
+def test_texts_that_cannot_be_published_are_refused() -> None:
+    app = App("Acme \ud800 Rooms", server_id="rooms.example", operator="Acme", contact="ops@rooms.example")
+    with pytest.raises(ContractError, match="/identity/name"):
+        app.service()
+    with pytest.raises(ContractError, match="/endpoint/description"):
+
+        @app.endpoint("FIND", "/rooms", impact="informational", intent="Find.", outcome="Found.", description="\udc00")
+        def find() -> None: ...

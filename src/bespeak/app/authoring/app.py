@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from bespeak.app.authoring.function_check import IN_PYTHON, check_behaviour
+from bespeak.checks.lint import encoding
 from bespeak.checks.lint.registration import check_endpoint, effective_policies
 from bespeak.checks.lint.rules.error import ERROR_NAME
 from bespeak.checks.lint.rules.path_collision import PathClaims
@@ -292,7 +293,7 @@ class App:
         return function
 
     def service(self) -> Service:
-        """Return the service as declared so far. Raises ContractError if its policies are not valid."""
+        """Return the service as declared so far. Raises ContractError if its policies or texts are not valid."""
         policies = self._policies
         if self._redirects:
             methods = replace(policies.methods, redirects=(*policies.methods.redirects, *self._redirects))
@@ -300,7 +301,7 @@ class App:
         _, findings = effective_policies(policies, self._catalog)
         _raise_errors(f"the policies of {self.name} are not valid", findings)
         bound = self.contract.endpoints if self.contract else ()
-        return replace(
+        service = replace(
             self._service,
             endpoints=(*bound, *self._endpoints),
             policies=policies,
@@ -308,6 +309,8 @@ class App:
             wildcard_handler=self._wildcard,
             lifespan=self._lifespan,
         )
+        _raise_errors(f"the texts of {self.name} are not valid", list(encoding.check_service(service)))
+        return service
 
     def _category(self, method: str) -> str:
         verb = self._catalog.verbs.get(method)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from bespeak.checks.lint import encoding
 from bespeak.checks.lint.failed_check import attempt
 from bespeak.checks.lint.rules import error, handler, method, path, path_collision, policy, schema, semantic, upstream
 from bespeak.contract.catalog.catalog import Catalog
@@ -29,6 +30,7 @@ def check_contract(endpoint: Endpoint, catalog: Catalog, policies: Policies) -> 
     yield from attempt(schema.check_endpoint, endpoint, endpoint=endpoint)
     yield from attempt(error.check_endpoint, endpoint, endpoint=endpoint)
     yield from attempt(policy.check, endpoint, verbs, endpoint=endpoint)
+    yield from attempt(encoding.check_endpoint, endpoint, endpoint=endpoint)
 
 
 def check_binding(endpoint: Endpoint, recipes: Sequence[Recipe]) -> Iterator[Diagnostic]:
