@@ -55,7 +55,7 @@ def test_a_custom_method_is_admitted() -> None:
 
 
 def test_agis_grammar_asks_for_454() -> None:
-    assert build().send("FROB", "/", method_grammar="AGIS/1.0").status == 454
+    assert build().send("BOOKNIG", "/", method_grammar="AGIS/1.0").status == 454
     assert build().send("QUERY", "/orders/book", method_grammar="AGIS/1.0").status == 454
 
 

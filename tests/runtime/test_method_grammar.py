@@ -40,7 +40,7 @@ def clinic(**fields: Any) -> Bench:
         ("get", "M230", "Write FETCH or RETRIEVE."),
         ("CONNECT", "M230", "Write LINK or JOIN."),
         ("CANCLE", "M216", "Did you mean CANCEL?"),
-        ("FLOOBLE", "M216", "`DISCOVER /methods`"),
+        ("XQZ", "M216", "`DISCOVER /methods`"),
     ],
 )
 def test_a_method_against_the_grammar_is_a_454_with_rule_and_advice(method: str, rule: str, says: str) -> None:
@@ -98,9 +98,13 @@ def test_a_disallowed_method_stays_disallowed() -> None:
     assert clinic(policies=policies).send("ADMIT", "/patient", method_grammar="AGIS/1.0").status == 405
 
 
-def test_a_valid_undeclared_verb_is_not_a_grammar_violation() -> None:
-    reply = clinic().send("DISCHARGE", "/patient", method_grammar="AGIS/1.0")
-    assert (reply.status, reply.error["code"]) == (459, "method-violation")
+@pytest.mark.parametrize("verb", ["DISCHARGE", "BUCHEN", "discharge"])
+def test_a_tier_4_method_reaches_routing_without_being_declared(verb: str) -> None:
+    """AGIS 1.3: such a method is accepted without registration; only the endpoint is missing."""
+    reply = clinic().send(verb, "/patient", method_grammar="AGIS/1.0")
+    assert (reply.status, reply.error["code"]) == (405, "method-not-allowed")
+    assert clinic().send(verb, "/nowhere", method_grammar="AGIS/1.0").status == 404
+    assert clinic().send(verb, "/patient").status == 459
 
 
 def test_a_borderline_verb_passes() -> None:

@@ -209,9 +209,9 @@ def test_document_without_valid_endpoints_reports_its_errors(tmp_path: Path) -> 
 
 
 def test_verbs_allowed_for_lint_are_allowed(tmp_path: Path) -> None:
-    change = add("ZWURBEL", semantic={"intent": "Zwurbels a room."})
+    change = add("BOOKNIG", semantic={"intent": "Booknigs a room."})
     assert opened(tmp_path, change).errors
-    (tmp_path / "bespeak.toml").write_text('[lint]\nallowed-verbs = ["ZWURBEL"]\n')
+    (tmp_path / "bespeak.toml").write_text('[lint]\nallowed-verbs = ["BOOKNIG"]\n')
     assert opened(tmp_path, change).errors == ()
 
 

@@ -30,9 +30,9 @@ INPUTS: list[dict[str, Any]] = [
         },
         "required": ["guests", "either"],
     },
-    {"type": "object", "properties": {"room-id": {"type": "string"}, "values": {"type": "string"}}},
-    {"type": "object", "properties": {"class": {"type": "string"}}},
-    {"type": "object", "properties": {name: {} for name in ("a b", "value", "give", "whole_input")}},
+    {"type": "object", "properties": {"room-id": {"type": "string"}, "values": {"type": "string"}}, "required": []},
+    {"type": "object", "properties": {"class": {"type": "string"}}, "required": []},
+    {"type": "object", "properties": {name: {} for name in ("a b", "value", "give", "whole_input")}, "required": []},
     {"type": "object", "properties": {}},
 ]
 

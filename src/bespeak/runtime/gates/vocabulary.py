@@ -26,9 +26,8 @@ def vocabulary_gate(call: Call) -> Refused | None:
     """Admit catalog and custom methods, including deprecated ones: a deprecated verb is never a 459 (4.4)."""
     routes = call.routes
     if METHOD_GRAMMAR in call.request.headers:
-        refused = check_method_grammar(call)
-        if refused is not None:
-            return refused
+        # AGIS 1.3: the grammar decides instead of the catalog, so that a Tier 4 method reaches routing.
+        return check_method_grammar(call)
     method = call.method
     if method in routes.admitted:
         return None

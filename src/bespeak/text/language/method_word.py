@@ -10,6 +10,8 @@ from typing import Final, Literal, NamedTuple
 
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.language.action_intent import ActionIntent, action_intent
+from bespeak.text.language.foreign_verb import INFINITIVES
+from bespeak.text.language.lexicon import lexicon
 from bespeak.text.language.verb_form import Form, classify
 
 Kind = Literal[
@@ -20,6 +22,7 @@ Kind = Literal[
     "case",
     "phrasal",
     "unknown",
+    "foreign",
     "length",
     "http",
     "state",
@@ -166,12 +169,21 @@ def _form(method: str, form: Form) -> MethodFault | None:
     pieces = _PIECE.findall(method)
     joined = len(pieces) > 1 and not method.isupper()
     if form.kind == "compound" and form.base is not None and form.rest is not None and not joined:
+        if _is_chance(method, form.base):
+            return MethodFault("unknown", f"{method} is not a known verb")
         verb = _action(form.base)
         return MethodFault("compound", f"{method} joins a verb and a noun", _write(verb, form.rest), verb)
     if joined and form.kind in ("compound", "unknown"):
         verb, things = _verb_and_things(pieces)
         return MethodFault("compound", f"{method} joins {len(pieces)} words", _write(verb, things), verb)
     return MethodFault("unknown", f"{method} is not a known verb") if form.kind == "unknown" else None
+
+
+def _is_chance(method: str, verb: str) -> bool:
+    """Return True if a rare verb and a noun are in a word of another language by chance: FIN and DEN."""
+    words = lexicon()
+    usual = verb in words.lists["methods"] or verb in words.paths["usual"]
+    return not usual and method.lower().endswith(INFINITIVES)
 
 
 def _no_action(method: str, verdict: ActionIntent) -> MethodFault:

@@ -214,14 +214,14 @@ def _compound(word: str, words: Lexicon) -> Form | None:
         if best and verb in words.nouns and _is_noun(word[end:], words):
             return None
         usual = verb in words.lists["methods"] or verb in words.paths["usual"]
-        if (usual or words.share(verb)[0] >= _VERB_SHARE) and (rest := _nouns(word[end:], words)):
+        if (usual or words.share(verb)[0] >= _VERB_SHARE) and (rest := split_nouns(word[end:], words)):
             rank = (usual, end)
             if best is None or rank > best[0]:
                 best = rank, Form("compound", verb, rest)
     return best and best[1]
 
 
-def _nouns(text: str, words: Lexicon, most: int = 2) -> str | None:
+def split_nouns(text: str, words: Lexicon, most: int = 2) -> str | None:
     """Split a noun, or two nouns written together, with a hyphen between."""
     if _is_noun(text, words):
         return text

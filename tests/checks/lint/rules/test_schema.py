@@ -199,7 +199,11 @@ def test_a_property_may_come_from_elsewhere() -> None:
 def test_an_input_says_which_parameters_are_required() -> None:
     schema = {"type": "object", "properties": {"a": {}}}
     assert of_endpoint(input=schema) == ["J627"]
+    assert advice("J627", document(endpoint(input=schema))).severity == "error"
+    assert of_endpoint(input={**schema, "allOf": [{"minProperties": 1}]}) == ["J627"]
     assert of_endpoint(input={**schema, "required": []}) == []
+    assert of_endpoint(input={**schema, "anyOf": [{"allOf": [{"required": ["a"]}]}]}) == []
+    assert of_endpoint(input={"type": "object", "properties": {}}) == []
 
 
 @pytest.mark.parametrize("name", ["room", "room_id", "room2", "x_1"])

@@ -161,6 +161,19 @@ UNKNOWN_VERB: Final = Rule(
     good="method: CANCEL\npath: /booking/{id}\n",
     fix="unsafe",
 )
+FOREIGN: Final = Rule(
+    "M218",
+    "verb-not-verified",
+    "SHOULD",
+    "AGIS 13",
+    "A method that English does not know is a verb of another language, in its base form.",
+    why=(
+        "A verb of any language is a valid method, but bespeak knows only those of English. If the word is a verb, "
+        "name it in allowed-verbs."
+    ),
+    bad="method: FLOOBLE\npath: /room\n",
+    good="method: RESERVE\npath: /room\n",
+)
 LENGTH: Final = Rule(
     "M217",
     "method-length",
@@ -231,6 +244,7 @@ _BY_KIND: Final[dict[Kind, Rule]] = {
     "case": CASE,
     "phrasal": PHRASAL,
     "unknown": UNKNOWN_VERB,
+    "foreign": FOREIGN,
     "length": LENGTH,
     "http": PROHIBITED,
     "state": STATE,
@@ -241,10 +255,11 @@ _BY_KIND: Final[dict[Kind, Rule]] = {
 """AGIS rule for each kind of fault."""
 
 
-_FORMS: Final = frozenset({"inflected", "compound", "unknown"})
+_FORMS: Final = frozenset({"inflected", "compound", "unknown", "foreign"})
 """Faults in the form of a word. Catalog entries count as verbs, whatever the lexicon says."""
 _WORDS: Final = _FORMS | {"phrasal", "state", "being", "noun", "vague"}
 """Faults in the choice of a word, which the author may overrule."""
+_LONGEST: Final = 32
 _CLASS: Final = frozenset({"http", "state", "being", "noun", "vague"})
 """Faults of pass 3; the others belong to pass 2."""
 
@@ -307,7 +322,7 @@ def method_findings(
     return [
         _BY_KIND[fault.kind].inside("", fault.message, fault.advice)
         for fault in _faults(method, method.upper() in allowed, catalog, vouch)
-        if not (fault.kind == "unknown" and method.upper() in known)
+        if not (fault.kind in ("unknown", "foreign") and method.upper() in known)
     ]
 
 
@@ -319,7 +334,7 @@ def _check_word(declared: Declared, context: Context, *, in_class: bool) -> Iter
     allowed = name in context.allowed_verbs or name in context.policies.methods.custom
     written = declared.written.get("method") if context.agis else None
     method = written if isinstance(written, str) else endpoint.method  # the model has it in capitals
-    vouch = "Write a verb in its base form; if it is one, of another language perhaps, name it in allowed-verbs."
+    vouch = "Write a verb in its base form; if it is a verb of another language, name it in allowed-verbs."
     for fault in _faults(method, allowed, catalog, vouch):
         if (fault.kind in _CLASS) is in_class:
             fix = _instead(fault.instead, safe=fault.safe) if fault.instead else None
@@ -328,7 +343,9 @@ def _check_word(declared: Declared, context: Context, *, in_class: bool) -> Iter
 
 def _faults(method: str, allowed: bool, catalog: Catalog, unknown: str) -> Iterator[MethodFault]:
     """Yield the faults that apply with this catalog; `unknown` is the advice for a word without a similar verb."""
-    from bespeak.text.language.method_word import judge_method  # noqa: PLC0415 - a plain server does without English
+    # A plain server does without English.
+    from bespeak.text.language.foreign_verb import may_be_foreign  # noqa: PLC0415
+    from bespeak.text.language.method_word import judge_method  # noqa: PLC0415
 
     for fault in judge_method(method):
         if allowed and fault.kind in _WORDS and method.isalpha():
@@ -337,6 +354,9 @@ def _faults(method: str, allowed: bool, catalog: Catalog, unknown: str) -> Itera
             continue
         if fault.kind == "unknown":
             near = catalog.near(method)
+            if len(method) <= _LONGEST and may_be_foreign(method, near):
+                yield fault._replace(kind="foreign", message=f"{method} is not a verb of English", advice=unknown)
+                continue
             instead = near[0] if len(near) == 1 else ""
             yield fault._replace(advice=_suggest(near) or unknown, instead=instead)
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -179,10 +180,10 @@ UNKNOWN_REQUIRED: Final = Rule(
 NO_REQUIRED: Final = Rule(
     "J627",
     "no-required-list",
-    "style",
+    "MUST",
     "AGIS 7",
     "An input with parameters has `required`, if only an empty list.",
-    why="Without the list every parameter is optional, which may not be intended.",
+    why="The list distinguishes required parameters from optional ones. Without it an agent may leave out any of them.",
     bad=_INPUT,
     good=f"{_INPUT}  required: []\n",
     fix="unsafe",
@@ -219,6 +220,8 @@ _NO_SNAKE: Final = re.compile(r"[^a-z0-9]+")
 _PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]{1,64})\}")
 _MOST: Final = 50
 """Maximum number of names of one schema in a message."""
+_DEEPEST: Final = 8
+"""Maximum depth of nested alternatives that are searched for `required`."""
 _DEFINING: Final = frozenset({"$defs", "definitions"})
 """Keywords with definitions that properties may refer to."""
 
@@ -361,11 +364,13 @@ def _check_parameters(declared: Declared, context: Context, schema: Mapping[str,
     properties = schema.get("properties")
     if isinstance(properties, dict) and properties:
         yield from _check_names(declared, properties, schema.get("required"))
-        if "required" not in schema and _COMPOSING.isdisjoint(schema):
+        if not _names_required(schema):
             message = "the input has no `required`"
             advice = "Add required: [...], or required: [] if none is."
             fix = Fix("Add an empty list", (Change("insert", "/input_schema", [], key="required"),), safe=False)
-            yield NO_REQUIRED.at(declared.endpoint, "/input_schema", message, advice, fix)
+            found = NO_REQUIRED.at(declared.endpoint, "/input_schema", message, advice, fix)
+            # Elsewhere the plain meaning of JSON Schema applies: what is not required is optional.
+            yield found if context.agis else replace(found, severity="info")
     yield from _check_required(declared, schema, "/input_schema")
     if context.agis and "{" in declared.endpoint.path and _COMPOSING.isdisjoint(schema):
         known = properties if isinstance(properties, dict) else {}
@@ -374,6 +379,16 @@ def _check_parameters(declared: Declared, context: Context, schema: Mapping[str,
                 message = f"the path parameter {{{name}}} is not a property of the input"
                 fix = Fix(f"Add the property {name}", _with_property(schema, name), safe=False)
                 yield PATH_PARAMETER.at(declared.endpoint, "/path", message, f"Add the property {name}.", fix)
+
+
+def _names_required(schema: Mapping[str, Any], depth: int = 0) -> bool:
+    """Return True if a schema, or one that it applies to the same value, has `required`; references may."""
+    if "required" in schema or "$ref" in schema or "$dynamicRef" in schema or depth > _DEEPEST:
+        return True
+    parts = [schema[key] for key in ("if", "then", "else") if isinstance(schema.get(key), dict)]
+    lists = [schema[key] for key in ("allOf", "anyOf", "oneOf") if isinstance(schema.get(key), list)]
+    parts += [part for entries in lists for part in entries if isinstance(part, dict)]
+    return any(_names_required(part, depth + 1) for part in parts)
 
 
 def _with_property(schema: Mapping[str, Any], name: str) -> tuple[Change, ...]:
