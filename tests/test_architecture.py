@@ -33,7 +33,6 @@ TESTED_ELSEWHERE = {
     "app/conformance/probe.py": "app/conformance/test_run.py",
     "app/conformance/subject.py": "app/conformance/test_run.py",
     "app/server/lifecycle.py": "app/server/test_serving.py",
-    "app/server/workers.py": "app/server/test_serving.py",
     "contract": "checks/lint/test_registration.py",
     "documents/deployment/endpoint_shape.py": "documents/deployment/test_endpoint_toml.py",
     "documents/deployment/folder.py": "documents/deployment/test_deployment.py",
