@@ -44,7 +44,7 @@ async def test_an_announced_length_is_believed_before_anything_is_read() -> None
 
 
 async def test_a_bomb_takes_no_more_memory_than_the_limit() -> None:
-    bomb = gzip.compress(bytes(100_000_000), 9)
+    bomb = gzip.compress(bytes(20_000_000))
     tracemalloc.start()
     with pytest.raises(BodyError, match="more than 1000 bytes"):
         await read_body(answer(bomb, content_encoding="gzip"), 1000)

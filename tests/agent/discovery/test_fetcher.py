@@ -234,7 +234,7 @@ async def test_gzip_that_was_not_asked_for_is_read() -> None:
 @pytest.mark.parametrize(
     ("body", "encoding", "kind"),
     [
-        (gzip.compress(b" " * 200_000_000, 9), "gzip", "size"),
+        (gzip.compress(b" " * 10_000_000), "gzip", "size"),
         (gzip.compress(b"{}")[:-4], "gzip", "encoding"),
         (b"{}", "gzip", "encoding"),
         (b"{}", "br", "encoding"),

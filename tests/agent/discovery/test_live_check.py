@@ -92,7 +92,7 @@ async def test_document_findings_are_reported_at_its_address() -> None:
         always(200, DEEP),
         always(200, MANY),
         always(200, b"a: &a [*a, *a]", Content_Type="application/yaml"),
-        always(200, gzip.compress(b" " * 50_000_000), Content_Encoding="gzip"),
+        always(200, gzip.compress(b" " * 41_000_000, 1), Content_Encoding="gzip"),
         always(200, {"agis": [], "endpoints": {"a": 1}, "aiendpoint": {}, "openapi": "3.1.0", "paths": []}),
         always(200, AI, Content_Type="\x7f", Cache_Control="max-age=" + "9" * 500, ETag=", ,"),
         always(999, AI),
