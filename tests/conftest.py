@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -26,6 +27,11 @@ if sys.dont_write_bytecode:
     sys.pycache_prefix = str(Path(__file__).parents[1] / ".pytest_cache" / "bytecode")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+
+if importlib.util.find_spec("sniffio") is None:
+    # httpcore tries to import it several times per request, and to find out that it is missing takes longer each time
+    # than to answer.
+    sys.modules["sniffio"] = None  # type: ignore[assignment] # this is how an import is declared to fail
 
 # Collecting makes objects that all stay: to look for garbage among them takes a quarter of the time.
 gc.disable()

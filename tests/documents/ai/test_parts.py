@@ -54,7 +54,7 @@ def test_neighbours_that_share_a_part_do_not_take_the_name_of_a_third() -> None:
 
 
 def test_too_many_parts_are_nested_in_index_parts() -> None:
-    parts = divide([Entry(f"g{number}", b"x") for number in range(20_000)], room=60_000)
+    parts = divide([Entry(f"g{number}", b"x" * 100) for number in range(2_000)], room=1_100)
     assert len(parts) == 3
     assert all(part.parts and len(part.parts) <= MOST_PARTS and not part.entries for part in parts)
 

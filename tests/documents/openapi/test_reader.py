@@ -171,8 +171,8 @@ def test_thousands_of_operations_give_few_findings() -> None:
         "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/None"}}}},
         "responses": OK,
     }
-    made, found = read(document({f"/things/{n}/{{id}}": {"put": operation, "post": operation} for n in range(5_000)}))
-    assert len(made.operations) == 10_000
+    made, found = read(document({f"/things/{n}/{{id}}": {"put": operation, "post": operation} for n in range(500)}))
+    assert len(made.operations) == 1_000
     assert len(found) < 60
     assert {"D161", "D164", "D166"} == set(rules(found))
-    assert any("9,990 more findings of D161" in one.message for one in found)
+    assert any("990 more findings of D161" in one.message for one in found)

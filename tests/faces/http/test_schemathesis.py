@@ -187,12 +187,13 @@ def check_operations(schema: Any, headers: dict[str, str], *, agent: str | None 
     from schemathesis.generation.hypothesis.builder import HypothesisTestConfig, HypothesisTestMode, create_test
     from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
-    modes = list(HypothesisTestMode)
+    modes, most = list(HypothesisTestMode), 12
     if settings.get_current_profile_name() == "quick":
         modes.remove(HypothesisTestMode.COVERAGE)  # hundreds of boundary values
+        most = 4
     excluded = [positive_data_acceptance] if rejection else [positive_data_acceptance, negative_data_rejection]
     bounded = settings(
-        max_examples=12, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+        max_examples=most, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
     )
 
     def validate(case: Case) -> None:

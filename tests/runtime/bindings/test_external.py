@@ -8,6 +8,7 @@ import json
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import pytest
@@ -70,12 +71,17 @@ def authority() -> trustme.CA:
     return trustme.CA()
 
 
+@cache
+def contexts(authority: trustme.CA) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    authority.issue_cert("127.0.0.1").configure_cert(server)
+    authority.configure_trust(client)
+    return server, client
+
+
 @contextlib.asynccontextmanager
 async def upstream(authority: trustme.CA, respond: Respond) -> AsyncIterator[Upstream]:
-    server_tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(server_tls)
-    client_tls = ssl.create_default_context()
-    authority.configure_trust(client_tls)
+    server_tls, client_tls = contexts(authority)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         here.connections += 1

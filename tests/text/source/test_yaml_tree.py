@@ -193,7 +193,7 @@ CHAIN = "a0: &a0 [x]\n" + "".join(f"a{step}: &a{step} [*a{step - 1}]\n" for step
         ("- " * 100_000, "nested more than"),
         ("? " * 100_000, "nested more than"),
         ("\n".join(" " * depth + "a:" for depth in range(4000)), "nested more than"),
-        ("[1" + ",1" * 2_000_000, "more than 1,000,000"),
+        ("[1" + ",1" * 1_000_000, "more than 1,000,000"),
         ("x" * (MAX_BYTES + 1), "longer than 16 MiB"),
     ],
     ids=[
