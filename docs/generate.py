@@ -167,8 +167,9 @@ def settings_page() -> str:
     return _page(
         "Settings: bespeak.toml",
         "Every key of `bespeak.toml`. Relative paths start at the folder of the file. A value that is not valid is an "
-        "error, and a server with errors in its configuration does not start. An unknown key is a warning that names "
-        "the key you may have meant. Options of `bespeak serve` override `[listen]` and `[store]`.",
+        "error, and a server with errors in its configuration does not start. An unknown key is an error too, "
+        "unless it starts with `x-`; the message names the key you may have "
+        "meant. Options of `bespeak serve` override `[listen]` and `[store]`.",
         *sections,
     )
 

@@ -61,4 +61,4 @@ def test_wrong_limit_is_an_error_with_its_location(line: str, rule: str, pointer
 
 def test_unknown_limit_is_reported() -> None:
     _, findings = read('[limits.rate]\nagents = "10/s"\n')
-    assert findings == [("D105", "warning", "/limits/rate/agents")]
+    assert findings == [("D105", "error", "/limits/rate/agents")]

@@ -124,7 +124,7 @@ def test_invalid_settings_stop_the_run(folder: Path) -> None:
         [sys.executable, "-m", "bespeak", "lint"], cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert "bespeak.toml:2:1: warning[D105] `selekt` is not a known key" in done.stderr
+    assert "bespeak.toml:2:1: error[D105] `selekt` is not a known key" in done.stderr
     assert "Did you mean `select`?" in done.stderr
 
 

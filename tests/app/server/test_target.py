@@ -104,12 +104,30 @@ def test_a_function_of_the_configuration_that_cannot_be_imported_is_named(tmp_pa
         '[policies.methods]\nlegacy = ["GETT"]',
         '[policies]\nanonymous_discovery = "no"',
         '[policies.methods]\ndisallow = "X"',
+        "[auht]\nmodes = []",
+        "[policies]\nconfirm_ireversible = true",
+        "[sessions]\nEntropy = true",
     ],
 )
 def test_a_configuration_that_cannot_be_understood_is_not_served(tmp_path: Path, line: str) -> None:
     (tmp_path / "bespeak.toml").write_text(line + "\n")
     with pytest.raises(ContractError, match="configuration cannot be used"):
         load_target(str(tmp_path))
+
+
+@pytest.mark.parametrize("target", [".", "main.py", "main:app"])
+def test_a_configuration_that_is_not_read_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "main", raising=False)
+    (tmp_path / "main.py").write_text(APP.format(name="app"))
+    (tmp_path / "bespeak.toml").write_text("[server]\nserver_id = 'test.example'\n" if target == "." else "[lint]\n")
+    (tmp_path / "agtp-server.toml").write_text('[auth]\nmodes = ["signed"]\n')
+    findings = [finding for finding in load_target(target).findings if finding.rule == "Y821"]
+    assert [finding.message for finding in findings] == [
+        "agtp-server.toml is not read here, so its [auth] has no effect"
+    ]
 
 
 BOOK = '[handlers."BOOK /room"]\ntype = "registered_function"\nfunction = "{function}"\n'

@@ -203,7 +203,6 @@ def test_endpoints_under_keys_are_an_error_and_still_checked() -> None:
 def test_unknown_key_is_a_warning_with_a_suggestion() -> None:
     data = booking() | {"descripton": "a", "x-own": 1}
     data["endpoints"][0] |= {"input_schema": {}, "x-more": 1, "colour": "red", "handler": "a.b"}
-    data["endpoints"][0]["semantic"] |= {"impact": "reversible", "idempotent": True}
     del data["endpoints"][0]["input"]
     found = check_structure(tree_of(data))
     assert {finding.severity for finding in found} == {"warning"}
@@ -214,10 +213,29 @@ def test_unknown_key_is_a_warning_with_a_suggestion() -> None:
         "/endpoints/0/handler": (
             "A document cannot bind a handler: do that in bespeak.toml, or with @app.handler in Python."
         ),
-        "/endpoints/0/semantic/impact": "Did you mean `impact_tier`?",
-        "/endpoints/0/semantic/idempotent": "Did you mean `is_idempotent`?",
     }
     assert all(finding.on_key for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("at", "key", "meant"),
+    [
+        ("", "required_scope", "required_scopes"),
+        ("", "scopes", "required_scopes"),
+        ("", "confrim", "confirm"),
+        ("", "Internal", "internal"),
+        ("semantic", "impact", "impact_tier"),
+        ("semantic", "idempotent", "is_idempotent"),
+    ],
+)
+def test_a_misspelt_key_that_guards_something_is_an_error(at: str, key: str, meant: str) -> None:
+    data = booking()
+    endpoint = data["endpoints"][0]
+    part = endpoint[at] if at else endpoint
+    part.pop(meant, None)
+    part[key] = True
+    (finding,) = [each for each in check_structure(tree_of(data)) if each.rule == "D126"]
+    assert (finding.severity, finding.help) == ("error", f"Did you mean `{meant}`?")
 
 
 def test_a_finding_has_the_line_and_column_of_its_value() -> None:

@@ -294,12 +294,16 @@ def test_everything_is_reported_at_once() -> None:
         ("minimum = 1", "minimum = 1\nqqq = 1", "qqq", ""),
         ('type = "registered_function"', 'type = "registered_function"\nblockin = true', "blockin", "blocking"),
         ("[endpoint]", "stray = 1\n[endpoint]", "stray", ""),
+        ('path = "/room"', 'path = "/room"\nconfrim = true', "confrim", "confirm"),
+        ('path = "/room"', 'path = "/room"\nInternal = true', "Internal", "internal"),
+        ("minimum = 1", "minimum = 1\nmaxlength = 1", "maxlength", ""),
+        ("[endpoint]", "[auth]\nmodes = []\n[endpoint]", "auth", ""),
     ],
 )
-def test_an_unknown_key_is_a_warning_with_the_nearest(old: str, new: str, key: str, near: str) -> None:
+def test_an_unknown_key_is_an_error_with_the_nearest(old: str, new: str, key: str, near: str) -> None:
     endpoint, (finding,) = parse_endpoint(WHOLE.replace(old, new), "x.toml")
-    assert endpoint is not None
-    assert (finding.rule, finding.severity) == ("D105", "warning")
+    assert endpoint is None
+    assert (finding.rule, finding.severity) == ("D105", "error")
     assert finding.message == f"`{key}` is not a known key"
     assert finding.help == (f"Did you mean `{near}`?" if near else "")
 
@@ -329,10 +333,16 @@ def test_misplaced_scopes_are_refused(old: str, new: str) -> None:
         *(('path = "/room"', f'path = "/room"\n{word} = []', "input") for word in ("params", "inputs", "parameters")),
     ],
 )
-def test_another_word_for_a_key_is_a_warning_with_the_key(old: str, new: str, known: str) -> None:
+def test_another_word_for_a_key_is_an_error_with_the_key(old: str, new: str, known: str) -> None:
     endpoint, (finding,) = parse_endpoint(WHOLE.replace(old, new), "x.toml")
+    assert endpoint is None
+    assert (finding.rule, finding.severity, finding.help) == ("D105", "error", f"Write `{known}`.")
+
+
+def test_a_key_of_ones_own_is_a_warning() -> None:
+    endpoint, (finding,) = parse_endpoint(WHOLE.replace("[endpoint]", "[endpoint]\nx-team = 'desk'", 1), "x.toml")
     assert endpoint is not None
-    assert (finding.rule, finding.severity, finding.help) == ("D105", "warning", f"Write `{known}`.")
+    assert (finding.rule, finding.severity) == ("D105", "warning")
 
 
 def test_a_method_in_small_letters_is_read_in_capitals_with_a_warning() -> None:

@@ -68,9 +68,9 @@ def test_a_name_used_twice_is_an_error() -> None:
     assert (finding.rule, finding.pointer) == ("D109", "/recipe/1/name")
 
 
-def test_an_unknown_key_is_a_warning() -> None:
+def test_an_unknown_key_is_an_error() -> None:
     recipes, (finding,) = parse_recipes(TEXT.replace("capture_as", "capture"), "r.toml")
-    assert len(recipes) == 1
+    assert recipes == ()
     assert (finding.rule, finding.help) == ("D105", "Did you mean `capture_as`?")
 
 

@@ -206,11 +206,21 @@ def test_wrong_values_are_errors_with_their_location(text: str, rule: str, point
         ("[listen]\nport = 4480", 'Write agtp = "host:port".'),
         ('[listen]\nhost = "::"', 'Write agtp = "host:port".'),
         ("[limits]\nport = 4480", ""),
+        ("[auht]\nmodes = ['signed']", "Did you mean `auth`?"),
+        ("[AUTH]\nmodes = ['signed']", "Did you mean `auth`?"),
+        ("[policies]\nconfirm_ireversible = true", "Did you mean `confirm_irreversible`?"),
+        ("[server.auth]\nmodes = ['signed']", ""),
+        ("[endpoint]\nmethod = 'BOOK'", ""),
     ],
 )
-def test_an_unknown_key_is_a_warning_with_the_nearest(text: str, advice: str) -> None:
+def test_an_unknown_key_is_an_error_with_the_nearest(text: str, advice: str) -> None:
     finding = only(text)
-    assert (finding.rule, finding.severity, finding.help) == ("D105", "warning", advice)
+    assert (finding.rule, finding.severity, finding.help) == ("D105", "error", advice)
+
+
+def test_a_key_of_ones_own_is_a_warning() -> None:
+    finding = only("[limits]\nx-reason = 'small machine'")
+    assert (finding.rule, finding.severity) == ("D105", "warning")
 
 
 @pytest.mark.parametrize(

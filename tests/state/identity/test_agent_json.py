@@ -314,3 +314,24 @@ def test_inactive_agent_without_a_time_has_that_of_its_file(tmp_path: Path) -> N
         read, _ = read_agent(file)
         assert read is not None
         assert read.updated_at == updated_at
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"staus": "revoked"},
+        {"Status": "revoked"},
+        {"scope_accepted": ["a:b"]},
+        {"max_delegation_dept": 0},
+        {"delegation_permited": False},
+        {"requires": {"scope": ["a:b"]}},
+    ],
+)
+def test_a_misspelt_member_that_guards_something_refuses_the_agent(members: dict[str, Any]) -> None:
+    read, (finding,) = parse(**members)
+    assert read == BROKEN
+    assert (finding.rule, finding.severity) == ("D105", "error")
+
+
+def test_other_members_are_left_to_the_issuer() -> None:
+    assert parse(badge="gold", issued="today", scopes=["a"], requires={"tools": []})[1] == []

@@ -206,4 +206,4 @@ def test_any_value_is_read_or_reported(data: dict[str, object]) -> None:
 
 def test_a_mistyped_modes_does_not_open_the_server() -> None:
     _, findings = parse_server(SERVER + '[auth]\nmods = ["signed"]\n', "bespeak.toml")
-    assert [(finding.rule, finding.severity) for finding in findings] == [("Y851", "error"), ("D105", "warning")]
+    assert [(finding.rule, finding.severity) for finding in findings] == [("Y851", "error"), ("D105", "error")]

@@ -24,14 +24,16 @@ from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.service import DEFAULT_CATALOG, Resource, ServerIdentity, Service
 from bespeak.documents.agis.deployment import check_identity, configuration_naming, with_custom, with_document
 from bespeak.documents.deployment.deployment import Deployment, read_deployment
-from bespeak.documents.deployment.folder import is_folder, is_same, is_there
+from bespeak.documents.deployment.folder import CONFIGURATIONS, is_folder, is_same, is_there
 from bespeak.documents.deployment.handlers_toml import HandlerEntry
-from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.documents.deployment.server_toml import ServerDocument, report_unread
 from bespeak.documents.files.positions import with_positions
 from bespeak.errors import BespeakError, ConfigError, ContractError
 from bespeak.runtime.bindings.function import describe_failure, resolve_function
 from bespeak.runtime.lifespan import read_lifespan
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.table import Table
+from bespeak.text.reading.text_file import read_text, toml_table
 
 if TYPE_CHECKING:
     from bespeak.app.authoring.agis_contract import AgisContract
@@ -61,10 +63,10 @@ def load_target(text: str) -> Target:
     if path.suffix == ".agis" and is_there(path):
         return _load_document(path)
     if path.suffix == ".py" and is_there(path):
-        return load_app(_app_in(_import_file(path), name), path.parent)
+        return _without_configuration(load_app(_app_in(_import_file(path), name), path.parent))
     if names_attribute(text) and all(part.isidentifier() for part in place.split(".")):
         _make_importable(Path.cwd())
-        return load_app(_app_in(_import_module(place), name), Path.cwd())
+        return _without_configuration(load_app(_app_in(_import_module(place), name), Path.cwd()))
     raise ConfigError(
         f"nothing to serve at {text!r}: give a folder with a bespeak.toml or endpoints/, an .agis, .toml or .py file, "
         "or module:app" + (f"; the address of a service is agtp://{text}" if _ADDRESS.fullmatch(text) else "")
@@ -79,6 +81,16 @@ def load_app(app: App, base: Path) -> Target:
         raise app.contract.unserved()
     service = app.service()
     return Target(service, base, findings=[*check_identity(service.identity, app.contract.path), *app.findings])
+
+
+def _without_configuration(target: Target) -> Target:
+    """Warn of a configuration beside an App that is served on its own: what it guards is not guarded."""
+    for name in CONFIGURATIONS:
+        text = read_text(target.base / name) if is_there(target.base / name) else ""
+        table = toml_table(text, str(target.base / name)) if isinstance(text, str) else text
+        if isinstance(table, Table):
+            target.findings.extend(report_unread(table, target.base / name))
+    return target
 
 
 def _load_document(path: Path) -> Target:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, Final
@@ -279,8 +280,18 @@ def _unknown_fields(tree: Tree, at: str, part: dict[str, Any], known: Mapping[st
             f"Did you mean `{meant}`?" if meant else _ADVICE_ON_OTHERS.get(key, "A key of your own starts with x-.")
         )
         message = f"`{brief(key)[1:-1]}` is not a key of AGIS and has no effect"
-        yield UNKNOWN_FIELD.in_tree(tree, child(at, key), message, advice, fix, on_key=True)
+        finding = UNKNOWN_FIELD.in_tree(tree, child(at, key), message, advice, fix, on_key=True)
+        guards = meant in _GUARDS or "scope" in key.lower()
+        yield replace(finding, severity="error") if guards else finding
 
+
+_GUARDS: Final = frozenset(
+    {
+        *("required_scopes", "confirm", "internal", "cost", "impact_tier", "is_idempotent"),
+        *("data_manifest", "pre_auth_discovery", "requires_authorization", "sensitivity"),
+    }
+)
+"""Keys on which a check depends. A misspelling of one is an error, because that check would not happen."""
 
 _ADVICE_ON_OTHERS: Final = {
     "handler": "A document cannot bind a handler: do that in bespeak.toml, or with @app.handler in Python.",

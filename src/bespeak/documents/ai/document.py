@@ -82,7 +82,7 @@ def read_ai(root: Table) -> AiDocument:
     )
     for table in (service, auth, limits):
         if table is not None:
-            table.finish()
+            table.finish(strict=False)
     return document
 
 
@@ -169,7 +169,7 @@ def _capability(entry: Table) -> AiCapability:
         params=entry.text_map("params"),
         returns=entry.text("returns"),
     )
-    entry.finish()
+    entry.finish(strict=False)
     return capability
 
 
@@ -183,7 +183,7 @@ def _booleans(table: Table | None, keys: tuple[str, ...]) -> dict[str, bool]:
     if table is None:
         return {}
     found = {key: value for key in keys if (value := table.boolean(key)) is not None}
-    table.finish()
+    table.finish(strict=False)
     return found
 
 
@@ -191,5 +191,5 @@ def _texts(table: Table | None, keys: tuple[str, ...]) -> dict[str, str]:
     if table is None:
         return {}
     found = {key: value for key in keys if (value := table.text(key)) is not None}
-    table.finish()
+    table.finish(strict=False)
     return found

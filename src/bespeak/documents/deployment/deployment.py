@@ -26,7 +26,7 @@ from bespeak.documents.deployment.folder import (
 )
 from bespeak.documents.deployment.recipes_toml import read_recipes, recipes_of
 from bespeak.documents.deployment.rules import INCOMPLETE_IDENTITY
-from bespeak.documents.deployment.server_toml import ServerDocument, read_server, server_of
+from bespeak.documents.deployment.server_toml import ServerDocument, read_server, report_unread, server_of
 from bespeak.documents.rules import ENDPOINT_IN_TWO_FILES, NOTHING_TO_SERVE, UNKNOWN_DOCUMENT
 from bespeak.state.identity.agent_json import read_agent
 from bespeak.text.diagnostics.brief import brief
@@ -116,7 +116,7 @@ def _read_rest(
         advice = f"Write [server] with server_id, operator and contact into {CONFIGURATIONS[0]}."
         findings.append(INCOMPLETE_IDENTITY.found(message, Location(str(configuration)), advice=advice))
     folder = server.main.endpoints or root / ENDPOINTS
-    endpoints = _read_endpoints(root, folder, server, findings)
+    endpoints = _read_endpoints(configuration, folder, server, findings)
     agents = _read_agents(server.agents.directory, root / AGENTS, findings)
     recipes = _read_recipes(server.recipes, (root / RECIPES, folder / RECIPES), findings)
     if not endpoints and server.main.app is None and server.document is None and not has_errors(findings):
@@ -130,8 +130,9 @@ def _read_rest(
 
 
 def _read_endpoints(
-    root: Path, folder: Path, server: ServerDocument, findings: list[Diagnostic]
+    configuration: Path, folder: Path, server: ServerDocument, findings: list[Diagnostic]
 ) -> tuple[Endpoint, ...]:
+    root = configuration if is_folder(configuration) else configuration.parent
     found: dict[tuple[str, str], Endpoint] = {}
     if is_folder(folder):
         _collect(found, list_tree(folder, ".toml", findings), findings)
@@ -139,7 +140,7 @@ def _read_endpoints(
         message = "`endpoints` names a folder that does not exist"
         findings.append(UNREADABLE.found(message, Location(str(folder))))
     if not is_same(folder, root):
-        others = [path for path in list_files(root, ".toml", findings) if path.name not in CONFIGURATIONS]
+        others = [path for path in list_files(root, ".toml", findings) if path.name != configuration.name]
         _collect(found, others, findings, only_endpoints=True)
     return tuple(found.values())
 
@@ -161,6 +162,7 @@ def _collect(
             findings.append(table)
             continue
         if only_endpoints and not table.has("endpoint"):
+            findings.extend(report_unread(table, path))
             continue
         endpoint, wrong = endpoint_of(table, str(path))
         findings.extend(wrong)

@@ -46,7 +46,7 @@ def declared_endpoint(root: Table, file: str) -> Endpoint | None:
     endpoint = _read(block, file)
     block.finish()
     root.finish()
-    _refuse_unread_scopes(root.findings)
+    _explain_unread_scopes(root.findings)
     return endpoint
 
 
@@ -89,11 +89,11 @@ def _read_semantic(block: Table) -> Semantic:
     return read_settings(Semantic, block)
 
 
-def _refuse_unread_scopes(findings: Findings) -> None:
-    """Report each unread key about scopes as an error: its author relies on a check that does not happen."""
+def _explain_unread_scopes(findings: Findings) -> None:
+    """Say of each unread key about scopes where scopes are written."""
     advice = "Write required_scopes, directly under [endpoint]; this key has no effect, so no scope is required."
     findings.found[:] = [
-        replace(finding, severity="error", help=advice, fix=None)
+        replace(finding, help=advice, fix=None)
         if finding.rule == UNKNOWN_KEY.id and "scope" in finding.pointer.rpartition("/")[2].lower()
         else finding
         for finding in findings.found

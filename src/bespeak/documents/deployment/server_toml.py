@@ -26,7 +26,7 @@ from bespeak.state.identity.settings import AuthSettings
 from bespeak.state.store.settings import CaseSettings, IdempotencySettings, SessionSettings, StoreSettings
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.rules import MISSING_KEY
-from bespeak.text.reading.setting import optional_table, setting, table, tables
+from bespeak.text.reading.setting import declared, is_guarding, optional_table, setting, table, tables
 from bespeak.text.reading.settings import read_settings
 from bespeak.text.reading.table import Table
 from bespeak.text.reading.text_file import read_text, toml_table
@@ -129,6 +129,18 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
     for part in (signing, *synthesis):
         part.finish()
     return document, root.findings.found
+
+
+def report_unread(root: Table, path: Path) -> list[Diagnostic]:
+    """Warn of a file that has tables of a configuration that guard something, but is not read as one."""
+    guarding = [key for _, key, found in declared(ServerDocument) if key in root.data and is_guarding(found)]
+    if not guarding:
+        return []
+    message = f"{path.name} is not read here, so its [{'], ['.join(guarding)}] has no effect"
+    advice = "Move it into the configuration that is served, or serve this one."
+    return [
+        NO_EFFECT.found(message, root.findings.locate(root.pointer(guarding[0])), root.pointer(guarding[0]), advice)
+    ]
 
 
 def _part(outer: Table, key: str) -> Table:

@@ -43,6 +43,12 @@ _REQUIRED: Final = (
 )
 """Members that a document in the draft's form must have, besides type, id and name (core 7.3)."""
 
+_GUARDS: Final = (
+    *("status", "scopes_accepted", "requires", "methods", "wildcards", "trust_tier", "public_key", "agent_public_key"),
+    *("genesis", "principal_id", "delegation_permitted", "max_delegation_depth"),
+)
+"""Members on which a check depends. Issuers may add others, but not ones that look like these."""
+
 _SCORE: Final = "Write a number from 0 to 1."
 _MOST_KEYS: Final = 20
 _ID: Final = re.compile(r'"agent_id"\s*:\s*"([0-9a-f]{64})"')
@@ -62,7 +68,7 @@ def read_agent(path: Path) -> tuple[Agent | None, list[Diagnostic]]:
 
 
 def parse_agent(text: str, file: str) -> tuple[Agent | None, list[Diagnostic]]:
-    """Parse an agent document. Other keys are left to the issuer.
+    """Parse an agent document. Other keys are left to the issuer, unless they look like misspellings.
 
     If any finding is an error, only the id is returned, if it is readable, with a status that refuses the agent: an
     agent with a broken document must not count as an unknown one.
@@ -71,6 +77,7 @@ def parse_agent(text: str, file: str) -> tuple[Agent | None, list[Diagnostic]]:
     if isinstance(root, Diagnostic):
         return _unreadable(*_ID.findall(text)[:1]), [root]
     agent = _read(root)
+    root.check_near(_GUARDS)
     for at in islice(private_keys(root.data), _MOST_KEYS):
         advice = "Remove it, and make a new key: this one is known to whoever has the document."
         root.findings.error(PRIVATE_KEY, "an identity document is published, and this is a private key", at, advice)
@@ -92,6 +99,8 @@ def _read(root: Table) -> Agent:
         message = f"`agent_id` is {brief(agent_id)}, not 64 lower-case hexadecimal digits (core 7.1)"
         root.findings.error(WRONG_VALUE, message, "/agent_id")
     requires = root.table("requires")
+    if requires is not None:
+        requires.check_near(("scopes", "methods", "wildcards"))
     tier, path = read_trust(root, default=None)
     genesis = _read_genesis(root, agent_id)
     issued_at, updated_at = _read_times(root)

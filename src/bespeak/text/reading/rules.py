@@ -53,10 +53,14 @@ WRONG_VALUE: Final = Rule(
 UNKNOWN_KEY: Final = Rule(
     "D105",
     "unknown-key",
-    "SHOULD",
+    "MUST",
     "reading files",
     "The key is not known.",
-    why="An unknown key has no effect, and is most often a misspelling of another one. Correct it, or remove it.",
+    why=(
+        "An unknown key has no effect, and is most often a misspelling of another one. That one may guard something, "
+        "so a server does not start with an unknown key in its configuration, and leaves out an endpoint that has one. "
+        "Correct it, or remove it. A key of your own starts with `x-` and is only warned of."
+    ),
     bad='[endpoint]\nrequired_errors = ["room_unavailable"]\n',
     good='[endpoint]\nerrors = ["room_unavailable"]\n',
     fix="unsafe",

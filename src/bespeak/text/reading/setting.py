@@ -124,6 +124,11 @@ def nested_tables(of: Any, outer: str = "") -> Iterator[tuple[str, Setting]]:
             yield from nested_tables(found.of, name)
 
 
+def is_guarding(found: Setting) -> bool:
+    """Return True if SECURITY.md names the key, or one of its table at any depth."""
+    return found.security or (found.of is not None and any(is_guarding(each) for _, _, each in declared(found.of)))
+
+
 def meaning_of(of: type) -> str:
     """Return the first line of a docstring."""
     return (of.__doc__ or "").partition("\n")[0]

@@ -237,23 +237,35 @@ class Table:
                 message = f"a JSON document cannot hold {kind(value)}: {brief(value)}"
                 self.findings.error(NOT_JSON, message, at, "Write it as a string.")
 
-    def finish(self) -> None:
-        """Report the keys that were not read, each with a similar known key."""
+    def finish(self, *, strict: bool = True) -> None:
+        """Report the keys that were not read, each with a similar known key.
+
+        With `strict` they are errors: a misspelt key may guard something, and its author relies on it. A key that
+        starts with `x-` is an extension and only warned of.
+        """
         if self.findings.tolerant or self.data.keys() <= self._asked:
             return
         for key in self.data:
             if key in self._asked or key == IGNORES or self.findings.full:
                 continue
             advice, fix = self._meant(key)
-            self.findings.warning(
-                UNKNOWN_KEY, f"`{brief(key)[1:-1]}` is not a known key", self.pointer(key), advice, fix
-            )
+            report = self.findings.error if strict and not key.startswith("x-") else self.findings.warning
+            report(UNKNOWN_KEY, f"`{brief(key)[1:-1]}` is not a known key", self.pointer(key), advice, fix)
+
+    def check_near(self, keys: Sequence[str]) -> None:
+        """Report unknown keys that look like misspellings of `keys`, in a table that may have others."""
+        for key in self.data:
+            known = key in self._asked or key in keys or self.findings.full
+            near = [] if known else get_close_matches(key[:40].lower(), keys, n=1, cutoff=_SLIP)
+            if near:
+                message = f"`{brief(key)[1:-1]}` is not a known key, and looks like `{near[0]}`"
+                self.findings.error(UNKNOWN_KEY, message, self.pointer(key), f"Did you mean `{near[0]}`?")
 
     def _meant(self, key: str) -> tuple[str, Fix | None]:
         known, advice = _SYNONYMS.get(key, ("", ""))
         if known in self._asked:
             return advice, None
-        near = get_close_matches(key[:40], self._asked, n=1)
+        near = get_close_matches(key[:40].lower(), self._asked, n=1)
         if not near:
             return "", None
         change = Change("rename", self.pointer(key), key=near[0])
