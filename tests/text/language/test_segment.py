@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import check_each
 
 from bespeak.text.language.segment import SegmentVerdict, judge_segment
 
@@ -75,8 +76,43 @@ def test_a_compound_that_begins_with_the_method_is_an_error() -> None:
     assert judge_segment("booktable", "BOOK") == SegmentVerdict("error", "book", "method", "table")
 
 
-def test_a_segment_that_is_the_method_is_a_warning() -> None:
-    assert judge_segment("book", "BOOK") == SegmentVerdict("warning", "book", "method")
+def test_a_segment_that_is_the_method_is_an_error() -> None:
+    assert judge_segment("book", "BOOK") == SegmentVerdict("error", "book", "method")
+    assert judge_segment("booking", "BOOK") is None
+
+
+VERB_FORMS = """
+to-book to-cancel toBook found finds sends fetches cancels deletes exists created sent sold booked confirmed
+archived confirming creating cancelling validating sending getting adding updating searching sending-mail
+sendingMail deleting-users verifying-identity finds-rooms gets-user user-exists order-created items-found
+bulk-delete-users was-sent
+"""
+THINGS = """
+bookings booking building findings finding meetings orders updates makes reports billing shipping-address
+meeting-room parking-lot landing-page booking-reference onboarding invoicing ticketing routing hosting messaging
+pricing scheduling tracking listings ratings settings followers following created-orders closed-tickets
+existing-customers remaining-balance missing-items connecting-flights recurring-payments operating-hours
+signing-keys lost-and-found left-luggage sales-orders savings-accounts returns data-processing time-to-live
+to-do to-dos to-address holdings earnings filings offerings paintings recordings tests runs holds uploads likes
+visits claims moves transfers stays used-cars paid-leave approved-vendors related-items seed rose thought
+"""
+
+
+@pytest.mark.requirement("AGIS-5-3")
+def test_a_verb_is_an_error_in_every_form_and_position() -> None:
+    def check(segment: str) -> None:
+        verdict = judge_segment(segment)
+        assert verdict is not None
+        assert verdict.tier == "error"
+
+    check_each(VERB_FORMS.split(), check)
+
+
+def test_a_noun_that_looks_like_a_verb_form_passes() -> None:
+    def check(segment: str) -> None:
+        assert judge_segment(segment) is None
+
+    check_each(THINGS.split(), check)
 
 
 @given(st.text(max_size=100) | st.from_regex(r"[a-zA-Z_-]{1,100}", fullmatch=True), st.sampled_from(["", "BOOK"]))
@@ -85,8 +121,8 @@ def test_any_segment_is_judged_and_suggestions_are_not_verbs(segment: str, metho
     assert verdict is None or (verdict.verb and verdict.instead != segment)
 
 
-@pytest.mark.parametrize(("segment", "verb"), [("created", "create"), ("sent", "send"), ("archived", "archive")])
-def test_a_past_form_alone_is_a_warning(segment: str, verb: str) -> None:
+@pytest.mark.parametrize(("segment", "verb"), [("united", "unite"), ("detailed", "detail")])
+def test_a_past_form_that_is_rather_an_adjective_is_a_warning(segment: str, verb: str) -> None:
     assert judge_segment(segment) == SegmentVerdict("warning", verb, "past")
 
 

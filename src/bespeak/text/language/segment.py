@@ -5,24 +5,41 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final, Literal
 
 from bespeak.text.language.lexicon import Lexicon, lexicon
-from bespeak.text.language.verb_form import PARTICLES, classify, lemmas
+from bespeak.text.language.verb_form import MAKERS, PARTICLES, Inflection, classify, lemmas
 
 Tier = Literal["error", "warning"]
-Reason = Literal["question", "method", "alone", "third person", "past", "first", "inside", "last", "joined"]
+Reason = Literal[
+    "question",
+    "method",
+    "infinitive",
+    "alone",
+    "form",
+    "past",
+    "first",
+    "first form",
+    "inside",
+    "last",
+    "last form",
+    "joined",
+]
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LONGEST: Final = 80
 """Maximum length of a segment in characters."""
 
-_QUESTIONS: Final = frozenset(("is", "has", "have", "does", "can", "are", "should"))
+_QUESTIONS: Final = frozenset(
+    ("is", "has", "have", "does", "can", "are", "should", "was", "were", "did", "would", "could")
+)
 _VERB_PREFIXES: Final = ("re", "un", "de", "dis", "mis")
 """Prefixes of verbs only; "sub" or "pre" may also begin a noun."""
 _NOUN_SHARE: Final = 0.06
 """Minimum share of noun uses: below it a word is a verb."""
 _ADJECTIVE_SHARE: Final = 0.5
+_VERB_SHARE: Final = 0.5
 _SEEN: Final = 4
 """Count of one use in the counted texts, in quarters."""
 _MANNERS: Final = frozenset(("bulk", "batch", "mass", "multi", "auto", "quick", "soft", "hard", "force", "self"))
@@ -31,6 +48,12 @@ _METHODS_OF_ALL: Final = frozenset(
     ("add", "create", "delete", "fetch", "find", "get", "make", "remove", "send", "update")
 )
 """Verbs that belong into the method; their noun (creation) would only hide that."""
+_THINGS: Final = frozenset(
+    ("makes", "updates", "resets", "finding", "making", "onboarding", "offboarding", "roaming", "tagging")
+)
+"""Forms of verbs that name things in paths, although dictionaries do not say so."""
+_PROTECTED: Final = 0.1
+"""Minimum share of noun uses that protects a past form: left, but not found."""
 _ENDINGS: Final = (
     *(("e", "ion"), ("", "lation"), ("e", "ation"), ("", "ation"), ("y", "ication"), ("", "ion")),
     *(("", "ment"), ("e", "al"), ("", "al")),
@@ -63,7 +86,7 @@ def _judge(segment: str, method: str) -> SegmentVerdict | None:
     if not parts:
         return None
     words = lexicon()
-    if len(parts) > 1 and _is_phrase(parts[0], parts[1].removesuffix("s"), words):
+    if len(parts) > 1 and (_is_phrase(parts[0], parts[1].removesuffix("s"), words) or parts[:2] == ["to", "do"]):
         parts[:2] = ["".join(parts[:2])]
     if len(parts) == 1:
         return _alone(parts[0], method, words)
@@ -73,24 +96,66 @@ def _judge(segment: str, method: str) -> SegmentVerdict | None:
 
 def _alone(word: str, method: str, words: Lexicon) -> SegmentVerdict | None:
     if word == method:
-        return SegmentVerdict("warning", word, "method", _noun(word, words))
+        return SegmentVerdict("error", word, "method", _noun(word, words))
     if is_plain_verb(word, words):
         return SegmentVerdict("error", word, "alone", _noun(word, words))
     if word in words.paths["alone"]:
         return SegmentVerdict("warning", word, "alone", _noun(word, words))
-    if verb := _third_person(word, words):
-        return SegmentVerdict("error", verb, "third person")
     form = classify(word)
-    if form.inflection == "past" and form.base is not None and len(word) > 3 and not words.counts(word).noun:
-        # A warning at most: /archived may be what people call the things in it.
-        return SegmentVerdict("warning", form.base, "past")
+    if form.kind == "inflected" and form.base is not None:
+        return _inflected(word, form.base, form.inflection, words)
     if form.kind != "compound" or form.base is None:
         return None
     if form.base == method:
         return SegmentVerdict("error", method, "method", form.rest)
-    if form.base in words.paths["sure"] or is_plain_verb(form.base, words):
+    if _is_action(form.base, words):
         return SegmentVerdict("warning", form.base, "joined", form.rest)
     return None
+
+
+def _inflected(word: str, base: str, inflection: Inflection, words: Lexicon) -> SegmentVerdict | None:
+    """Judge a lone form of a verb: finds, found, confirming; but not orders, left or booking, which name things."""
+    if inflection == "third person":
+        verb = _third_person(word, words)
+        return SegmentVerdict("error", verb, "form", _noun(verb, words)) if verb else None
+    if inflection == "present participle":
+        return SegmentVerdict(tier, base, "form", _noun(base, words)) if (tier := _doing(word, base, words)) else None
+    return SegmentVerdict(tier, base, "past") if (tier := _past(word, base, words)) else None
+
+
+def _past(word: str, base: str, words: Lexicon) -> Tier | None:
+    """Judge a past form without a noun behind it. A mere adjective (related) may be what people call the things."""
+    if len(word) < 4 or words.share(word)[1] >= _PROTECTED:
+        return None
+    return "warning" if word in words.others and not _is_method(base, words) else "error"
+
+
+def _doing(word: str, base: str, words: Lexicon) -> Tier | None:
+    """Judge a lone form in -ing: many are nouns (booking), or come from a noun that became a verb (hosting)."""
+    if word in _THINGS or (word in words.nouns and base not in _METHODS_OF_ALL):
+        return None
+    if words.counts(base).verb < _SEEN and base not in words.paths["sure"]:
+        return "warning" if base.startswith(_VERB_PREFIXES) or base.endswith(MAKERS) else None
+    if not _is_action(base, words) and words.share(base)[0] <= _VERB_SHARE:
+        return None
+    return "error" if _is_method(base, words) else "warning"
+
+
+def _gerund(word: str, base: str, words: Lexicon) -> Tier | None:
+    """Judge a form in -ing before a noun: sending-mail, but not shipping-address."""
+    tier = _doing(word, base, words) if _is_action(base, words) else None
+    if tier is None or word not in words.others or base in words.paths["sure"]:
+        return tier
+    # With what follows, an adjective makes a noun phrase: existing-customers.
+    return "warning" if _is_method(base, words) else None
+
+
+def _is_method(verb: str, words: Lexicon) -> bool:
+    return verb in words.lists["methods"] or verb in words.paths["sure"]
+
+
+def _is_action(verb: str, words: Lexicon) -> bool:
+    return verb in words.paths["sure"] or is_plain_verb(verb, words)
 
 
 def _is_phrase(first: str, second: str, words: Lexicon) -> bool:
@@ -106,15 +171,63 @@ def _several(parts: list[str], camel: bool, method: str, words: Lexicon) -> Segm
         return SegmentVerdict("error", first, "question")
     if first == method:
         return SegmentVerdict("error", first, "method", rest)
-    if found := _leading(parts, camel, words):
-        return SegmentVerdict(found, first, "first", rest)
+    if first == "to" and _is_command(parts[1], method, words):
+        return SegmentVerdict("error", parts[1], "infinitive", "-".join(parts[2:]) or _noun(parts[1], words))
+    start = None if first in _MANNERS and len(parts) == 2 else "-".join(parts[:-1])
+    closing = _closing_form(parts, words)
+    if closing and not _is_action(first, words):
+        return SegmentVerdict(*closing, "last form", start)
+    if tier := _leading(parts, camel, words):
+        return SegmentVerdict(tier, first, "first", rest)
+    if leading := _leading_form(parts, words):
+        return SegmentVerdict(*leading, "first form", rest)
+    if first in _MANNERS and len(parts) > 2 and (tier := _leading(parts[1:], camel, words)):
+        return SegmentVerdict(tier, parts[1], "inside", "-".join(parts[2:]))
     if is_plain_verb(last, words):
-        start = "-".join(parts[:-1])
-        return SegmentVerdict("error", last, "last", None if start in _MANNERS else start)
-    inside = next((word for word in parts[1:-1] if is_plain_verb(word, words)), None)
-    if inside and last not in words.paths["heads"]:
-        return SegmentVerdict("warning", inside, "inside")
+        return SegmentVerdict("error", last, "last", start)
+    return _inside(parts, method, words)
+
+
+def _inside(parts: list[str], method: str, words: Lexicon) -> SegmentVerdict | None:
+    if parts[-1] in words.paths["heads"]:
+        return None
+    for before, word in pairwise(parts):
+        infinitive = before == "to" and _is_command(word, method, words)
+        if infinitive or (word is not parts[-1] and is_plain_verb(word, words)):
+            return SegmentVerdict("warning", word, "inside")
     return None
+
+
+def _is_command(word: str, method: str, words: Lexicon) -> bool:
+    """Return True if a word behind "to" is a verb: to-book, but not to-address, the recipient of a letter."""
+    paths = words.paths
+    return word == method or _is_action(word, words) or word in paths["usual"] or word in paths["alone"]
+
+
+def _leading_form(parts: list[str], words: Lexicon) -> tuple[Tier, str] | None:
+    """Find a form of a verb before its object: sending-mail, finds-rooms. A past form makes a name: created-order."""
+    first, last = parts[0], parts[-1]
+    form = classify(first)
+    if form.kind != "inflected" or form.base is None or last in words.paths["heads"]:
+        return None
+    if form.inflection == "third person":
+        verb = _third_person(first, words)
+        return ("error", verb) if verb else None
+    tier = _gerund(first, form.base, words) if form.inflection == "present participle" else None
+    return (tier, form.base) if tier else None
+
+
+def _closing_form(parts: list[str], words: Lexicon) -> tuple[Tier, str] | None:
+    """Find a form of a verb behind its object: user-exists, order-created. A form in -ing makes a name."""
+    last = parts[-1]
+    form = classify(last)
+    if form.kind != "inflected" or form.base is None or parts[-2] in ("and", "or"):
+        return None
+    if form.inflection == "third person":
+        verb = _third_person(last, words)
+        return ("error", verb) if verb else None
+    tier = None if form.inflection == "present participle" else _past(last, form.base, words)
+    return (tier, form.base) if tier else None
 
 
 def _leading(parts: list[str], camel: bool, words: Lexicon) -> Tier | None:
@@ -151,12 +264,14 @@ def is_plain_verb(word: str, words: Lexicon) -> bool:
 
 
 def _third_person(word: str, words: Lexicon) -> str | None:
-    """Return the verb of a form in -s that cannot be a plural: exists, contains; but fills and moves can."""
-    if not word.endswith("s") or word in words.nouns or word[:-2] + "is" in words.nouns:
-        return None
-    if classify(word).kind != "inflected":
-        return None
+    """Return the verb of a form in -s that cannot be a plural: exists, finds; but fills and moves can."""
     found = lemmas(word)
+    if not word.endswith("s") or word in _THINGS or word in words.nouns or not found:
+        return None
+    if found[0].verb in words.paths["sure"]:
+        return found[0].verb
+    if classify(word).kind != "inflected" or word[:-2] + "is" in words.nouns:
+        return None
     for verb, _ in found:
         counts = words.counts(verb)
         if counts.noun or counts.verb < _SEEN or not is_plain_verb(verb, words):

@@ -133,7 +133,7 @@ def test_nouns_that_are_verbs_as_well_are_right(path: str) -> None:
     [
         ("/book-reservation", "P332", "error", "'book-reservation' repeats the method"),
         ("/bookReservation", "P332", "error", "'bookReservation' repeats the method"),
-        ("/book", "P333", "warning", "'book' repeats the method"),
+        ("/book", "P333", "error", "'book' repeats the method"),
         ("/restaurant/{id}/book-table", "P332", "error", "'book-table' repeats the method"),
     ],
 )

@@ -226,9 +226,9 @@ METHOD: Final = Rule(
 METHOD_AS_NOUN: Final = Rule(
     "P333",
     "method-as-path",
-    "SHOULD",
+    "MUST",
     "AGIS 5(e)",
-    "A path is not the same word as its method, even where that word is a noun as well.",
+    "A segment is not the same word as the method, even where that word is a noun as well.",
     why="In REPORT /report an agent cannot distinguish the resource from the action.",
     bad="method: BOOK\npath: /book\n",
     good="method: BOOK\npath: /reservation\n",
@@ -263,12 +263,15 @@ _VERSION: Final = re.compile(r"v[0-9]+(?:[.-][0-9]+)*")
 _WHERE: Final[dict[Reason, str]] = {
     "question": "asks a question with {}",
     "method": "repeats the method",
+    "infinitive": "is the infinitive of the verb {}",
     "alone": "is the verb {}",
-    "third person": "is a form of the verb {}",
+    "form": "is a form of the verb {}",
     "past": "is a past form of the verb {}",
     "first": "begins with the verb {}",
+    "first form": "begins with a form of the verb {}",
     "inside": "contains the verb {}",
     "last": "ends with the verb {}",
+    "last form": "ends with a form of the verb {}",
     "joined": "joins the verb {} and a noun",
 }
 _NAME_THE_THING: Final = "The method names the action; the path names its object."
@@ -434,10 +437,12 @@ def _check_verbs(
     grouped: dict[Rule, list[str]] = {}
     method = endpoint.method.lower()
     for segment, verdict in verdicts.items():
-        if verdict.reason == "method" or verdict.verb == method:
-            rule = METHOD if verdict.tier == "error" else METHOD_AS_NOUN
+        if segment.lower() == method:
+            rule = METHOD_AS_NOUN
+        elif verdict.tier == "error":
+            rule = METHOD if verdict.verb == method else VERB
         else:
-            rule = VERB if verdict.tier == "error" else LIKELY_VERB
+            rule = LIKELY_VERB
         grouped.setdefault(rule, []).append(segment)
     for rule, found in grouped.items():
         verdict = verdicts[found[0]]
