@@ -14,6 +14,19 @@ pytestmark = pytest.mark.process
 
 AGENT = "a" * 64
 AUTHORITY = ["--agent-id", AGENT, "--scope", "booking:room", "--scope", "calendar:write"]
+WHO = '''
+from bespeak import App, Context
+
+app = App("Who", server_id="who.example", operator="Tests", contact="ops@who.example")
+
+@app.endpoint("FETCH", "/caller", impact="informational")
+def caller(context: Context) -> dict[str, str]:
+    """Fetch the id of the caller.
+
+    Outcome: The Agent-ID of the caller is returned.
+    """
+    return {"agent_id": context.agent_id or ""}
+'''
 BOOKING = {
     "guest_id": "3f2504e0-4f89-11d3-9a0c-0305e82c3301",
     "room_id": "101",
@@ -49,6 +62,19 @@ def test_booking_is_sent_and_the_response_is_printed(hotel: Served) -> None:
     assert again.returncode == 1
     assert "room_unavailable" in again.stderr
     assert "2031-05-03" in again.stderr
+
+
+def test_a_name_stands_for_an_agent_id(tmp_path: Path) -> None:
+    (tmp_path / "who.py").write_text(WHO)
+    ann, again, bob = (
+        bespeak("call", "who.py", "FETCH", "/caller", "--as", name, "--scope", "caller:read", cwd=tmp_path).stdout
+        for name in ("ann", "ann", "bob")
+    )
+    assert len(json.loads(ann)["agent_id"]) == 64
+    assert ann == again
+    assert ann != bob
+    both = bespeak("call", "who.py", "FETCH", "/caller", "--as", "ann", "--agent-id", AGENT, cwd=tmp_path)
+    assert (both.returncode, "either --agent-id or --as" in both.stderr) == (2, True)
 
 
 def test_refusal_exits_with_one_and_prints_help(hotel: Served) -> None:

@@ -100,6 +100,11 @@ def test_an_accepted_confirmation_lets_the_call_run(deployment: Path) -> None:
     assert run("accept", "conf-1", deployment, "--by", "ann").output == output
 
 
+@pytest.mark.parametrize("word", ["confirm", "approve"])
+def test_other_words_for_accepting_work_too(deployment: Path, word: str) -> None:
+    assert run(word, "conf-1", deployment, "--by", "ann").output.startswith("conf-1 is accepted by operator:ann")
+
+
 @pytest.mark.parametrize("name", ["usr-eve", "USR-Eve", AGENT])
 def test_party_behind_the_request_does_not_decide_as_operator_either(deployment: Path, name: str) -> None:
     error = run("accept", "conf-1", deployment, "--by", name, code=1).exception

@@ -91,3 +91,10 @@ def test_deleted_current_folder_is_reported(tmp_path: Path, arguments: str) -> N
     result = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert result.returncode == 2
     assert result.stderr == "bespeak: the current folder no longer exists. Change to another one.\n"
+
+
+def test_a_shell_completes_commands() -> None:
+    words = {"COMP_WORDS": "bespeak cases ac", "COMP_CWORD": "2", "_BESPEAK_COMPLETE": "bash_complete"}
+    command = [str(Path(sys.executable).parent / "bespeak")]
+    done = subprocess.run(command, env={**os.environ, **words}, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "plain,accept\n"

@@ -40,9 +40,16 @@ _MOMENTS: Final = ("created", "deadline", "expires", "decided_at")
 Result = TypeVar("Result")
 
 
-@click.group()
+class _Cases(click.Group):
+    """The commands of cases, with the words that other tools use for accepting."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return super().get_command(ctx, "accept" if cmd_name in ("confirm", "approve") else cmd_name)
+
+
+@click.group(cls=_Cases)
 def cases() -> None:
-    """List, accept and reject open decisions.
+    """List, accept and reject open decisions. `confirm` and `approve` are synonyms of accept.
 
     TARGET is the deployment, whose configuration names the store; --store overrides it.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -31,6 +32,7 @@ VARIABLE = "BESPEAK_TOKEN"
 
 _OPTIONS = (
     click.option("--agent-id", metavar="ID", help="Agent-ID of the caller: 64 hexadecimal digits."),
+    click.option("--as", "as_name", metavar="NAME", help="Call with an Agent-ID derived from a name, for development."),
     click.option("--scope", "scopes", multiple=True, metavar="DOMAIN:ACTION", help="Scope to declare; repeatable."),
     click.option("--tls", is_flag=True, help="Use TLS for localhost too."),
     click.option(
@@ -114,6 +116,7 @@ async def open_service(
     service: str,
     *,
     agent_id: str | None,
+    as_name: str | None = None,
     scopes: tuple[str, ...],
     tls: bool,
     ca_file: Path | None,
@@ -132,6 +135,10 @@ async def open_service(
     report: Callable[[list[Diagnostic]], None] = print_findings,
 ) -> AsyncIterator[ServiceClient]:
     """Connect to a live service by its URI, or load one from a folder, a file or module:app."""
+    if as_name is not None:
+        if agent_id is not None:
+            raise click.UsageError("Give either --agent-id or --as.")
+        agent_id = derived_id(as_name)
     with _quiet_client_log():
         trusted = _read_key(signing_key) if signing_key else None
         token = read_token(token_file) if token_file else os.environ.get(VARIABLE, "").strip() or None
@@ -181,6 +188,11 @@ async def open_service(
                 with_state=False,  # a case or a session that ends with the command would mislead
             ) as client:
                 yield client
+
+
+def derived_id(name: str) -> str:
+    """Return the Agent-ID for a name: the same on every machine, and proof of nothing."""
+    return hashlib.sha256(b"bespeak --as " + name.encode(errors="surrogateescape")).hexdigest()
 
 
 def _read_key(path: Path) -> str:
