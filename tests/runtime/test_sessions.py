@@ -16,7 +16,7 @@ from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import Call
+from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.methods.suspend import hash_nonce
 from bespeak.runtime.sessions import Sessions
 from bespeak.state.store.command import Command, Conflict
@@ -136,7 +136,9 @@ async def test_a_suspended_session_refuses_every_request_but_resume(store: Store
         assert code(refused) == (409, "session-suspended")
         assert refused is not None
         assert refused.details["resume_by"] == "2096-10-02T07:06:40Z"
-    assert await admit(sessions, store, named(method="RESUME")) is None
+    found = SERVER.routes.router.find("RESUME", "/")
+    assert found is not None
+    assert await admit(sessions, store, RoutedCall(named(method="RESUME"), found[0])) is None
     assert code(await admit(sessions, store, named())) == (409, "session-suspended")
     assert len(sessions) == 0
 

@@ -48,11 +48,12 @@ _OF_ANOTHER: Final = Refused(
     "The Session-ID belongs to another agent, or to another TLS identity of this one; start a session of your own "
     "with a new id.",
 )
-_EXPIRED: Final = Refused(
+EXPIRED: Final = Refused(
     status.TIMEOUT,
     "session-expired",
     "The session was suspended and not resumed in time; start a new one with a new id.",
 )
+"""Refusal for a session that was not resumed in time."""
 
 
 class Sessions:
@@ -93,7 +94,9 @@ class Sessions:
             # There is no agent to bind it to, and anonymous callers must not fill the store with rows.
             return SeekSession(session_id)
         self._expect(session_id, agent_id, tls_identity)
-        return BindSession(session_id, agent_id, tls_identity, self.settings.idle, call.method == _RESUME)
+        # An operator's own RESUME of something else does not resume the session.
+        resuming = call.method == _RESUME and call.route is not None and call.route.builtin
+        return BindSession(session_id, agent_id, tls_identity, self.settings.idle, resuming)
 
     def judge(self, call: Call, found: Any) -> Refused | None:
         """Judge the result of the command, which may be a Conflict."""
@@ -110,7 +113,7 @@ class Sessions:
             return None  # suspended, and about to be resumed
         if found.reason == "of-another":
             return self._refuse_other_owner(call)
-        return _EXPIRED if found.reason == "expired" else suspended(found)
+        return EXPIRED if found.reason == "expired" else suspended(found)
 
     def _expect(self, session_id: str, agent_id: str, tls_identity: str) -> None:
         """Reserve a cache entry for the store's answer; if it is cleared meanwhile, the answer is not cached."""
@@ -136,6 +139,6 @@ def suspended(conflict: Conflict) -> Refused:
     return Refused(
         status.CONFLICT,
         SUSPENDED,
-        "The session is suspended; resume it with its resumption nonce first.",
+        "The session is suspended; resume it first: RESUME / with its resumption nonce.",
         details,
     )

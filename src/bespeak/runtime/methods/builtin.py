@@ -20,6 +20,7 @@ from bespeak.runtime.methods.inspect import INSPECT, inspect
 from bespeak.runtime.methods.lifecycle import CHANGES, lifecycle
 from bespeak.runtime.methods.propose import propose
 from bespeak.runtime.methods.query import query
+from bespeak.runtime.methods.resume import RESUME, resume
 from bespeak.runtime.methods.suspend import suspend
 from bespeak.runtime.methods.unavailable import unavailable
 
@@ -47,7 +48,7 @@ _ARRAY_OUTPUT: Final[Mapping[str, Any]] = {
 
 
 def builtin_endpoints() -> list[Endpoint]:
-    """List the endpoints of every server: floor, lifecycle of agents, INSPECT, DISCOVER /methods, /agents."""
+    """List the endpoints of every server: floor, lifecycle of agents, INSPECT, RESUME, DISCOVER /methods, /agents."""
     handlers: dict[str, Callable[..., Any]] = {
         "QUERY": query,
         "DISCOVER": discover,
@@ -63,6 +64,7 @@ def builtin_endpoints() -> list[Endpoint]:
         *floor,
         *(_endpoint(change.method, "/", lifecycle(change)) for change in CHANGES),
         _endpoint(INSPECT, "/", inspect),
+        _endpoint(RESUME, "/", resume),
         _endpoint(_INVENTORY, "/methods", discover_methods, _ARRAY_OUTPUT),
         *(_endpoint(method, path, agents) for path, method in AGENT_METHODS),
     ]

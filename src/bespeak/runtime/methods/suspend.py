@@ -24,11 +24,12 @@ MOST_CHECKPOINT: Final = 64 * 1024
 """Maximum bytes of a checkpoint."""
 
 _NONCE_BYTES: Final = 16
-_NOT_FOUND: Final = Refused(
+NOT_FOUND: Final = Refused(
     status.NOT_FOUND,
     "session-not-found",
     "This agent has no such session; a session begins with the first request that carries its Session-ID.",
 )
+"""Refusal for a session that does not exist or belongs to another agent."""
 _ALREADY: Final = Refused(status.CONFLICT, "session-suspended", "The session is already suspended.")
 
 
@@ -46,7 +47,7 @@ def suspend(call: RoutedCall) -> Effects | Refused:
     if checkpoint is not None and len(checkpoint) > MOST_CHECKPOINT:
         return too_large("checkpoint", MOST_CHECKPOINT)
     if not is_session_id(session_id):
-        return _NOT_FOUND
+        return NOT_FOUND
     nonce = secrets.token_urlsafe(_NONCE_BYTES)
     command = SuspendSession(
         session_id=session_id,
@@ -80,7 +81,7 @@ def _resume_by(text: str | None, now: float, most: float) -> float | Refused:
 
 def _respond(command: SuspendSession, nonce: str, outcome: Sequence[Any] | Conflict) -> Envelope | Refused:
     if isinstance(outcome, Conflict):
-        return _ALREADY if outcome.reason == "suspended" else _NOT_FOUND
+        return _ALREADY if outcome.reason == "suspended" else NOT_FOUND
     return Envelope(
         {
             "suspension_id": command.suspension_id,
