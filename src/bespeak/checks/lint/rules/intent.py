@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from bespeak.checks.lint.context import Context
+from bespeak.contract.endpoint import Endpoint
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.language.late_pattern import LatePattern
 from bespeak.text.language.mechanism import mechanism
+from bespeak.text.language.outcome import weakness
 from bespeak.text.language.sentence_count import is_several
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ VAGUE_OUTCOME: Final = Rule(
     "MUST",
     "AGIS 6.1",
     "An outcome names a state or a result that can be verified.",
-    why="`The request is processed` is true of every call and does not tell whether the call succeeded.",
+    why="`The request is processed` is true of every call, and `Will try to book` promises nothing.",
     bad=f"{_BOOK}  outcome: The request is processed successfully\n",
     good=f"{_BOOK}  outcome: A reservation with status CONFIRMED exists\n",
 )
@@ -64,7 +65,7 @@ PLACEHOLDER: Final = Rule(
     "placeholder-text",
     "SHOULD",
     "AGIS 6.1",
-    "Intent and outcome are specific to the endpoint.",
+    "An intent is specific to the endpoint.",
     why="Placeholder text matches no instruction, or the wrong one.",
     bad=f"{_BOOK}  intent: Lorem ipsum dolor sit amet\n",
     good=f"{_BOOK}  intent: Books a table at the restaurant for the guest\n",
@@ -80,70 +81,7 @@ SAME: Final = Rule(
     good=f"{_BOOK}  intent: Books a table for the guest\n  outcome: A reservation with status CONFIRMED exists\n",
 )
 
-_DOING: Final = "(?:request|operation|call|action|command|method|endpoint|api|execution|invocation|process)"
-_VAGUE: Final = LatePattern(
-    rf"""
-    {_DOING}(?:\ call|\ request)?\ (?:(?:is|was|has\ been|have\ been|gets|will\ be|has)\ )?
-      (?:successfully\ |fully\ |correctly\ )?(?:processed|handled|completed?|completes|executed|executes|performed
-        |success(?:ful)?|succeeds|succeeded|done|finished|finishes|works|worked|runs|ok)
-      (?:\ (?:successfully|correctly|properly|as\ expected|without\ (?:any\ )?errors?))*
-  | (?:(?:api|endpoint|server|service)\ )?(?:returns?|responds?\ with|gives?|answers?\ with|sends?\ back)
-      \ (?:an?\ |the\ )?(?:http\ |status\ |code\ )*
-      (?:2\d\d|ok|success|successful|true|null|nothing|void|response|result)
-      (?:\ (?:ok|created|status|code|response|message|result))*
-  | (?:success(?:ful)?\ |http\ |api\ )?(?:response|result|output|answer)\ (?:is|are|was|gets)
-      \ (?:returned|sent|sent\ back|given|provided)
-  | (?:everything|it|all|this)\ (?:just\ )?(?:works?|worked|is\ (?:fine|ok|okay|good|done|well)|went\ well|goes\ well
-        |succeeds|succeeded)(?:\ (?:fine|well|as\ expected))?
-  | success(?:ful(?:ly)?)?(?:\ (?:is\ returned|response|message|operation|execution|completion|result|status|completed
-        |executed|processed|done))?
-  | (?:http\ )?(?:status\ )?(?:code\ )?2\d\d(?:\ (?:ok|created|accepted|no\ content|status|response))?
-  | ok(?:ay)?|done|yes|true|works|finished|completed?|nothing|none|void|no\ (?:output|content|response|return\ value)
-  | (?:there\ are\ )?no\ errors?(?:\ (?:occurs?|occurred|is\ returned|are\ returned))?
-  | (?:system|state|server|backend|application|database)(?:\ state)?\ (?:is|was|has\ been)\ (?:successfully\ )?
-      (?:updated|changed|modified|refreshed)
-  | (?:user|agent|caller|customer)\ is\ (?:happy|satisfied|pleased)
-    """,
-    re.VERBOSE,
-)
-"""Outcomes that are true of any call, without their leading article."""
-_STARTS: Final = frozenset(
-    (
-        *("request", "operation", "call", "action", "command", "method", "endpoint", "api", "execution", "invocation"),
-        *(
-            "process",
-            "server",
-            "service",
-            "return",
-            "returns",
-            "respond",
-            "responds",
-            "give",
-            "gives",
-            "answer",
-            "answers",
-        ),
-        *(
-            "send",
-            "sends",
-            "success",
-            "successful",
-            "successfully",
-            "http",
-            "response",
-            "result",
-            "output",
-            "everything",
-        ),
-        *("it", "all", "this", "status", "code", "ok", "okay", "done", "yes", "true", "works", "finished", "complete"),
-        *("completed", "nothing", "none", "void", "no", "there", "system", "state", "backend", "application"),
-        *("database", "user", "agent", "caller", "customer"),
-    )
-)
-"""First words of such outcomes, except numbers."""
-_ARTICLES: Final = ("the ", "a ", "an ", "this ")
-_LONGEST_VAGUE: Final = 120
-
+_WORD: Final = re.compile(r"[a-z]+")
 _PLACEHOLDERS: Final = frozenset(
     (
         *("tbd", "tba", "to" + "do", "n/a", "na", "none", "null", "string", "text", "intent", "outcome", "description"),
@@ -172,13 +110,10 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
             message = f"the outcome is more than one sentence: {brief(outcome)}"
             advice = "Keep the sentence that can be verified, and move the rest to description."
             yield OUTCOME_SENTENCE.at(endpoint, "/semantic/outcome", message, advice)
-        elif _is_vague(plain_outcome):
-            message = f"the outcome {brief(outcome)} is true of any call and cannot be verified"
+        elif reason := _weakness(endpoint, outcome, plain_outcome):
+            message = f"the outcome {brief(outcome)} cannot be verified: {reason}"
             advice = "Name what exists, has changed or is returned: `A reservation with status CONFIRMED exists`."
             yield VAGUE_OUTCOME.at(endpoint, "/semantic/outcome", message, advice)
-        elif _is_placeholder(plain_outcome):
-            advice = "Describe in one sentence what can be verified afterwards."
-            yield PLACEHOLDER.at(endpoint, "/semantic/outcome", f"the outcome is {brief(outcome)}", advice)
         elif plain_outcome == plain_intent:
             message = "the outcome repeats the intent"
             advice = "Describe what exists, has changed or is returned after a successful call."
@@ -201,14 +136,10 @@ def _check_intent(declared: Declared, intent: str) -> Iterator[Diagnostic]:
         yield MECHANISM.at(declared.endpoint, "/semantic/intent", message, advice)
 
 
-def _is_vague(plain: str) -> bool:
-    if len(plain) > _LONGEST_VAGUE:
-        return False
-    said = next((plain.removeprefix(article) for article in _ARTICLES if plain.startswith(article)), plain)
-    first = said.partition(" ")[0]
-    if first not in _STARTS and not first.isdecimal():
-        return False
-    return _VAGUE.fullmatch(said) is not None or _VAGUE.fullmatch(plain) is not None
+def _weakness(endpoint: Endpoint, outcome: str, plain: str) -> str | None:
+    if _is_placeholder(plain):
+        return "it is a placeholder"
+    return weakness(outcome, endpoint.method, frozenset(_WORD.findall(endpoint.path.lower())))
 
 
 def _plain(text: object) -> str:
