@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from bespeak.contract.cost import Cost
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.handler import HandlerBinding
 from bespeak.contract.semantic import Semantic
+from bespeak.text.reading.setting import SCHEMA, VERB, Setting, setting
 from bespeak.text.source.span import Location
+
+_ABSENT: Final[Any] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,25 +28,65 @@ class DeclaredError:
 class Endpoint:
     """One (method, path) of a service. Immutable; `lint` decides whether it is valid."""
 
-    method: str
-    path: str
-    description: str
-    semantic: Semantic
-    input_schema: Mapping[str, Any]
-    output_schema: Mapping[str, Any]
-    errors: tuple[DeclaredError, ...] = ()
-    handler: HandlerBinding
-    namespace: str | None = None
-    required_scopes: tuple[str, ...] = ()
-    deprecated: Deprecation | None = None
-    cost: Cost | None = None
-    """Maximum cost of a call; a caller's Budget-Limit is compared with it."""
-    confirm: bool | None = None
-    """True if a call needs a confirmation; None to follow `policies.confirm_irreversible`."""
-    internal: bool = False
-    """True if the endpoint is served but not published in any document."""
-    since: str | None = None
-    """Place of an item's change time in the output, `rooms[].updated_at`; `?since=` is compared with it."""
+    method: str = setting("", "A verb of the catalog.", required=True, format=VERB)
+    path: str = setting("", "A resource, with {parameters} as whole segments.", required=True)
+    description: str = setting(
+        "",
+        "One sentence for people.",
+        required=True,
+        advice="One sentence for people who read the manifest (AGTP-API 6.2).",
+    )
+    semantic: Semantic = setting(
+        _ABSENT,
+        "What the endpoint is for.",
+        kind="table",
+        of=Semantic,
+        required=True,
+        advice="Every endpoint has [endpoint.semantic] (AGTP-API 7.1).",
+    )
+    input_schema: Mapping[str, Any] = setting(
+        {},
+        "The JSON Schema of the parameters.",
+        required=True,
+        format=SCHEMA,
+        also={"input": Setting(meaning="The parameters as lists of fields.", kind="map")},
+    )
+    output_schema: Mapping[str, Any] = setting(
+        {},
+        "The JSON Schema of the result.",
+        required=True,
+        format=SCHEMA,
+        also={"output": Setting(meaning="The result as a list of fields.", kind="tables")},
+    )
+    errors: tuple[DeclaredError, ...] = setting(
+        (),
+        "The errors of a call: names with descriptions, or a list of names.",
+        kind="map",
+        required=True,
+        optional=True,
+        advice="Write `errors = []` for an endpoint that has none (AGTP-API 6.2).",
+    )
+    handler: HandlerBinding = setting(
+        _ABSENT,
+        "The handler of the endpoint.",
+        kind="map",
+        required=True,
+        advice="Every endpoint has [endpoint.handler] (AGTP-API 12).",
+    )
+    namespace: str | None = setting(None, "Groups endpoints in the manifest.")
+    required_scopes: tuple[str, ...] = setting((), "The authority a caller must declare, as domain:action.")
+    deprecated: Deprecation | None = setting(
+        None, "When the endpoint became deprecated; every response then warns.", kind="map"
+    )
+    cost: Cost | None = setting(None, "The maximum cost of a call; it is compared with Budget-Limit.", kind="map")
+    confirm: bool | None = setting(
+        None,
+        "True if every call needs a confirmation by someone else, regardless of the policies.",
+        kind="boolean",
+    )
+    """None to follow `policies.confirm_irreversible`."""
+    internal: bool = setting(False, "True to serve it without listing it in any published document.")
+    since: str | None = setting(None, "The time of change in the output, such as rooms[].updated_at; ?since= uses it.")
     builtin: bool = False
     """True if registered by bespeak itself; an operator's endpoint on the same pair replaces it (AGTP-API 5.8)."""
     location: Location | None = None

@@ -11,19 +11,13 @@ from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.policy import Policies
 from bespeak.contract.semantic import Semantic
 from bespeak.contract.service import ServerIdentity
-from bespeak.documents.deployment.endpoint_shape import (
-    read_cost_block,
-    read_deprecation,
-    read_errors,
-    read_input_schema,
-    read_output_schema,
-)
+from bespeak.documents.deployment.endpoint_shape import READERS
 from bespeak.documents.rules import UNUSABLE_ENDPOINT
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_text import json_table
 from bespeak.text.reading.rules import WRONG_VALUE
-from bespeak.text.reading.settings import read_settings
+from bespeak.text.reading.settings import Readers, read_settings, read_values
 from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 
@@ -154,32 +148,28 @@ def _read_endpoint(entry: Table) -> Endpoint | None:
     if not method or not path:
         entry.findings.warning(UNUSABLE_ENDPOINT, "an endpoint without a method and a path is left out", entry.at)
         return None
-    handler = entry.table("handler")
-    return Endpoint(
-        method=method,
-        path=path,
-        description=entry.text("description") or "",
-        semantic=_read_semantic(entry.table("semantic")),
-        input_schema=read_input_schema(entry),
-        output_schema=read_output_schema(entry),
-        errors=read_errors(entry),
-        handler=OpaqueHandler(type=(handler.text("type") or "") if handler else ""),
-        namespace=entry.text("namespace"),
-        required_scopes=entry.texts("required_scopes"),
-        deprecated=read_deprecation(entry.table("deprecated")),
-        cost=read_cost_block(entry.table("cost")),
-        confirm=entry.boolean("confirm"),
-        since=entry.text("since"),
-    )
+    return Endpoint(**read_values(Endpoint, entry, readers=_READERS, complete=False))
 
 
-def _read_semantic(block: Table | None) -> Semantic:
+def _read_semantic(entry: Table) -> Semantic:
+    block = entry.table("semantic")
     if block is None:
         return _UNSAID
     semantic = read_settings(Semantic, block)
     return semantic if semantic.impact else replace(semantic, impact=_UNSAID.impact)
 
 
+def _read_handler(entry: Table) -> OpaqueHandler:
+    handler = entry.table("handler")
+    return OpaqueHandler(type=(handler.text("type") or "") if handler else "")
+
+
 _UNSAID: Final = Semantic(
     intent="", actor="", outcome="", capability="", confidence=0.0, impact="irreversible", is_idempotent=False
 )
+_READERS: Final[Readers] = {
+    **READERS,
+    "semantic": _read_semantic,
+    "handler": _read_handler,
+    "internal": lambda _: False,  # what a manifest lists is not internal
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from bespeak.checks.lint.config import read_config
 from bespeak.checks.lint.context import Context
 from bespeak.checks.lint.run import check_text
 from bespeak.checks.lint.subject import KINDS, Kind
+from bespeak.documents.ai.document import MEMBERS
 from bespeak.documents.deployment.server_toml import read_server
+from bespeak.documents.schemas import SCHEMAS, load_schema
 from bespeak.text.reading.outline import Outline
 
 CONTEXT = Context(catalog=catalog_of(None))
@@ -26,8 +29,9 @@ def walk(outline: Outline, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
         yield from walk(inner.get("items", inner), (*path, name))
 
 
-def test_every_kind_of_document_but_agis_has_an_outline() -> None:
-    assert {*OUTLINES, "agis"} == set(KINDS)
+def test_every_kind_of_document_has_an_outline_or_a_schema() -> None:
+    assert {*OUTLINES, *SCHEMAS} == set(KINDS)
+    assert not OUTLINES.keys() & SCHEMAS.keys()
 
 
 @pytest.mark.parametrize("kind", OUTLINES)
@@ -90,6 +94,18 @@ def test_no_field_of_an_endpoint_is_unknown_to_the_reader() -> None:
     for name in ("input_schema", "output_schema"):
         whole["endpoint"].pop(name)
     assert not {at for at in unknown({"endpoint": whole["endpoint"] | lists}, "endpoint") if "put" in at.split("/")[2]}
+
+
+def test_no_field_of_a_discovery_document_is_unknown_to_the_reader() -> None:
+    schema = load_schema("ai")
+    outline = {
+        **schema,
+        "properties": {**schema["properties"], "capabilities": {"items": schema["$defs"]["capability"]}},
+    }
+    checked = check_text(json.dumps(table(outline)), "ai.json", CONTEXT, "ai")
+    assert checked.subject is not None
+    assert {finding.pointer for finding in checked.findings if finding.rule in ("D105", "D187")} == set()
+    assert tuple(schema["properties"]) == MEMBERS
 
 
 def test_the_reader_would_tell_an_unknown_field() -> None:

@@ -283,7 +283,7 @@ def test_part_that_is_not_a_table_is_refused(written: str) -> None:
 def test_everything_is_reported_at_once() -> None:
     text = WHOLE.replace('"BOOK"', "1").replace('"irreversible"', '"blue"').replace('type = "integer"', "")
     text = text.replace('function = "rooms.handlers.book"', "")
-    assert [finding.rule for finding in wrong(text)] == ["D106", "D103", "D104", "D103"]
+    assert [finding.rule for finding in wrong(text)] == ["D104", "D106", "D103", "D103"]
 
 
 @pytest.mark.parametrize(

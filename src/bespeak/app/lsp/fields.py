@@ -3,58 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from bespeak.app.lsp.flow_place import ITEM
-from bespeak.app.lsp.outlines import OUTLINES, SCHEMA
+from bespeak.app.lsp.outlines import JSON_SCHEMA, OUTLINES
 from bespeak.checks.lint.subject import Kind
 from bespeak.contract.schema.reference import target
-from bespeak.documents.schemas import load_schema
+from bespeak.documents.schemas import SCHEMAS, load_schema
 from bespeak.text.reading.outline import Outline
-from bespeak.text.reading.setting import RULE, VERB
-
-_SHARED: Final = "#/schemas/"
-
-_TYPES: Final = ("string", "integer", "number", "boolean", "array", "object", "null")
-_FORMATS: Final = ("date", "date-time", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid", "regex")
-
-_JSON_SCHEMA: Final[Outline] = {
-    "type": "object",
-    "format": SCHEMA,
-    "properties": {
-        "type": {"description": "The JSON type.", "enum": list(_TYPES)},
-        "properties": {
-            "type": "object",
-            "description": "The fields of an object, each with its schema.",
-            "additionalProperties": {"type": "object", "format": SCHEMA},
-        },
-        "required": {"type": "array", "description": "The required fields.", "items": {"type": "string"}},
-        "additionalProperties": {"type": "boolean", "description": "True if undeclared fields are allowed."},
-        "items": {"type": "object", "description": "The schema of the items of an array.", "format": SCHEMA},
-        "description": {"type": "string", "description": "A description for people and agents."},
-        "format": {"type": "string", "description": "The format of a string.", "enum": list(_FORMATS)},
-        "enum": {"type": "array", "description": "The allowed values."},
-        "const": {"description": "The only allowed value."},
-        "default": {"description": "The default value."},
-        "minimum": {"type": "number", "description": "The minimum."},
-        "maximum": {"type": "number", "description": "The maximum."},
-        "minLength": {"type": "integer", "description": "The minimum number of characters."},
-        "maxLength": {"type": "integer", "description": "The maximum number of characters."},
-        "pattern": {"type": "string", "description": "A regular expression that the text must match."},
-        "minItems": {"type": "integer", "description": "The minimum number of items."},
-        "maxItems": {"type": "integer", "description": "The maximum number of items."},
-        "$ref": {"type": "string", "description": f"A shared schema of the document, {_SHARED}NAME."},
-    },
-}
+from bespeak.text.reading.setting import RULE, SCHEMA, VERB
 
 
 def field_at(kind: Kind, path: tuple[str, ...]) -> Outline | None:
     """Return the schema of the field at a path."""
-    here: Outline | None = _resolved(load_schema("agis") if kind == "agis" else OUTLINES[kind], kind, ())
+    root = load_schema(kind) if kind in SCHEMAS else OUTLINES[kind]
+    here: Outline | None = root
     for number, part in enumerate(path):
         if here is None:
             return None
-        here = _resolved(_step(here, part), kind, path[: number + 1])
+        here = _resolved(_step(here, part, root), root, kind, path[: number + 1])
     return here
 
 
@@ -88,13 +55,13 @@ def is_rule(field: Outline) -> bool:
     return bool(field.get("format") == RULE)
 
 
-def _step(field: Outline, part: str) -> Outline | None:
+def _step(field: Outline, part: str, root: Outline) -> Outline | None:
     if part == ITEM:
         items: Outline | None = field.get("items")
         return items
     if "items" in field and "properties" not in field:
         # TOML passes through lists implicitly: [recipe.pattern] belongs to the last [[recipe]].
-        field = _referenced(field["items"])
+        field = _referenced(field["items"], root)
     known = properties(field).get(part)
     if known is not None:
         return known
@@ -102,18 +69,18 @@ def _step(field: Outline, part: str) -> Outline | None:
     return others if isinstance(others, dict) else None
 
 
-def _referenced(field: Outline) -> Outline:
-    found: Outline = target(field.get("$ref"), load_schema("agis"), field)
+def _referenced(field: Outline, root: Outline) -> Outline:
+    found: Outline = target(field.get("$ref"), root, field)
     return found
 
 
-def _resolved(field: Outline | None, kind: Kind, path: tuple[str, ...]) -> Outline | None:
+def _resolved(field: Outline | None, root: Outline, kind: Kind, path: tuple[str, ...]) -> Outline | None:
     if field is None:
         return None
-    field = _referenced(field)
+    field = _referenced(field, root)
     if field.get("format") == SCHEMA or (kind == "agis" and _is_schema(path)):
         about: Any = field.get("description")
-        return _JSON_SCHEMA | ({"description": about} if about else {})
+        return JSON_SCHEMA | ({"description": about} if about else {})
     return field
 
 

@@ -7,20 +7,17 @@ from typing import Any, Final
 
 from bespeak.checks.lint.config import Config
 from bespeak.checks.lint.subject import Kind
+from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import HANDLER_TYPES, Composition, ExternalService, RegisteredFunction
 from bespeak.contract.policy import Policies
-from bespeak.contract.semantic import Semantic
-from bespeak.documents.ai.document import AUTH_TYPES
-from bespeak.documents.ai.document import METHODS as HTTP_METHODS
-from bespeak.documents.deployment.endpoint_shape import TYPES
+from bespeak.documents.deployment.endpoint_shape import KEYWORDS, TYPES, DeprecationBlock
 from bespeak.documents.deployment.server_settings import ServerSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.budget import UNITS
 from bespeak.text.reading.outline import Outline, outline_of, properties_of
-from bespeak.text.reading.setting import VERB
+from bespeak.text.reading.setting import SCHEMA, VERB
 
-SCHEMA: Final = "json-schema"
-"""Format of a mapping that is a JSON Schema."""
+_FORMATS: Final = ("date", "date-time", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid", "regex")
 
 
 def _text(about: str, **more: Any) -> Outline:
@@ -51,54 +48,65 @@ def _verb(about: str) -> Outline:
     return _text(about, format=VERB)
 
 
+JSON_SCHEMA: Final[Outline] = {
+    "type": "object",
+    "format": SCHEMA,
+    "properties": {
+        "type": {"description": "The JSON type.", "enum": list(TYPES)},
+        "properties": {
+            "type": "object",
+            "description": "The fields of an object, each with its schema.",
+            "additionalProperties": {"type": "object", "format": SCHEMA},
+        },
+        "required": _texts("The required fields."),
+        "additionalProperties": _flag("True if undeclared fields are allowed."),
+        "items": {"type": "object", "description": "The schema of the items of an array.", "format": SCHEMA},
+        "description": _text("A description for people and agents."),
+        "format": _text("The format of a string.", enum=list(_FORMATS)),
+        "enum": {"type": "array", "description": "The allowed values."},
+        "const": {"description": "The only allowed value."},
+        "default": {"description": "The default value."},
+        "minimum": _number("The minimum."),
+        "maximum": _number("The maximum."),
+        "minLength": _number("The minimum number of characters."),
+        "maxLength": _number("The maximum number of characters."),
+        "pattern": _text("A regular expression that the text must match."),
+        "minItems": _number("The minimum number of items."),
+        "maxItems": _number("The maximum number of items."),
+        "$ref": _text("A shared schema of the document, #/schemas/NAME."),
+    },
+}
+"""The keywords of JSON Schema that editors offer."""
+
 _FIELD: Final = {
     "name": _text("The name of the field."),
-    "type": _text("Its type.", enum=list(TYPES)),
-    "format": _text("The format of a string.", enum=["uuid", "date", "date-time", "time", "uri", "email"]),
-    "description": _text("A description for people."),
-    "default": {"description": "The default value."},
-    "minimum": _number("The minimum."),
-    "maximum": _number("The maximum."),
-    "maxLength": _number("The maximum number of characters."),
-    "pattern": _text("A regular expression that the text must match."),
-    "enum": _texts("The allowed values."),
-    "items": {"type": "object", "description": "The schema of the items of an array.", "format": SCHEMA},
+    **{name: known for name, known in JSON_SCHEMA["properties"].items() if name in KEYWORDS},
+    "schema": {"type": "object", "description": "The whole schema, for other keywords.", "format": SCHEMA},
 }
+"""The keys of a field in the lists `input` and `output`."""
 
-_DEPRECATED: Final = _table(
-    "When the endpoint became deprecated; every response then warns.",
-    deprecated_in=_text("The version that deprecated it."),
-    removed_in=_text("The version that removes it."),
-    successor=_table("The replacement.", method=_verb("Its verb."), path=_text("Its path.")),
-)
-
-_HANDLER: Final = _table(
-    "The handler of the endpoint.",
-    type=_text("The kind of handler.", enum=list(HANDLER_TYPES)),
+_HANDLER: Final = {
+    "type": _text("The kind of handler.", enum=list(HANDLER_TYPES)),
     **properties_of(RegisteredFunction),
     **properties_of(ExternalService),
     **properties_of(Composition),
-)
-
-_ENDPOINT: Final = {
-    "method": _verb("A verb of the catalog."),
-    "path": _text("A resource, with {parameters} as whole segments."),
-    "description": _text("One sentence for people."),
-    "namespace": _text("Groups endpoints in the manifest."),
-    "required_scopes": _texts("The authority a caller must declare, as domain:action."),
-    "semantic": outline_of(Semantic),
-    "input_schema": {"type": "object", "description": "The JSON Schema of the parameters.", "format": SCHEMA},
-    "output_schema": {"type": "object", "description": "The JSON Schema of the result.", "format": SCHEMA},
-    "confirm": _flag("True if every call needs a confirmation by someone else, regardless of the policies."),
-    "since": _text("The time of change in the output, such as rooms[].updated_at; ?since= uses it."),
-    "internal": _flag("True to serve it without listing it in any published document."),
-    "errors": _table("The errors of a call: names with descriptions, or a list of names."),
-    "deprecated": _DEPRECATED,
-    "cost": _table(
-        "The maximum cost of a call; it is compared with Budget-Limit.",
-        **{unit: _number(f"The most {unit} of one call.") for unit in UNITS},
-    ),
 }
+
+_LISTS: Final = {
+    "required": _tables("Required parameters.", **_FIELD),
+    "optional": _tables("Optional parameters.", **_FIELD),
+}
+
+_DECLARED: Final = properties_of(Endpoint)
+_ENDPOINT: Final = {
+    **_DECLARED,
+    "input": _DECLARED["input"] | {"properties": _LISTS},
+    "output": _DECLARED["output"] | {"items": {"type": "object", "properties": _FIELD}},
+    "deprecated": _DECLARED["deprecated"] | {"properties": properties_of(DeprecationBlock)},
+    "cost": _DECLARED["cost"] | {"properties": {unit: _number(f"The most {unit} of one call.") for unit in UNITS}},
+    "handler": _DECLARED["handler"] | {"properties": _HANDLER},
+}
+"""The keys of an endpoint, with what their own readers know of the inner ones."""
 
 _STEP: Final = {
     "method": _verb("The verb of the step."),
@@ -110,17 +118,7 @@ _STEP: Final = {
 OUTLINES: Final[Mapping[Kind, Outline]] = {
     "endpoint": _table(
         "An endpoint file.",
-        endpoint=_table(
-            "The endpoint.",
-            **_ENDPOINT,
-            input=_table(
-                "The parameters as lists of fields.",
-                required=_tables("Required parameters.", **_FIELD),
-                optional=_tables("Optional parameters.", **_FIELD),
-            ),
-            output=_tables("The result as a list of fields.", **_FIELD),
-            handler=_HANDLER,
-        ),
+        endpoint=_table("The endpoint.", **_ENDPOINT),
     ),
     "server": _table(
         "The server.",
@@ -158,31 +156,5 @@ OUTLINES: Final[Mapping[Kind, Outline]] = {
         policies=outline_of(Policies),
         endpoints=_tables("What the server offers.", **_ENDPOINT),
     ),
-    "ai": _table(
-        "A discovery document.",
-        aiendpoint=_text("The version of the format."),
-        service=_table(
-            "The service.",
-            name=_text("Its name."),
-            description=_text("What it is for."),
-            category=_texts("The fields it belongs to."),
-            language=_texts("The supported languages."),
-        ),
-        capabilities=_tables(
-            "What it can do.",
-            id=_text("A machine-readable name."),
-            description=_text("What it does."),
-            endpoint=_text("The URL to call."),
-            method=_text("The HTTP method.", enum=list(HTTP_METHODS)),
-            params=_table("Its parameters, each with what it means."),
-            returns=_text("What it returns."),
-        ),
-        auth=_table(
-            "How callers authenticate.",
-            type=_text("The way.", enum=list(AUTH_TYPES)),
-            header=_text("The header that carries it."),
-            docs=_text("The URL of its documentation."),
-        ),
-    ),
 }
-"""Outlines by kind of document; AGIS documents have their JSON Schema."""
+"""Outlines by kind of document. AGIS and discovery documents have a JSON Schema of their own."""

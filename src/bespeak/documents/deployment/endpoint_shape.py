@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from bespeak.contract.cost import Cost, read_cost
@@ -12,12 +13,14 @@ from bespeak.contract.schema.compile import DIALECT
 from bespeak.documents.rules import ASSUMED_DEFAULT
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.reading.rules import DUPLICATE
+from bespeak.text.reading.setting import VERB, setting, table
+from bespeak.text.reading.settings import Readers, read_settings
 from bespeak.text.reading.table import Table
 
 TYPES: Final = ("string", "integer", "number", "boolean", "object", "array", "null")
 """Values of `type` in an entry of a parameter list."""
 
-_KEYWORDS: Final = frozenset(
+KEYWORDS: Final = frozenset(
     {
         *("additionalProperties", "const", "contentEncoding", "contentMediaType", "default", "deprecated"),
         *("description", "enum", "examples", "exclusiveMaximum", "exclusiveMinimum", "format", "items"),
@@ -29,7 +32,7 @@ _KEYWORDS: Final = frozenset(
 """JSON Schema keywords allowed in an entry of a parameter list."""
 
 
-def read_input_schema(endpoint: Table) -> dict[str, Any]:
+def _read_input_schema(endpoint: Table) -> dict[str, Any]:
     """Read `input_schema` unchanged, or build a closed object from the lists under `input` (AGTP-API 13.3)."""
     lists = endpoint.table("input")
     if endpoint.has("input_schema"):
@@ -45,7 +48,7 @@ def read_input_schema(endpoint: Table) -> dict[str, Any]:
     return schema
 
 
-def read_output_schema(endpoint: Table) -> dict[str, Any]:
+def _read_output_schema(endpoint: Table) -> dict[str, Any]:
     """Read `output_schema` unchanged, or build an open object from the list `output`, with all entries required."""
     entries = endpoint.tables("output")
     if endpoint.has("output_schema"):
@@ -87,7 +90,7 @@ def _property(entry: Table) -> dict[str, Any]:
         entry.missing("type", f"One of {', '.join(TYPES)}.")
     short: dict[str, Any] = {}
     for key in entry.data:
-        if key in _KEYWORDS:
+        if key in KEYWORDS:
             value = entry.value(key)
             if not isinstance(value, str):
                 entry.check_json(key)
@@ -97,9 +100,11 @@ def _property(entry: Table) -> dict[str, Any]:
     return {**short, **full}
 
 
-def read_errors(endpoint: Table) -> tuple[DeclaredError, ...]:
+def _read_errors(endpoint: Table) -> tuple[DeclaredError, ...] | None:
     """Read `errors`: an array of names, `list` in a table, a table of descriptions, or an array of tables."""
     value = endpoint.value("errors")
+    if value is None:
+        return None
     if isinstance(value, dict):
         return _described_errors(Table(value, endpoint.pointer("errors"), endpoint.findings))
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
@@ -123,25 +128,39 @@ def _read_error(entry: Table) -> DeclaredError:
     return error
 
 
-def read_deprecation(block: Table | None) -> Deprecation | None:
-    """Read the `deprecated` block (AGTP-API 6.4), if there is one."""
-    if block is None:
+@dataclass(frozen=True, slots=True)
+class _Successor:
+    """The replacement."""
+
+    method: str | None = setting(None, "Its verb.", format=VERB)
+    path: str | None = setting(None, "Its path.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeprecationBlock:
+    """The `deprecated` block (AGTP-API 6.4)."""
+
+    deprecated_in: str = setting("", "The version that deprecated it.", required=True)
+    removed_in: str | None = setting(None, "The version that removes it.")
+    successor: _Successor = table(_Successor)
+
+
+def _read_deprecation(endpoint: Table) -> Deprecation | None:
+    inner = endpoint.table("deprecated")
+    if inner is None:
         return None
-    successor = block.table("successor")
-    deprecation = Deprecation(
-        deprecated_in=block.need_text("deprecated_in"),
-        removed_in=block.text("removed_in"),
-        successor_method=successor.text("method") if successor else None,
-        successor_path=successor.text("path") if successor else None,
+    block = read_settings(DeprecationBlock, inner)
+    return Deprecation(
+        deprecated_in=block.deprecated_in,
+        removed_in=block.removed_in,
+        successor_method=block.successor.method,
+        successor_path=block.successor.path,
     )
-    if successor:
-        successor.finish()
-    block.finish()
-    return deprecation
 
 
-def read_cost_block(block: Table | None) -> Cost | None:
-    """Read the `cost` block: amounts by unit (core 7.7), if there is one."""
+def _read_cost(endpoint: Table) -> Cost | None:
+    """Read the `cost` block: amounts by unit (core 7.7)."""
+    block = endpoint.table("cost")
     if block is None:
         return None
     cost, faults = read_cost({unit: block.value(unit) for unit in block.data})
@@ -150,3 +169,13 @@ def read_cost_block(block: Table | None) -> Cost | None:
             COST, fault.message, block.pointer(fault.at), 'Write it like tokens = 500 or USD = "0.02".'
         )
     return cost
+
+
+READERS: Final[Readers] = {
+    "input_schema": _read_input_schema,
+    "output_schema": _read_output_schema,
+    "errors": _read_errors,
+    "deprecated": _read_deprecation,
+    "cost": _read_cost,
+}
+"""Readers of the fields of an endpoint that files write in a form of their own."""

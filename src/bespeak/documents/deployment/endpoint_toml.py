@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
+from typing import Final
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.semantic import Semantic
-from bespeak.documents.deployment.endpoint_shape import (
-    read_cost_block,
-    read_deprecation,
-    read_errors,
-    read_input_schema,
-    read_output_schema,
-)
+from bespeak.contract.handler import HandlerBinding
+from bespeak.documents.deployment.endpoint_shape import READERS
 from bespeak.documents.deployment.handler_shape import read_handler
 from bespeak.documents.rules import LOWERCASE_METHOD
 from bespeak.text.diagnostics.brief import brief
@@ -22,12 +15,10 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.reading.findings import Findings
 from bespeak.text.reading.rules import UNKNOWN_KEY
-from bespeak.text.reading.settings import read_settings
+from bespeak.text.reading.settings import read_values
 from bespeak.text.reading.table import Table
 from bespeak.text.source.change import Change
 from bespeak.text.source.span import Location
-
-_Part = TypeVar("_Part")
 
 
 def endpoint_of(root: Table, file: str) -> tuple[Endpoint | None, list[Diagnostic]]:
@@ -52,41 +43,10 @@ def declared_endpoint(root: Table, file: str) -> Endpoint | None:
 
 def _read(block: Table, file: str) -> Endpoint | None:
     """Read every part before giving up, so that all findings are reported at once."""
-    semantic = _part(block, "semantic", _read_semantic, "Every endpoint has [endpoint.semantic] (AGTP-API 7.1).")
-    handler = _part(block, "handler", read_handler, "Every endpoint has [endpoint.handler] (AGTP-API 12).")
-    method, path = _read_method(block), block.need_text("path")
-    description = block.need_text("description", "One sentence for people who read the manifest (AGTP-API 6.2).")
-    input_schema, output_schema = read_input_schema(block), read_output_schema(block)
-    if not block.has("errors"):
-        block.missing("errors", "Write `errors = []` for an endpoint that has none (AGTP-API 6.2).")
-    errors, scopes, namespace = read_errors(block), block.texts("required_scopes"), block.text("namespace")
-    deprecated, cost = read_deprecation(block.table("deprecated")), read_cost_block(block.table("cost"))
-    confirm, since = block.boolean("confirm"), block.text("since")
-    internal = block.boolean("internal") or False
-    if semantic is None or handler is None:
+    values = read_values(Endpoint, block, readers=_READERS)
+    if values["semantic"] is None or values["handler"] is None:
         return None
-    return Endpoint(
-        method=method,
-        path=path,
-        description=description,
-        semantic=semantic,
-        input_schema=input_schema,
-        output_schema=output_schema,
-        errors=errors,
-        handler=handler,
-        namespace=namespace,
-        required_scopes=scopes,
-        deprecated=deprecated,
-        cost=cost,
-        confirm=confirm,
-        internal=internal,
-        since=since,
-        location=Location(file),
-    )
-
-
-def _read_semantic(block: Table) -> Semantic:
-    return read_settings(Semantic, block)
+    return Endpoint(**values, location=Location(file))
 
 
 def _explain_unread_scopes(findings: Findings) -> None:
@@ -100,15 +60,6 @@ def _explain_unread_scopes(findings: Findings) -> None:
     ]
 
 
-def _part(block: Table, key: str, read: Callable[[Table], _Part], advice: str) -> _Part | None:
-    inner = block.table(key)
-    if inner is not None:
-        return read(inner)
-    if not block.has(key):
-        block.missing(key, advice)
-    return None
-
-
 def _read_method(block: Table) -> str:
     method = block.need_text("method")
     capitals = method.upper()
@@ -118,3 +69,11 @@ def _read_method(block: Table) -> str:
         fix = Fix(f"Write {shown}", (Change("replace", block.pointer("method"), capitals),))
         block.findings.warning(LOWERCASE_METHOD, message, block.pointer("method"), f"It is read as {shown}.", fix)
     return capitals
+
+
+def _read_handler(block: Table) -> HandlerBinding | None:
+    inner = block.table("handler")
+    return read_handler(inner) if inner else None
+
+
+_READERS: Final = {**READERS, "method": _read_method, "handler": _read_handler}

@@ -17,6 +17,8 @@ VERB: Final = "verb"
 """The format of a string that is a verb of the catalog."""
 RULE: Final = "rule"
 """The format of a string that names a rule."""
+SCHEMA: Final = "json-schema"
+"""The format of a table that is a JSON Schema."""
 
 _DECLARED: Final = "setting"
 _KINDS: Final[tuple[tuple[type, Kind], ...]] = (
@@ -63,7 +65,7 @@ class Setting:
     also: Mapping[str, Setting] = field(default_factory=dict)
     """Further keys beside this one that `read` takes into account."""
     format: str = ""
-    """What the strings are, for editors: `VERB` or `RULE`."""
+    """What the strings or the table are, for editors: `VERB`, `RULE` or `SCHEMA`."""
     required: bool = False
     """True for a key that must be written. A missing one is reported, and its default is used."""
     security: bool = False
@@ -71,15 +73,17 @@ class Setting:
     default: Any = None
 
 
-def setting(default: _T, meaning: str, *, kind: Kind | None = None, shown: bool = True, **more: Any) -> _T:
+def setting(
+    default: _T, meaning: str, *, kind: Kind | None = None, shown: bool = True, optional: bool = False, **more: Any
+) -> _T:
     """Declare a key as a field of a settings dataclass. Without `kind`, it follows from the default.
 
-    `shown` is False for values that the repr must not contain. `more` are fields of `Setting`. The type is that of the
-    default, so that a field reads like any other.
+    `shown` is False for values that the repr must not contain. `optional` is True if code may omit a key that files
+    must have. `more` are fields of `Setting`. The type is that of the default, so that a field reads like any other.
     """
     guess: Kind = next((name for type_, name in _KINDS if isinstance(default, type_)), "string")
     metadata = {_DECLARED: Setting(meaning=meaning, kind=kind or guess, default=default, **more)}
-    if more.get("required"):
+    if more.get("required") and not optional:
         return field(metadata=metadata, repr=shown)  # type: ignore[no-any-return]
     if isinstance(default, dict):
         return field(default_factory=dict, metadata=metadata, repr=shown)  # type: ignore[return-value]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from math import inf
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -14,6 +14,8 @@ from bespeak.text.reading.table import Table
 _T = TypeVar("_T")
 
 Resolve = Callable[[str], Any]
+Readers = Mapping[str, Callable[[Table], Any]]
+"""Readers of fields by their names; each reads its key of the table, and returns None for the default."""
 
 
 @runtime_checkable
@@ -30,18 +32,7 @@ def read_settings(of: type[_T], table: Table, resolve: Resolve = str, known: Ite
 
     `resolve` makes a path of a string. `known` are further keys, which are read elsewhere.
     """
-    values: dict[str, Any] = {}
-    for name, key, setting in declared(of):
-        for other in setting.also:
-            table.has(other)
-        used = table.either(key, setting.old) if setting.old else key
-        value = _read(setting, table, used, resolve)
-        if value is not None:
-            values[name] = value
-        elif setting.required:
-            values[name] = setting.default
-            if not table.has(used):
-                table.missing(used, setting.advice)
+    values = read_values(of, table, resolve)
     for key in known:
         table.has(key)
     settings = of(**values)
@@ -49,6 +40,30 @@ def read_settings(of: type[_T], table: Table, resolve: Resolve = str, known: Ite
         settings = settings.checked(table)
     table.finish()
     return settings
+
+
+def read_values(
+    of: type, table: Table, resolve: Resolve = str, readers: Readers | None = None, *, complete: bool = True
+) -> dict[str, Any]:
+    """Read the declared keys of a table; return the values of those that are written or required, by field.
+
+    `readers` read fields whose types belong to the caller's room. Unless the table must be `complete`, missing keys are
+    not reported.
+    """
+    values: dict[str, Any] = {}
+    for name, key, setting in declared(of):
+        for other in setting.also:
+            table.has(other)
+        used = table.either(key, setting.old) if setting.old else key
+        read = readers.get(name) if readers else None
+        value = _read(setting, table, used, resolve) if read is None else read(table)
+        if value is not None:
+            values[name] = value
+        elif setting.required:
+            values[name] = setting.default
+            if complete and not table.has(used):
+                table.missing(used, setting.advice)
+    return values
 
 
 def _read(setting: Setting, table: Table, key: str, resolve: Resolve) -> Any:
