@@ -183,7 +183,7 @@ def test_refusals_before_routing_carry_the_endpoint_warning() -> None:
     old = make_endpoint("BOOK", "/old/{id}", echo, properties={"id": {"type": "string"}}, deprecated=OLD)
     agents = tuple(
         Agent(agent_id=letter * 64, name=f"agent-{letter}", status=state)
-        for letter, state in (("b", "suspended"), ("c", "revoked"), ("d", "pending"))
+        for letter, state in ((AGENT[0], "active"), ("b", "suspended"), ("c", "revoked"), ("d", "pending"))
     )
     redirect = Redirect(from_method="RESERVE", from_path="/older", to_method="BOOK", to_path="/old/1")
     policies = Policies(scope_required_for_invocation=False, methods=MethodPolicy(redirects=(redirect,)))

@@ -18,7 +18,7 @@ KNOWN = "1" * 64
 OTHER = "2" * 64
 
 
-def principals(*, require_known: bool = False, status: str = "active", **fields: Any) -> Principals:
+def principals(*, require_known: bool | None = False, status: str = "active", **fields: Any) -> Principals:
     scopes = ("booking:*", "calendar:read")
     agent = Agent(agent_id=KNOWN, name="desk", scopes=scopes, status=status, wildcards=True, **fields)
     return Principals(Agents([agent]), "test.example", require_known=require_known)
@@ -66,6 +66,28 @@ def test_the_claim_of_an_unknown_agent_is_taken_as_asserted() -> None:
 @pytest.mark.requirement("CORE-6.1-1", "CORE-7.1-5")
 def test_an_unknown_agent_is_a_401_where_agents_must_be_known() -> None:
     assert refused(principals(require_known=True).resolve(OTHER, None)).status == 401
+
+
+@pytest.mark.requirement("CORE-7.1-5", "CORE-2.3-5")
+def test_unknown_agent_is_refused_as_soon_as_one_agent_is_registered() -> None:
+    made = principals(require_known=None)
+    for scope in (None, "booking:room", "any:thing"):
+        found = refused(made.resolve(OTHER, scope))
+        assert (found.status, found.code) == (401, "agent-unknown")
+    assert isinstance(made.resolve(KNOWN, "booking:room"), Principal)
+    assert refused(made.prove(proven(OTHER, Scopes(["booking:room"])), None)).code == "agent-unknown"
+    none = Principals(Agents(), "test.example", require_known=None)
+    assert isinstance(none.resolve(OTHER, "any:thing"), Principal)
+
+
+@pytest.mark.requirement("CORE-2.3-5")
+def test_anonymous_caller_claims_no_scope_where_agents_are_registered() -> None:
+    made = principals(require_known=None)
+    found = refused(made.resolve(None, "any:thing"))
+    assert (found.status, found.details["type"]) == (262, "credentials-missing")
+    assert found.message.endswith("send the Agent-ID of an agent that is registered here.")
+    assert isinstance(made.resolve(None, ""), Principal)
+    assert isinstance(principals().resolve(None, "any:thing"), Principal)
 
 
 @pytest.mark.requirement("CORE-2.3-1")

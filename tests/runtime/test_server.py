@@ -71,3 +71,14 @@ async def test_time_of_first_issue_that_the_operator_names_takes_precedence() ->
     store = open_store("memory", role="sole")
     block, _ = await published(Server(assembled.registrar, updated=assembled.updated, store=store), store)
     assert block["issued"] == "2020-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize("require_known", [None, True, False])
+@pytest.mark.parametrize("agents", [(), (Agent(agent_id=AGENT, name="desk"),)])
+@pytest.mark.anyio
+async def test_admitting_unknown_agents_beside_registered_ones_is_said_at_the_start(
+    require_known: bool | None, agents: tuple[Agent, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    await build(agents=agents, require_known_agents=require_known).server.start()
+    said = "agents that are not registered are admitted with any scope they claim" in caplog.text
+    assert said == (bool(agents) and require_known is False)

@@ -62,8 +62,8 @@ class Service:
     agents: tuple[Agent, ...] = ()
     agent_disclosure: str = "public"
     agent_disclosure_notice: str | None = None
-    require_known_agents: bool = False
-    """True to refuse Agent-IDs without a loaded document (401)."""
+    require_known_agents: bool | None = None
+    """True to refuse Agent-IDs without a document (401); None to do so as soon as one agent is registered."""
     rate_limits: RateLimits = field(default_factory=RateLimits)
     apis: tuple[Mapping[str, Any], ...] = ()
     hosted_protocols: tuple[Mapping[str, Any], ...] = ()

@@ -40,7 +40,7 @@ class Principals:
         agents: Agents,
         server_id: str,
         *,
-        require_known: bool,
+        require_known: bool | None,
         server_key: PublicKey | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -135,8 +135,14 @@ class Principals:
     @property
     def advice(self) -> str:
         """What an unidentified caller has to send."""
-        modes = self.authenticator.modes if self.authenticator is not None else ()
-        return f"authenticate with {' or '.join(modes)}" if modes else "send Agent-ID"
+        if self.authenticator is not None:
+            return f"send {self.authenticator.credentials}"
+        return "send the Agent-ID of an agent that is registered here" if self.requires_known else "send an Agent-ID"
+
+    @property
+    def requires_known(self) -> bool:
+        """True if only registered agents are admitted: by default, as soon as there are any (core 7.1)."""
+        return len(self._agents) > 0 if self._require_known is None else self._require_known
 
     async def renew_keys(self) -> None:
         """Refresh the keys that verify credentials."""
@@ -152,6 +158,8 @@ class Principals:
         if isinstance(claimed, Refused):
             return claimed
         if agent_id is None:
+            if claimed and self.requires_known:
+                return self.credentials_missing("Authority-Scope requires an identified agent")
             return Principal(scopes=claimed or NO_SCOPES)
         if not is_canonical_id(agent_id):
             return Refused(
@@ -196,9 +204,9 @@ class Principals:
         """Return the agent with an id if it may act; None for an unknown agent where those are served."""
         agent = self._agents.get(agent_id)
         if agent is None:
-            if not self._require_known:
+            if not self.requires_known:
                 return None
-            message = f"No agent {agent_id} is registered with this server."
+            message = f"Agent {agent_id} is not registered with this server; ask its operator to register it."
             return Refused(status.UNAUTHORIZED, "agent-unknown", message)
         return inactive(agent, self._agents.changed_at(agent_id)) or agent
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ from bespeak.state.store.store import Store
 
 if TYPE_CHECKING:
     from bespeak.state.identity.settings import AuthSettings
+
+_logger = logging.getLogger(__name__)
 
 
 class Server:
@@ -100,8 +103,14 @@ class Server:
         if self.store is not None:
             await self.agents.follow(self.store)
             await self._issue(self.store)
+        self._warn_of_unknown_agents()
         await self._additions.start()
         await self.principals.renew_keys()
+
+    def _warn_of_unknown_agents(self) -> None:
+        if len(self.agents) and not self.principals.requires_known:
+            scopes = "with the scopes of their tokens" if self.principals.authenticator else "with any scope they claim"
+            _logger.warning("[agents] require_known is false: agents that are not registered are admitted %s", scopes)
 
     async def _issue(self, store: Store) -> None:
         """Take the time of first issue from the store, so that it survives restarts (AGTP-API 8.3)."""

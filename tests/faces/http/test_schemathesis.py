@@ -160,6 +160,7 @@ def load(auth: AuthSettings) -> Any:
         endpoints=ENDPOINTS,
         policies=Policies(scope_required_for_invocation=False),
         agents=(Agent(agent_id=AGENT, name="Guest", scopes=("booking:room",)),),
+        require_known_agents=False,
     )
     target = Target(service, Path.cwd(), ServerDocument(auth=auth))
     served = MountedService(target, MEMORY, HttpSettings())

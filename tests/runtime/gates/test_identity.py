@@ -52,7 +52,7 @@ ENDPOINTS = (
 
 
 def served(folder: Path, *modes: str, **fields: Any) -> Bench:
-    bench = build(*ENDPOINTS, agents=(DESK,), **fields)
+    bench = build(*ENDPOINTS, **{"agents": (DESK,), **fields})
     settings = AuthSettings(
         modes=modes,
         token=TokenSettings(keys=write_keys(folder / "keys.json", public(ISSUER, kid="k"))),
@@ -96,11 +96,14 @@ def test_a_token_narrows_and_never_widens(tmp_path: Path) -> None:
 
 
 def test_an_unknown_agent_with_a_token_has_the_scopes_of_the_token(tmp_path: Path) -> None:
-    bench = served(tmp_path, "token")
-    assert bench.send("BOOK", "/room", authorization=token(agent_id=STRANGER, scope="booking:room")).status == 200
-    assert bench.send("BOOK", "/room", authorization=token(agent_id=STRANGER)).status == 455
-    known = served(tmp_path, "token", require_known_agents=True)
-    assert known.send("BOOK", "/room", authorization=token(agent_id=STRANGER, scope="booking:room")).status == 401
+    for admitting in ({"agents": ()}, {"require_known_agents": False}):
+        bench = served(tmp_path, "token", **admitting)
+        assert bench.send("BOOK", "/room", authorization=token(agent_id=STRANGER, scope="booking:room")).status == 200
+        assert bench.send("BOOK", "/room", authorization=token(agent_id=STRANGER)).status == 455
+    for refusing in ({}, {"agents": (), "require_known_agents": True}):
+        bench = served(tmp_path, "token", **refusing)
+        reply = bench.send("BOOK", "/room", authorization=token(agent_id=STRANGER, scope="booking:room"))
+        assert (reply.status, reply.error["code"]) == (401, "agent-unknown")
 
 
 @pytest.mark.requirement("CORE-6.2-3")
@@ -109,7 +112,7 @@ def test_a_caller_without_credentials_is_anonymous_and_cannot_claim_authority(tm
     assert bench.send("FETCH", "/menu").json["agent"] is None
     nobody = bench.send("BOOK", "/room").error
     assert (nobody["type"], nobody["modes"]) == ("credentials-missing", ["token"])
-    assert "authenticate with token" in nobody["message"]
+    assert nobody["message"].endswith("; send a token (Authorization: Bearer TOKEN).")
     for headers in ({"authority_scope": "booking:room"}, {"delegation_chain": "a.b.c"}):
         reply = bench.send("FETCH", "/menu", **headers)
         assert (reply.status, reply.error["type"]) == (262, "credentials-missing")
@@ -147,7 +150,7 @@ def test_chain_from_an_agent_to_itself_does_not_widen_its_token(tmp_path: Path) 
 
 @pytest.mark.requirement("CORE-7.6-1")
 def test_token_limits_the_authority_that_its_holder_was_delegated(tmp_path: Path) -> None:
-    bench = served(tmp_path, "token")
+    bench = served(tmp_path, "token", agents=(DESK, Agent(agent_id=STRANGER, name="stranger")))
     chain = signed_chain([AGENT, STRANGER], [["booking:*"]])
     for scope, expected in ((None, 200), ("booking:room", 200), ("booking:table", 455)):
         credential = token(agent_id=STRANGER, scope=scope)

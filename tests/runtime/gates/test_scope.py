@@ -7,7 +7,12 @@ from tests.service import AGENT, Bench, build, echo, make_endpoint
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import Policies
+from bespeak.protocol import status
 from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.messages import Request
+from bespeak.state.identity.authentication import Authenticated
+from bespeak.state.identity.authenticator import Authenticator
+from bespeak.state.identity.settings import AuthSettings
 
 PLAIN = make_endpoint("FETCH", "/menu", echo)
 SCOPED = make_endpoint("BOOK", "/room", echo, scopes=("booking:room",))
@@ -26,8 +31,76 @@ def test_a_grant_counts_as_declared_and_an_empty_claim_gives_it_up() -> None:
     assert (narrowed.status, narrowed.error["type"]) == (262, "scope-required")
     given_up = bench.send("BOOK", "/room", agent_id=AGENT, authority_scope="")
     assert given_up.status == 455
-    assert "the caller does not have" in given_up.error["message"]
-    assert "in Authority-Scope" in strict().send("BOOK", "/room", agent_id=AGENT).error["message"]
+    assert given_up.error["message"].endswith("leave it out to use everything that is granted to the agent.")
+
+
+class Proof(Authenticator):
+    """Believes a header in a mode: what proof looks like is shown elsewhere."""
+
+    def authenticate(self, request: Request) -> Authenticated | None:
+        agent_id = request.headers.get("agent-id")
+        return Authenticated(agent_id, self.modes) if agent_id is not None else None
+
+
+def proving(mode: str, *, agents: tuple[Agent, ...] = ()) -> Bench:
+    bench = strict(agents=agents)
+    proof = Proof(AuthSettings(), "test.example")
+    proof.modes = (mode,)
+    bench.server.principals.authenticator = proof
+    return bench
+
+
+BARE = Agent(agent_id=AGENT, name="desk")
+SEND = {
+    "token": "send a token (Authorization: Bearer TOKEN).",
+    "mtls": "send a client certificate (TLS).",
+    "signed": "send a signature (Agent-Signature).",
+}
+
+
+@pytest.mark.parametrize("mode", SEND)
+@pytest.mark.parametrize("target", [("BOOK", "/room"), ("FETCH", "/menu")])
+@pytest.mark.requirement("CORE-6.2-3")
+def test_anonymous_caller_is_told_which_credential_to_send(mode: str, target: tuple[str, str]) -> None:
+    for bench in (proving(mode), proving(mode, agents=(DESK,))):
+        reply = bench.send(*target)
+        assert (reply.status, reply.error["type"], reply.error["modes"]) == (262, "credentials-missing", [mode])
+        assert reply.error["message"].endswith(SEND[mode])
+        assert status.to_http(reply.status, reply.error["type"]) == 401
+
+
+def test_anonymous_caller_in_open_mode_is_told_what_to_declare() -> None:
+    assert strict().send("FETCH", "/menu").error["message"].endswith("; send them in Authority-Scope.")
+    assert strict().send("BOOK", "/room").error["message"].endswith("; send an Agent-ID.")
+    for target in (("BOOK", "/room"), ("FETCH", "/menu")):
+        error = strict(agents=(DESK,)).send(*target).error
+        assert error["type"] == "credentials-missing"
+        assert error["message"].endswith("; send the Agent-ID of an agent that is registered here.")
+
+
+_GRANT = "the operator of this server must grant them to the agent"
+
+
+@pytest.mark.parametrize(
+    ("mode", "agents", "remedy"),
+    [
+        ("open", (), "send them in Authority-Scope"),
+        ("open", (BARE,), _GRANT),
+        ("token", (), "get a token with them"),
+        ("token", (BARE,), f"{_GRANT}, and its token must not leave them out"),
+        ("mtls", (), "the operator of this server must register the agent with them"),
+        ("mtls", (BARE,), _GRANT),
+        ("signed", (BARE,), _GRANT),
+    ],
+)
+@pytest.mark.parametrize(("target", "number"), [(("BOOK", "/room"), 455), (("FETCH", "/menu"), 262)])
+def test_caller_without_the_scope_is_told_how_it_can_get_it(
+    mode: str, agents: tuple[Agent, ...], remedy: str, target: tuple[str, str], number: int
+) -> None:
+    bench = strict(agents=agents) if mode == "open" else proving(mode, agents=agents)
+    reply = bench.send(*target, agent_id=AGENT)
+    assert reply.status == number
+    assert reply.error["message"].endswith(f"; {remedy}.")
 
 
 @pytest.mark.parametrize("method", ["DISCOVER", "DESCRIBE"])

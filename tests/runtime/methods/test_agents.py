@@ -41,7 +41,7 @@ class ByHeader(Authenticator):
 
 
 def served(agent: Agent = CONCIERGE, *, disclosure: str = "public", proof: bool = False, **fields: Any) -> Bench:
-    bench = build(agents=(agent,), agent_disclosure=disclosure, **fields)
+    bench = build(agents=(agent,), agent_disclosure=disclosure, require_known_agents=False, **fields)
     if proof:
         bench.server.principals.authenticator = ByHeader(AuthSettings(), "test.example")
     return bench

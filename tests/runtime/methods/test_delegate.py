@@ -216,7 +216,7 @@ async def test_a_document_bounds_how_far_authority_travels() -> None:
 async def test_it_takes_two_agents_that_are_known() -> None:
     async with served(generate_key()) as bench:
         assert (await bench.send("DELEGATE", "/", wish("9" * 64), agent=FIRST)).status == 404
-        assert (await bench.send("DELEGATE", "/", wish(), agent="9" * 64)).status == 403
+        assert (await bench.send("DELEGATE", "/", wish(), agent="9" * 64)).status == 401
         assert (await bench.send("DELEGATE", "/", wish(), agent=None)).status == 262
         assert (await bench.send("DELEGATE", "/", wish(FIRST), agent=FIRST)).status == 422
 

@@ -17,7 +17,7 @@ from bespeak.state.store.commands.agents import ReadLifecycle
 
 pytestmark = pytest.mark.anyio
 
-MANAGER = "b" * 64
+MANAGER, STRANGER = "b" * 64, "c" * 64
 DESK = Agent(agent_id=AGENT, name="desk", scopes=("booking:room",))
 OPERATOR = Agent(agent_id=MANAGER, name="operator", scopes=("agents:manage",))
 ROOM = make_endpoint("FETCH", "/room", echo)
@@ -25,7 +25,7 @@ ROOM = make_endpoint("FETCH", "/room", echo)
 
 def served(status: str = "active") -> Any:
     desk = Agent(agent_id=AGENT, name="desk", scopes=("booking:room",), status=status)
-    return keeping(ROOM, agents=(desk, OPERATOR))
+    return keeping(ROOM, agents=(desk, OPERATOR, Agent(agent_id=STRANGER, name="stranger")))
 
 
 async def change(bench: StatefulBench, method: str, agent: str | None = MANAGER, **more: Any) -> Any:
@@ -111,7 +111,7 @@ async def test_an_agent_may_suspend_and_deprecate_itself(method: str) -> None:
 async def test_others_need_the_scope_for_it(change_: Any) -> None:
     method = change_.method.name
     async with served() as bench:
-        stranger = await change(bench, method, agent="c" * 64, reason="because")
+        stranger = await change(bench, method, agent=STRANGER, reason="because")
         assert (stranger.status, stranger.error["missing_scopes"]) == (455, ["agents:manage"])
         nobody = await change(bench, method, agent=None, reason="because")
         assert (nobody.status, nobody.error["type"]) == (262, "credentials-missing")

@@ -68,7 +68,12 @@ class AgentSettings:
     )
     disclosure: str = setting("public", "Who may see them.", choices=DISCLOSURES, read=_read_disclosure, security=True)
     disclosure_notice: str | None = setting(None, "A note for callers that may not see them.")
-    require_known: bool = setting(False, "Refuse Agent-IDs without an identity document.", security=True)
+    require_known: bool | None = setting(
+        None,
+        "Refuse Agent-IDs without an identity document. Without it: as soon as one agent is registered.",
+        kind="boolean",
+        security=True,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -253,7 +253,8 @@ def _auth(
 
 def _is_free(service: Service, listed: Iterable[Endpoint], policies: Policies) -> bool:
     """Return True if every listed endpoint is a GET without scopes, identity or cost."""
-    asked = policies.scope_required_for_invocation or service.require_known_agents
+    known = bool(service.agents) if service.require_known_agents is None else service.require_known_agents
+    asked = policies.scope_required_for_invocation or known
     return not asked and all(
         http_route(endpoint).preferred == "GET" and not endpoint.required_scopes and endpoint.cost is None
         for endpoint in listed

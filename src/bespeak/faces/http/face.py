@@ -76,7 +76,9 @@ class HttpFace:
         self._server = server
         self._make_pages = pages
         self._origins = origins or Origins()
-        self._challenge = ", ".join(SCHEMES[mode] for mode in modes).encode()
+        # RFC 6750 3: a challenge has at least one parameter.
+        realm = "".join(char for char in server.routes.service.identity.server_id if char.isalnum() or char in ".-_:/@")
+        self._challenge = ", ".join(f'{SCHEMES[mode]} realm="{realm}"' for mode in modes).encode("ascii", "ignore")
         self._site = Site(server.routes, pages(server.routes))
 
     def _current(self) -> Site:

@@ -46,7 +46,8 @@ def _authenticated(call: Call, authenticator: Authenticator, scope: str | None) 
     if found is None:
         if scope is None and not chained:
             return ANONYMOUS
-        return call.server.principals.credentials_missing("Authority-Scope requires an identified agent")
+        claim = "Delegation-Chain" if chained else "Authority-Scope"
+        return call.server.principals.credentials_missing(f"{claim} requires an identified agent")
     if found.nonce is not None and found.nonce_expires_at is not None:
         # Nonces are per agent: the same one from another agent is not a replay.
         call.nonce = (f"{found.agent_id}:{found.nonce}", max(found.nonce_expires_at - time.time(), 1.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bespeak.protocol import status
 from bespeak.protocol.exchange.accept import prefers_agis
+from bespeak.protocol.exchange.headers import AUTHORITY_SCOPE
 from bespeak.protocol.exchange.refusal import Refused, authorization_required
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.disclosure import may_discover, undisclosed
@@ -28,12 +29,10 @@ def scope_gate(call: RoutedCall) -> Refused | None:
             return call.server.principals.credentials_missing(f"{endpoint} requires an agent with the scopes {scopes}")
         missing = principal.scopes.missing(endpoint.required_scopes)
         if missing:
-            claimable = not principal.known and principal.verified is None and not principal.delegators
-            where = " in Authority-Scope" if claimable else ", which the caller does not have"
             return Refused(
                 status.SCOPE_VIOLATION,
                 "scope-violation",
-                f"{endpoint} needs the scopes {', '.join(missing)}{where}.",
+                f"{endpoint} needs the scopes {', '.join(missing)}; {_remedy(call)}.",
                 {
                     "missing_scopes": missing,
                     "required_scopes": list(endpoint.required_scopes),
@@ -43,10 +42,28 @@ def scope_gate(call: RoutedCall) -> Refused | None:
         return None
     if policies.scope_required_for_invocation and not principal.scopes:
         # AGTP-API 8.7; a grant in the agent's document counts as declared (core 2.3: absent means inherited).
-        return authorization_required(
-            "scope-required", "This server requires an Authority-Scope header to call an endpoint."
-        )
+        principals = call.server.principals
+        if principal.agent_id is None and (principals.authenticator is not None or principals.requires_known):
+            return principals.credentials_missing(f"{endpoint} requires an identified agent with a scope")
+        message = f"This server requires a scope for every call, and this one has none; {_remedy(call)}."
+        return authorization_required("scope-required", message)
     return None
+
+
+def _remedy(call: RoutedCall) -> str:
+    """Tell a caller how it can get the missing scopes: it may declare them only where nothing is granted."""
+    principal = call.principal
+    if principal.delegators:
+        return "its Delegation-Chain does not pass them on, so ask the delegator for a chain that does"
+    if principal.verified is None and not principal.known:
+        return "send them in Authority-Scope"
+    if AUTHORITY_SCOPE in call.request.headers:
+        return "Authority-Scope narrows this call; leave it out to use everything that is granted to the agent"
+    by_token = "token" in (principal.verified or "")
+    if principal.known:
+        operator = "the operator of this server must grant them to the agent"
+        return f"{operator}, and its token must not leave them out" if by_token else operator
+    return "get a token with them" if by_token else "the operator of this server must register the agent with them"
 
 
 def _is_public(call: RoutedCall) -> bool:

@@ -55,9 +55,10 @@ def agents(call: RoutedCall) -> Answer | Refused:
     if call.routes.publication.discloses(call.principal):
         return call.routes.publication.namespace.answer(call.request)
     if call.routes.service.agent_disclosure == "authenticated":
-        # In open mode no caller is authenticated.
-        message = "This server discloses its agents only to authenticated callers."
-        return authorization_required("credentials-missing", message)
+        why = "This server discloses its agents only to authenticated callers"
+        if call.server.principals.authenticator is None:
+            return authorization_required("credentials-missing", f"{why}, and its mode `open` authenticates nobody.")
+        return call.server.principals.credentials_missing(why)
     return Refused(status.FORBIDDEN, "agents-not-disclosed", "This server does not disclose its agents.")
 
 

@@ -102,6 +102,6 @@ def _found(row: Any, otherwise: str) -> Envelope | Refused:
 _FORBIDDEN: Final = Refused(
     status.FORBIDDEN,
     "inspection-forbidden",
-    f"The caller has no such record; to inspect other agents, send the scope {READ} in Authority-Scope, if granted.",
+    f"The caller has no such record; only an agent with the scope {READ} may inspect others.",
     {"required_scopes": [READ]},
 )

@@ -12,7 +12,7 @@ from bespeak.protocol.exchange.headers import AGENT_ID, AGENT_SIGNATURE, AUTHORI
 from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.identity.authentication import Authenticated, Outdated
-from bespeak.state.identity.settings import AuthSettings, TokenSettings
+from bespeak.state.identity.settings import CREDENTIALS, AuthSettings, TokenSettings
 
 if TYPE_CHECKING:
     from bespeak.state.identity.bearer import BearerVerifier
@@ -93,7 +93,7 @@ class Authenticator:
         if credential is None:
             return None
         if self._bearer is None:
-            return self._not_accepted("a token (Authorization)")
+            return self._not_accepted(CREDENTIALS["token"])
         if credential[: len(_SCHEME)].lower() != _SCHEME:
             message = "Authorization is not of the form 'Bearer TOKEN', the only form this server accepts."
             return Refused(status.UNAUTHORIZED, "token-malformed", message)
@@ -108,7 +108,7 @@ class Authenticator:
         if AGENT_SIGNATURE not in request.headers:
             return None
         if self._key_of is None:
-            return self._not_accepted("a signature (Agent-Signature)")
+            return self._not_accepted(CREDENTIALS["signed"])
         from bespeak.state.identity.signed_request import verify_signed  # noqa: PLC0415 - loads cryptography, if it is needed
 
         return verify_signed(
@@ -116,16 +116,17 @@ class Authenticator:
         )
 
     def _not_accepted(self, what: str) -> Refused:
-        message = f"The request presents {what}, which this server does not accept; it accepts {self._accepted}."
+        message = f"The request presents {what}, which this server does not accept; send {self.credentials}."
         return Refused(status.UNAUTHORIZED, "credential-not-accepted", message, {"modes": list(self.modes)})
 
     def _unproven(self, claimed: str) -> Refused:
-        message = f"Agent-ID {claimed[:64]!r} is not proven; send a credential. Accepted: {self._accepted}."
+        message = f"Agent-ID {claimed[:64]!r} is not proven; send {self.credentials}."
         return Refused(status.UNAUTHORIZED, "agent-unauthenticated", message, {"modes": list(self.modes)})
 
     @property
-    def _accepted(self) -> str:
-        return ", ".join(self.modes)
+    def credentials(self) -> str:
+        """Credentials that this server accepts, and how to send them."""
+        return " or ".join(CREDENTIALS[mode] for mode in self.modes)
 
 
 def _identity(certified: Authenticated | None) -> str | None:

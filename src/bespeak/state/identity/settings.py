@@ -26,6 +26,13 @@ from bespeak.text.reading.table import Table
 
 OPEN: Final = "open"
 MODES: Final = (OPEN, "token", "mtls", "signed")
+CREDENTIALS: Final = {
+    OPEN: "an Agent-ID",
+    "token": "a token (Authorization: Bearer TOKEN)",
+    "mtls": "a client certificate (TLS)",
+    "signed": "a signature (Agent-Signature)",
+}
+"""Credential of each mode, and how it is sent; for messages to callers."""
 ALGORITHMS: Final = ("EdDSA", "Ed25519", "ES256", "ES384", "RS256", "PS256")
 """Algorithms with a public key: with a shared secret, everyone who verifies tokens could forge them."""
 
