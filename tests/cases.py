@@ -20,7 +20,7 @@ def check_each(
     for case in table:
         try:
             check(case)
-        except Exception as error:  # noqa: BLE001 - what a check raises is reported, whatever it is
+        except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:  # noqa: BLE001 - each has its report
             failures.append(f"{name(case)}: {type(error).__name__}: {error}")
     if failures:
         pytest.fail("\n".join([f"{len(failures)} of {len(table)} cases fail:", *failures]), pytrace=False)

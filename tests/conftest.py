@@ -13,6 +13,7 @@ from typing import Any, Final
 import pytest
 from hypothesis import settings
 from tests.postgres import postgres_dsn, postgres_server
+from tests.tables import as_loop, cases_are_selected
 
 __all__ = ["anyio_backend", "postgres_dsn", "postgres_server"]
 
@@ -54,6 +55,16 @@ def pytest_sessionfinish() -> None:
     # pytest looks twice for garbage whose end was an error, and the interpreter once more: once is enough.
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> pytest.Item | None:
+    if not name.startswith("test") or not isinstance(collector, pytest.Module) or cases_are_selected(collector.config):
+        return None
+    if any(collector.iter_markers(name="process")) or (loop := as_loop(obj)) is None:
+        return None
+    item: pytest.Function = pytest.Function.from_parent(collector, name=name, callobj=loop)
+    return None if item.fixturenames else item  # a fixture of the module is for each case
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -203,7 +203,8 @@ def test_missing_issuer_key_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_running_server_picks_up_changes(tmp_path: Path) -> None:
+async def test_running_server_picks_up_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bespeak.state.store.sqlite.POLL_SECONDS", 0.02)
     place = tmp_path / "state.db"
     desk = Agent(agent_id=AGENT, name="desk")
     async with keeping(

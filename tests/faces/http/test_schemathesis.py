@@ -191,7 +191,7 @@ def check_operations(schema: Any, headers: dict[str, str], *, agent: str | None 
     modes, most = list(HypothesisTestMode), 12
     if settings.get_current_profile_name() == "quick":
         modes.remove(HypothesisTestMode.COVERAGE)  # hundreds of boundary values
-        most = 4
+        most = 2
     excluded = [positive_data_acceptance] if rejection else [positive_data_acceptance, negative_data_rejection]
     bounded = settings(
         max_examples=most, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
