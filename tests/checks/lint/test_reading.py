@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from tests.checks.lint.contexts import CONTEXT
 
 from bespeak.checks.lint.reading import read_subject
+from bespeak.checks.lint.run import check_text
 from bespeak.checks.lint.subject import Subject
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
@@ -93,3 +97,21 @@ def test_endpoints_of_a_manifest_keep_their_places_when_one_is_unusable() -> Non
     entries = '{"method": "QUERY"}, {"method": "QUERY", "path": "/rooms"}'
     subject = read(f'{{"agtp_version": "1.0", "endpoints": [{entries}]}}', "manifest.json")
     assert [declared.at for declared in subject.endpoints] == ["/endpoints/1"]
+
+
+IDENTITY = {"agtp_version": "1.0", "agent_id": "1" * 64, "name": "Porter", "status": "active", "principal": "Library"}
+
+
+@pytest.mark.parametrize("name", ["porter.agent.json", "porter.json"])
+def test_an_agent_document_is_read_as_one(name: str) -> None:
+    assert check_text(json.dumps(IDENTITY), name, CONTEXT).findings == ()
+    found = check_text(json.dumps({**IDENTITY, "agent_id": "12", "status": "asleep"}, indent=1), name, CONTEXT)
+    assert found.subject is not None
+    assert found.subject.kind == "agent"
+    places = [(one.rule, one.location.line if one.location else 0) for one in found.findings]
+    assert places == [("D104", 3), ("D106", 5)]
+
+
+def test_a_published_identity_is_not_a_manifest() -> None:
+    served = {**IDENTITY, "document_type": "agtp-identity", "methods": ["QUERY"]}
+    assert [finding.rule for finding in check_text(json.dumps(served), "porter.json", CONTEXT).findings] == ["D115"]

@@ -17,7 +17,7 @@ from bespeak.checks.lint.surroundings import Surroundings
 from bespeak.checks.lint.walk import looks_ours
 from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.contract.catalog.catalog import Catalog
-from bespeak.documents.deployment.folder import CONFIGURATIONS, RECIPES
+from bespeak.documents.deployment.folder import AGENT_SUFFIX, CONFIGURATIONS, RECIPES
 from bespeak.errors import BespeakError, ContractError
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.report import Finding
@@ -61,6 +61,8 @@ def guess_kind(path: Path | None, text: str) -> Kind:
         return "recipes" if name == RECIPES else "server" if name in CONFIGURATIONS else "endpoint"
     if name.endswith(".agis") or '"agis"' in text or path is None:
         return "agis"
+    if name.endswith(AGENT_SUFFIX) or '"agent_id"' in text:
+        return "agent"
     return "ai" if '"aiendpoint"' in text else "manifest"
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from bespeak.checks.lint.config import Config
 from bespeak.checks.lint.subject import Kind
+from bespeak.contract.agent import STATUSES
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import HANDLER_TYPES, Composition, ExternalService, RegisteredFunction
 from bespeak.contract.policy import Policies
@@ -155,6 +156,19 @@ OUTLINES: Final[Mapping[Kind, Outline]] = {
         server=outline_of(ServerSettings),
         policies=outline_of(Policies),
         endpoints=_tables("What the server offers.", **_ENDPOINT),
+    ),
+    "agent": _table(
+        "An agent identity document.",
+        agent_id=_text("The id of the agent: 64 lower-case hexadecimal digits."),
+        name=_text("Its name, for people."),
+        description=_text("What it does."),
+        status=_text("Its lifecycle state.", enum=list(STATUSES)),
+        principal=_text("The name of the principal it acts for."),
+        principal_id=_text("The id of the principal."),
+        methods=_texts("The methods it uses."),
+        scopes_accepted=_texts("The authority it is granted, as domain:action."),
+        issued_at=_text("The time of issue."),
+        updated_at=_text("The time of the last change."),
     ),
 }
 """Outlines by kind of document. AGIS and discovery documents have a JSON Schema of their own."""

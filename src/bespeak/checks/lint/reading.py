@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from bespeak.checks.lint.subject import AGIS_NAMES, Declared, Kind, Subject
 from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.deployment.folder import AGENT_SUFFIX
 from bespeak.documents.notation_text import parse_notation
 from bespeak.documents.rules import UNKNOWN_DOCUMENT
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -24,7 +25,10 @@ def read_subject(text: str, file: str, kind: Kind | None = None) -> Subject | Di
         return tree
     kind = kind or kind_of(tree)
     if kind is None:
-        advice = "An AGIS document has `agis`, an endpoint file [endpoint], a manifest `agtp_version`."
+        advice = (
+            "An AGIS document has `agis`, an endpoint file [endpoint], a manifest `agtp_version`, an agent document "
+            "`agent_id`."
+        )
         return UNKNOWN_DOCUMENT.found("the kind of document is not known", Location(file), advice=advice)
     return _READERS[kind](tree)
 
@@ -42,6 +46,8 @@ def kind_of(tree: Tree) -> Kind | None:
         return "ai"
     if "agis" in data or ("endpoints" in data and "vocabulary" in data):
         return "agis"
+    if tree.file.endswith(AGENT_SUFFIX) or ("agent_id" in data and "endpoints" not in data):
+        return "agent"
     if "agtp_version" in data or "agtp_api_version" in data:
         return "manifest"
     return None
@@ -115,6 +121,14 @@ def _ai(tree: Tree) -> Subject:
     return Subject(kind="ai", tree=tree, found=tuple(root.findings.found), ai=document)
 
 
+def _agent(tree: Tree) -> Subject:
+    from bespeak.state.identity.agent_json import agent_of  # noqa: PLC0415 - as above
+
+    root = _table(tree)
+    agent_of(root)
+    return Subject(kind="agent", tree=tree, found=tuple(root.findings.found))
+
+
 _READERS: Final = {
     "agis": _agis,
     "endpoint": _endpoint,
@@ -122,6 +136,7 @@ _READERS: Final = {
     "recipes": _recipes,
     "manifest": _manifest,
     "ai": _ai,
+    "agent": _agent,
 }
 
 

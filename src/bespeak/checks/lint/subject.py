@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bespeak.documents.agis.document import AgisDocument
     from bespeak.documents.ai.document import AiDocument
 
-Kind = Literal["agis", "endpoint", "server", "recipes", "manifest", "ai"]
+Kind = Literal["agis", "endpoint", "server", "recipes", "manifest", "ai", "agent"]
 
 KINDS: Final[dict[Kind, str]] = {
     "agis": "AGIS document",
@@ -25,6 +25,7 @@ KINDS: Final[dict[Kind, str]] = {
     "recipes": "recipes",
     "manifest": "manifest",
     "ai": "/.well-known/ai document",
+    "agent": "agent identity document",
 }
 
 AGIS_NAMES: Final = {

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from bespeak.documents.deployment.folder import CONFIGURATIONS, RECIPES
+from bespeak.documents.deployment.folder import AGENT_SUFFIX, CONFIGURATIONS, RECIPES
 
 Excluded = Callable[[Path], bool]
 """Function that returns True if settings exclude a file or folder."""
@@ -55,7 +55,7 @@ def walk(folder: Path, excluded: Excluded) -> Iterator[Path]:
 
 def looks_ours(name: str, text: str) -> bool:
     """Return True if a file looks like a bespeak document; most TOML and JSON files do not."""
-    if name.endswith(".agis") or name in (*CONFIGURATIONS, RECIPES):
+    if name.endswith((".agis", AGENT_SUFFIX)) or name in (*CONFIGURATIONS, RECIPES):
         return True
     if name.endswith(".toml"):
         return _ENDPOINT.search(text) is not None

@@ -15,6 +15,7 @@ CONFIGURATIONS: Final = ("bespeak.toml", "agtp-server.toml")
 RECIPES: Final = "agtp-recipes.toml"
 ENDPOINTS: Final = "endpoints"
 AGENTS: Final = "agents"
+AGENT_SUFFIX: Final = ".agent.json"
 
 
 def is_folder(path: Path) -> bool:

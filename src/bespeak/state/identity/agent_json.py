@@ -76,6 +76,12 @@ def parse_agent(text: str, file: str) -> tuple[Agent | None, list[Diagnostic]]:
     root = json_table(text.encode(errors="surrogatepass"), file)
     if isinstance(root, Diagnostic):
         return _unreadable(*_ID.findall(text)[:1]), [root]
+    agent = agent_of(root)
+    return _unreadable(agent.agent_id) if root.findings.failed else agent, root.findings.found
+
+
+def agent_of(root: Table) -> Agent:
+    """Read the agent in a parsed document; its findings are in the table."""
     agent = _read(root)
     root.check_near(_GUARDS)
     for at in islice(private_keys(root.data), _MOST_KEYS):
@@ -85,7 +91,7 @@ def parse_agent(text: str, file: str) -> tuple[Agent | None, list[Diagnostic]]:
         lacking = [key for key in _REQUIRED if not root.has(key)]
         if lacking:
             root.findings.warning(INCOMPLETE_AGENT, f"the identity document lacks {', '.join(lacking)} (core 7.3)")
-    return _unreadable(agent.agent_id) if root.findings.failed else agent, root.findings.found
+    return agent
 
 
 def _unreadable(agent_id: str = "") -> Agent | None:
