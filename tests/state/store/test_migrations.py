@@ -7,6 +7,7 @@ import sqlite3
 
 import pytest
 
+from bespeak.state.store.dialect import sqlite_sql
 from bespeak.state.store.migrations import CURRENT, MIGRATIONS, POSTGRES_WORDS, SQLITE_WORDS, statements
 from bespeak.state.store.shape import shapes
 
@@ -35,6 +36,16 @@ def test_each_placeholder_is_defined_for_both_databases() -> None:
     used = {word for migration in MIGRATIONS for text in migration for word in re.findall(r"\{(\w+)\}", text)}
     assert used <= SQLITE_WORDS.keys()
     assert SQLITE_WORDS.keys() == POSTGRES_WORDS.keys()
+
+
+def test_a_record_is_found_by_its_id_with_an_index() -> None:
+    connection = sqlite3.connect(":memory:")
+    for statement in statements(0, SQLITE_WORDS):
+        connection.execute(statement)
+    plan = connection.execute(sqlite_sql("EXPLAIN QUERY PLAN SELECT 1 FROM audit WHERE {audit_id}"), ("a",)).fetchall()
+    connection.close()
+    assert any("audit_audit_id (<expr>=? AND <expr>=?)" in row[3] for row in plan)
+    assert not any(row[3].startswith("SCAN audit") for row in plan)
 
 
 @pytest.mark.parametrize("name", [name for name, shape in shapes().items() if shape.expires])

@@ -8,6 +8,7 @@ Statements use the SQL that SQLite and PostgreSQL share, with `?` for parameters
 * `{now}` - seconds since 1970 by the clock of the database, so that leases agree across machines
 * `{lock}` - at the end of a SELECT: lock the rows until the transaction ends
 * `{skip}` - the same, skipping rows that another transaction has locked
+* `{audit_id}` - in a WHERE clause: the audit record with the id of the parameter
 * `{advance TABLE}` - a whole statement: number new rows of the table behind the existing positions
 """
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.state.store.command import Conflict, Sealed
+from bespeak.state.store.command import Command, Conflict, Sealed, Statement, Steps
 from bespeak.state.store.commands.audit import (
     CHECKPOINTS,
     AppendAudit,
@@ -61,6 +61,25 @@ async def test_a_record_is_found_by_its_id_and_as_the_head_of_its_agent(store: S
     assert head[4] == second.audit_id
     assert await store.read(ReadAudit("none")) is None
     assert await store.read(ReadChainHead("bob")) is None
+
+
+class PutRecord(Command, frozen=True):
+    """Store a record at a position, as an import does."""
+
+    position: int
+    audit_id: str
+
+    def steps(self) -> Steps:
+        sql = "INSERT INTO audit (position, stream, sequence, agent_id, audit_id, jws) VALUES (?, 's', 1, 'a', ?, '')"
+        yield Statement(sql, (self.position, self.audit_id))
+
+
+async def test_a_record_is_found_by_its_id_at_any_position(store: Store) -> None:
+    ids = {position: f"{position % 2:06x}{position:058x}" for position in (1, 2, 1023, 1024, 99_999, 1 << 50)}
+    await store.do(*(PutRecord(position, audit_id) for position, audit_id in ids.items()))
+    found = {position: (await store.read(ReadAudit(audit_id)))[0] for position, audit_id in ids.items()}
+    assert found == {position: position for position in ids}
+    assert await store.read(ReadAudit("0" * 64)) is None
 
 
 async def test_an_empty_trail_has_no_extent(store: Store) -> None:

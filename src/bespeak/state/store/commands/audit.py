@@ -45,9 +45,7 @@ class ReadAudit(Command, frozen=True):
 
     def steps(self) -> Steps:
         """Return a row or None."""
-        # SQLite indexes the beginning alone: a quarter of the pages that every record would have to change otherwise.
-        sql = f"SELECT {_COLUMNS} FROM audit WHERE substr(audit_id, 1, 16) = ? AND audit_id = ?"
-        rows = yield Statement(sql, (self.audit_id[:16], self.audit_id))
+        rows = yield Statement(f"SELECT {_COLUMNS} FROM audit WHERE {{audit_id}}", (self.audit_id,))
         return rows[0] if rows else None
 
 
