@@ -12,6 +12,7 @@ from bespeak.protocol.exchange.principal import Principal
 from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.exchange import Exchange
+from bespeak.state.audit.record import Payload
 from bespeak.state.store.command import Sealed
 
 BOOK = make_endpoint("BOOK", "/room/{number}", echo, properties={"number": {"type": "string"}, "guest": {}})
@@ -49,15 +50,17 @@ def test_callers_that_reach_no_endpoint_do_not_fill_the_trail(agent: str | None,
 def test_a_record_has_the_template_of_the_path_and_no_input() -> None:
     entry = auditor().entry(Exchange(call(number="12", guest="Ann"), Response(200, b"{}"), replayed=True))
     assert entry.agent_id == AGENT
-    assert (entry.payload["path"], entry.payload["replayed"]) == ("/room/{number}", True)
-    assert entry.payload["issued_at"] == "2026-04-24T03:06:40.500Z"
-    assert "extra" not in entry.payload
+    assert isinstance(entry.payload, Payload)
+    assert (entry.payload.path, entry.payload.replayed) == ("/room/{number}", True)
+    assert entry.payload.issued_at == "2026-04-24T03:06:40.500Z"
+    assert entry.payload.extra is None
 
 
 def test_input_is_recorded_where_it_was_named_and_sent() -> None:
     fields = {("BOOK", "/room/{number}"): ("guest", "number")}
     entry = auditor(fields=fields).entry(Exchange(call(guest="Ann", other="x"), Response(200, b"{}")))
-    assert entry.payload["extra"] == {"input": {"guest": "Ann"}}
+    assert isinstance(entry.payload, Payload)
+    assert entry.payload.extra == {"input": {"guest": "Ann"}}
 
 
 def test_the_response_names_its_record_and_carries_it_if_it_is_signed() -> None:

@@ -30,7 +30,7 @@ from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.exchange import Exchange
 from bespeak.runtime.shaping import Shaping
-from bespeak.state.audit.record import request_hash
+from bespeak.state.audit.record import Payload, request_hash
 
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-12-01T10:00:00Z"
 ROOM: dict[str, Any] = {
@@ -244,9 +244,10 @@ def test_a_record_has_the_input_without_hints_and_the_answer_as_sent() -> None:
     Dispatcher(bench.server, subscribers=(exchanges.append,))(request)
     auditor = Auditor("rooms", attributes=False, fields={("BOOK", "/room"): ("room_id", "fields")})
     payload = auditor.entry(exchanges[0]).payload
-    assert payload["extra"] == {"input": {"room_id": "7"}}
-    assert payload["result_hash"] == sha256(b'{"room_id":"7"}').hexdigest()
-    assert payload["request_hash"] == request_hash(request)
+    assert isinstance(payload, Payload)
+    assert payload.extra == {"input": {"room_id": "7"}}
+    assert payload.result_hash == sha256(b'{"room_id":"7"}').hexdigest()
+    assert payload.request_hash == request_hash(request)
 
 
 # Schemas that count, compare and choose, each held against values that may keep it.

@@ -55,7 +55,7 @@ class TaskPool:
         finally:
             _leave_task(self._loop, worker.task)
         if rest is not None:
-            parked.remove(worker)
+            parked.pop()
             self.waiting.add(worker.task)
             worker.take_over(rest)
 

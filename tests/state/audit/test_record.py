@@ -35,7 +35,8 @@ def payload(request: Request | None = None, response: Response | None = None, **
         "server_id": "rooms.example",
         "issued_at": NOW,
     }
-    return make_payload(**(defaults | given))
+    made: dict[str, Any] = msgspec.to_builtins(make_payload(**(defaults | given)))
+    return made
 
 
 @pytest.mark.requirement("CORE-10.3-1")

@@ -28,7 +28,7 @@ EVERY: Final = 1000
 SECONDS: Final = 60.0
 _PAGE: Final = 1000
 _SLACK: Final = 2048
-"""Positions to read again: with several writers, a smaller position may be committed after a larger one."""
+"""Positions to read again: if there are other writers, a smaller position may be committed after a larger one."""
 _MOST_STREAMS: Final = 4096
 
 
@@ -142,7 +142,7 @@ class Checkpointer:
         extent = await self._store.read(AuditExtent())
         current = self._sealer.stream
         found = dict(own)
-        after = max(self._position - _SLACK, 0)
+        after = self._position if self._store.sole else max(self._position - _SLACK, 0)
         while after < extent:
             rows = await self._store.read(ScanOtherStreams(after, current, _PAGE))
             for row in rows:

@@ -25,12 +25,32 @@ _LONGEST: Final = 256
 _MOST_INPUT: Final = 2048
 """Limit of recorded input in bytes of JSON."""
 
-_FROM_HEADERS: Final = (
-    ("request_id", REQUEST_ID),
-    ("session_id", SESSION_ID),
-    ("task_id", TASK_ID),
-    ("case_id", CONFIRMATION_ID),
-)
+
+class Payload(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="audit_record_version", tag=VERSION):
+    """The members of a record that describe its exchange; a member without a value is left out."""
+
+    server_id: str
+    issued_at: str
+    status: int
+    method: str
+    request_hash: str
+    result_hash: str
+    path: str | None = None
+    requested_method: str | None = None
+    """Method of the request, if another one was in force."""
+    response_id: str | None = None
+    request_id: str | None = None
+    session_id: str | None = None
+    task_id: str | None = None
+    case_id: str | None = None
+    agent_id: str | None = None
+    identity_assurance: str | None = None
+    owner_id: str | None = None
+    """Earlier name of `principal_id`: drafts call the same person by different names."""
+    principal_id: str | None = None
+    delegators: tuple[str, ...] = ()
+    replayed: bool = False
+    extra: Mapping[str, Any] | None = None
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -73,39 +93,38 @@ def make_payload(
     issued_at: float,
     replayed: bool = False,
     recorded: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+) -> Payload:
     """Build the payload of a record. It holds no arguments except `recorded`, which the operator asked for by name.
 
     `issued_at` is in seconds since 1970. `path` is the endpoint's template, because values in a path are arguments too;
     None if no endpoint matched.
     """
-    payload: dict[str, Any] = {
-        "audit_record_version": VERSION,
-        "server_id": server_id,
-        "issued_at": write_milliseconds(issued_at),
-        "status": response.status,
-        "method": method[:_LONGEST],
-        "request_hash": request_hash(request),
-        "result_hash": sha256(response.body).hexdigest(),
-    }
-    if path is not None:
-        payload["path"] = path
-    if method != request.method:
-        payload["requested_method"] = request.method[:_LONGEST]
-    response_id = _response_id(response)
-    if response_id is not None:
-        payload["response_id"] = response_id
     given = request.headers
-    for name, header in _FROM_HEADERS:
-        if header in given:
-            payload[name] = given[header][:_LONGEST]
-    if principal.agent_id is not None:
-        _add_identity(payload, principal)
-    if replayed:
-        payload["replayed"] = True
-    if recorded:
-        payload["extra"] = {"input": _bounded(recorded)}
-    return payload
+    agent_id = principal.agent_id
+    principal_id = None if agent_id is None else principal.principal_id
+    # In the order of the members: naming each of them takes seven times as long, for every record.
+    return Payload(
+        server_id,
+        write_milliseconds(issued_at),
+        response.status,
+        method[:_LONGEST],
+        request_hash(request),
+        sha256(response.body).hexdigest(),
+        path,
+        request.method[:_LONGEST] if request.method != method else None,
+        _response_id(response),
+        given[REQUEST_ID][:_LONGEST] if REQUEST_ID in given else None,
+        given[SESSION_ID][:_LONGEST] if SESSION_ID in given else None,
+        given[TASK_ID][:_LONGEST] if TASK_ID in given else None,
+        given[CONFIRMATION_ID][:_LONGEST] if CONFIRMATION_ID in given else None,
+        agent_id,
+        None if agent_id is None else principal.verified or ("known" if principal.known else "asserted"),
+        principal_id,
+        principal_id,
+        () if agent_id is None else principal.delegators,
+        replayed,
+        {"input": _bounded(recorded)} if recorded else None,
+    )
 
 
 def _bounded(recorded: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,16 +139,6 @@ def _bounded(recorded: Mapping[str, Any]) -> dict[str, Any]:
         else:
             found[name] = {"sha256": sha256(encoded).hexdigest(), "bytes": len(encoded)}
     return found
-
-
-def _add_identity(payload: dict[str, Any], principal: Principal) -> None:
-    payload["agent_id"] = principal.agent_id
-    payload["identity_assurance"] = principal.verified or ("known" if principal.known else "asserted")
-    if principal.principal_id is not None:
-        # Earlier and later drafts call the same person by different names.
-        payload["owner_id"] = payload["principal_id"] = principal.principal_id
-    if principal.delegators:
-        payload["delegators"] = principal.delegators
 
 
 def _response_id(response: Response) -> str | None:

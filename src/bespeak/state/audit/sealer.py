@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from hashlib import sha256
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
 from bespeak.protocol.exchange.base64url import encode64
 from bespeak.state.audit.record import DIGEST_SIZE, FIRST, roll
 from bespeak.state.audit.signing_key import SigningKey, encoded_header
-from bespeak.state.store.command import Sealed
+from bespeak.state.store.command import Members, Sealed
 
 Signing = Literal["each", "checkpoints"]
 RECORD: Final = "JWT"
@@ -100,7 +100,7 @@ class ChainSealer:
         self._heads[agent_id] = audit_id or FIRST
         self._touched.add(agent_id)
 
-    def seal(self, agent_id: str, payload: Mapping[str, Any]) -> Sealed:
+    def seal(self, agent_id: str, payload: Members) -> Sealed:
         """Return the record with its place, id and signature."""
         sequence = self._sequence + 1
         place = (

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Row = Sequence[Any]
 Rows = Sequence[Row]
+Members = Mapping[str, Any] | msgspec.Struct
+"""Members of a record."""
 
 
 class Statement(msgspec.Struct, frozen=True, gc=False):
@@ -44,7 +46,7 @@ class Seal(msgspec.Struct, frozen=True, gc=False):
 
     agent_id: str
     """Agent of the record; empty for anonymous calls, which share one chain."""
-    payload: Mapping[str, Any]
+    payload: Members
 
 
 class Sealed(msgspec.Struct, frozen=True, gc=False):
@@ -94,7 +96,7 @@ class Sealer(Protocol):
         """Store the agent's latest record; None if it has no records."""
         ...
 
-    def seal(self, agent_id: str, payload: Mapping[str, Any]) -> Sealed:
+    def seal(self, agent_id: str, payload: Members) -> Sealed:
         """Return the record with its place, id and signature."""
         ...
 

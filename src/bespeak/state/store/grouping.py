@@ -28,7 +28,7 @@ class Grouping:
     """SELECT with the number of the command in its first column, `n`; None if there is no result."""
     row: Callable[[Any], Hashable] | None = None
     """Row that a command changes: commands that change the same row do not share a statement."""
-    seal: Callable[[Any], tuple[str, Mapping[str, Any]]] | None = None
+    seal: Callable[[Any], tuple[str, Any]] | None = None
     """Agent and payload to seal; the `Sealed` record then takes the command's place in the other functions."""
     single: bool = False
     """True if a command is grouped only when it is its whole unit: its result may be `AGAIN`."""

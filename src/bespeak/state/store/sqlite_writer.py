@@ -47,6 +47,7 @@ class Writer:
     def __init__(self, path: str, connection: sqlite3.Connection, committed: Callable[[set[str]], None]) -> None:
         self._path = path
         self._connection = connection
+        self._cursor = connection.cursor()
         self._committed = committed
         self._gate = threading.Lock()
         self._waiting: deque[Unit] = deque()
@@ -260,8 +261,8 @@ class Writer:
     def _execute(self, statement: Statement) -> Rows:
         change = sqlite_count(statement.sql)
         if change is not None:
-            return [(1,)] * self._connection.execute(change, statement.parameters).rowcount
-        return self._connection.execute(sqlite_sql(statement.sql), statement.parameters).fetchall()
+            return [(1,)] * self._cursor.execute(change, statement.parameters).rowcount
+        return self._cursor.execute(sqlite_sql(statement.sql), statement.parameters).fetchall()
 
     def _seal(self, step: Seal) -> Sealed:
         sealer = self.sealer
@@ -293,10 +294,9 @@ class Writer:
 
 def _settle(group: list[Unit]) -> None:
     """Settle futures with one call per loop."""
-    loops: dict[asyncio.AbstractEventLoop, list[Unit]] = {}
-    for unit in group:
-        loops.setdefault(unit.future.get_loop(), []).append(unit)
-    for loop, units in loops.items():
+    loops = {unit.future.get_loop() for unit in group}
+    for loop in loops:
+        units = group if len(loops) == 1 else [unit for unit in group if unit.future.get_loop() is loop]
         try:
             loop.call_soon_threadsafe(_settle_all, units)
         except RuntimeError:  # the loop was closed; nobody waits any more

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from bespeak.state.store.command import Command, Notify, Seal, Sealed, Statement, Steps
+from bespeak.state.store.command import Command, Members, Notify, Seal, Sealed, Statement, Steps
 from bespeak.state.store.grouping import Grouping
 
 _INSERT: Final = "INSERT INTO audit (stream, sequence, agent_id, audit_id, jws) VALUES (?, ?, ?, ?, ?)"
@@ -29,7 +28,7 @@ class AppendAudit(Command, frozen=True):
         seal=lambda command: (command.agent_id, command.payload),
     )
     agent_id: str
-    payload: Mapping[str, Any]
+    payload: Members
 
     def steps(self) -> Steps:
         """Return the sealed record."""
