@@ -11,6 +11,7 @@ from bespeak.contract.agent import STATUSES
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import HANDLER_TYPES, Composition, ExternalService, RegisteredFunction
 from bespeak.contract.policy import Policies
+from bespeak.contract.recipe import Recipe
 from bespeak.documents.deployment.endpoint_shape import KEYWORDS, TYPES, DeprecationBlock
 from bespeak.documents.deployment.server_settings import ServerSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
@@ -109,13 +110,6 @@ _ENDPOINT: Final = {
 }
 """The keys of an endpoint, with what their own readers know of the inner ones."""
 
-_STEP: Final = {
-    "method": _verb("The verb of the step."),
-    "path": _text("The path of the step."),
-    "parameters": _table("The input of the step."),
-    "capture_as": _text("The name of the result for later steps."),
-}
-
 OUTLINES: Final[Mapping[Kind, Outline]] = {
     "endpoint": _table(
         "An endpoint file.",
@@ -128,23 +122,7 @@ OUTLINES: Final[Mapping[Kind, Outline]] = {
     ),
     "recipes": _table(
         "The compositions of a server.",
-        recipe=_tables(
-            "One composition.",
-            name=_text("Its name."),
-            description=_text("What it does, for people."),
-            version=_text("Its version."),
-            pattern=_table(
-                "The proposals it answers.",
-                name_exact=_verb("The verb."),
-                name_regex=_text("An expression the verb matches."),
-                category=_text("A category of the catalog."),
-                path_exact=_text("The path."),
-                path_regex=_text("An expression the path matches."),
-                has_parameters=_texts("Parameters the proposal has."),
-            ),
-            steps=_tables("What it does, in order.", **_STEP),
-            aggregation=_table("How the results are combined.", mode=_text("The way.", enum=["last", "merge", "list"])),
-        ),
+        recipe=_tables("One composition.", **properties_of(Recipe)),
     ),
     "manifest": _table(
         "A manifest.",

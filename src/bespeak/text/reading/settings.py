@@ -61,7 +61,7 @@ def read_values(
             values[name] = value
         elif setting.required:
             values[name] = setting.default
-            if complete and not table.has(used):
+            if complete and (not table.has(used) or (setting.kind == "tables" and table.value(used) == [])):
                 table.missing(used, setting.advice)
     return values
 
@@ -82,7 +82,7 @@ def _read(setting: Setting, table: Table, key: str, resolve: Resolve) -> Any:
             inner = table.table(key)
             return None if inner is None else read_settings(setting.of, inner, resolve, setting.known)
         case "tables":
-            return tuple(read_settings(setting.of, inner, resolve) for inner in table.tables(key))
+            return tuple(read_settings(setting.of, inner, resolve) for inner in table.tables(key)) or None
         case "path":
             text = _read_string(setting, table, key)
             return resolve(text) if text else None
