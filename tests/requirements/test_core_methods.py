@@ -57,7 +57,6 @@ async def test_a_word_that_the_draft_does_not_have_is_422(method: str, member: s
         assert (reply.status, reply.error["code"]) == (422, "input-validation-failed")
 
 
-@pytest.mark.requirement("CORE-4.9-4")
 async def test_an_escalated_task_waits_for_a_confirmation() -> None:
     async with keeping() as bench:
         asked = (await bench.send("ESCALATE", "/", {**GIVEN["ESCALATE"], "recipient": DESK})).json["result"]

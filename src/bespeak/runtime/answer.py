@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -39,3 +39,5 @@ class Effects(msgspec.Struct, frozen=True):
 
     commands: tuple[Command, ...]
     answer: Callable[[Sequence[Any] | Conflict], Answer | Envelope | Refused]
+    committed: Callable[[], Awaitable[None]] | None = None
+    """Awaited after the commit and before the response is sent; it must not raise."""

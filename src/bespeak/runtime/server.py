@@ -16,6 +16,7 @@ from bespeak.runtime.rate import Rates
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.route import Route
 from bespeak.runtime.signer import Signer
+from bespeak.runtime.tasks import Tasks
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.manifests import IssueManifest
 from bespeak.state.store.settings import CaseSettings, SessionSettings
@@ -73,6 +74,8 @@ class Server:
         self._issued = min(issued or updated, updated)
         self.routes = registrar.table(self.agents, updated=updated, issued=self._issued, signer=signer)
         """The current endpoints. A call keeps the table it was routed with."""
+        self.tasks = Tasks()
+        """The tasks that wait for a decision."""
         self._additions = Additions(registrar, self._install, store)
 
     async def add_endpoint(self, endpoint: Endpoint) -> None:
@@ -102,6 +105,7 @@ class Server:
             self.state = await self._lifespan.open()
         if self.store is not None:
             await self.agents.follow(self.store)
+            await self.tasks.follow(self.store)
             await self._issue(self.store)
         self._warn_of_unknown_agents()
         await self._additions.start()
@@ -126,6 +130,7 @@ class Server:
         if self.principals.authenticator is not None:
             await self.principals.authenticator.close()
         await self._additions.close()
+        await self.tasks.close()
         await self.agents.close()
         await self.registrar.close()
         if self._lifespan is not None:

@@ -21,6 +21,7 @@ from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.exchange import Exchange
 from bespeak.runtime.idempotency import Claim, Idempotency, Kept, is_final, replay
+from bespeak.runtime.pausing import PAUSED, Pausing
 from bespeak.runtime.renewal import Renewal
 from bespeak.runtime.responder import Responder
 from bespeak.runtime.sessions import SUSPENDED
@@ -59,6 +60,7 @@ class Settlement:
         idempotency: Idempotency,
         *,
         sessions: Admission | None = None,
+        pausing: Pausing | None = None,
         confirmations: Admission | None = None,
         auditor: Auditor | None = None,
     ) -> None:
@@ -66,6 +68,7 @@ class Settlement:
         self._responder = responder
         self._idempotency = idempotency
         self._sessions = sessions
+        self._pausing = pausing
         self._confirmations = confirmations
         self._auditor = auditor
         self._look = store.look if store.sole else None
@@ -81,6 +84,8 @@ class Settlement:
         """Return True if a call needs the store; most do not, and must not be slowed down."""
         given = call.request.headers
         if IDEMPOTENCY_KEY in given or SESSION_ID in given or CONFIRMATION_ID in given or call.nonce is not None:
+            return True
+        if self._pausing is not None and self._pausing.concerns(call):
             return True
         return self._guards(call) or (self._auditor is not None and self._auditor.audits(call))
 
@@ -168,6 +173,8 @@ class Settlement:
 
     def _is_plain(self, call: RoutedCall) -> bool:
         """Return True if only an idempotency key has to be checked."""
+        if self._pausing is not None and self._pausing.concerns(call):
+            return False
         return call.nonce is None and _ADMITTED.isdisjoint(call.request.headers) and not self._guards(call)
 
     async def _admit(self, call: RoutedCall) -> Claim | Kept | Refused | None:
@@ -182,10 +189,11 @@ class Settlement:
                     "signature-replayed",
                     "This signature has already been used; sign each request with a new nonce.",
                 )
-        refused = await self._ask(call, self._sessions)
+        refused = await self._ask(call, self._sessions) or await self._ask(call, self._pausing)
         if refused is not None:
             # An agent that suspended its session and lost the answer with the nonce repeats it in the same session.
-            kept = await self._find_kept(call) if refused.code == SUSPENDED else None
+            # What a task did before it was paused is answered again too.
+            kept = await self._find_kept(call) if refused.code in (SUSPENDED, PAUSED) else None
             return kept or refused
         claim = self._claim_here(call) if self._look is not None else await self._claim_there(call)
         if isinstance(claim, (Refused, Kept)):
@@ -271,6 +279,8 @@ class Settlement:
 
         done = await self._store.do(*effects.commands, then=then)
         if not isinstance(done, Conflict):
+            if effects.committed is not None:
+                await effects.committed()
             if not is_final(made[0]):
                 await self._release(claim)
             return self._with_record(made[0], done[-1])

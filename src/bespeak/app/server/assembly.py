@@ -23,6 +23,7 @@ from bespeak.runtime.confirmations import Confirmations
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.idempotency import Idempotency
 from bespeak.runtime.methods.builtin import builtin_endpoints
+from bespeak.runtime.pausing import Pausing
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.responder import Responder
 from bespeak.runtime.server import Server
@@ -75,6 +76,7 @@ class Assembled:
                     require=document.idempotency.require,
                 ),
                 sessions=sessions,
+                pausing=Pausing(server.tasks),
                 confirmations=Confirmations(document.cases),
                 auditor=auditor,
             )

@@ -53,7 +53,7 @@ def confirm(call: RoutedCall) -> Effects | Refused:
         reason=reason,
         attestation=None if attestation is None else attestation.decode(),
     )
-    return Effects((command,), _respond)
+    return Effects((command,), _respond, call.server.tasks.refresh)
 
 
 def _respond(outcome: Sequence[Any] | Conflict) -> Envelope | Refused:

@@ -13,14 +13,17 @@ import msgspec
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.task_id import LONGEST_TASK_ID, is_task_id
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.confirmations import too_many_cases
 from bespeak.runtime.methods.needs import invalid, read_time, refuse_without_needs, too_large
 from bespeak.runtime.parties import parties_of
+from bespeak.runtime.pausing import working_agents
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import ESCALATION, Case, OpenCase
 from bespeak.state.store.commands.outbox import PutOutbox
+from bespeak.state.store.commands.tasks import PauseTask
 
 MOST_CONTENT: Final = 256 * 1024
 """Maximum bytes of an escalation."""
@@ -42,6 +45,8 @@ def escalate(call: RoutedCall) -> Effects | Refused:
     recipient = given.get("recipient", call.server.cases.default_recipient)
     if not recipient.isprintable():
         return invalid("recipient", "contains non-printable characters; name an agent, a person or a group.")
+    if not is_task_id(given["task_id"]):
+        return invalid("task_id", f"must be 1 to {LONGEST_TASK_ID} visible characters, as in the header Task-ID.")
     content = msgspec.json.encode(_raw_input(call))
     if len(content) > MOST_CONTENT:
         return too_large("context", MOST_CONTENT)
@@ -58,9 +63,10 @@ def escalate(call: RoutedCall) -> Effects | Refused:
         deadline=deadline,
         announcement=PutOutbox(ESCALATION, recipient, msgspec.json.encode(announcement).decode()),
         parties=parties_of(call),
+        pause=PauseTask(case_id, given["task_id"], working_agents(call)),
         most_open=call.server.cases.most_open,
     )
-    return Effects((command,), _respond)
+    return Effects((command,), _respond, call.server.tasks.refresh)
 
 
 def _raw_input(call: RoutedCall) -> dict[str, Any]:

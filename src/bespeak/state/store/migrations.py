@@ -169,6 +169,17 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "{sqlite}DROP INDEX audit_audit_id",
         "{sqlite}CREATE INDEX audit_audit_id ON audit (position >> 10, substr(audit_id, 1, 6))",
     ),
+    (
+        """CREATE TABLE paused_tasks (
+            agent_id TEXT NOT NULL,
+            task_id TEXT NOT NULL,
+            case_id TEXT NOT NULL,
+            expires {real} NOT NULL,
+            PRIMARY KEY (agent_id, task_id, case_id)
+        )""",
+        "CREATE INDEX paused_tasks_case ON paused_tasks (case_id)",
+        "CREATE INDEX paused_tasks_expires ON paused_tasks (expires)",
+    ),
 )
 
 CURRENT: Final = len(MIGRATIONS)

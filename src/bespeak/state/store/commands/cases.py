@@ -8,6 +8,7 @@ import msgspec
 
 from bespeak.state.store.command import Command, Conflict, Notify, Statement, Steps
 from bespeak.state.store.commands.outbox import PutOutbox
+from bespeak.state.store.commands.tasks import PauseTask, ReleaseTask
 
 TOPIC: Final = "cases"
 """Topic to watch for opened and decided cases."""
@@ -100,6 +101,8 @@ class OpenCase(Command, frozen=True):
     """Seconds until the case can no longer be decided or used."""
     announcement: PutOutbox | None = None
     """Message for the outbox if the case is new."""
+    pause: PauseTask | None = None
+    """Task that waits for the decision."""
     parties: tuple[str, ...] = ()
     """Everyone behind the request: none of them may decide it."""
     most_open: int = 10_000
@@ -137,6 +140,8 @@ class OpenCase(Command, frozen=True):
             return Opened(Case(*rows[0]), new=False)
         if self.announcement is not None:
             yield from self.announcement.steps()
+        if self.pause is not None:
+            yield from self.pause.steps()
         yield Notify(TOPIC)
         return Opened(Case(*rows[0]), new=True)
 
@@ -184,6 +189,8 @@ class DecideCase(Command, frozen=True):
                 *(self.attestation_id, self.attestation, _write(self.parties), self.case_id),
             ),
         )
+        if case.kind == ESCALATION and self.status != DEFERRED:
+            yield from ReleaseTask(self.case_id, self.status == ACCEPTED).steps()
         yield Notify(TOPIC)
         return Case(*rows[0])
 

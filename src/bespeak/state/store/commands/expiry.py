@@ -6,7 +6,13 @@ from typing import Final
 
 from bespeak.state.store.command import Command, Statement, Steps
 
-_EXPIRING: Final = {"idempotency": "scope, key", "nonces": "kind, value", "sessions": "session_id", "buckets": "name"}
+_EXPIRING: Final = {
+    "idempotency": "scope, key",
+    "nonces": "kind, value",
+    "sessions": "session_id",
+    "buckets": "name",
+    "paused_tasks": "agent_id, task_id, case_id",
+}
 
 
 class PurgeExpired(Command, frozen=True):
