@@ -19,7 +19,7 @@ __all__ = ["anyio_backend", "postgres_dsn", "postgres_server"]
 
 # How long an example takes says more about the machine than about the code; what must be fast is measured in bench.
 settings.register_profile("unhurried", deadline=None)
-settings.register_profile("quick", deadline=None, max_examples=10)
+settings.register_profile("quick", deadline=None, max_examples=5)
 settings.load_profile("unhurried")
 
 if sys.dont_write_bytecode:
@@ -45,9 +45,8 @@ def pytest_collection_finish() -> None:
     # Together these two make every object old, and leave none frozen: a server that starts counts those one by one.
     gc.freeze()
     gc.unfreeze()
-    # To look through all of them takes a second: young garbage is found as ever, old garbage seldom and at the end.
-    young, middle, _ = gc.get_threshold()
-    gc.set_threshold(young, middle, 1000)
+    # To look through all of them takes a second: young garbage is found less often, old garbage seldom and at the end.
+    gc.set_threshold(10_000, 10, 1000)
     gc.enable()
 
 
