@@ -31,6 +31,7 @@ from bespeak.checks.lint.passes import PASSES, pass_of
 from bespeak.checks.lint.registry import all_rules
 from bespeak.checks.lint.rule_page import facts, sections
 from bespeak.contract.schema.compile import MAX_DEPTH as SCHEMA_DEPTH
+from bespeak.faces.capacity import MAX_BUFFERED, UNREAD_FACTOR
 from bespeak.faces.timeouts import Timeouts
 from bespeak.protocol import status
 from bespeak.protocol.wire.limits import Limits
@@ -278,7 +279,20 @@ def limits_table() -> str:
         ("all headers together", _size(limits.head), "", "400 (HTTP: 431), close"),
         ("header lines", limits.headers, "", "400 (HTTP: 431), close"),
         ("body", _size(limits.body), "`max_body`", "413, close; the body is not read"),
-        ("connections per worker", f"{settings['max_connections']:,}", "`max_connections`", "503, close"),
+        (
+            "connections per worker, all faces together",
+            f"{settings['max_connections']:,}",
+            "`max_connections`",
+            "503, close",
+        ),
+        ("first request while the server is full", _time(timeouts.crowded), "", "503, close"),
+        ("unfinished requests per worker", _size(MAX_BUFFERED), "`max_buffered`", "503 for the oldest, close"),
+        (
+            "unread answers per worker",
+            _size(UNREAD_FACTOR * MAX_BUFFERED),
+            "`max_buffered` × 4",
+            "the oldest is cut off",
+        ),
         ("reading a request, first byte to last", _time(timeouts.read), "`read_timeout`", "408, close"),
         ("idle time between two requests", _time(timeouts.idle), "`idle_timeout`", "close"),
         ("writing to a peer that does not read", _time(timeouts.write), "", "close"),

@@ -36,13 +36,21 @@ class Served:
 
 @contextmanager
 def serving(
-    target: str | Path = HOTEL, *options: str, env: Mapping[str, str] | None = None, cwd: Path = ROOT
+    target: str | Path = HOTEL,
+    *options: str,
+    env: Mapping[str, str] | None = None,
+    cwd: Path = ROOT,
+    files: tuple[int, int] | None = None,
 ) -> Iterator[Served]:
-    """Serve a target on a free port until the block ends; its state is temporary unless a test names a store."""
+    """Serve a target on a free port until the block ends; its state is temporary unless a test names a store.
+
+    `files` is the soft and the hard limit of open files.
+    """
     folder = None if "--store" in options else tempfile.TemporaryDirectory(prefix="bespeak-")
     kept = [] if folder is None else ["--store", f"{folder.name}/bespeak.db"]
+    limited = [] if files is None else ["sh", "-c", f'ulimit -Sn {files[0]}; ulimit -Hn {files[1]}; exec "$@"', "sh"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "bespeak", "serve", str(target), "--agtp", "127.0.0.1:0", *kept, *options],
+        [*limited, sys.executable, "-m", "bespeak", "serve", str(target), "--agtp", "127.0.0.1:0", *kept, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import Any
 
+from bespeak.faces.capacity import Capacity
 from bespeak.faces.connection import FaceConnection, Shared
 from bespeak.faces.server import FaceServer
 from bespeak.faces.timeouts import DEFAULT_TIMEOUTS, Timeouts
@@ -25,6 +26,14 @@ class Lines:
     @property
     def buffered(self) -> int:
         return sum(map(len, self._lines)) + len(self._rest)
+
+    @property
+    def held(self) -> int:
+        return self.buffered
+
+    def discard(self) -> None:
+        self._lines.clear()
+        self._rest = b""
 
     def receive_data(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
@@ -79,8 +88,9 @@ class LineConnection(FaceConnection[bytes]):
 class LineServer(FaceServer):
     """Serves lines."""
 
-    def __init__(self, max_connections: int = 10, timeouts: Timeouts = DEFAULT_TIMEOUTS) -> None:
-        super().__init__(timeouts=timeouts, max_connections=max_connections)
+    def __init__(self, capacity: Capacity | None = None, timeouts: Timeouts = DEFAULT_TIMEOUTS) -> None:
+        self.capacity = capacity or Capacity(10)
+        super().__init__(timeouts=timeouts, capacity=self.capacity)
         self.gate = asyncio.Event()
         self.seen: list[tuple[bytes, object]] = []
         self.done = 0

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.faces.lines import LineServer, call
 
+from bespeak.faces.capacity import Capacity
 from bespeak.faces.connection import BATCH_ANSWERS
 from bespeak.faces.timeouts import Timeouts
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def server() -> AsyncIterator[LineServer]:
-    server = LineServer(max_connections=2)
+    server = LineServer(Capacity(2))
     yield server
     await server.close()
 
@@ -126,4 +127,68 @@ async def test_a_peer_that_reads_its_last_answer_slowly_gets_all_of_it() -> None
         await asyncio.sleep(0.01)
     assert size == most
     writer.close()
+    await server.close()
+
+
+KIB = 1024
+
+
+async def flow(server: LineServer, held: int, *, answers: bool = False) -> None:
+    """Wait until the server holds so many bytes."""
+    async with asyncio.timeout(10):
+        while (server.capacity.answers if answers else server.capacity.requests).held != held:
+            await asyncio.sleep(0.01)
+
+
+async def test_unfinished_requests_of_all_connections_share_one_bound() -> None:
+    server = LineServer(Capacity(10, buffered=100 * KIB))
+    stalled, active = await call(server), await call(server)
+    stalled[1].write(b"x" * 60 * KIB)
+    await flow(server, 60 * KIB)
+    active[1].write(b"y" * 60 * KIB)
+    assert await stalled[0].read() == b"too-many-bytes\n"
+    await flow(server, 60 * KIB)
+    small = await call(server)
+    small[1].write(b"small\n")
+    assert await small[0].readline() == b"small\n"
+    active[1].write(b"\n")
+    assert await active[0].readline() == b"y" * 60 * KIB + b"\n"
+    assert server.capacity.requests.held == 0
+    for _, writer in (stalled, active, small):
+        writer.close()
+    await server.close()
+
+
+async def test_a_request_that_waits_keeps_its_bytes_and_the_requests_behind_it_lose_theirs() -> None:
+    server = LineServer(Capacity(10, buffered=100 * KIB))
+    waiting, other = await call(server), await call(server)
+    waiting[1].write(b"wait\n")
+    while not server.seen:
+        await asyncio.sleep(0.01)
+    waiting[1].write(b"x" * 50 * KIB + b"\n")
+    await flow(server, 50 * KIB)
+    other[1].write(b"y" * 90 * KIB)
+    await flow(server, 90 * KIB)
+    server.gate.set()
+    assert await waiting[0].read() == b"waited\n"
+    for _, writer in (waiting, other):
+        writer.close()
+    await flow(server, 0)
+    await server.close()
+
+
+async def test_answers_that_peers_do_not_read_share_one_bound() -> None:
+    size = 16_000_000
+    server = LineServer(Capacity(10, buffered=size // 4))
+    callers = [await call(server) for _ in range(3)]
+    for reader, writer in callers:
+        reader._transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write(b"last %d\n" % size)
+    async with asyncio.timeout(10):
+        while server.connections > 1:
+            await asyncio.sleep(0.01)
+    assert server.capacity.answers.held <= size
+    for _, writer in callers:
+        writer.transport.abort()
+    await flow(server, 0, answers=True)
     await server.close()

@@ -17,6 +17,7 @@ from tests.state.identity.certificates import Authority
 
 from bespeak.agent.client.agtp_client_connection import AgtpClientConnection
 from bespeak.errors import ConfigError, RemoteProtocolError
+from bespeak.faces.capacity import Capacity
 from bespeak.faces.timeouts import Timeouts
 from bespeak.protocol.tls import client_context, server_context
 
@@ -135,13 +136,15 @@ async def test_a_malformed_request_over_tls_is_answered(secure, files: Files) ->
     await until_empty(server)
 
 
-async def test_over_the_cap_a_tls_peer_is_closed_before_the_handshake(serve, files: Files) -> None:
-    _, port = await serve(ssl=server_context(files.cert, files.key), max_connections=1)
+async def test_over_the_limit_a_tls_peer_is_refused_with_503(serve, files: Files) -> None:
+    _, port = await serve(ssl=server_context(files.cert, files.key), capacity=Capacity(1))
     kept = await AgtpClientConnection.open("127.0.0.1", port, ssl=client_context(files.ca))
     assert (await kept.request("QUERY", "/a")).status == 200
-    with pytest.raises(OSError):
-        await AgtpClientConnection.open("127.0.0.1", port, ssl=client_context(files.ca))
-    kept.close()
+    refused = await AgtpClientConnection.open("127.0.0.1", port, ssl=client_context(files.ca))
+    assert (await refused.request("QUERY", "/a")).status == 503
+    assert (await kept.request("QUERY", "/a")).status == 200
+    for connection in (kept, refused):
+        connection.close()
 
 
 async def test_closing_during_a_handshake_ends_it(serve, files: Files) -> None:

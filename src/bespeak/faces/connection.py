@@ -12,14 +12,16 @@ import contextlib
 import logging
 import math
 from collections.abc import Coroutine
-from typing import Any, Final, Generic, Protocol, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
+from bespeak.faces.capacity import UNCOUNTED, Capacity
+from bespeak.faces.reader import Reader
 from bespeak.faces.task_pool import TaskPool
 from bespeak.faces.timeouts import Timeouts
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Connection, Malformed
 from bespeak.protocol.tls import peer_certificate
-from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Pause
+from bespeak.protocol.wire.messages import CLOSED, NEED_DATA
 
 _logger = logging.getLogger(__name__)
 
@@ -30,34 +32,13 @@ BATCH_ANSWERS: Final = 64
 """Number of answers to pipelined requests written together. After that, other connections get their turn."""
 
 RequestT = TypeVar("RequestT")
-RequestT_co = TypeVar("RequestT_co", covariant=True)
-
-
-class Reader(Protocol[RequestT_co]):
-    """The parser of a face: bytes in, requests out; no sockets, no clocks."""
-
-    @property
-    def buffered(self) -> int:
-        """Bytes received and not yet returned; 0 between two requests."""
-        ...
-
-    def receive_data(self, data: bytes) -> None:
-        """Add bytes received from the peer."""
-        ...
-
-    def receive_eof(self) -> None:
-        """Record that the peer sends no more data."""
-        ...
-
-    def next_event(self) -> RequestT_co | Malformed | Pause:
-        """Return the next complete request, the fault that ended reading, or a Pause."""
-        ...
 
 
 class Shared:
     """State shared by the connections of one server."""
 
     __slots__ = (
+        "capacity",
         "connections",
         "draining",
         "gone",
@@ -70,8 +51,9 @@ class Shared:
         "unwritten",
     )
 
-    def __init__(self, timeouts: Timeouts, pool: TaskPool) -> None:
+    def __init__(self, timeouts: Timeouts, pool: TaskPool, capacity: Capacity) -> None:
         self.timeouts = timeouts
+        self.capacity = capacity
         self.pool = pool
         self.connections: set[FaceConnection[Any]] = set()
         self.pending: set[FaceConnection[Any]] = set()
@@ -85,6 +67,11 @@ class Shared:
         self.now = 0.0
         """Loop time of the last deadline check: cheap to read, and precise enough for a timeout."""
         self.idle_until = math.inf
+
+    @property
+    def count(self) -> int:
+        """Number of admitted connections, TLS handshakes and requests of disconnected peers included."""
+        return len(self.connections) + len(self.pending) + self.orphans
 
     def write_soon(self, connection: FaceConnection[Any]) -> None:
         """Write at the end of this loop iteration, together with others: measured a quarter cheaper per request.
@@ -110,6 +97,8 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
     __slots__ = (
         "_answers",
         "_busy",
+        "_counted",
+        "_current",
         "_ended",
         "_held",
         "_leaving",
@@ -118,10 +107,12 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         "_paused",
         "_pending",
         "_reading",
+        "_since",
         "_unsent",
         "_waiting",
         "closing",
         "deadline",
+        "overflow",
         "peer",
         "reader",
         "shared",
@@ -146,6 +137,10 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         self._ended = False  # the peer sends no more data
         self._leaving = False  # no more reading or answering
         self._lost = False
+        self._counted = 0  # bytes that the shared budget knows of
+        self._current = 0  # those of them that belong to the request being answered
+        self.overflow: Malformed | None = None
+        """Refusal of a connection above the limit: it is sent at once, and nothing is read."""
         self.closing = False
         """True if `answer` has decided to close the connection after its answer."""
         self.deadline = math.inf
@@ -180,9 +175,12 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
                 certificate=None if tls is None else peer_certificate(tls),
             )
         )
+        self._since = self.peer.answered, self.shared.now
         self.shared.pending.discard(self)
         self.shared.connections.add(self)
         self.deadline = self.shared.now + self.shared.timeouts.idle
+        if self.overflow is not None:
+            self._give_up(self.overflow)
 
     def data_received(self, data: bytes) -> None:
         """Answer all complete requests, or pause reading while one is in progress."""
@@ -190,9 +188,13 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
             return
         self.reader.receive_data(data)
         if not (self._busy or self._paused):
+            if len(data) > UNCOUNTED and not self._count():
+                return
             self._busy = True
             self.shared.pool.run(self._serve)
-        elif self.reader.buffered > INPUT_BOUND and not self._held:
+            return
+        self._count()
+        if self.reader.buffered > INPUT_BOUND and not self._held:
             self._held = True
             self.transport.pause_reading()
 
@@ -212,7 +214,10 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         """Drop the peer; a request in progress is still carried out."""
         self._lost = self._leaving = True
         self._answers.clear()
+        self._discard()
         shared = self.shared
+        shared.capacity.answers.hold(self, 0)
+        shared.capacity.refused.pop(self, None)
         shared.connections.discard(self)
         shared.orphans += self._waiting
         shared.gone.set()
@@ -220,13 +225,16 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
     def pause_writing(self) -> None:
         """Stop answering: the peer does not read its answers."""
         self._paused = True
+        unsent = self.transport.get_write_buffer_size()
         if not self._leaving:
-            self._unsent = self.transport.get_write_buffer_size()
+            self._unsent = unsent
             self.deadline = self.shared.now + self.shared.timeouts.write
+        self.shared.capacity.answers.hold(self, unsent)
 
     def resume_writing(self) -> None:
         """Resume answering: the peer has caught up."""
         self._paused = False
+        self.shared.capacity.answers.hold(self, 0)
         if self._busy:
             self.deadline = math.inf
         elif not self._leaving:
@@ -248,10 +256,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         elif self.reader.buffered:
             seconds = shared.timeouts.read
             message = f"The request was not complete after {seconds:g} seconds."
-            try:
-                self._refuse(Malformed(status.TIMEOUT, "request-timeout", message))
-            except Exception as error:  # noqa: BLE001 - as in _serve; the other deadlines stay in force
-                self._fail(error)
+            self._give_up(Malformed(status.TIMEOUT, "request-timeout", message))
         else:
             self._leave()
 
@@ -268,6 +273,44 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         if not (self._busy or self._leaving or self.reader.buffered):
             self._leave()
 
+    # Bounds of the whole process.
+
+    def make_room(self, patience: float) -> None:
+        """Close while the server is full, if this peer has not sent one complete request in `patience` seconds."""
+        answered, since = self._since
+        if self.peer.answered == answered and since + patience <= self.shared.now and not (self._busy or self._leaving):
+            message = f"All connections of this server are in use, and no request arrived in {patience:g} seconds."
+            self._give_up(Malformed(status.UNAVAILABLE, "too-many-connections", message))
+            self._leave()
+
+    def drop_request(self) -> None:
+        """Refuse the request that is being received; keep one that is being answered, without those behind it."""
+        if not self._waiting:
+            if not self._leaving:
+                message = "Unfinished requests use all the memory that this server has for them; try again later."
+                self._give_up(Malformed(status.UNAVAILABLE, "too-many-bytes", message))
+        elif self.reader.held:
+            self.closing = True
+            self._discard()
+
+    def drop_answers(self) -> None:
+        """Disconnect a peer that does not read its answers."""
+        self._leaving = True
+        self.shared.capacity.answers.hold(self, 0)
+        self.transport.abort()
+
+    def _count(self) -> bool:
+        """Report the bytes of requests that are incomplete or wait; return False if they had to be given up."""
+        size = self._counted = self._current + self.reader.held
+        self.shared.capacity.requests.hold(self, size)
+        return not self._leaving
+
+    def _discard(self) -> None:
+        """Release the bytes of requests that will not be answered."""
+        self.reader.discard()
+        if self._counted:
+            self._count()
+
     # Answering.
 
     def _proceed(self) -> None:
@@ -280,14 +323,12 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         try:
             waiting = None if self._leaving else self._answer_all()
         except BaseException as error:  # it is reported, and is the end of this connection alone
+            self._waiting = False
             self._fail(error)
             if isinstance(error, (SystemExit, KeyboardInterrupt)):
                 raise
             return None
-        if waiting is None:
-            return None
-        self._waiting = True
-        return self._wait(waiting)
+        return None if waiting is None else self._wait(waiting)
 
     async def _wait(self, waiting: Coroutine[Any, Any, bytes]) -> None:
         """Await an answer, then those of the following requests that have to be awaited too."""
@@ -296,6 +337,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
             while following is not None:
                 answer = await following
                 following = None
+                self._current = 0
                 if not self._leaving:
                     self._add(answer)
                     following = self._answer_all()
@@ -306,6 +348,9 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
                 raise
         finally:
             self._waiting = False
+            self._current = 0
+            if self._counted:
+                self._count()
             self.shared.orphans -= self._lost
 
     def _answer_all(self) -> Coroutine[Any, Any, bytes] | None:
@@ -328,23 +373,29 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
                 return None
             answer = self.answer(event)
             if not isinstance(answer, bytes):
-                # Earlier answers must not wait with it.
-                self.flush()
-                if not self._paused:
-                    self.deadline = math.inf
+                self._waiting = True
+                self._suspend()
                 return answer
             self._add(answer)
             count += 1
             if self._pending > BATCH_BYTES:
                 self.flush()
             if count >= BATCH_ANSWERS:
-                self.flush()
-                if not self._paused:
-                    self.deadline = math.inf
+                self._suspend()
                 self._loop.call_soon(self._proceed)
                 return None
         self._leave()
         return None
+
+    def _suspend(self) -> None:
+        """Answer no further requests for now; earlier answers must not wait, and there is no deadline."""
+        self.flush()
+        if not self._paused:
+            self.deadline = math.inf
+        if self._counted:
+            self._current = max(0, self._counted - self.reader.held)
+        elif self.reader.buffered:
+            self._count()
 
     def _add(self, answer: bytes) -> None:
         self.peer.answered += 1
@@ -358,9 +409,12 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         shared = self.shared
         if self._answers:
             shared.write_soon(self)
+        buffered = self.reader.buffered
+        if (self._counted or buffered > UNCOUNTED) and not self._count():
+            return
         if self._paused:
             return
-        if not self.reader.buffered:
+        if not buffered:
             if shared.draining:
                 self._leave()
                 return
@@ -384,6 +438,12 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         # Earlier requests were carried out, so their answers are still sent.
         self._leave()
 
+    def _give_up(self, fault: Malformed) -> None:
+        try:
+            self._refuse(fault)
+        except Exception as error:  # noqa: BLE001 - as in _serve; other connections are not affected
+            self._fail(error)
+
     def _refuse(self, fault: Malformed) -> None:
         """Send the refusal and close. Closing is delayed, because a peer that is still sending would lose the
         answer.
@@ -394,6 +454,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
             return
         self._leaving = True
         self._busy = False
+        self._discard()
         self.flush()
         self._unsent = self.transport.get_write_buffer_size()
         self.deadline = self.shared.now + self.shared.timeouts.linger
@@ -407,6 +468,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         self._busy = False
         if not self._lost:
             self._leaving = True
+            self._discard()
             self.flush()
             self._unsent = self.transport.get_write_buffer_size()
             self.deadline = self.shared.now + self.shared.timeouts.write

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import functools
 import logging
+import math
+import os
 import socket
 import ssl as tls
 from typing import Any, Final
 
+from bespeak.faces.capacity import Capacity
 from bespeak.faces.connection import FaceConnection, Shared
 from bespeak.faces.listener import open_listeners
 from bespeak.faces.task_pool import TaskPool
@@ -24,6 +29,9 @@ ACCEPT_PAUSE: Final = 0.25
 """Seconds to wait if the process has no file descriptors left; new peers stay in the kernel's queue meanwhile."""
 ABORT_PATIENCE: Final = 1.0
 """Seconds for a cancelled request to end; after that it is abandoned."""
+FULL_FOR: Final = 2.0
+"""Seconds after a refused connection in which the server counts as full."""
+_EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE})
 SHUTDOWN_TIMEOUT: Final = 5.0
 """Seconds for a TLS peer to answer close_notify."""
 
@@ -31,13 +39,16 @@ SHUTDOWN_TIMEOUT: Final = 5.0
 class FaceServer:
     """Serves connections of one face on any number of addresses."""
 
-    def __init__(self, *, timeouts: Timeouts, max_connections: int) -> None:
+    def __init__(self, *, timeouts: Timeouts, capacity: Capacity | None = None) -> None:
+        """Create a server; `capacity` is shared by the faces of one process."""
         self._timeouts = timeouts
-        self._max_connections = max_connections
+        self._capacity = capacity or Capacity()
         self._shared: Shared | None = None
         self._listeners: list[socket.socket] = []
         self._admitting: set[asyncio.Task[None]] = set()
         self._sweeping: asyncio.TimerHandle | None = None
+        self._spare: int | None = None
+        self._warned_at = -math.inf
 
     # Implemented by a face.
 
@@ -67,7 +78,9 @@ class FaceServer:
         loop = asyncio.get_running_loop()
         listeners = await open_listeners(host, port, reuse_port=reuse_port)
         if self._shared is None:
-            self._shared = Shared(self._timeouts, TaskPool(loop))
+            self._shared = Shared(self._timeouts, TaskPool(loop), self._capacity)
+            self._capacity.crowds.append(self._shared)
+            self._spare = _spare_descriptor()
             self._sweep(self._shared)
         self._listeners += listeners
         for listener in listeners:
@@ -111,6 +124,9 @@ class FaceServer:
         shared.pool.close()
         if self._sweeping is not None:
             self._sweeping.cancel()
+        self._give_spare()
+        if shared in self._capacity.crowds:
+            self._capacity.crowds.remove(shared)
 
     async def _ended(self, shared: Shared, patience: float) -> None:
         """Wait until there are no connections and no running requests."""
@@ -131,7 +147,8 @@ class FaceServer:
 
     def _accept(self, shared: Shared, listener: socket.socket, ssl: tls.SSLContext | None) -> None:
         loop = asyncio.get_running_loop()
-        for _ in range(ACCEPT_BURST):
+        # Sockets that are closed in this turn keep their descriptors until the next one.
+        for _ in range(min(ACCEPT_BURST, 2 * self._capacity.most_refused)):
             try:
                 accepted, _ = listener.accept()
             except BlockingIOError:
@@ -139,8 +156,12 @@ class FaceServer:
             except ConnectionAbortedError:
                 continue
             except OSError as error:
+                if shared.now > self._warned_at:
+                    self._warned_at = shared.now
+                    _logger.warning("Cannot accept a connection: %s", error)
+                if error.errno in _EXHAUSTED and self._turn_away(listener, secure=ssl is not None):
+                    continue
                 # No descriptors or no memory: retrying at once would spin, and giving up would end the server.
-                _logger.warning("Cannot accept a connection: %s; retrying in %s s", error, ACCEPT_PAUSE)
                 loop.remove_reader(listener)
                 loop.call_later(ACCEPT_PAUSE, self._listen, shared, listener, ssl)
                 return
@@ -150,46 +171,61 @@ class FaceServer:
         accepted.setblocking(False)
         with contextlib.suppress(OSError):  # the peer may have disconnected
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self.connections + shared.orphans >= self._max_connections:
-            self._turn_away(accepted, secure=ssl is not None)
-            return
+        capacity = self._capacity
         connection = self.connect(shared)
+        if capacity.is_full:
+            connection.overflow = self._overflow()
         shared.pending.add(connection)
         task = asyncio.get_running_loop().create_task(self._connect(connection, accepted, ssl))
         self._admitting.add(task)
         task.add_done_callback(self._admitting.discard)
+        if connection.overflow is not None:
+            capacity.refuse(connection, functools.partial(_end, connection, task), shared.now)
 
     async def _connect(
         self, connection: FaceConnection[Any], accepted: socket.socket, ssl: tls.SSLContext | None
     ) -> None:
         """Set up the connection of an accepted socket; TLS handshakes run concurrently."""
+        timeouts, shared = self._timeouts, connection.shared
+        patience = timeouts.handshake if connection.overflow is None else min(timeouts.handshake, timeouts.linger)
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: connection,
                 accepted,
                 ssl=ssl,
-                ssl_handshake_timeout=self._timeouts.handshake if ssl else None,
+                ssl_handshake_timeout=patience if ssl else None,
                 ssl_shutdown_timeout=SHUTDOWN_TIMEOUT if ssl else None,
             )
         except (OSError, TimeoutError) as error:
             _logger.debug("A connection ended during its handshake: %s", error)
         finally:
-            connection.shared.pending.discard(connection)
+            if connection in shared.pending:
+                shared.pending.discard(connection)
+                shared.capacity.refused.pop(connection, None)
 
-    def _turn_away(self, accepted: socket.socket, *, secure: bool) -> None:
-        """Refuse a connection, with the reason if that needs no waiting; a TLS handshake only to refuse is too
-        expensive.
-        """
-        reason = f"All {self._max_connections} connections of this server are in use; try again later."
-        with contextlib.closing(accepted):
-            if secure:
-                return
-            try:
-                accepted.send(self.refuse(Malformed(status.UNAVAILABLE, "too-many-connections", reason)))
-            except OSError as error:
-                _logger.debug("A connection over the limit was closed before it could be refused: %s", error)
-            except Exception:
-                _logger.exception("Could not refuse a connection over the limit")
+    def _overflow(self) -> Malformed:
+        reason = f"All {self._capacity.connections} connections of this server are in use; try again later."
+        return Malformed(status.UNAVAILABLE, "too-many-connections", reason)
+
+    def _turn_away(self, listener: socket.socket, *, secure: bool) -> bool:
+        """Refuse a peer although the process has no descriptor left; return False if the spare one is gone too."""
+        if self._spare is None:
+            self._spare = _spare_descriptor()
+            return False
+        self._give_spare()
+        with contextlib.suppress(OSError):
+            accepted, _ = listener.accept()
+            with contextlib.closing(accepted):
+                accepted.setblocking(False)
+                if not secure:
+                    accepted.send(self.refuse(self._overflow()))
+        self._spare = _spare_descriptor()
+        return True
+
+    def _give_spare(self) -> None:
+        if self._spare is not None:
+            os.close(self._spare)
+            self._spare = None
 
     def _sweep(self, shared: Shared) -> None:
         """Check all deadlines: one timer per server instead of one per request."""
@@ -197,7 +233,26 @@ class FaceServer:
         now = shared.now = loop.time()
         shared.idle_until = now + self._timeouts.idle
         self.tick()
+        full = shared.capacity.refused_at + FULL_FOR > now
         for connection in tuple(shared.connections):
             if connection.deadline <= now:
                 connection.expire()
+            elif full:
+                connection.make_room(self._timeouts.crowded)
+        shared.capacity.trim()
         self._sweeping = loop.call_later(self._timeouts.period, self._sweep, shared)
+
+
+def _end(connection: FaceConnection[Any], admission: asyncio.Task[None]) -> None:
+    if connection in connection.shared.pending:
+        admission.cancel()
+    else:
+        connection.transport.abort()
+
+
+def _spare_descriptor() -> int | None:
+    """Open a descriptor to give up when there are no others: a peer can then still be accepted and refused."""
+    try:
+        return os.open(os.devnull, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    except OSError:
+        return None

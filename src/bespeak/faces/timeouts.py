@@ -22,10 +22,13 @@ class Timeouts(msgspec.Struct, frozen=True):
     linger: float = 2.0
     """Maximum time for a refused peer to stop sending; closing earlier could discard the answer in transit."""
 
+    crowded: float = 5.0
+    """Maximum time to the first complete request while the server is full."""
+
     @property
     def period(self) -> float:
         """Interval between two checks of the deadlines."""
-        return min(1.0, min(self.idle, self.read, self.write, self.linger) / 4)
+        return min(1.0, min(self.idle, self.read, self.write, self.linger, self.crowded) / 4)
 
 
 DEFAULT_TIMEOUTS: Final = Timeouts()

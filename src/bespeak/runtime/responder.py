@@ -25,6 +25,8 @@ _logger = logging.getLogger("bespeak.runtime.dispatcher")  # the name that opera
 
 _encode = msgspec.json.Encoder().encode
 
+_RETRY_AFTER: Final = ("Retry-After", "5")
+"""Wait after a refusal because of the load: strangers that send nothing have lost their places by then."""
 _ALWAYS_LOGGED: Final = frozenset({status.TIMEOUT, status.AUTHORITY_CHAIN_BROKEN})
 """Statuses that core 6.1 requires to be logged, as warnings."""
 
@@ -95,7 +97,9 @@ class Responder:
         """Answer bytes that are not a valid request."""
         body = {"status": fault.status, "error": {"code": fault.code, "message": fault.message}}
         named = ("Response-ID", f"resp-{next(self._ids):012x}")
-        headers = (named,) if connection.answered else (named, routes.public_introduction)
+        headers: tuple[tuple[str, str], ...] = (named,) if connection.answered else (named, routes.public_introduction)
+        if fault.status == status.UNAVAILABLE:
+            headers += (_RETRY_AFTER,)
         level = _level(fault.status)
         if _logger.isEnabledFor(level):
             particulars = particulars_of_fault(connection, fault.status, headers)

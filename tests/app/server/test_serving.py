@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -337,3 +339,28 @@ def test_a_server_whose_lifespan_waits_can_be_stopped(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.stdout.read() == "closed\n"
         assert process.wait(30) == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory of a process as Linux reports it")
+def test_bodies_that_never_end_are_bounded_in_total_and_their_memory_is_returned(tmp_path: Path) -> None:
+    (tmp_path / "bespeak.toml").write_text("[limits]\nmax_buffered = 16000000\n", "utf-8")
+    (tmp_path / "endpoints").mkdir()
+    with serving(tmp_path) as served, contextlib.ExitStack() as opened:
+
+        def resident() -> int:
+            status = Path(f"/proc/{served.process.pid}/status").read_text("ascii")
+            return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) * 1024
+
+        before = resident()
+        crowd = [socket.create_connection(("127.0.0.1", served.port), 10) for _ in range(100)]
+        for connection in crowd:
+            opened.enter_context(connection)
+            connection.sendall(b"AGTP/1.0 QUERY /\r\nContent-Length: 1048576\r\n\r\n" + b" " * 1048575)
+        assert crowd[0].recv(65536).startswith(b"AGTP/1.0 503 Unavailable\r\n")
+        assert resident() - before < 40_000_000
+        with socket.create_connection(("127.0.0.1", served.port), 10) as other:
+            assert exchange(other, b"AGTP/1.0 DISCOVER /methods\r\n\r\n").startswith(b"AGTP/1.0 200 OK\r\n")
+        for connection in crowd:
+            connection.close()
+        while resident() - before > 8_000_000:
+            assert served.process.poll() is None

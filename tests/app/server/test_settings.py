@@ -11,6 +11,7 @@ from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import LimitSettings, ListenSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
+from bespeak.faces.capacity import MAX_BUFFERED
 from bespeak.protocol.address import Address
 from bespeak.state.identity.settings import AuthSettings, MtlsSettings
 
@@ -83,6 +84,16 @@ def test_unproven_identities_beyond_this_machine_must_be_asked_for(tmp_path: Pat
 def test_state_is_kept_where_the_command_line_says_else_beside_the_target() -> None:
     assert plan_settings("rooms:app", ServerDocument(), store="memory").store == "memory"
     assert plan_settings("rooms:app", ServerDocument()).store == "bespeak.db"
+
+
+def test_the_bound_of_all_requests_follows_the_largest_body_and_cannot_be_below_it() -> None:
+    def plan(**limits: int) -> int:
+        return plan_settings("rooms:app", ServerDocument(limits=LimitSettings(**limits))).max_buffered
+
+    assert plan() == plan(max_body=1000) == MAX_BUFFERED
+    assert plan(max_body=MAX_BUFFERED) == 4 * MAX_BUFFERED
+    with pytest.raises(ConfigError, match=r"max_buffered of \[limits\] must be at least 66536"):
+        plan(max_body=1000, max_buffered=66_535)
 
 
 def test_client_certificates_need_tls_and_their_authorities(pair: tuple[Path, Path], tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ read_timeout = 2.5
 drain_timeout = 5
 max_connections = 100
 max_body = 1000
+max_buffered = 200000
 [[apis]]
 path = "/a"
 [[hosted_protocols]]
@@ -103,7 +104,7 @@ function = "module.rules"
         agtp="0.0.0.0:4480", cert=Path("d/c.pem"), key=Path("d/k.pem"), workers=2, insecure=True
     )
     assert document.limits == LimitSettings(
-        idle_timeout=60, read_timeout=2.5, drain_timeout=5, max_connections=100, max_body=1000
+        idle_timeout=60, read_timeout=2.5, drain_timeout=5, max_connections=100, max_body=1000, max_buffered=200_000
     )
     assert (document.apis, document.hosted_protocols) == (({"path": "/a"},), ({"protocol": "mcp"},))
     assert document.resources == (ResourceSettings(name="rules", description="", function="module.rules"),)

@@ -11,6 +11,7 @@ from tests.faces.http.web import BOOK, FIND, get, post, serving
 from tests.service import echo, make_endpoint
 
 from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.faces.capacity import Capacity
 from bespeak.faces.timeouts import Timeouts
 from bespeak.protocol.wire.limits import Limits
 
@@ -272,12 +273,25 @@ async def test_a_peer_that_takes_no_answers_is_let_go() -> None:
 
 
 async def test_a_connection_over_the_limit_is_refused() -> None:
-    async with serving(max_connections=1) as web, web.line() as first:
+    async with serving(capacity=Capacity(1)) as web, web.line() as first:
         assert (await first.ask(post())).status == 200
         async with web.line() as second:
             answer = await second.answer()
             assert (answer.status, answer.json["code"]) == (503, "too-many-connections")
         assert (await first.ask(post())).status == 200
+
+
+async def test_an_unfinished_request_is_refused_if_others_need_its_memory() -> None:
+    body = b"x" * 60_000
+    unfinished = b"POST /room:book HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 60001\r\n\r\n" + body
+    async with serving(capacity=Capacity(buffered=100_000)) as web, web.line() as first, web.line() as second:
+        first.send(unfinished)
+        second.send(unfinished)
+        answer = await first.answer()
+        assert (answer.status, answer.json["code"]) == (503, "too-many-bytes")
+        assert answer.headers["retry-after"] == "5"
+        async with web.line() as third:
+            assert (await third.ask(post())).status == 200
 
 
 @pytest.mark.parametrize("settings", THROUGH)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.faces.http.reader import Asked, Head, Heads, RequestReader, split_target
+from bespeak.faces.http.reader import PARSED, Asked, Head, Heads, RequestReader, split_target
 from bespeak.protocol.exchange.messages import Malformed
 from bespeak.protocol.wire.limits import Limits
 from bespeak.protocol.wire.messages import NEED_DATA, Pause
@@ -197,3 +197,49 @@ def test_any_number_of_requests_for_another_protocol_are_read_like_others() -> N
     found, fault = read(asking * 3000 + REQUEST)
     assert (len(found), fault) == (3001, None)
     assert found[-1] == ASKED
+
+
+def test_an_idle_connection_keeps_neither_body_nor_headers() -> None:
+    reader = RequestReader(SMALL)
+    for data in (REQUEST, CHUNKED):
+        reader.receive_data(data)
+        assert take(reader, []) is None
+        assert (reader.held, reader._url, reader._headers, reader._body) == (0, b"", [], b"")
+
+
+def test_requests_that_are_taken_are_not_counted_while_the_next_one_arrives() -> None:
+    reader = RequestReader(SMALL)
+    for _ in range(100):
+        reader.receive_data((REQUEST[10:] if reader.buffered else REQUEST) + REQUEST[:10])
+        assert take(reader, []) is None
+        assert 10 <= reader.buffered <= 2 * len(REQUEST)
+
+
+def test_parsed_requests_count_for_more_than_their_bytes() -> None:
+    reader = RequestReader(SMALL)
+    reader.receive_data(REQUEST * 10)
+    assert reader.held == len(REQUEST) * 10 + PARSED * 10
+
+
+def test_chunks_of_one_byte_are_held_as_one_body() -> None:
+    reader = RequestReader(Limits())
+    reader.receive_data(b"POST /r HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 10_000)
+    assert reader.buffered > 60_000
+    assert reader.held <= reader.buffered
+    assert len(reader._body) == 10_000
+
+
+@pytest.mark.parametrize("data", [b"GET /" + b"a" * 300, b"GET / HTTP/1.1\r\n" + b"a:\r\n" * 12])
+def test_a_head_is_refused_as_soon_as_a_limit_is_exceeded(data: bytes) -> None:
+    _, fault = read(data)
+    assert fault is not None
+    assert fault.status in (414, 431)
+
+
+def test_discarded_input_is_released_and_no_more_is_read() -> None:
+    reader = RequestReader(SMALL)
+    reader.receive_data(REQUEST + REQUEST[:-1])
+    reader.discard()
+    assert reader.held == 0
+    reader.receive_data(REQUEST)
+    assert (reader.held, reader.next_event()) == (0, NEED_DATA)

@@ -200,3 +200,27 @@ def test_a_parsed_head_is_remembered_but_cannot_be_changed() -> None:
     assert first.headers is second.headers
     with pytest.raises(TypeError):
         first.headers["session-id"] = "other"  # type: ignore[index]
+
+
+def test_a_returned_message_is_released_while_the_next_one_is_incomplete() -> None:
+    reader = RequestReader()
+    data = b"AGTP/1.0 EXECUTE /\r\nContent-Length: 100000\r\n\r\n" + b"x" * 100_000
+    for half in (data[:50_000], data[50_000:] + b"AGTP"):
+        reader.receive_data(half)
+    assert isinstance(reader.next_event(), Request)
+    assert reader.next_event() is NEED_DATA
+    assert (reader.buffered, reader.held) == (4, 4)
+    reader.receive_data(b"/1.0 QUERY /a\r\n\r\n")
+    event = reader.next_event()
+    assert isinstance(event, Request)
+    assert event.path == "/a"
+
+
+def test_discarded_input_is_released_and_no_more_is_read() -> None:
+    reader = RequestReader()
+    reader.receive_data(b"AGTP/1.0 EXECUTE /\r\nContent-Length: 100000\r\n\r\n" + b"x" * 1000)
+    assert reader.next_event() is NEED_DATA
+    reader.discard()
+    reader.receive_data(b"AGTP/1.0 QUERY /a\r\n\r\n")
+    assert reader.held == 0
+    assert isinstance(reader.next_event(), Malformed)

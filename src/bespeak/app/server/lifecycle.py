@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bespeak.app.server.keeper import Keeper
 from bespeak.app.server.settings import Settings
 from bespeak.faces.agtp.server import AgtpServer
+from bespeak.faces.capacity import Capacity
 from bespeak.faces.timeouts import Timeouts
 from bespeak.protocol.address import Address
 from bespeak.protocol.tls import ALPN, server_context
@@ -44,7 +45,8 @@ async def serve(
         asyncio.get_running_loop().add_reader(lifeline, stop.set)
     limits = Limits(body=settings.max_body)
     timeouts = Timeouts(idle=settings.idle_timeout, read=settings.read_timeout, drain=settings.drain_timeout)
-    agtp = AgtpServer(keeper.dispatcher, limits=limits, timeouts=timeouts, max_connections=settings.max_connections)
+    capacity = Capacity(settings.max_connections, settings.max_buffered)
+    agtp = AgtpServer(keeper.dispatcher, limits=limits, timeouts=timeouts, capacity=capacity)
     web: HttpServer | None = None
     if not await _started(keeper, stop):
         return
@@ -54,7 +56,7 @@ async def serve(
         settings = replace(settings, address=Address(*at[0]))
         if settings.http is not None:
             # Its documents contain the port of AGTP, which is known now.
-            web = _web_server(keeper.dispatcher, settings, limits, timeouts)
+            web = _web_server(keeper.dispatcher, settings, limits, timeouts, capacity)
             context = _tls(settings, "http/1.1")
             at = await web.start(settings.http.host, settings.http.port, ssl=context, reuse_port=reuse_port)
             settings = replace(settings, http=Address(*at[0]))
@@ -85,7 +87,9 @@ async def _started(keeper: Keeper, stop: asyncio.Event) -> bool:
     return True
 
 
-def _web_server(dispatcher: Dispatcher, settings: Settings, limits: Limits, timeouts: Timeouts) -> HttpServer:
+def _web_server(
+    dispatcher: Dispatcher, settings: Settings, limits: Limits, timeouts: Timeouts, capacity: Capacity
+) -> HttpServer:
     from bespeak.app.server.http_face import build_middleware, make_face  # noqa: PLC0415
     from bespeak.app.server.http_pages import Publishing  # noqa: PLC0415
     from bespeak.faces.http.server import HttpServer  # noqa: PLC0415 - loads httptools, only for HTTP
@@ -94,7 +98,7 @@ def _web_server(dispatcher: Dispatcher, settings: Settings, limits: Limits, time
     publishing = Publishing(auth=settings.auth, keys_required=settings.keys_required, agtp_port=settings.address.port)
     face = make_face(dispatcher, settings.web, limits=limits, loopback=settings.http.is_loopback, publishing=publishing)
     outer = build_middleware(face, settings.web)
-    return HttpServer(face, outer, timeouts=timeouts, max_connections=settings.max_connections)
+    return HttpServer(face, outer, timeouts=timeouts, capacity=capacity)
 
 
 def _tls(settings: Settings, alpn: str) -> ssl.SSLContext | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bespeak.app.server.assembly import Assembled, assemble, now
+from bespeak.app.server.descriptors import fit_connections
 from bespeak.app.server.keeper import Keeper
 from bespeak.app.server.lifecycle import run, serve
 from bespeak.app.server.log import log_to_stderr
@@ -83,6 +84,7 @@ def serve_target(
 ) -> int:
     """Serve until a stop signal; return the exit code, 0 after an orderly end."""
     updated = now()
+    settings = fit_connections(settings)
     with contextlib.ExitStack() as held:
         if settings.http is not None and settings.http.port == 0 and settings.workers == 1:
             # The documents contain the port, so it is chosen before they are built.

@@ -9,6 +9,7 @@ from bespeak.app.server.state import store_place
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
+from bespeak.faces.capacity import MAX_BUFFERED, MAX_CONNECTIONS
 from bespeak.faces.timeouts import DEFAULT_TIMEOUTS
 from bespeak.protocol.address import HTTP_PORT, Address, parse_address
 from bespeak.protocol.wire.limits import DEFAULT_LIMITS
@@ -42,12 +43,14 @@ class Settings:
     """True to refuse to start if any endpoint is omitted."""
     log_level: str = "warning"
     log_format: str = "text"
-    max_connections: int = 10_000
+    max_connections: int = MAX_CONNECTIONS
     idle_timeout: float = DEFAULT_TIMEOUTS.idle
     read_timeout: float = DEFAULT_TIMEOUTS.read
     drain_timeout: float = DEFAULT_TIMEOUTS.drain
     max_body: int = DEFAULT_LIMITS.body
     """Maximum bytes of a body. Decoding blocks the loop: about ten milliseconds per megabyte."""
+    max_buffered: int = MAX_BUFFERED
+    """Maximum bytes of all unfinished requests of one process."""
 
     def check(self) -> None:
         """Refuse unsafe settings: plain TCP or unverified headers beyond loopback, half a key pair."""
@@ -63,6 +66,12 @@ class Settings:
                 raise ConfigError(f"AGTP on {self.address} and HTTP on {self.http} conflict: give --http another port")
         if "mtls" in self.auth.modes:
             self._check_mtls()
+        least = self.max_body + DEFAULT_LIMITS.head
+        if self.max_buffered < least:
+            raise ConfigError(
+                f"max_buffered of [limits] must be at least {least}, for one request with max_body; "
+                f"got {self.max_buffered}"
+            )
         if not 1 <= self.workers <= 256:
             raise ConfigError(f"--workers must be 1 to 256; got {self.workers}")
 
@@ -107,6 +116,7 @@ def plan_settings(
     """Return the settings of a target: command line, else configuration, else defaults."""
     listen = document.listen
     limits = {name: value for name, value in asdict(document.limits).items() if name != "rate" and value is not None}
+    limits.setdefault("max_buffered", max(MAX_BUFFERED, 4 * limits.get("max_body", 0)))
     if certificate is None and key is None:
         certificate, key = listen.cert, listen.key
     web_address = listen.http if http is None else http

@@ -109,8 +109,13 @@ class LimitSettings:
     drain_timeout: float | None = setting(
         None, "Seconds for running requests when the server stops.", kind="seconds", read=Table.positive, security=True
     )
-    max_connections: int | None = setting(None, "Connections of one worker.", kind="count", security=True)
+    max_connections: int | None = setting(
+        None, "Connections of one worker, all faces together.", kind="count", security=True
+    )
     max_body: int | None = setting(None, "Bytes of one body.", kind="count", security=True)
+    max_buffered: int | None = setting(
+        None, "Bytes of all unfinished requests of one worker.", kind="count", security=True
+    )
     rate: RateLimits = table(RateLimits)
 
 

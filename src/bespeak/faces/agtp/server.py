@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bespeak.faces.agtp.connection import AgtpConnection
+from bespeak.faces.capacity import Capacity
 from bespeak.faces.connection import Shared
 from bespeak.faces.server import FaceServer
 from bespeak.faces.timeouts import DEFAULT_TIMEOUTS, Timeouts
@@ -23,9 +24,9 @@ class AgtpServer(FaceServer):
         *,
         limits: Limits = DEFAULT_LIMITS,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
-        max_connections: int = 10_000,
+        capacity: Capacity | None = None,
     ) -> None:
-        super().__init__(timeouts=timeouts, max_connections=max_connections)
+        super().__init__(timeouts=timeouts, capacity=capacity)
         self._handler = handler
         self._limits = limits
 

@@ -123,7 +123,7 @@ class HttpConnection(FaceConnection[Asked]):
 
     def _encode(self, reply: HttpResponse, asked: Asked) -> bytes:
         headers = reply.headers
-        closes = not asked.head.keep_alive or self.shared.draining
+        closes = not asked.head.keep_alive or self.shared.draining or self.closing
         if reply.status >= 400 and CLOSE in headers:
             headers.remove(CLOSE)
             closes = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import deque
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 import httptools
 
@@ -22,6 +22,10 @@ _logger = logging.getLogger(__name__)
 OVERHEAD: Final = 8
 """Maximum ratio of a chunked body on the wire to its content: six bytes per byte is the worst legitimate case."""
 
+PARSED: Final = 1024
+"""Bytes that a parsed request takes beside its body: more than on the wire, where a small one has thirty."""
+
+_DISCARDED: Final = Malformed(status.UNAVAILABLE, "discarded", "The rest of the input was discarded.")
 _WATCHED: Final = frozenset({b"host", b"content-length", b"transfer-encoding", b"expect"})
 _UNPLAIN: Final = frozenset({b"transfer-encoding", b"expect"})
 _VERSIONS: Final = frozenset({"1.1", "1.0"})
@@ -83,8 +87,26 @@ class RequestReader:
         self._url = b""
         self._headers: Headers = []
         self._watched: dict[bytes, bytes] = {}  # headers that decide how the rest is parsed
-        self._body: list[bytes] = []
-        self._body_size = 0
+        self._body: bytes | bytearray = b""
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory that they take."""
+        if self._events:
+            return self.buffered + PARSED * len(self._events)
+        return min(self.buffered, self._limits.head + len(self._body))
+
+    def discard(self) -> None:
+        """Release them; no more data is read."""
+        self._fault = _DISCARDED
+        self._events.clear()
+        self.buffered = 0
+        self._release_message()
+
+    def _release_message(self) -> None:
+        """Release the parts of a message: an idle connection must not keep the last one."""
+        self._url = self._body = b""
+        self._headers = []
 
     def receive_data(self, data: bytes) -> None:
         """Add received bytes. After a fault they are ignored: where the next request would begin is unknown."""
@@ -120,8 +142,8 @@ class RequestReader:
         if not self._events:
             return CLOSED if self._ended else NEED_DATA
         event = self._events.popleft()
-        if not (self._events or self._in_message):
-            self.buffered = 0
+        if not self._events:
+            self.buffered = self._begun + self._head + self._size if self._in_message else 0
         return event
 
     def _remember(self, data: bytes, end: int) -> None:
@@ -205,18 +227,24 @@ class RequestReader:
         self._in_message = self._in_head = True
         self._begun_here += 1
         self._begun = self._piece
-        self._head = self._size = self._body_size = 0
-        self._url = b""
-        self._headers, self._body = [], []
+        self._head = self._size = 0
+        self._release_message()
         self._watched = {}
 
     def on_url(self, url: bytes) -> None:
         """Handle the target, or a part of it."""
         self._url += url
+        if len(self._url) > self._limits.line:
+            message = f"The target is longer than {self._limits.line} bytes."
+            self._abandon(Malformed(414, "target-too-long", message))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Handle one header. Trailers, which come after the body, are dropped."""
         if self._in_head:
+            # A header of four bytes takes two hundred once it is parsed, so the head is not read to its end first.
+            if len(self._headers) >= self._limits.headers:
+                message = f"The request has more than {self._limits.headers} headers."
+                self._abandon(Malformed(431, "head-too-large", message))
             name = name.lower()
             self._headers.append((name, value))
             if name in _WATCHED:
@@ -228,18 +256,21 @@ class RequestReader:
         self._in_head = False
         fault = self._judge_size() or self._judge_framing()
         if fault is not None:
-            self._refused = fault
-            raise _Unreadable
+            self._abandon(fault)
         if b"expect" in self._watched and self._parser.get_http_version() == "1.1":
             self.expects = True
 
     def on_body(self, body: bytes) -> None:
         """Handle a part of the body."""
-        self._body.append(body)
-        self._body_size += len(body)
-        if self._body_size > self._limits.body:
-            self._refused = self._too_large()
-            raise _Unreadable
+        if not self._body:
+            self._body = body
+        else:
+            if type(self._body) is bytes:
+                # One buffer: chunks of two bytes would take fifty each in a list.
+                self._body = bytearray(self._body)
+            self._body += body
+        if len(self._body) > self._limits.body:
+            self._abandon(self._too_large())
 
     def on_message_complete(self) -> None:
         """Handle the end of a request."""
@@ -254,14 +285,15 @@ class RequestReader:
         headers = read_headers(self._headers, self._limits.headers)
         keep_alive = version == "1.1" and parser.should_keep_alive()
         head = Head(parser.get_method().decode("ascii"), path, query, version, self._headers, headers, keep_alive)
-        self._events.append(Asked(head, self._body[0] if len(self._body) == 1 else b"".join(self._body)))
+        self._events.append(Asked(head, bytes(self._body)))
+        self._release_message()
+
+    def _abandon(self, fault: Malformed) -> NoReturn:
+        self._refused = fault
+        raise _Unreadable
 
     def _judge_size(self) -> Malformed | None:
         limits = self._limits
-        if len(self._url) > limits.line:
-            return Malformed(414, "target-too-long", f"The target is longer than {limits.line} bytes.")
-        if len(self._headers) > limits.headers:
-            return Malformed(431, "head-too-large", f"The request has more than {limits.headers} headers.")
         if self._begun + self._head + self._piece > limits.head:
             size = len(self._url) + sum([len(name) + len(value) + 4 for name, value in self._headers])
             if size > limits.head:

@@ -6,6 +6,7 @@ import asyncio
 import time
 from email.utils import formatdate
 
+from bespeak.faces.capacity import Capacity
 from bespeak.faces.connection import Shared
 from bespeak.faces.http.asgi import Application
 from bespeak.faces.http.face import HttpFace
@@ -24,10 +25,10 @@ class HttpServer(FaceServer):
         app: Application | None = None,
         *,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
-        max_connections: int = 10_000,
+        capacity: Capacity | None = None,
     ) -> None:
         """Serve `face`; with `app`, pass requests through that middleware first."""
-        super().__init__(timeouts=timeouts, max_connections=max_connections)
+        super().__init__(timeouts=timeouts, capacity=capacity)
         self._serving = Serving(face, app)
 
     def connect(self, shared: Shared) -> HttpConnection:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from bespeak.protocol.wire.head import (
     INVALID_STATUS_LINE,
@@ -18,6 +18,10 @@ from bespeak.protocol.wire.limits import RESPONSE_LIMITS, Limits
 from bespeak.protocol.wire.memory import Memory
 from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Malformed, Pause, ResponseMessage
 from bespeak.protocol.wire.request_heads import LONGEST, MOST
+
+_KEPT: Final = 4096
+"""Bytes of returned messages that may stay in the buffer while the next one is incomplete."""
+_DISCARDED: Final = Malformed(503, "discarded", "The rest of the input was discarded.")
 
 HeadT = TypeVar("HeadT", bound="Head")
 MessageT_co = TypeVar("MessageT_co", covariant=True)
@@ -58,6 +62,15 @@ class Reader(Generic[HeadT, MessageT_co]):
         """Bytes received and not yet returned as a message."""
         return len(self._buffer) - self._start
 
+    @property
+    def held(self) -> int:
+        """Bytes of memory that the buffer takes."""
+        return len(self._buffer)
+
+    def discard(self) -> None:
+        """Release the buffer; no more data is read."""
+        self._fail(_DISCARDED)
+
     def receive_data(self, data: bytes) -> None:
         """Add bytes received from the peer."""
         buffer = self._buffer
@@ -67,11 +80,8 @@ class Reader(Generic[HeadT, MessageT_co]):
             self._buffer = data
             return
         if self._start or type(buffer) is bytes:
-            buffer = self._buffer = bytearray(buffer[self._start :])
-            self._scanned = max(0, self._scanned - self._start)
-            self._body -= self._start
-            self._start = 0
-        buffer += data
+            self._trim()
+        self._buffer += data
 
     def receive_eof(self) -> None:
         """Record that the peer sends no more data."""
@@ -94,7 +104,8 @@ class Reader(Generic[HeadT, MessageT_co]):
         if size < end:
             self._head = head
             return self._starved()
-        body = bytes(buffer[start:end])
+        # A view saves one of two copies; a slice of bytes is none.
+        body = buffer[start:end] if type(buffer) is bytes else bytes(memoryview(buffer)[start:end])
         if size == end:
             self._buffer = b""
             end = 0
@@ -136,7 +147,17 @@ class Reader(Generic[HeadT, MessageT_co]):
     def _starved(self) -> Malformed | Pause:
         if self._ended:
             return self._fail(Malformed(400, "incomplete-message", "The connection ended in the middle of a message."))
+        if self._start > _KEPT:
+            self._trim()
         return NEED_DATA
+
+    def _trim(self) -> None:
+        """Release the bytes of messages that were returned."""
+        start = self._start
+        self._buffer = bytearray(self._buffer[start:])
+        self._scanned = max(0, self._scanned - start)
+        self._body -= start
+        self._start = 0
 
     def _fail(self, fault: Malformed) -> Malformed:
         self._fault = fault
