@@ -333,6 +333,7 @@ def test_the_query_is_decoded_typed_and_merged_under_the_body() -> None:
         "name": "Ann & Bo+",
     }
     assert bench.send("BOOK", "/table?party=4&party=5").json == {"party": 5}
+    assert bench.send("BOOK", "/table?party=4&p%61rty=5").json == {"party": 5}
     assert bench.send("BOOK", "/table?party=4", {"party": 7}).json == {"party": 7}
     assert bench.send("BOOK", "/table?party=four").status == 422
     assert bench.send("BOOK", "/table?name=a+b").json == {"name": "a+b"}
@@ -390,6 +391,49 @@ def test_json_is_known_in_any_case_and_by_its_suffix(content_type: str) -> None:
     bench = build(make_endpoint("BOOK", "/table", echo, properties=BOOKING))
     assert bench.send("BOOK", "/table", b'{"party":1}', content_type=content_type).status == 200
     assert bench.send("BOOK", "/table", b'{"party":1}', content_type="text/notjson").status == 400
+
+
+@pytest.mark.parametrize(
+    ("body", "key", "place"),
+    [
+        (b'{"party":1,"party":2}', "party", 11),
+        (b'{"party":1,"p\\u0061rty":2}', "party", 11),
+        (b'{"parameters":{"name":"a:b","name":"c"},"method":"BOOK"}', "name", 28),
+        (b'{"method":"BOOK","parameters":{},"parameters":{"party":2}}', "parameters", 33),
+    ],
+)
+def test_a_repeated_key_is_refused_with_its_place(body: bytes, key: str, place: int) -> None:
+    bench = build(make_endpoint("BOOK", "/table", echo, properties=BOOKING))
+    reply = bench.send("BOOK", "/table", body)
+    assert (reply.status, reply.error["code"]) == (400, "invalid-body")
+    assert f"the key {key!r} is repeated in one object (byte {place})" in reply.error["message"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"content_encoding": "gzip"},
+        {"content_encoding": "identity, gzip"},
+        {"content_encoding": ""},
+        {"content_type": "application/json; charset=utf-16"},
+        {"content_type": 'application/json; charset="ISO-8859-1"'},
+        {"content_type": "application/json; charset=utf-8; charset=utf-7"},
+        {"content_type": ""},
+        {"content_type": "application/json, text/plain"},
+        {"content_type": "multipart/form-data; boundary=x"},
+    ],
+)
+def test_a_body_that_its_headers_declare_differently_is_refused(headers: dict[str, str]) -> None:
+    bench = build(make_endpoint("BOOK", "/table", echo, properties=BOOKING))
+    assert bench.send("BOOK", "/table", b'{"party":1}', **headers).error["code"] == "invalid-body"
+
+
+@pytest.mark.parametrize(
+    "headers", [{"content_encoding": "Identity"}, {"content_type": "application/json;charset=UTF8"}]
+)
+def test_a_body_declared_as_it_is_read_is_accepted(headers: dict[str, str]) -> None:
+    bench = build(make_endpoint("BOOK", "/table", echo, properties=BOOKING))
+    assert bench.send("BOOK", "/table", b'{"party":1}', **headers).json == {"party": 1}
 
 
 def test_query_values_take_nullable_and_listed_types_too() -> None:

@@ -14,8 +14,9 @@ from bespeak.errors import ConfigError
 from bespeak.runtime.bindings.function import resolve_function
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.findings import Findings
+from bespeak.text.reading.json_data import decode_json
 from bespeak.text.reading.rules import MALFORMED
-from bespeak.text.reading.table import Table
+from bespeak.text.reading.table import Table, kind
 from bespeak.text.source.span import Location
 
 
@@ -32,7 +33,9 @@ def write_endpoint(endpoint: Endpoint) -> str:
 def read_endpoint(text: str, name: str) -> tuple[Endpoint | None, list[Diagnostic]]:
     """Decode an endpoint; `name` identifies it in findings. Return None if any finding is an error."""
     try:
-        data = msgspec.json.decode(text, type=dict[str, Any])
+        data = decode_json(text)
+        if not isinstance(data, dict):
+            raise msgspec.ValidationError(f"it is {kind(data)}")
     except msgspec.DecodeError as error:
         return None, [MALFORMED.found(f"this is not a JSON object: {error}", Location(name))]
     return endpoint_of(Table(data, "", Findings(lambda _: Location(name))), name)

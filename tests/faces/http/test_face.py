@@ -50,6 +50,11 @@ def test_an_informational_endpoint_with_scalar_input_is_also_served_by_get():
     assert reply.json() == {"room_id": "a b", "guests": 2}
 
 
+def test_a_get_with_a_body_is_refused():
+    reply = ask("GET", "/rooms/1:find?guests=2", FIND, json={"guests": 3})
+    assert (reply.status_code, reply.json()["code"]) == (400, "invalid-body")
+
+
 def test_a_get_never_calls_an_endpoint_that_changes_something():
     reply = ask("GET", "/room:book?room_id=1", BOOK)
     assert (reply.status_code, reply.headers["allow"]) == (405, "POST, OPTIONS")

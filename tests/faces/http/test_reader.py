@@ -186,6 +186,22 @@ def test_the_host_of_an_absolute_url_overrides_the_host_header() -> None:
     assert found[0].head.pairs == [(b"host", b"evil.example"), (b"agent-id", b"b")]
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+        b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+        b"Content-Length: 5\r\nContent-Length: 5\r\n",
+        b"Content-Length: 5, 5\r\n",
+        b"Content-Length: +5\r\n",
+        b"Content-Length : 5\r\n",
+    ],
+)
+def test_a_body_with_two_lengths_is_refused(lines: bytes) -> None:
+    found, fault = read(b"POST /r HTTP/1.1\r\nHost: a\r\n" + lines + b"\r\n0\r\n\r\n")
+    assert (found, fault and fault.status) == ([], 400)
+
+
 def test_an_encoding_in_another_line_is_one_more_encoding() -> None:
     lines = b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n"
     found, fault = read(b"POST /r HTTP/1.1\r\nHost: a\r\n" + lines + b"\r\n0\r\n\r\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.protocol.exchange.media_type import essence, is_json
+from bespeak.protocol.exchange.media_type import essence, foreign_charset, is_json
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,19 @@ def test_parameters_and_case_are_not_part_of_a_type(text: str, expected: str) ->
 )
 def test_json_is_known_by_its_name(text: str, expected: bool) -> None:
     assert is_json(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("media_type", "charset"),
+    [
+        ("application/json", None),
+        ("application/json; charset=UTF-8", None),
+        ('application/json;v=1; Charset="utf8"', None),
+        ("application/json; charset=us-ascii", None),
+        ("application/json; charset=latin-1", "latin-1"),
+        ("application/json; charset=utf-8; charset=utf-16", "utf-16"),
+        ("application/json; charset", ""),
+    ],
+)
+def test_charset_that_is_not_utf8_is_found(media_type: str, charset: str | None) -> None:
+    assert foreign_charset(media_type) == charset

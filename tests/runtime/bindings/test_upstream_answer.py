@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.runtime.bindings.upstream_answer import LONGEST_WAIT, decode_json, decode_text, rename, retry_after
+from bespeak.runtime.bindings.upstream_answer import LONGEST_WAIT, decode_answer, decode_text, rename, retry_after
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_no_text_and_no_charset_does_worse_than_a_refusal(body: bytes, charset: 
 @pytest.mark.parametrize("body", [b"", b"<html>", b'{"a":', b"{\xff}", b"[" * 100_000])
 def test_invalid_json_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match="not JSON"):
-        decode_json(body)
+        decode_answer(body)
 
 
 @pytest.mark.parametrize("code", [429, 503])

@@ -335,3 +335,11 @@ def test_a_misspelt_member_that_guards_something_refuses_the_agent(members: dict
 
 def test_other_members_are_left_to_the_issuer() -> None:
     assert parse(badge="gold", issued="today", scopes=["a"], requires={"tools": []})[1] == []
+
+
+def test_repeated_member_refuses_the_agent_with_its_place() -> None:
+    text = f'{{"agent_id": "{ID}", "name": "Ada",\n "status": "revoked", "status": "active"}}'
+    read, (finding,) = parse_agent(text, "a.json")
+    assert read == BROKEN
+    assert (finding.rule, str(finding.location)) == ("D102", "a.json:2:23")
+    assert "'status' is repeated" in finding.message

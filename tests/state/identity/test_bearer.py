@@ -180,10 +180,20 @@ def test_accepted_token_types(bench: Bench, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "payload", [b"", b"null", b"[]", b"{", b'"text"', b"\xff", b"[" * 5000, b'{"exp": NaN}', b'{"a": 1e999}']
+    "payload",
+    [
+        *(b"", b"null", b"[]", b"{", b'"text"', b"\xff", b"[" * 5000, b'{"exp": NaN}', b'{"a": 1e999}'),
+        json.dumps(claims()).encode().replace(b"{", b'{"exp": 1, ', 1),
+    ],
 )
 def test_signed_payload_that_is_not_an_object_is_refused(bench: Bench, payload: bytes) -> None:
     assert bench.code(sign(KEY, payload or b"0", kid="k")) == "token-malformed"
+
+
+def test_header_with_a_repeated_key_is_refused(bench: Bench) -> None:
+    _, payload, signature = sign(KEY, kid="k").split(".")
+    header = encode(b'{"alg":"none","alg":"EdDSA","kid":"k"}')
+    assert bench.code(f"{header}.{payload}.{signature}") == "token-malformed"
 
 
 @pytest.mark.parametrize(

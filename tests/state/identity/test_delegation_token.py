@@ -54,6 +54,15 @@ def test_members_of_later_releases_are_ignored() -> None:
     assert deserialize_compact(token, jose, algorithms=["Ed25519"]).headers()["kid"] == "k"
 
 
+@pytest.mark.parametrize("member", ['"scope":["a:b"]', '"new":{"a":1,"a":2}'])
+def test_repeated_claim_is_refused(member: str) -> None:
+    header = {"alg": ALGORITHM, "typ": "agtp-delegation+jwt"}
+    claims = msgspec.json.encode(SAID).replace(b"{", b"{" + member.encode() + b",", 1)
+    found = read(sign_compact(header, claims, KEY))
+    assert isinstance(found, Break)
+    assert found.reason == "malformed"
+
+
 @pytest.mark.parametrize("name", SAID)
 def test_missing_or_mistyped_claim_is_refused(name: str) -> None:
     header = {"alg": ALGORITHM, "typ": "agtp-delegation+jwt"}

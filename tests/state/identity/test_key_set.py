@@ -140,3 +140,8 @@ words = st.sampled_from(["OKP", "EC", "RSA", "oct", "Ed25519", "P-256", "AQAB", 
 @given(st.text() | st.dictionaries(members, words | st.text() | st.integers() | st.lists(words, max_size=2)).map(jwks))
 def test_any_text_gives_keys_or_a_fault(text: str) -> None:
     assert isinstance(parse_key_set(text), KeySet | Fault)
+
+
+def test_set_with_a_repeated_member_is_refused() -> None:
+    text = jwks(public(ED)).replace('"kty"', '"kty": "EC", "kty"', 1)
+    assert isinstance(parse_key_set(text), Fault)

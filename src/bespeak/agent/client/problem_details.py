@@ -9,6 +9,7 @@ import msgspec
 
 from bespeak.protocol import status as codes
 from bespeak.protocol.exchange.media_type import essence
+from bespeak.text.reading.json_data import decode_json
 
 _MEDIA: Final = "application/problem+json"
 _OWN: Final = frozenset({"type", "title", "status", "detail"})
@@ -28,7 +29,7 @@ def error_body(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
     if essence(headers.get("content-type", "")) != _MEDIA:
         return body
     try:
-        told = msgspec.json.decode(body)
+        told = decode_json(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return body
     if not isinstance(told, dict):

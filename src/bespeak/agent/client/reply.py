@@ -9,6 +9,7 @@ import msgspec
 
 from bespeak.errors import RemoteProtocolError
 from bespeak.protocol import status as codes
+from bespeak.text.reading.json_data import decode_json
 
 _ENVELOPE: Final = frozenset({"status", "task_id", "result", "attribution"})
 """Core 5.3: floor methods wrap their result in these members."""
@@ -65,7 +66,7 @@ class Reply(msgspec.Struct, frozen=True):
         if not self.body:
             return None
         try:
-            return msgspec.json.decode(self.body)
+            return decode_json(self.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise RemoteProtocolError(f"The body of the {self.status} reply is not JSON: {error}.") from error
 

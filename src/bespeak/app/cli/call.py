@@ -21,6 +21,7 @@ from bespeak.errors import BespeakError
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value
 from bespeak.runtime.route import property_types
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.json_data import decode_json
 
 
 @click.command()
@@ -128,7 +129,7 @@ def _read_data(data: str | None) -> dict[str, Any] | None:
         return None
     try:
         text = sys.stdin.read() if data == "-" else _read_file(data[1:]) if data[:1] == "@" else data
-        value = msgspec.json.decode(text)
+        value = decode_json(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise click.BadParameter(f"not JSON: {error}", param_hint="-d") from error
     if not isinstance(value, dict):
@@ -179,7 +180,7 @@ def _read_field(field: str, properties: Mapping[str, Any]) -> tuple[str, Any]:
     if not explicit and ("string" in (types := property_types(properties.get(name))) or not types):
         return name, text
     try:
-        return name, msgspec.json.decode(text)
+        return name, decode_json(text)
     except (msgspec.DecodeError, RecursionError) as error:
         if explicit:
             raise click.BadParameter(f"{brief(text)} is not JSON: {error}", param_hint=f"{name}:=JSON") from error

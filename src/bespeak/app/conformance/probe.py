@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.text.diagnostics.printable import printable
+from bespeak.text.reading.json_data import decode_json
 
 _SHOWN: Final = 240
 """Limit of shown evidence; `bespeak call` shows the whole response."""
@@ -38,7 +39,7 @@ class Exchanged:
     def json(self) -> Any:
         """Body as JSON, or None if it is not JSON."""
         try:
-            return msgspec.json.decode(self.body)
+            return decode_json(self.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
 

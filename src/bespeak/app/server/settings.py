@@ -48,7 +48,9 @@ class Settings:
     read_timeout: float = DEFAULT_TIMEOUTS.read
     drain_timeout: float = DEFAULT_TIMEOUTS.drain
     max_body: int = DEFAULT_LIMITS.body
-    """Maximum bytes of a body. Decoding blocks the loop: about ten milliseconds per megabyte."""
+    """Maximum bytes of a body. Decoding blocks the loop: about ten milliseconds per megabyte, a hostile one ten times
+    that.
+    """
     max_buffered: int = MAX_BUFFERED
     """Maximum bytes of all unfinished requests of one process."""
 

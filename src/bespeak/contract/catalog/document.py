@@ -31,6 +31,7 @@ from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
 from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.reading.json_data import decode_json
 from bespeak.text.source.pointer import pointer
 from bespeak.text.source.span import Location
 
@@ -80,7 +81,7 @@ class _Reader:
     def decode(self, data: bytes | str) -> dict[str, Any] | None:
         """Decode the document to plain objects."""
         try:
-            tree = msgspec.json.decode(data)
+            tree = decode_json(data)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             location, reason = _fault_of(data, self._origin, error)
             self._report(NOT_JSON, f"the document is not JSON: {reason}", location=location)

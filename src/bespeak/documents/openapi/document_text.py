@@ -51,7 +51,7 @@ def parse_document(text: bytes | str, name: str, path: Path | None = None) -> tu
 
 
 def _json(text: str, name: str, path: Path | None) -> tuple[Document | None, list[Diagnostic]]:
-    table = json_table(text.encode(), name)
+    table = json_table(text.encode(), name, repeats=True)
     if isinstance(table, Diagnostic):
         return None, [table]
     if len(text) > _PLACED:

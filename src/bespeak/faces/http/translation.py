@@ -13,6 +13,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.headers import MEDIA_AGTP, MEDIA_JSON, MEDIA_PROBLEM, METHOD_GRAMMAR, HeaderBlock
 from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
+from bespeak.protocol.wire.head import ONCE
 
 AGIS_METHOD: Final = "x-agis-method"
 AGIS_GRAMMAR: Final = "x-agis-grammar"
@@ -58,8 +59,8 @@ EXPOSED_HEADERS: Final = (
 )
 """Response headers that pages of other origins may read (Access-Control-Expose-Headers)."""
 
-_SINGLE: Final = frozenset({*READ_HEADERS, "content-type", "content-length", "host", "origin"})
-"""Headers that may occur only once: two readers could choose different ones. Others are lists (RFC 9110 5.3)."""
+_SINGLE: Final = ONCE | {*READ_HEADERS, "host", "origin"}
+"""Headers that may occur only once: those of AGTP, and those that only HTTP has."""
 
 _PLAIN: Final = "/:@!$&'()*+,;=~-._"
 SCHEMES: Final = {"open": "Agent-ID", "token": "Bearer", "mtls": "Client-Certificate", "signed": "Agent-Signature"}

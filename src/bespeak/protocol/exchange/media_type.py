@@ -16,3 +16,13 @@ def is_json(media_type: str) -> bool:
     """Return True if a media type is JSON: application/json or with the suffix +json."""
     kind, _, name = essence(media_type).partition("/")
     return kind == "application" and (name == "json" or name.endswith("+json"))
+
+
+def foreign_charset(media_type: str) -> str | None:
+    """Return the first charset of a media type that is not read as UTF-8; None if there is none."""
+    for parameter in media_type.split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        charset = value.strip().strip('"')
+        if name.strip().lower() == "charset" and charset.lower() not in ("utf-8", "utf8", "us-ascii"):
+            return charset
+    return None

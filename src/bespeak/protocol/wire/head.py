@@ -19,9 +19,13 @@ INVALID_HEADER: Final = "invalid-header"
 INVALID_CONTENT_LENGTH: Final = "invalid-content-length"
 
 ONCE: Final = frozenset(
-    {"agent-id", "authority-scope", "authorization", "content-length", "idempotency-key", "session-id"}
+    {
+        *("content-length", "content-type", "agent-id", "agent-signature", "authority-scope", "authorization"),
+        *("budget-limit", "confirmation-id", "delegation-chain", "idempotency-key", "method-grammar", "request-id"),
+        *("session-id", "task-id"),
+    }
 )
-"""Headers that may occur only once: duplicates of framing or identity headers are ambiguous and refused."""
+"""Headers that may occur only once: two readers could choose different ones. Others are lists (RFC 9110 5.3)."""
 
 
 class RequestHead(msgspec.Struct, frozen=True, gc=False):

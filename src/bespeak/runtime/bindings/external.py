@@ -18,7 +18,7 @@ from bespeak.contract.schema.violation import Violation
 from bespeak.protocol import status
 from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.bindings.upstream_answer import decode_json, decode_text, rename, retry_after
+from bespeak.runtime.bindings.upstream_answer import decode_answer, decode_text, rename, retry_after
 from bespeak.runtime.bindings.upstream_pool import UpstreamPool
 from bespeak.runtime.bindings.upstream_request import RequestPlan
 from bespeak.runtime.bindings.upstream_setup import check_setup, resolve_credentials, upstream_url
@@ -121,7 +121,7 @@ class ExternalBinding:
     def _read(self, body: bytearray, response: httpx.Response) -> Any:
         try:
             if self._handler.answer == "json":
-                payload = decode_json(body)
+                payload = decode_answer(body)
             else:
                 payload = decode_text(body, response.charset_encoding, response.headers.get("content-encoding"))
         except ValueError as error:

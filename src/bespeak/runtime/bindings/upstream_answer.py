@@ -11,6 +11,8 @@ from typing import Any, Final
 import httpx
 import msgspec
 
+from bespeak.text.reading.json_data import RepeatedKeyError, decode_json
+
 LONGEST_WAIT: Final = 24 * 3600
 """Maximum Retry-After in seconds; a longer wait is shortened to one day."""
 
@@ -23,10 +25,12 @@ _CHARSET: Final = re.compile(
 )
 
 
-def decode_json(body: bytes | bytearray) -> Any:
+def decode_answer(body: bytes | bytearray) -> Any:
     """Decode a JSON body; raise ValueError with the reason if it is not valid."""
     try:
-        return msgspec.json.decode(body)
+        return decode_json(body)
+    except RepeatedKeyError:
+        raise ValueError("has a repeated key") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ValueError("is not JSON") from None
 

@@ -11,11 +11,13 @@ from bespeak.contract.schema.report import refuse_input
 from bespeak.contract.schema.violation import Violation
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, MEDIA_AGTP, MEDIA_JSON
-from bespeak.protocol.exchange.media_type import is_json
+from bespeak.protocol.exchange.media_type import foreign_charset, is_json
+from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.token_hints import HINTS
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.route import Route
+from bespeak.text.reading.json_data import check_keys
 from bespeak.text.source.pointer import pointer
 
 _ENVELOPE: Final = frozenset({"method", "task_id", "session_id", "parameters", "context"})
@@ -37,19 +39,9 @@ def input_gate(call: RoutedCall) -> Refused | None:
     """Assemble the input from path, query and body, and validate it."""
     route = call.route
     request = call.request
-    body = request.body
-    value: Any = {}
-    if body:
-        content_type = request.headers.get("content-type")
-        if content_type not in _KNOWN_TYPES and not is_json(content_type or ""):
-            shown = (content_type or "")[:80]
-            return _bad_body(f"The body is {shown!r}; send JSON with Content-Type: application/json.")
-        try:
-            value = _decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            return _bad_body(f"The body is not JSON: {error}.")
-        if type(value) is not dict:
-            return _bad_body(f"The body is a JSON {_kind(value)}; the input of an endpoint must be an object.")
+    value = _read_body(request) if request.body else {}
+    if type(value) is Refused:
+        return value
     inner = value.get("parameters")
     unwrapped = inner if type(inner) is dict and value.keys() <= _ENVELOPE else None
     if unwrapped is not None and not route.has_parameters_field:
@@ -71,6 +63,41 @@ def input_gate(call: RoutedCall) -> Refused | None:
         return refuse_input(call.method, call.path, route.input.violations(value))
     except ValueError as error:  # nested too deeply for the validator, or text that is not valid Unicode
         return _bad_body(f"The body cannot be validated: {error}.")
+
+
+def _read_body(request: Request) -> Any:
+    """Decode the body to an object, or return the refusal."""
+    body, headers = request.body, request.headers
+    if headers.get("content-type") not in _KNOWN_TYPES or "content-encoding" in headers or request.reads:
+        refused = _check_content(request)
+        if refused is not None:
+            return refused
+    try:
+        value = _decode(body)
+        if type(value) is not dict:
+            return _bad_body(f"The body is a JSON {_kind(value)}; the input of an endpoint must be an object.")
+        if body.count(b":") != len(value):  # with as many colons as keys, none is repeated
+            check_keys(body, value)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return _bad_body(f"The body is not JSON: {error}.")
+    return value
+
+
+def _check_content(request: Request) -> Refused | None:
+    """Refuse a body that this server would read differently from what its headers say."""
+    content_type = request.headers.get("content-type", MEDIA_JSON)
+    encoding = request.headers.get("content-encoding", "identity")
+    charset = foreign_charset(content_type)
+    if not is_json(content_type):
+        return _bad_body(f"The body is {content_type[:80]!r}; send JSON with Content-Type: application/json.")
+    if charset is not None:
+        return _bad_body(f"The body is in the charset {charset[:40]!r}; send JSON in UTF-8.")
+    if encoding.strip().lower() != "identity":
+        return _bad_body(f"The body has the Content-Encoding {encoding[:40]!r}; send it without compression.")
+    if request.reads:
+        # RFC 9110 9.3.1: content in a GET has no meaning, and caches ignore it.
+        return _bad_body("A GET has no body; send the input in the query, or send a POST.")
+    return None
 
 
 def _merge(call: RoutedCall, route: Route, value: dict[str, Any]) -> Refused | None:

@@ -13,6 +13,7 @@ from bespeak.errors import ConfigError
 from bespeak.state.audit.reading import KeptCheckpoint, KeptRecord, place_of
 from bespeak.state.audit.trail import StoreTrail, Trail
 from bespeak.state.store.store import Store
+from bespeak.text.reading.json_data import decode_json
 
 FORM: Final = "bespeak-audit/1"
 _LONGEST_LINE: Final = 4 * 1024 * 1024
@@ -111,7 +112,7 @@ class FileTrail(Trail):
 
     def _read_form(self, file: BinaryIO) -> None:
         try:
-            form = msgspec.json.decode(file.readline(_LONGEST_LINE))
+            form = decode_json(file.readline(_LONGEST_LINE))
         except (ValueError, RecursionError):
             form = None
         if not isinstance(form, dict) or form.get("form") != FORM:
@@ -125,7 +126,7 @@ class FileTrail(Trail):
             try:
                 if len(line) > _LONGEST_LINE:
                     raise ValueError("it is too long")
-                yield _row(msgspec.json.decode(line), number)
+                yield _row(decode_json(line), number)
             except (ValueError, RecursionError) as error:
                 raise ConfigError(f"line {number} of {self._path} is not a valid line of an export: {error}") from error
 

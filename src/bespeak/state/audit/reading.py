@@ -8,6 +8,7 @@ import msgspec
 
 from bespeak.state.audit.compact import Compact, parse_compact
 from bespeak.state.audit.record import Place
+from bespeak.text.reading.json_data import decode_json
 
 
 class KeptRecord(msgspec.Struct, frozen=True, gc=False):
@@ -52,7 +53,7 @@ def payload_of(jws: str) -> dict[str, Any] | None:
     if compact is None:
         return None
     try:
-        payload = msgspec.json.decode(compact.payload)
+        payload = decode_json(compact.payload)
     except (ValueError, RecursionError):
         return None
     return payload if isinstance(payload, dict) else None

@@ -8,18 +8,19 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Final
 
-import msgspec
 from cryptography.exceptions import UnsupportedAlgorithm
 from joserfc.errors import JoseError
 from joserfc.jws import CompactSignature, JWSRegistry, extract_compact, validate_compact
 
 from bespeak.protocol import status
+from bespeak.protocol.exchange.base64url import decode64
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.identity.authentication import Authenticated, Outdated
 from bespeak.state.identity.jwks import FETCH_GAP, KeySource
 from bespeak.state.identity.jws import ALGORITHMS
 from bespeak.state.identity.settings import TokenSettings
 from bespeak.state.identity.token_claims import read_claims
+from bespeak.text.reading.json_data import decode_json
 
 _LONGEST: Final = 8192
 _REMEMBERED: Final = 4096
@@ -101,7 +102,7 @@ class BearerVerifier:
         if verdict is not None:
             return verdict
         try:
-            claims = msgspec.json.decode(envelope.payload or b"")
+            claims = decode_json(envelope.payload or b"")
         except (ValueError, RecursionError):
             claims = None
         if not isinstance(claims, dict):
@@ -156,6 +157,7 @@ def _open(token: str) -> CompactSignature | Refused:
     if _FORM.fullmatch(token) is None:
         return malformed
     try:
+        decode_json(decode64(token.partition(".")[0]) or b"")  # the library would take the last of two equal keys
         envelope = extract_compact(token.encode(), registry=_REGISTRY)
     except _BAD:
         return malformed

@@ -13,6 +13,7 @@ from bespeak.protocol.exchange.base64url import decode64, encode64
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.scope import is_scope_token
 from bespeak.state.identity.jws import ALGORITHM, ALGORITHMS, PrivateKey, PublicKey, is_signed, sign_compact
+from bespeak.text.reading.json_data import decode_as
 
 LONGEST_TOKEN: Final = 4096
 MOST_SCOPES: Final = 64
@@ -109,8 +110,8 @@ def _decode(decoder: msgspec.json.Decoder[T], text: str) -> T | None:
     if raw is None:
         return None
     try:
-        return decoder.decode(raw)
-    except (ValueError, RecursionError):  # msgspec's errors, and bytes that are not UTF-8
+        return decode_as(decoder, raw)
+    except (ValueError, RecursionError):  # msgspec's errors, a repeated key, and bytes that are not UTF-8
         return None
 
 

@@ -12,6 +12,7 @@ from joserfc.jwk import OKPKey
 from bespeak.protocol.fault import Fault
 from bespeak.state.identity.key_text import key_id, parse_jwk, public_jwk
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.json_data import decode_json
 from bespeak.text.reading.text_file import read_text
 
 _SUFFIX: Final = ".keys.json"
@@ -38,7 +39,7 @@ def read_history(key_file: Path) -> list[OKPKey] | Fault:
 def parse_history(text: str) -> list[OKPKey] | Fault:
     """Parse the Ed25519 keys of a JWK set, without duplicates. An unreadable one is an error: none may be lost."""
     try:
-        document = msgspec.json.decode(text)
+        document = decode_json(text)
     except (ValueError, RecursionError) as error:
         return Fault(f"not JSON: {error}")
     members = document.get("keys") if isinstance(document, dict) else None

@@ -17,6 +17,7 @@ from joserfc.jwk import ECKey, OKPKey, RSAKey
 
 from bespeak.protocol.fault import Fault
 from bespeak.state.identity.jws import ALGORITHM, ALGORITHMS
+from bespeak.text.reading.json_data import decode_json
 
 MAX_BYTES: Final = 256 * 1024
 _MOST_KEYS: Final = 100
@@ -83,7 +84,7 @@ def parse_key_set(text: str) -> KeySet | Fault:
 
 def _from_json(text: str) -> Iterator[VerificationKey | Fault]:
     try:
-        document = msgspec.json.decode(text)
+        document = decode_json(text)
     except (ValueError, RecursionError):
         yield Fault("not JSON")
         return

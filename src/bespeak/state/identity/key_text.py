@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
 from joserfc.errors import JoseError
 from joserfc.jwk import OKPKey
 
 from bespeak.protocol.fault import Fault
+from bespeak.text.reading.json_data import decode_json
 
 _CURVE: Final = "Ed25519"
 _PEM: Final = "-----BEGIN "
@@ -29,7 +29,7 @@ def parse_key(text: str) -> OKPKey | Fault:
         return parse_jwk({"kty": "OKP", "crv": _CURVE, "x": bare})
     if bare.startswith("{"):
         try:
-            return parse_jwk(msgspec.json.decode(bare))
+            return parse_jwk(decode_json(bare))
         except (ValueError, RecursionError) as error:
             return Fault(f"not JSON: {error}")
     return _import_key(text)

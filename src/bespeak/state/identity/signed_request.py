@@ -47,6 +47,7 @@ from bespeak.protocol.exchange.headers import (
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.identity.jws import ALGORITHM, ALGORITHMS, PrivateKey, PublicKey, is_signed, sign_detached
+from bespeak.text.reading.json_data import decode_as
 
 COVERED: Final = (
     AUTHORITY_SCOPE,
@@ -172,7 +173,7 @@ def _read_protected(text: str) -> _Protected | None:
     if raw is None:
         return None
     try:
-        protected = _DECODER.decode(raw)
+        protected = decode_as(_DECODER, raw)
     except (ValueError, RecursionError):  # msgspec's errors, and bytes that are not UTF-8
         return None
     usable = protected.alg in ALGORITHMS and protected.crit is None and _NONCE.fullmatch(protected.nonce)

@@ -20,6 +20,7 @@ from bespeak.state.store.commands.tables import FillTables, NumberedRow, ReadTab
 from bespeak.state.store.migrations import CURRENT
 from bespeak.state.store.shape import Column, Shape, shapes
 from bespeak.state.store.store import Store
+from bespeak.text.reading.json_data import check_keys
 
 FORMAT: Final = "bespeak-store"
 _LONGEST_LINE: Final = 64 * 1024 * 1024
@@ -130,6 +131,7 @@ def _next(file: IO[bytes], number: int) -> bytes:
 
 def _decode(line: bytes, number: int, kind: type[_T]) -> _T:
     try:
+        check_keys(line, msgspec.json.decode(line))
         return msgspec.json.decode(line, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise WrongRowError(number, str(error) or "it is nested too deeply") from error

@@ -10,6 +10,7 @@ import msgspec
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.findings import Findings
+from bespeak.text.reading.json_data import decode_json
 from bespeak.text.reading.rules import MALFORMED, WRONG_VALUE
 from bespeak.text.reading.table import Table, kind
 from bespeak.text.source.span import Location
@@ -17,12 +18,15 @@ from bespeak.text.source.span import Location
 _BYTE: Final = re.compile(r" \(byte (\d+)\)$")
 
 
-def json_table(data: bytes, file: str, *, tolerant: bool = False) -> Table | Diagnostic:
-    """Parse the root object of a JSON text, or return the error."""
+def json_table(data: bytes, file: str, *, tolerant: bool = False, repeats: bool = False) -> Table | Diagnostic:
+    """Parse the root object of a JSON text, or return the error.
+
+    With `repeats`, the last of repeated keys counts; the caller reports them.
+    """
     if tolerant:  # RFC 8259 8.1: readers may ignore a byte order mark, which writers must not add
         data = data.removeprefix(BOM_UTF8)
     try:
-        value = msgspec.json.decode(data)
+        value = msgspec.json.decode(data) if repeats else decode_json(data)
     except RecursionError:
         return _fault("it is nested too deeply", Location(file))
     except ValueError as error:  # msgspec's errors, and text that is not UTF-8
