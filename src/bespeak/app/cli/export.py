@@ -15,8 +15,10 @@ from bespeak.app.cli.exported import live_service, open_exported
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.service import connection_options, open_service
 from bespeak.app.server.target import load_target
+from bespeak.contract.catalog.bundled import load_bundled, open_catalog
 from bespeak.contract.service import Service
 from bespeak.documents.agis.text import write_json, write_yaml
+from bespeak.documents.projections.agis_completion import complete_agis
 from bespeak.documents.projections.agis_document import project_agis
 from bespeak.errors import ConfigError
 
@@ -54,6 +56,9 @@ def agis(service: str, output: Path | None, force: bool, to: str, **options: Any
     SERVICE is agtp://HOST[:4480], a folder, an .agis, .toml or .py file, or module:app. An AGIS document does not need
     handlers. For a live service the error descriptions are missing, because its manifest has none.
 
+    What AGIS asks for and SERVICE does not say is derived: `required`, `confidence_guidance` from the impact,
+    `capability` from the method, names of MCP tools, domain, description and version.
+
     \b
     Examples:
     bespeak export agis examples/hotel -o hotel.agis
@@ -62,7 +67,11 @@ def agis(service: str, output: Path | None, force: bool, to: str, **options: Any
     found = asyncio.run(_live(service, options)) if "://" in service else _local(service)
     if all(endpoint.builtin for endpoint in found.endpoints):
         raise CommandFailedError(f"{service} has no endpoints of its own; an AGIS document needs at least one")
-    _write(_text(project_agis(found), to), output, force=force)
+    document = project_agis(found)
+    if not service.endswith(".agis"):
+        # The author of an AGIS document decides what it says; other contracts lack what AGIS asks for.
+        document = complete_agis(document, open_catalog(found.catalog)[0] or load_bundled())
+    _write(_text(document, to), output, force=force)
 
 
 @export.command(short_help="Export SERVICE as an OpenAPI 3.1 document.")
