@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from bespeak.contract.agent import DISCLOSURES
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.policy import Policies
@@ -17,6 +18,7 @@ from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_text import json_table
 from bespeak.text.reading.rules import WRONG_VALUE
+from bespeak.text.reading.setting import setting
 from bespeak.text.reading.settings import Readers, read_settings, read_values
 from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
@@ -29,34 +31,38 @@ _AGENT_METHODS: Final = ("DISCOVER", "DESCRIBE")
 _FILE: Final = "manifest"
 _MOST_ENTRIES: Final = 100_000
 """Limit of entries in one array. Each entry becomes objects many times its size, so a reply could fill the memory."""
-_VERSIONS: Final = ("agtp_version", "agtp_api_version", "document_version", "catalog_version")
+_DEFAULTS: Final = Policies()
+_NAMELESS: Final = ServerIdentity(server_id="", operator="", contact="")
+_EXPECTED: Final[dict[str, Any]] = {"required": True, "optional": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestDocument:
     """A server's description of itself. It is not verified: the signature is checked over `raw`."""
 
-    agtp_version: str = ""
-    agtp_api_version: str = ""
-    document_version: str = ""
-    catalog_version: str = ""
-    catalog_versions_supported: tuple[str, ...] = ()
-    server: ServerIdentity
+    agtp_version: str = setting("", "The version of AGTP.", **_EXPECTED)
+    agtp_api_version: str = setting("", "The version of AGTP-API.", **_EXPECTED)
+    document_version: str = setting("", "The version of the manifest.", **_EXPECTED)
+    catalog_version: str = setting("", "The version of the catalog.", **_EXPECTED)
+    catalog_versions_supported: tuple[str, ...] = setting((), "Versions the server understands.", **_EXPECTED)
+    server: ServerIdentity = setting(_NAMELESS, "The server.", kind="map", required=True)
     updated: str | None = None
-    embedded_methods: tuple[str, ...] = ()
-    custom_methods: tuple[str, ...] = ()
-    endpoints: tuple[Endpoint, ...] = ()
+    embedded_methods: tuple[str, ...] = setting((), "The methods that every server has.")
+    custom_methods: tuple[str, ...] = setting((), "The methods that are not in the catalog.")
+    endpoints: tuple[Endpoint, ...] = setting((), "What the server offers.", kind="tables", **_EXPECTED)
     """Endpoints with a method and a path. If the semantic block is incomplete, the cautious default applies:
     irreversible, not idempotent, no confidence.
     """
-    policies: Policies = field(default_factory=Policies)
-    agent_disclosure: str = ""
-    hosted_agents: tuple[Mapping[str, Any], ...] = ()
-    agent_disclosure_notice: str | None = None
-    apis: tuple[Mapping[str, Any], ...] = ()
-    hosted_protocols: tuple[Mapping[str, Any], ...] = ()
-    signature: str | Mapping[str, Any] | None = None
-    """`manifest_signature` as received."""
+    policies: Policies = setting(_DEFAULTS, "The policies of the server.", kind="table", of=Policies, **_EXPECTED)
+    agent_disclosure: str = setting("", "Who may see the agents.", suggested=DISCLOSURES)
+    hosted_agents: tuple[Mapping[str, Any], ...] = setting((), "The agents of the server.", kind="tables")
+    agent_disclosure_notice: str | None = setting(None, "A note for callers that may not see the agents.")
+    apis: tuple[Mapping[str, Any], ...] = setting((), "Other APIs of the operator.", kind="tables")
+    hosted_protocols: tuple[Mapping[str, Any], ...] = setting((), "Other protocols of the server.", kind="tables")
+    signature: str | Mapping[str, Any] | None = setting(
+        None, "The signature of the manifest.", key="manifest_signature", kind="map"
+    )
+    """As received."""
     raw: Mapping[str, Any]
 
     @property
@@ -89,37 +95,16 @@ def parse_manifest(data: bytes) -> tuple[ManifestDocument | None, list[Diagnosti
 
 def read_manifest(root: Table) -> ManifestDocument:
     """Read the manifest in the root object of a document. Faults are added to its findings."""
-    for key in (*_VERSIONS, "catalog_versions_supported", "server", "endpoints", "policies"):
-        if not root.has(key):
-            root.missing(key)
-    server = root.table("server") or Table({}, "/server", root.findings)
-    policies = root.table("policies")
-    signature = root.value("manifest_signature")
-    return ManifestDocument(
-        agtp_version=root.text("agtp_version") or "",
-        agtp_api_version=root.text("agtp_api_version") or "",
-        document_version=root.text("document_version") or "",
-        catalog_version=root.text("catalog_version") or "",
-        catalog_versions_supported=root.texts("catalog_versions_supported"),
-        server=_read_server(server),
-        updated=server.text("updated"),
-        embedded_methods=_method_names(root, "embedded_methods"),
-        custom_methods=_method_names(root, "custom_methods"),
-        endpoints=tuple(
-            endpoint for entry in root.tables("endpoints") if (endpoint := _read_endpoint(entry)) is not None
-        ),
-        policies=read_settings(Policies, policies, known=policies.data) if policies else Policies(),
-        agent_disclosure=root.text("agent_disclosure") or "",
-        hosted_agents=_objects(root, "hosted_agents"),
-        agent_disclosure_notice=root.text("agent_disclosure_notice"),
-        apis=_objects(root, "apis"),
-        hosted_protocols=_objects(root, "hosted_protocols"),
-        signature=signature if isinstance(signature, (str, dict)) else None,
-        raw=root.data,
-    )
+    values = read_values(ManifestDocument, root, readers=_MEMBERS)
+    server = root.data.get("server")
+    updated = server.get("updated") if isinstance(server, dict) else None
+    return ManifestDocument(**values, updated=updated if isinstance(updated, str) else None, raw=root.data)
 
 
-def _read_server(server: Table) -> ServerIdentity:
+def _read_server(root: Table) -> ServerIdentity | None:
+    server = root.table("server")
+    if server is None:
+        return None
     return ServerIdentity(
         server_id=server.text("server_id") or "",
         operator=server.text("operator") or "",
@@ -128,6 +113,16 @@ def _read_server(server: Table) -> ServerIdentity:
         supported_features=server.texts("supported_features"),
         issued=server.text("issued"),
     )
+
+
+def _read_policies(root: Table) -> Policies | None:
+    policies = root.table("policies")
+    return read_settings(Policies, policies, known=policies.data) if policies else None
+
+
+def _read_signature(root: Table) -> str | Mapping[str, Any] | None:
+    signature = root.value("manifest_signature")
+    return signature if isinstance(signature, (str, dict)) else None
 
 
 def _method_names(root: Table, key: str) -> tuple[str, ...]:
@@ -141,6 +136,11 @@ def _method_names(root: Table, key: str) -> tuple[str, ...]:
 
 def _objects(root: Table, key: str) -> tuple[Mapping[str, Any], ...]:
     return tuple(entry.data for entry in root.tables(key))
+
+
+def _read_endpoints(root: Table) -> tuple[Endpoint, ...] | None:
+    found = (_read_endpoint(entry) for entry in root.tables("endpoints"))
+    return tuple(endpoint for endpoint in found if endpoint) if root.has("endpoints") else None
 
 
 def _read_endpoint(entry: Table) -> Endpoint | None:
@@ -172,4 +172,15 @@ _READERS: Final[Readers] = {
     "semantic": _read_semantic,
     "handler": _read_handler,
     "internal": lambda _: False,  # what a manifest lists is not internal
+}
+_MEMBERS: Final[Readers] = {
+    "server": _read_server,
+    "embedded_methods": lambda root: _method_names(root, "embedded_methods"),
+    "custom_methods": lambda root: _method_names(root, "custom_methods"),
+    "endpoints": _read_endpoints,
+    "policies": _read_policies,
+    "hosted_agents": lambda root: _objects(root, "hosted_agents"),
+    "apis": lambda root: _objects(root, "apis"),
+    "hosted_protocols": lambda root: _objects(root, "hosted_protocols"),
+    "signature": _read_signature,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, Final
 
 from bespeak.checks.lint.config import Config
@@ -10,11 +11,12 @@ from bespeak.checks.lint.subject import Kind
 from bespeak.contract.agent import STATUSES
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import HANDLER_TYPES, Composition, ExternalService, RegisteredFunction
-from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
+from bespeak.contract.service import ServerIdentity
 from bespeak.documents.deployment.endpoint_shape import KEYWORDS, TYPES, DeprecationBlock
 from bespeak.documents.deployment.server_settings import ServerSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.protocol.exchange.budget import UNITS
 from bespeak.text.reading.outline import Outline, outline_of, properties_of
 from bespeak.text.reading.setting import SCHEMA, VERB
@@ -110,6 +112,15 @@ _ENDPOINT: Final = {
 }
 """The keys of an endpoint, with what their own readers know of the inner ones."""
 
+_IDENTITY: Final = {field.name for field in fields(ServerIdentity)}
+_MEMBERS: Final = properties_of(ManifestDocument)
+_SERVER: Final = {key: known for key, known in properties_of(ServerSettings).items() if key in _IDENTITY}
+_MANIFEST: Final = {
+    **_MEMBERS,
+    "server": _MEMBERS["server"] | {"properties": _SERVER},
+    "endpoints": _MEMBERS["endpoints"] | {"items": {"type": "object", "properties": _ENDPOINT}},
+}
+
 OUTLINES: Final[Mapping[Kind, Outline]] = {
     "endpoint": _table(
         "An endpoint file.",
@@ -124,17 +135,7 @@ OUTLINES: Final[Mapping[Kind, Outline]] = {
         "The compositions of a server.",
         recipe=_tables("One composition.", **properties_of(Recipe)),
     ),
-    "manifest": _table(
-        "A manifest.",
-        agtp_version=_text("The version of AGTP."),
-        agtp_api_version=_text("The version of AGTP-API."),
-        document_version=_text("The version of the manifest."),
-        catalog_version=_text("The version of the catalog."),
-        catalog_versions_supported=_texts("Further versions the server understands."),
-        server=outline_of(ServerSettings),
-        policies=outline_of(Policies),
-        endpoints=_tables("What the server offers.", **_ENDPOINT),
-    ),
+    "manifest": _table("A manifest.", **_MANIFEST),
     "agent": _table(
         "An agent identity document.",
         agent_id=_text("The id of the agent: 64 lower-case hexadecimal digits."),
