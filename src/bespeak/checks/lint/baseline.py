@@ -11,6 +11,7 @@ from bespeak.errors import ConfigError
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.report import Finding
 from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.reading.json_data import decode_json
 from bespeak.text.source.span import Location
 
 NAME: Final = "bespeak-baseline.json"
@@ -98,7 +99,7 @@ def read_baseline(path: Path) -> Baseline:
     try:
         with path.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)
-        document: Any = json.loads(data) if len(data) <= _MAX_BYTES else None
+        document: Any = decode_json(data) if len(data) <= _MAX_BYTES else None
     except OSError as error:
         raise ConfigError(f"the baseline {path} cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
