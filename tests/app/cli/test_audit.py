@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.state.audit.trails import ANN, BOB, KEY, append, make_checkpointer, make_sealer
+from tests.state.audit.trails import ANN, BOB, KEY, NOW, append, make_checkpointer, make_sealer
 
 from bespeak.app.cli.audit import audit
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.errors import ConfigError
 from bespeak.state.audit.sealer import Signing
-from bespeak.state.identity.key_history import history_path, history_text
+from bespeak.state.identity.key_history import PastKey, history_path, history_text
 from bespeak.state.identity.key_text import generate_key, private_text, public_jwk
 from bespeak.state.store.opening import open_store
 
@@ -126,13 +126,48 @@ def test_records_signed_before_a_rotation_still_verify(deployment: Deployment) -
     new, path = generate_key(), deployment.folder / "server.pem"
     path.write_text(private_text(new))
     assert "not a trusted key" in run("verify", deployment.folder, code=1).output
-    history_path(path).write_text(history_text([new, KEY]))
+    forged = history_text([PastKey(new), PastKey(KEY)], [KEY])
+    history_path(path).write_text(forged)
+    with pytest.raises(ConfigError, match=r"not signed by the key in server\.pem"):
+        run("verify", deployment.folder)
+    history_path(path).write_text(history_text([PastKey(new), PastKey(KEY, NOW + 3600)], [new]))
     assert "4 good, by 2 trusted keys" in run("verify", deployment.folder).output
+    history_path(path).write_text(history_text([PastKey(new), PastKey(KEY, NOW - 3600)], [new]))
+    assert "with a replaced key" in run("verify", deployment.folder, code=1).output
 
 
 def test_unsigned_trail_is_reported_as_forgeable(tmp_path: Path) -> None:
     deployment = Deployment(tmp_path, None)
-    assert "signatures   none: anyone with write access" in run("verify", deployment.folder).output
+    (tmp_path / "bespeak.toml").write_text(CONFIGURATION.replace("signing_key", "# signing_key"))
+    output = run("verify", deployment.folder).output
+    assert "signatures   none: anyone with write access" in output
+    assert "not proven" not in output
+
+
+def test_unsigned_trail_is_a_fault_if_the_configuration_names_a_key(tmp_path: Path) -> None:
+    deployment = Deployment(tmp_path, None)
+    output = run("verify", deployment.folder, code=1).output
+    assert output.startswith("unsigned")
+    assert 'checked      against 1 trusted key, sign = "each" of the configuration, server_id rooms\n' in output
+
+
+def test_trail_of_another_server_with_the_same_key_is_a_fault(deployment: Deployment, tmp_path: Path) -> None:
+    (tmp_path / "bespeak.toml").write_text(CONFIGURATION.replace('"rooms"', '"seats"'))
+    found = json.loads(run("verify", deployment.folder, "--json", code=1).output)["found"]
+    assert [fault["kind"] for fault in found] == ["foreign", "foreign"]
+    run("verify", deployment.folder, "--server-id", "seats", "--server-id", "rooms")
+
+
+def test_verification_says_what_it_compared_and_what_stays_open(deployment: Deployment, tmp_path: Path) -> None:
+    output = run("verify", deployment.folder).output
+    assert 'checked      against 1 trusted key, sign = "each" of the configuration, server_id rooms\n' in output
+    assert "not proven   that nothing was cut off at the end" in output
+    last = json.loads(run("verify", deployment.folder, "--json").output)["last_checkpoint"]
+    assert "not proven" not in run("verify", deployment.folder, "--expect", last).output
+    out = tmp_path / "trail.jsonl"
+    run("export", deployment.folder, "-o", out)
+    assert "checked      against itself only; give a TARGET or --key\n" in run("verify", "--file", out).output
+    assert "4 good" in run("verify", deployment.folder, "--file", out).output
 
 
 def test_missing_expected_checkpoint_is_a_fault(deployment: Deployment) -> None:

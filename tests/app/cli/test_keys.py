@@ -14,7 +14,7 @@ from bespeak.app.cli.keys import keys
 from bespeak.documents.projections.manifest_signature import sign_manifest, verify_manifest
 from bespeak.errors import ConfigError
 from bespeak.state.identity.key_history import read_history
-from bespeak.state.identity.key_text import key_id, parse_key, public_jwk
+from bespeak.state.identity.key_text import generate_key, key_id, parse_key, public_jwk
 
 
 def run(*arguments: object) -> Result:
@@ -147,9 +147,23 @@ def test_signatures_of_the_old_key_are_verified_with_the_set(tmp_path: Path) -> 
     signed = {**manifest, "manifest_signature": sign_manifest(manifest, key)}
     run("rotate", out)
     assert not verify_manifest(signed, read(out)).trusted
-    earlier = read_history(out)
+    earlier = read_history(out, read(out))
     assert isinstance(earlier, list)
-    assert [verify_manifest(signed, one).trusted for one in earlier] == [False, True]
+    assert [verify_manifest(signed, one.key).trusted for one in earlier] == [False, True]
+    assert "replaced at  20" in run("show", out).output
+
+
+def test_set_that_the_key_did_not_sign_is_not_used(tmp_path: Path) -> None:
+    out, _ = made(tmp_path)
+    run("rotate", out)
+    file = tmp_path / "key.pem.keys.json"
+    document = json.loads(file.read_text())
+    document["keys"].append(public_jwk(generate_key()))
+    file.write_text(json.dumps(document))
+    for command in ("rotate", "show"):
+        result = run(command, out)
+        assert isinstance(result.exception, ConfigError)
+        assert "is not signed by the key in key.pem" in str(result.exception)
 
 
 def test_rotate_keeps_the_permissions_of_the_file(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from bespeak import Refusal
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.base64url import decode64
 from bespeak.state.audit.compact import parse_compact
+from bespeak.state.audit.expectation import Expectation
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.audit.trail import StoreTrail
 from bespeak.state.audit.trusted_keys import trusted
@@ -99,6 +100,34 @@ async def test_arguments_are_recorded_only_where_the_operator_named_them() -> No
     async with keeping(BOOKING, document=named) as bench:
         await bench.send("BOOK", "/room", {"room": "12"})
         assert (await records(bench))[0]["extra"] == {"input": {"room": "12"}}
+
+
+async def faults(bench: StatefulBench, sign: str) -> list[str]:
+    verification = Verification(StoreTrail(bench.store), trusted([KEY]), Expectation(sign, frozenset({"test.example"})))
+    return [fault.kind async for fault in verification.faults()]
+
+
+async def test_signing_is_switched_on_and_off_and_on_with_a_trail_that_verifies(tmp_path: Path) -> None:
+    place = str(tmp_path / "bespeak.db")
+    for sign, keys in ((None, ()), ("each", (KEY,)), ("none", (KEY,)), ("none", (KEY,)), ("checkpoints", (KEY,))):
+        document = ServerDocument(audit=AuditSettings(enabled=True, sign=sign))
+        async with keeping(BOOKING, document=document, keys=keys, store=open_store(place, role="sole")) as bench:
+            reply = await bench.send("BOOK", "/room", {"room": "1"})
+            assert (reply.header("Attribution-Record") is not None) == (sign == "each")
+            if keys:
+                assert await faults(bench, sign or "each") == []
+
+
+async def test_key_that_is_removed_without_a_record_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = str(tmp_path / "bespeak.db")
+    for keys in ((KEY,), ()):
+        caplog.clear()
+        async with keeping(BOOKING, document=AUDITED, keys=keys, store=open_store(place, role="sole")) as bench:
+            await bench.send("BOOK", "/room", {"room": "1"})
+            assert ('write sign = "none" in [audit]' in caplog.text) == (not keys)
+            assert await faults(bench, "none") == ([] if keys else ["unsigned"])
 
 
 async def test_discovery_and_strangers_do_not_fill_the_trail() -> None:

@@ -12,9 +12,10 @@ import pytest
 from tests.state.audit.trails import ANN, BOB, append, append_one, faults_in, make_checkpointer, make_sealer
 
 from bespeak.errors import StoreError
-from bespeak.state.audit.checkpoint import read_checkpoint
+from bespeak.state.audit.checkpoint import make_checkpoint, read_checkpoint
 from bespeak.state.audit.reading import payload_of
 from bespeak.state.audit.record import FIRST
+from bespeak.state.audit.signing_key import SigningKey
 from bespeak.state.identity.key_text import generate_key
 from bespeak.state.store.command import Command, Statement, Steps
 from bespeak.state.store.commands.audit import CHECKPOINTS, AppendAudit, AppendCheckpoint, ScanAudit, ScanCheckpoints
@@ -39,11 +40,63 @@ async def bound(store: Store) -> list[dict[str, int]]:
     return found
 
 
-async def test_an_empty_store_needs_no_checkpoint(store: Store) -> None:
+async def changes(store: Store) -> list[str]:
+    """Return what each checkpoint records about signing."""
+    found = [read_checkpoint(jws) for _, _, jws in await store.read(ScanCheckpoints())]
+    return [checkpoint.signing for checkpoint in found if checkpoint is not None]
+
+
+async def test_first_start_records_that_signing_begins(store: Store) -> None:
+    for _ in range(2):
+        checkpointer = make_checkpointer(store, make_sealer())
+        await checkpointer.start()
+        await checkpointer.stop()
+    assert await bound(store) == [{}]
+    assert await changes(store) == ["begins"]
+
+
+async def test_signing_that_ends_and_begins_again_is_recorded_with_the_streams_between(store: Store) -> None:
+    sealer = make_sealer(prefix="signed")
+    store.attach(sealer)
+    await make_checkpointer(store, sealer).start()
+    await append(store, [ANN])
+    for prefix in ("plain", "other"):
+        plain = make_sealer(signing=None, prefix=prefix)
+        store.attach(plain)
+        await make_checkpointer(store, plain).end()
+        await append(store, [ANN, BOB])
+    again = make_sealer(prefix="again")
+    await make_checkpointer(store, again).start()
+    assert await changes(store) == ["begins", "ends", "begins"]
+    assert {"plain1": 2, "other1": 2}.items() <= (await bound(store))[-1].items()
+
+
+async def test_end_stays_recorded_while_another_process_still_signs(store: Store) -> None:
+    sealer = make_sealer()
+    store.attach(sealer)
+    running = make_checkpointer(store, sealer)
+    await running.start()
+    await make_checkpointer(store, make_sealer(signing=None, prefix="plain")).end()
+    await append(store, [ANN])
+    await running.stop()
+    assert await changes(store) == ["begins", "ends", "ends"]
+
+
+async def test_new_key_vouches_at_once_for_the_checkpoints_before_it(store: Store) -> None:
+    await make_checkpointer(store, make_sealer()).start()
+    await make_checkpointer(store, make_sealer(), key=generate_key()).start()
+    assert await changes(store) == ["begins", ""]
+
+
+async def test_untrusted_checkpoint_does_not_end_signing(store: Store) -> None:
     checkpointer = make_checkpointer(store, make_sealer())
     await checkpointer.start()
-    await checkpointer.stop()
-    assert await bound(store) == []
+    forged = make_checkpoint(
+        SigningKey(generate_key()), [], server_id="rooms", issued_at=1.0, previous=FIRST, position=0, signing="ends"
+    )
+    await store.do(AppendCheckpoint(forged.checkpoint_id, forged.jws))
+    await make_checkpointer(store, make_sealer(prefix="b")).start()
+    assert await changes(store) == ["begins", "ends", ""]
 
 
 async def test_stopping_writes_a_checkpoint(store: Store) -> None:
@@ -53,7 +106,7 @@ async def test_stopping_writes_a_checkpoint(store: Store) -> None:
     await checkpointer.start()
     await append(store, [ANN, BOB, ANN])
     await checkpointer.stop()
-    assert await bound(store) == [{"s1": 3}]
+    assert await bound(store) == [{}, {"s1": 3}]
     assert await faults_in(store) == []
 
 
@@ -74,11 +127,11 @@ async def test_checkpoint_is_written_after_the_configured_number_of_records(memo
     memory.attach(sealer)
     checkpointer = make_checkpointer(memory, sealer, every=3)
     written = asyncio.Event()
-    memory.watch(CHECKPOINTS, written.set)
     await checkpointer.start()
+    memory.watch(CHECKPOINTS, written.set)
     await append(memory, [ANN, BOB, ANN])
     await written.wait()
-    assert await bound(memory) == [{"s1": 3}]
+    assert await bound(memory) == [{}, {"s1": 3}]
     await checkpointer.stop()
 
 
@@ -123,7 +176,7 @@ async def test_two_processes_checkpoint_each_others_streams(first: Store, second
     await append(second, [BOB])
     await theirs.stop()
     await mine.stop()
-    assert (await bound(first))[:2] == [{"a1": 6, "b1": 3}, {"a1": 6, "b1": 4}]
+    assert (await bound(first))[:3] == [{}, {"a1": 6, "b1": 3}, {"a1": 6, "b1": 4}]
     assert await faults_in(first) == []
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from joserfc.jwk import OKPKey
 
 from bespeak.state.audit.checkpointer import Checkpointer
+from bespeak.state.audit.expectation import Expectation
 from bespeak.state.audit.export import FileTrail, export_lines
 from bespeak.state.audit.sealer import ChainSealer, Signing
 from bespeak.state.audit.signing_key import SigningKey
@@ -60,7 +61,7 @@ async def append(store: Store, agents: Iterable[str], **members: Any) -> list[Se
 
 
 async def append_one(store: Store, agent_id: str, **members: Any) -> Sealed:
-    payload = {"method": "BOOK", **({"agent_id": agent_id} if agent_id else {}), **members}
+    payload = {"method": "BOOK", "server_id": "rooms", **({"agent_id": agent_id} if agent_id else {}), **members}
     done = await store.do(AppendAudit(agent_id, payload))
     assert not isinstance(done, Conflict)
     sealed = done[0]
@@ -68,22 +69,24 @@ async def append_one(store: Store, agent_id: str, **members: Any) -> Sealed:
     return sealed
 
 
-async def faults_of(trail: Trail, keys: TrustedKeys = KEYS) -> list[TrailFault]:
-    return [fault async for fault in Verification(trail, keys).faults()]
+async def faults_of(trail: Trail, keys: TrustedKeys = KEYS, expected: Expectation | None = None) -> list[TrailFault]:
+    return [fault async for fault in Verification(trail, keys, expected).faults()]
 
 
-async def faults_in(store: Store, keys: TrustedKeys = KEYS) -> list[TrailFault]:
-    return await faults_of(StoreTrail(store, page=3), keys)
+async def faults_in(store: Store, keys: TrustedKeys = KEYS, expected: Expectation | None = None) -> list[TrailFault]:
+    return await faults_of(StoreTrail(store, page=3), keys, expected)
 
 
 async def exported(store: Store) -> list[bytes]:
     return [line async for line in export_lines(store)]
 
 
-async def faults_of_lines(lines: Iterable[bytes], path: Path, keys: TrustedKeys = KEYS) -> list[TrailFault]:
+async def faults_of_lines(
+    lines: Iterable[bytes], path: Path, keys: TrustedKeys = KEYS, expected: Expectation | None = None
+) -> list[TrailFault]:
     path.write_bytes(b"".join(lines))
     trail = FileTrail(path)
     try:
-        return await faults_of(trail, keys)
+        return await faults_of(trail, keys, expected)
     finally:
         trail.close()

@@ -18,23 +18,19 @@ from rich.text import Text
 from bespeak.app.cli.console import line, print_json, print_lines
 from bespeak.app.cli.main import EXIT_GOOD, EXIT_REFUSED, CommandFailedError
 from bespeak.app.cli.target_store import existing_place, store_option, store_options, use_store, written_in_one_step
-from bespeak.app.server.state import signing_key_file, store_place
-from bespeak.errors import ConfigError
+from bespeak.app.server.state import store_place
+from bespeak.app.server.trail_trust import TrailTrust, trust_of
 from bespeak.protocol.exchange.principal import is_canonical_id
-from bespeak.protocol.fault import Fault
 from bespeak.state.audit.compact import parse_compact
 from bespeak.state.audit.export import FileTrail, export_lines
 from bespeak.state.audit.reading import KeptRecord, payload_of
 from bespeak.state.audit.signature_status import judge
 from bespeak.state.audit.trail import StoreTrail, Trail
 from bespeak.state.audit.trail_fault import TrailFault
-from bespeak.state.audit.trusted_keys import TrustedKeys, parse_keys, trusted
+from bespeak.state.audit.trusted_keys import TrustedKeys
 from bespeak.state.audit.verification import Tally, Verification
-from bespeak.state.identity.key_history import read_history
 from bespeak.state.store.commands.audit import LatestAudit, ReadAudit
 from bespeak.state.store.store import Store
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.reading.text_file import read_text
 
 _ID: Final = re.compile(r"[0-9a-fA-F]{64}")
 _SIGNATURES: Final = {
@@ -75,6 +71,14 @@ def _key_option(command: Callable[..., Any]) -> Callable[..., Any]:
     metavar="ID",
     help="Audit-ID or checkpoint that must exist; repeatable.",
 )
+@click.option(
+    "--server-id",
+    "server_ids",
+    multiple=True,
+    metavar="ID",
+    help="Server that the records must be of, for a trail from before it was renamed; repeatable.  "
+    "[default: the server_id of TARGET]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def verify(
     *,
@@ -83,19 +87,22 @@ def verify(
     key_files: tuple[Path, ...],
     file: Path | None,
     expected: tuple[str, ...],
+    server_ids: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """Verify the whole trail and report every record that was changed, removed, moved or added.
 
-    The end of a trail can be cut off together with its checkpoints. To detect this, save the last checkpoint
-    elsewhere from time to time and pass it with --expect. The exit code is 1 if a fault is found.
+    The key, the signing mode and the server_id come from the configuration of TARGET, not from the trail. The end of a
+    trail can be cut off together with its checkpoints. To detect this, save the last checkpoint elsewhere from time to
+    time and pass it with --expect. The exit code is 1 if a fault is found.
 
     \b
     Examples:
     bespeak audit verify examples/hotel
     bespeak audit verify --file trail.jsonl --key server.jwk
     """
-    keys = _keys(key_files, None if file is not None else _configured(target, override))
+    trust = trust_of(_configured(target, override or file), key_files, server_ids)
+    keys = trust.keys
     faults: list[TrailFault] = []
 
     def tell(fault: TrailFault) -> None:
@@ -105,7 +112,7 @@ def verify(
             print_lines([_fault_line(fault)])
 
     async def check(trail: Trail) -> Tally:
-        verification = Verification(trail, keys)
+        verification = Verification(trail, keys, trust.expected)
         async for fault in verification.faults():
             tell(fault)
         for wanted in expected:
@@ -123,7 +130,7 @@ def verify(
     if as_json:
         print_json({**asdict(tally), "found": faults})
     else:
-        print_lines(_tally_lines(tally, keys))
+        print_lines(_tally_lines(tally, trust, expected))
     return EXIT_REFUSED if tally.faults else EXIT_GOOD
 
 
@@ -161,7 +168,7 @@ def show(
     if agent is not None and agent != "anonymous" and not is_canonical_id(agent):
         raise click.UsageError(f"--agent must be 64 hexadecimal digits or `anonymous`; got {agent!r}.")
     target = targets[0] if targets else "."
-    keys = _keys(key_files, _configured(target, override))
+    keys = trust_of(_configured(target, override), key_files).keys
 
     async def read(store: Store) -> list[KeptRecord]:
         if ids:
@@ -208,35 +215,11 @@ async def _write(store: Store, write: Callable[[bytes], object]) -> int:
     return lines
 
 
-def _configured(target: str, override: str | None) -> str | None:
-    """Return the target whose key to use; None if only --store was given, since that store need not belong to "."."""
+def _configured(target: str, override: str | Path | None) -> str | None:
+    """Return the target whose configuration to use; None if only --store or --file was given, since that trail need
+    not belong to ".".
+    """
     return None if override is not None and target == "." else target
-
-
-def _keys(files: tuple[Path, ...], target: str | None) -> TrustedKeys:
-    """Read the keys of --key; without it, the current and replaced keys of the deployment."""
-    found: dict[str, Any] = {}
-    for file in files:
-        found |= _read_keys(file)
-    if files or target is None:
-        return found
-    own = signing_key_file(target)
-    if own is None:
-        return found
-    history = read_history(own)
-    if isinstance(history, Fault):
-        raise ConfigError(history.message)
-    return {**trusted(history), **(_read_keys(own) if own.exists() or not history else {})}
-
-
-def _read_keys(file: Path) -> TrustedKeys:
-    text = read_text(file)
-    if isinstance(text, Diagnostic):
-        raise ConfigError(f"{file}: {text.message}")
-    keys = parse_keys(text)
-    if isinstance(keys, Fault):
-        raise ConfigError(f"{file}: {keys.message}")
-    return keys
 
 
 def _fault_line(fault: TrailFault) -> Text:
@@ -245,18 +228,41 @@ def _fault_line(fault: TrailFault) -> Text:
     return line((f"{fault.kind}", "bold red"), f"{name}{place}: {fault.message}")
 
 
-def _tally_lines(tally: Tally, keys: TrustedKeys) -> Iterator[Text]:
+def _tally_lines(tally: Tally, trust: TrailTrust, pinned: tuple[str, ...]) -> Iterator[Text]:
     agents, streams = _plural(tally.agents, "agent"), _plural(tally.streams, "stream")
     last = f", the last one {tally.last_checkpoint}" if tally.last_checkpoint else ""
     yield line(f"records      {tally.records:,} of {agents}, in {streams}")
     yield line(f"checkpoints  {tally.checkpoints:,}{last}")
     if tally.behind and tally.checkpoints:
         yield line(f"             {tally.behind:,} of the latest records are not yet covered")
-    yield line(f"signatures   {_signatures(tally, keys)}")
+    yield line(f"signatures   {_signatures(tally, trust.keys)}")
+    yield line(f"checked      {_checked(trust)}")
+    for note in _notes(tally, pinned):
+        yield line(f"not proven   {note}")
     if tally.faults:
         yield line((_plural(tally.faults, "fault"), "bold red"))
     else:
         yield line("no faults")
+
+
+def _checked(trust: TrailTrust) -> str:
+    """Return what the trail was compared with besides itself."""
+    expected = trust.expected
+    parts = [_plural(len(trust.keys), "trusted key")] if trust.keys else []
+    parts += [] if expected.sign is None else [f"sign = {expected.sign!r} of the configuration".replace("'", '"')]
+    parts += [] if not expected.server_ids else [f"server_id {', '.join(sorted(expected.server_ids))}"]
+    return f"against {', '.join(parts)}" if parts else "against itself only; give a TARGET or --key"
+
+
+def _notes(tally: Tally, pinned: tuple[str, ...]) -> Iterator[str]:
+    """Yield what a trail without faults leaves open."""
+    signed = tally.signed or tally.checkpoints
+    if tally.adopted:
+        yield f"{_plural(tally.adopted, 'record')} from before signing began, at {tally.signing_at}"
+    if tally.unproven and signed and not tally.faults:
+        yield f"{_plural(tally.unproven, 'record')} since signing was switched off, at {tally.signing_at}"
+    if signed and tally.last_checkpoint not in pinned:
+        yield "that nothing was cut off at the end: keep the last checkpoint elsewhere and give it with --expect"
 
 
 def _signatures(tally: Tally, keys: TrustedKeys) -> str:

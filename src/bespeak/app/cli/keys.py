@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
+import time
 from pathlib import Path
 
 import click
@@ -12,9 +13,10 @@ import msgspec
 from joserfc.jwk import OKPKey
 
 from bespeak.errors import ConfigError
+from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.fault import Fault
 from bespeak.state.identity.key_file import read_key
-from bespeak.state.identity.key_history import history_path, history_text, parse_history, read_history
+from bespeak.state.identity.key_history import PastKey, history_path, history_text, parse_history, read_history
 from bespeak.state.identity.key_text import generate_key, key_id, parse_key, private_text, public_jwk
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
@@ -62,11 +64,13 @@ def show(file: Path) -> None:
         key = parse_key(text)
         if isinstance(key, Fault):
             raise ConfigError(f"{file}: {key.message}")
-        found = [key, *_history(file, key)]
+        found = [PastKey(key), *_history(file, key)]
     for number, one in enumerate(found):
         if number:
             click.echo()
-        _print_public(one)
+        _print_public(one.key)
+        if one.replaced_at is not None:
+            click.echo(f"replaced at  {write_instant(one.replaced_at)}")
 
 
 @keys.command()
@@ -84,11 +88,12 @@ def rotate(file: Path) -> None:
     if not old.is_private:
         raise ConfigError(f"{file} holds a public key; give the private key file.")
     fresh = generate_key()
-    earlier = [old, *_history(file, old)]
+    now = time.time()
+    earlier = [PastKey(one.key, one.replaced_at or now) for one in (PastKey(old), *_history(file, old))]
     try:
         like = file.stat()
         # Write the JWK set first: a failure in between then loses no key; it only lists one that was never used.
-        _replace(history_path(file), history_text([fresh, *earlier]), mode=_FOR_ALL)
+        _replace(history_path(file), history_text([PastKey(fresh), *earlier], (fresh, old)), mode=_FOR_ALL)
         _replace(file, private_text(fresh), mode=stat.S_IMODE(like.st_mode), owner=(like.st_uid, like.st_gid))
     except OSError as error:
         raise ConfigError(f"cannot replace {file}; the old key is still in use: {error}") from error
@@ -104,14 +109,14 @@ def _read(file: Path) -> str:
     return text
 
 
-def _history(file: Path, key: OKPKey) -> list[OKPKey]:
+def _history(file: Path, key: OKPKey) -> list[PastKey]:
     """Read the replaced keys, including any that was never used."""
-    found = read_history(file)
+    found = read_history(file, key)
     if isinstance(found, Fault):
         raise ConfigError(
-            f"{found.message}. Repair or delete it; without it, signatures of earlier keys cannot be verified."
+            f"{found.message}. Restore or delete it; without it, signatures of earlier keys cannot be verified."
         )
-    return [one for one in found if key_id(one) != key_id(key)]
+    return [one for one in found if key_id(one.key) != key_id(key)]
 
 
 def _print_public(key: OKPKey) -> None:

@@ -64,10 +64,11 @@ def signing_keys(path: Path | None) -> tuple[OKPKey, ...]:
         return ()
     from bespeak.state.identity.key_history import read_history  # noqa: PLC0415 - slow to load, for signers
 
-    before = read_history(path)
+    key = _signing_key(path)
+    before = read_history(path, key)
     if isinstance(before, Fault):
         raise ConfigError(f"signing_key {path}: {before.message}")
-    return (_signing_key(path), *before)
+    return (key, *(one.key for one in before))
 
 
 def _signing_key(path: Path) -> OKPKey:

@@ -34,10 +34,10 @@ def store_place(target: str, override: str | None = None) -> str:
     return place
 
 
-def signing_key_file(target: str) -> Path | None:
-    """Return the signing key file configured for a target."""
+def server_document(target: str) -> ServerDocument:
+    """Return the configuration of a target; the default one if it has none."""
     _, configuration = _configuration(target)
-    return read_server(configuration)[0].signing_key if configuration is not None else None
+    return read_server(configuration)[0] if configuration is not None else ServerDocument()
 
 
 def names_attribute(text: str) -> bool:

@@ -16,6 +16,8 @@ from bespeak.state.audit.signing_key import SigningKey, encoded_header
 CHECKPOINT: Final = "checkpoint+jwt"
 """Type in the header, so that a record cannot pass as a checkpoint."""
 VERSION: Final = "1"
+BEGINS: Final = "begins"
+ENDS: Final = "ends"
 MOST_STREAMS: Final = 1000
 """Limit of streams in one checkpoint; more become several checkpoints."""
 
@@ -38,6 +40,10 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
     position: int
     """Position up to which records were read."""
     streams: tuple[BoundStream, ...]
+    signing: str = ""
+    """`begins` if signing was switched on here, so that its streams may be unsigned up to here; `ends` if it was
+    switched off, so that unsigned streams may follow.
+    """
 
 
 class SignedCheckpoint(msgspec.Struct, frozen=True):
@@ -58,6 +64,7 @@ def make_checkpoint(
     issued_at: float,
     previous: str,
     position: int,
+    signing: str = "",
 ) -> SignedCheckpoint:
     """Sign a checkpoint over stream heads; `issued_at` is in seconds since 1970."""
     checkpoint = Checkpoint(
@@ -67,6 +74,7 @@ def make_checkpoint(
         previous,
         position,
         tuple(BoundStream(head.stream, head.count, head.digest.hex()) for head in heads),
+        signing,
     )
     content = encoded_header(key.header(CHECKPOINT)) + encode64(msgspec.json.encode(checkpoint))
     jws = key.sign(content).decode()

@@ -9,8 +9,17 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from bespeak.errors import StoreError
-from bespeak.state.audit.checkpoint import MOST_STREAMS, SignedCheckpoint, make_checkpoint, read_checkpoint
+from bespeak.state.audit.checkpoint import (
+    BEGINS,
+    ENDS,
+    MOST_STREAMS,
+    SignedCheckpoint,
+    make_checkpoint,
+    read_checkpoint,
+)
 from bespeak.state.audit.compact import parse_compact
 from bespeak.state.audit.reading import KeptRecord, place_of
 from bespeak.state.audit.record import DIGEST_SIZE, FIRST, roll
@@ -30,6 +39,15 @@ _PAGE: Final = 1000
 _SLACK: Final = 2048
 """Positions to read again: if there are other writers, a smaller position may be committed after a larger one."""
 _MOST_STREAMS: Final = 4096
+
+
+class _Last(msgspec.Struct, frozen=True):
+    """The last checkpoint. One that cannot be trusted says nothing, so that everything is read again."""
+
+    checkpoint_id: str
+    position: int = 0
+    signing: str = ""
+    kid: str = ""
 
 
 class Checkpointer:
@@ -57,6 +75,7 @@ class Checkpointer:
         self._seconds = seconds
         self._clock = clock
         self._bound: dict[str, StreamHead] = {}
+        self._wanted = BEGINS
         self._position = 0
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -64,13 +83,9 @@ class Checkpointer:
     async def start(self) -> None:
         """Bind the records of earlier processes, then run periodically."""
         loop = asyncio.get_running_loop()
-        done = await self._store.do(LastCheckpoint())
-        assert not isinstance(done, Conflict)
-        if done[0] is not None:
-            checkpoint_id, jws = done[0]
-            self._position = self._position_of(jws)
-            self._sealer.anchor(checkpoint_id)
-        await self.write()
+        last = await self._find_last()
+        # A new key vouches at once for what the previous one has signed.
+        await self._write(changing=True, always=last is None or self._changes(last) or self._key.kid != last.kid)
 
         def wake() -> None:
             with contextlib.suppress(RuntimeError):  # the loop has ended; `stop` has written the last one
@@ -91,17 +106,42 @@ class Checkpointer:
         except StoreError as error:
             _logger.warning("the last checkpoint could not be written, the next start does it: %s", error)
 
+    async def end(self) -> None:
+        """Record that signing ends here, unless it is recorded already. The records of other processes are bound."""
+        self._wanted = ENDS
+        last = await self._find_last()
+        if last is None or self._changes(last):
+            await self._write(changing=True, always=True)
+
     async def write(self) -> list[str]:
         """Write a checkpoint over every stream that has grown; return the ids of the new checkpoints."""
+        return await self._write()
+
+    async def _write(self, *, changing: bool = False, always: bool = False) -> list[str]:
+        """Write checkpoints, which record a change of signing if one is due and `changing`; one at least if `always`.
+
+        Only the start of a process may change signing: otherwise unsigned streams added meanwhile would be accepted.
+        """
         own = {head.stream: head for head in self._sealer.heads() if head.count > self._count(head.stream)}
         waiting = sorted((await self._grown(own)).values(), key=lambda head: head.stream)
-        parts = (waiting[start : start + MOST_STREAMS] for start in range(0, len(waiting), MOST_STREAMS))
-        return [await self._append(part) for part in parts]
+        parts = [waiting[start : start + MOST_STREAMS] for start in range(0, len(waiting), MOST_STREAMS)]
+        change = ""
+        written: list[str] = []
+        for part in parts or ([[]] if always else []):
+            # A batch that is divided records the same in all its parts.
+            checkpoint_id, change = await self._append(part, change, deciding=changing and not written)
+            written.append(checkpoint_id)
+        return written
 
-    async def _append(self, heads: Sequence[StreamHead]) -> str:
+    async def _append(self, heads: Sequence[StreamHead], change: str, *, deciding: bool) -> tuple[str, str]:
+        """Write a checkpoint; return its id and the change of signing that it records, found out if `deciding`."""
         made: list[SignedCheckpoint] = []
+        recorded = change
 
         def then(results: Sequence[Any]) -> Sequence[Command]:
+            nonlocal recorded
+            last = None if results[0] is None else self._read(*results[0])
+            recorded = self._change(last, change, deciding)
             checkpoint = make_checkpoint(
                 self._key,
                 heads,
@@ -109,6 +149,7 @@ class Checkpointer:
                 issued_at=self._clock(),
                 previous=results[0][0] if results[0] is not None else FIRST,
                 position=self._position,
+                signing=recorded,
             )
             made[:] = [checkpoint]
             return [AppendCheckpoint(checkpoint.checkpoint_id, checkpoint.jws)]
@@ -120,7 +161,7 @@ class Checkpointer:
         while len(self._bound) > _MOST_STREAMS:
             del self._bound[next(iter(self._bound))]
         self._sealer.anchor(made[0].checkpoint_id)
-        return made[0].checkpoint_id
+        return made[0].checkpoint_id, recorded
 
     async def _run(self) -> None:
         while True:
@@ -166,10 +207,31 @@ class Checkpointer:
         except ValueError:
             return  # no record of ours; `bespeak audit verify` names it
 
-    def _position_of(self, jws: str) -> int:
-        """Return the position of the last checkpoint; 0 to start over if it cannot be trusted."""
+    async def _find_last(self) -> _Last | None:
+        """Read the last checkpoint, and continue after it."""
+        done = await self._store.do(LastCheckpoint())
+        assert not isinstance(done, Conflict)
+        if done[0] is None:
+            return None
+        last = self._read(*done[0])
+        self._position = last.position
+        self._sealer.anchor(last.checkpoint_id)
+        return last
+
+    def _read(self, checkpoint_id: str, jws: str) -> _Last:
         compact, checkpoint = parse_compact(jws), read_checkpoint(jws)
         if compact is None or checkpoint is None or judge(compact, self._trusted) != "good":
             _logger.warning("the last checkpoint of the audit trail is not signed by a key of this server")
-            return 0
-        return checkpoint.position
+            return _Last(checkpoint_id)
+        return _Last(checkpoint_id, checkpoint.position, checkpoint.signing, compact.header.kid)
+
+    def _change(self, last: _Last | None, change: str, deciding: bool) -> str:
+        """Return what the next checkpoint records about signing. Its end stays recorded until it begins again."""
+        ended = last is not None and last.signing == ENDS
+        if deciding and self._wanted == BEGINS and (last is None or ended):
+            return BEGINS
+        return ENDS if ended or self._wanted == ENDS else change
+
+    def _changes(self, last: _Last) -> bool:
+        """Return True if the trail is signed and shall not be any more, or the reverse."""
+        return (last.signing == ENDS) != (self._wanted == ENDS)

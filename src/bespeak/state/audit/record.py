@@ -69,6 +69,8 @@ class Place(msgspec.Struct, frozen=True):
     """Signing mode, in the first record of a stream: `each`, `checkpoints` or `none`."""
     checkpoint_id: str = ""
     """Checkpoint, in the first record after one, so that a missing checkpoint is detected."""
+    server_id: str = ""
+    issued_at: str = ""
 
 
 def roll(digest: bytes, audit_id: bytes) -> bytes:

@@ -48,8 +48,9 @@ class AuditSettings:
     enabled: bool = setting(False, "Record every answer. True if the table is written.")
     sign: str | None = setting(
         None,
-        "What is signed: `each` record, or `checkpoints` only. Without it: each record, if there is a signing key.",
-        choices=("each", "checkpoints"),
+        "What is signed: `each` record, `checkpoints` only, or `none` to end signing. Without it: each record, if "
+        "there is a signing key.",
+        choices=("each", "checkpoints", "none"),
         security=True,
     )
     discovery: bool = setting(False, "Also record calls of built-in methods that change nothing.")
@@ -81,7 +82,7 @@ class AuditSettings:
 
     def check_key(self, table: Table) -> None:
         """Report settings that need a signing key if none is configured."""
-        if self.sign is not None:
+        if self.sign not in (None, "none"):
             message = f"`sign` is {self.sign!r}, but there is no signing key"
             advice = (
                 'Make one with `bespeak keys new --out server.pem`, and write signing_key = "server.pem" in [server].'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 from typing import Final
 
 import msgspec
@@ -20,6 +21,10 @@ class Claim(msgspec.Struct, frozen=True):
     count: int
     digest: str
     checkpoint_id: str
+    begins: bool = False
+    """True if signing began with this checkpoint."""
+    replaced: float = inf
+    """Time at which the key that vouches for it was replaced; infinity for the current key."""
 
 
 class Gap(msgspec.Struct, frozen=True):
@@ -43,13 +48,33 @@ class StreamCheck:
         self.count = 0
         self.bound = 0
         """Number of records that checkpoints cover."""
+        self.adopted = 0
+        """Number of records from before signing began."""
+        self.has_first = False
+        """True if the first record of the stream was read."""
         self.signing = ""
-        """Signing mode according to the first record."""
+        """Signing mode according to the first record, if that is signed."""
+        self._vouched: dict[float, int] = {}
+        self._told: set[str] = set()
 
     def claim(self, claim: Claim) -> None:
         """Add the claim of a checkpoint. All claims come before the records, in the order they were written."""
         self._claims.append(claim)
         self.bound = max(self.bound, claim.count)
+        self._vouched[claim.replaced] = max(claim.count, self._vouched.get(claim.replaced, 0))
+        if claim.begins:
+            self.adopted = max(self.adopted, claim.count)
+
+    def vouched_after(self, replaced: float) -> int:
+        """Return the number of records that are covered by keys newer than one replaced at this time."""
+        return max((count for time, count in self._vouched.items() if time > replaced), default=0)
+
+    def is_first(self, kind: str) -> bool:
+        """Return True for the first fault of a kind that would otherwise be reported for every record."""
+        if kind in self._told:
+            return False
+        self._told.add(kind)
+        return True
 
     def begin(self) -> None:
         """End the claims."""

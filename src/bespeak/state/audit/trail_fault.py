@@ -6,8 +6,10 @@ from typing import Literal
 
 import msgspec
 
-Kind = Literal["changed", "removed", "reordered", "added", "forged", "unsigned", "truncated", "checkpoint"]
-"""Kind of a fault. `forged`: the signature is not by a trusted key; `checkpoint`: the fault is in a checkpoint."""
+Kind = Literal["changed", "removed", "reordered", "added", "forged", "unsigned", "truncated", "checkpoint", "foreign"]
+"""Kind of a fault. `forged`: the signature is not by a trusted key; `checkpoint`: the fault is in a checkpoint;
+`foreign`: it is of another server.
+"""
 
 
 class TrailFault(msgspec.Struct, frozen=True, omit_defaults=True):

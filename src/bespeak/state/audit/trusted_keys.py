@@ -31,6 +31,8 @@ def parse_keys(text: str) -> dict[str, PublicKey] | Fault:
     """Parse the Ed25519 keys in a text: a JWK set, one JWK, PEM, or a raw public key in base64url."""
     if '"keys"' in text:
         keys = parse_history(text)
-        return keys if isinstance(keys, Fault) else trusted(keys) if keys else Fault("the key set is empty")
+        if isinstance(keys, Fault):
+            return keys
+        return trusted(one.key for one in keys) if keys else Fault("the key set is empty")
     key = parse_key(text)
     return key if isinstance(key, Fault) else trusted([key])

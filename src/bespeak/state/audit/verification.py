@@ -10,8 +10,11 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from bespeak.protocol.exchange.instant import read_instant
+from bespeak.state.audit.checkpoint import ENDS
 from bespeak.state.audit.checkpoint_check import CheckpointCheck
 from bespeak.state.audit.compact import Compact, jws_id, parse_compact
+from bespeak.state.audit.expectation import Expectation
 from bespeak.state.audit.reading import KeptRecord, place_in
 from bespeak.state.audit.record import FIRST, Place
 from bespeak.state.audit.sealer import RECORD
@@ -41,17 +44,34 @@ class Tally:
     behind: int = 0
     """Records not yet covered by a checkpoint: the end of each stream."""
     last_checkpoint: str = ""
+    adopted: int = 0
+    """Unsigned records from before signing began. The checkpoint of that moment covers them."""
+    unproven: int = 0
+    """Records since signing was switched off, which is recorded. Anyone could have written them."""
+    signing: str = ""
+    """Last recorded change of signing, `begins` or `ends`, and its time."""
+    signing_at: str = ""
     faults: int = 0
 
 
 class Verification:
     """One verification of a trail."""
 
-    def __init__(self, trail: Trail, keys: TrustedKeys, *, most_heads: int = _MOST_HEADS) -> None:
+    def __init__(
+        self,
+        trail: Trail,
+        keys: TrustedKeys,
+        expected: Expectation | None = None,
+        *,
+        most_heads: int = _MOST_HEADS,
+    ) -> None:
         self._trail = trail
         self._keys = keys
+        self._expected = expected or Expectation()
         self._most_heads = most_heads
-        self._checkpoints = CheckpointCheck(keys)
+        self._checkpoints = CheckpointCheck(keys, self._expected)
+        self._unsigned: dict[str, KeptRecord] = {}
+        """First record of each stream that only a recorded end of signing could explain."""
         self._streams: dict[str, StreamCheck] = {}
         self._heads: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._named: dict[str, KeptRecord] = {}
@@ -78,9 +98,8 @@ class Verification:
         async for record in self._trail.records():
             async for fault in self._take(record):
                 yield fault
-        for check in self._streams.values():
-            for fault in check.end():
-                yield fault
+        for fault in self._remaining():
+            yield fault
         for checkpoint_id, record in self._named.items():
             # It may have been written while records were read; then it is there now.
             if await self._trail.find_checkpoint(checkpoint_id) is None:
@@ -90,6 +109,7 @@ class Verification:
         tally.streams = sum(1 for check in self._streams.values() if check.count)
         tally.checkpoints = self._checkpoints.count
         tally.last_checkpoint = self._checkpoints.last
+        tally.signing, tally.signing_at = self._checkpoints.signing, self._checkpoints.signing_at
         tally.behind = sum(max(check.count - check.bound, 0) for check in self._streams.values())
 
     async def _take(self, record: KeptRecord) -> AsyncIterator[TrailFault]:
@@ -123,20 +143,68 @@ class Verification:
     ) -> Iterator[TrailFault]:
         tally = self.tally
         verdict = judge(compact, self._keys)
-        signed_before = tally.signed or tally.unchecked
         tally.signed += verdict == "good"
         tally.unchecked += verdict == "unchecked"
         tally.unsigned += verdict == "unsigned"
-        if place.sequence == 1 and not check.signing:
-            check.signing = place.signing
+        if place.sequence == 1 and not check.has_first and verdict in ("good", "unchecked", "unsigned"):
+            check.has_first = True
+            check.signing = place.signing if verdict != "unsigned" else ""
+        if check.is_first("server") and self._expected.server_ids and place.server_id not in self._expected.server_ids:
+            yield _fault("foreign", f"its stream is of the server {place.server_id[:100]!r}", record)
         if verdict == "bad":
             yield _fault("forged", "its signature is not by the key it names", record)
         elif verdict == "unknown-key":
             yield _fault("forged", f"it is signed by {compact.header.kid[:100]!r}, which is not a trusted key", record)
-        elif verdict == "unsigned" and place.sequence == 1 and signed_before:
-            yield _fault("unsigned", "it begins an unsigned stream in a signed trail", record)
-        elif verdict == "unsigned" and check.signing == "each":
+        elif verdict == "good":
+            yield from self._judge_age(record, compact, place, check)
+        elif verdict == "unsigned":
+            yield from self._judge_missing(record, place, check)
+
+    def _judge_age(
+        self, record: KeptRecord, compact: Compact, place: Place, check: StreamCheck
+    ) -> Iterator[TrailFault]:
+        """Check that a record by a replaced key is from before its end, or covered by a newer key."""
+        replaced = self._expected.replaced.get(compact.header.kid)
+        issued = read_instant(place.issued_at) if replaced is not None and place.issued_at else None
+        if replaced is None or issued is None or issued <= replaced or place.sequence <= check.vouched_after(replaced):
+            return
+        if check.is_first("replaced-key"):
+            message = (
+                "it was signed with a replaced key, after that key was replaced. If the server has not been "
+                "restarted since, restart it"
+            )
+            yield _fault("forged", message, record)
+
+    def _judge_missing(self, record: KeptRecord, place: Place, check: StreamCheck) -> Iterator[TrailFault]:
+        """Check that a record may be without a signature. What the record itself says about it does not count."""
+        if check.signing == "each":
             yield _fault("unsigned", "it is not signed, although its stream signs each record", record)
+        elif check.signing == "checkpoints":
+            must = self._expected.sign not in (None, "checkpoints") and place.sequence > check.bound
+            if must and check.is_first("unsigned"):
+                message = "it is not signed, no checkpoint covers it, and the configuration does not allow that"
+                yield _fault("unsigned", message, record)
+        elif check.has_first:
+            if place.sequence <= check.adopted:
+                self.tally.adopted += 1
+            else:
+                self.tally.unproven += 1
+                self._unsigned.setdefault(record.stream, record)
+
+    def _remaining(self) -> Iterator[TrailFault]:
+        """Yield the faults that are certain after the last record."""
+        for check in self._streams.values():
+            yield from check.end()
+        tally, checkpoints = self.tally, self._checkpoints
+        required = self._keys or tally.signed or tally.unchecked or checkpoints.count
+        ended = checkpoints.signing == ENDS
+        if not required or (ended and self._expected.sign in (None, "none")):
+            return
+        for record in self._unsigned.values():
+            message = "it is not signed, and no checkpoint says that signing was off when it was written"
+            if ended or not checkpoints.count:
+                message += ". If signing was switched on since the server last started, start it once"
+            yield _fault("unsigned", message, record)
 
     async def _judge_link(self, record: KeptRecord, place: Place) -> TrailFault | None:
         """Check that the previous record in the agent's chain exists."""
