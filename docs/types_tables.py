@@ -14,6 +14,7 @@ from uuid import UUID
 
 import msgspec
 from msgspec import Meta
+from pydantic import Field
 
 from bespeak.errors import ContractError
 from bespeak.protocol.exchange.context import Context
@@ -33,6 +34,7 @@ SCALARS: dict[str, tuple[Any, Any]] = {
     "Literal['sea', 'garden']": (Literal["sea", "garden"], "sea"),
     "Annotated[int, Meta(ge=1, le=6)]": (Annotated[int, Meta(ge=1, le=6)], 2),
     "Annotated[str, Meta(pattern='^[0-9]{3}$')]": (Annotated[str, Meta(pattern="^[0-9]{3}$")], "102"),
+    "Annotated[int, Field(ge=1, le=6)]": (Annotated[int, Field(ge=1, le=6)], 2),
     "UUID": (UUID, "5f3c2a52-6f0e-4c1b-9a44-0d4b1f0c8f11"),
     "date": (date, "2027-05-01"),
     "datetime": (datetime, "2027-05-01T14:00:00Z"),
@@ -58,7 +60,9 @@ CLASSES: dict[str, tuple[Any, Any]] = {
     "Room (msgspec Struct)": (SHAPES.Room, {"room_id": "102", "beds": 2}),
     "Stay (TypedDict)": (SHAPES.Stay, {"arrival": "2027-05-01", "nights": 2}),
     "Place (NamedTuple)": (SHAPES.Place, [1, 2]),
+    "Chair (attrs)": (SHAPES.Chair, {"legs": 4}),
     "Family (pydantic model)": (SHAPES.Family, {"members": ["Ann", "Bob"]}),
+    "Pet (discriminated union)": (SHAPES.Pet, {"kind": "cat"}),
 }
 REFUSED: dict[str, Any] = {
     "object": object,

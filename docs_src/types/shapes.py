@@ -1,10 +1,11 @@
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
-from typing import Annotated, NamedTuple, TypedDict
+from typing import Annotated, Literal, NamedTuple, TypedDict
 
+import attrs
 from msgspec import Meta, Struct
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from bespeak import App, Policies
 
@@ -35,8 +36,24 @@ class Place(NamedTuple):
     door: int
 
 
+@attrs.define
+class Chair:
+    legs: int
+
+
 class Family(BaseModel):
     members: list[str]
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+
+
+Pet = Annotated[Cat | Dog, Field(discriminator="kind")]
 
 
 app = App(

@@ -70,6 +70,12 @@ def test_body_is_required_if_an_empty_input_is_not_valid(extra: dict[str, Any], 
     assert place("/room", {"type": "object", **extra}).body_required is needed
 
 
+def test_a_parameter_stands_alone_without_shared_definitions() -> None:
+    optional = {"anyOf": [{"$ref": "#/$defs/Size"}, {"type": "null"}], "default": None}
+    schema = {"type": "object", "properties": {"size": optional}, "$defs": {"Size": {"enum": ["s", "l"]}}}
+    assert place("/room", schema).query == (HttpParameter("size", {"anyOf": [{"enum": ["s", "l"]}]}, False),)
+
+
 def test_get_is_not_offered_if_a_required_field_cannot_be_expressed() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "null"}}}
     assert place("/room", schema).query == ()

@@ -10,6 +10,7 @@ from typing import Any, Final
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.http_route import takes_get
 from bespeak.contract.schema.compile import compile_schema
+from bespeak.contract.schema.reference import inline
 from bespeak.protocol.fault import Fault
 
 _PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
@@ -45,11 +46,10 @@ class HttpInput:
 
 
 def place_input(endpoint: Endpoint, schema: Mapping[str, Any] | None = None) -> HttpInput:
-    """Place the input of an endpoint; `schema` replaces its input schema in the result."""
+    """Place the input of an endpoint; `schema` replaces its input schema in the body."""
     schema = endpoint.input_schema if schema is None else schema
     in_path = tuple(_PARAMETER.findall(endpoint.path))
-    properties = schema.get("properties")
-    properties = properties if isinstance(properties, Mapping) else {}
+    properties = _properties(endpoint.input_schema)
     required = _names(schema.get("required"))
     path = tuple(HttpParameter(name, expressible(properties.get(name, True)), True) for name in in_path)
     body = _without(schema, in_path) if in_path else schema
@@ -59,6 +59,12 @@ def place_input(endpoint: Endpoint, schema: Mapping[str, Any] | None = None) -> 
         body=body,
         body_required=_is_needed(endpoint, body),
     )
+
+
+def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the properties of an input without references, because a parameter stands alone."""
+    properties = schema.get("properties")
+    return {name: inline(each, schema) for name, each in properties.items()} if isinstance(properties, Mapping) else {}
 
 
 def _is_needed(endpoint: Endpoint, body: Mapping[str, Any]) -> bool:

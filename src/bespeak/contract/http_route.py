@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.schema.reference import inline
 
 _SCALARS: Final = frozenset({"string", "integer", "number", "boolean", "null"})
 
@@ -34,7 +35,26 @@ def http_route(endpoint: Endpoint) -> HttpRoute:
 
 def takes_get(endpoint: Endpoint) -> bool:
     """Return True if GET is allowed: the endpoint is informational and its input is flat."""
-    return endpoint.semantic.impact == "informational" and _is_flat(endpoint.input_schema)
+    return get_obstacle(endpoint) is None
+
+
+def get_obstacle(endpoint: Endpoint) -> str | None:
+    """Return the reason why GET cannot call an endpoint; None if it can."""
+    if endpoint.semantic.impact != "informational":
+        return "it may change something"
+    schema = endpoint.input_schema
+    if not schema.keys().isdisjoint(("$ref", "allOf", "anyOf", "oneOf", "if", "not", "patternProperties")):
+        return "a query cannot express its input, which has alternatives"
+    properties = schema.get("properties", {})
+    if not isinstance(properties, Mapping):
+        return "its input is not known"
+    needed = schema.get("required")
+    for name, given in properties.items():
+        kind = inline(given, schema)
+        # There is no null in a query.
+        if not _is_scalar(kind) or (isinstance(needed, list) and name in needed and _is_null(kind)):
+            return f"a query cannot express {name[:80]!r}, which is not a single text, number or boolean"
+    return None
 
 
 def split_verb(path: str) -> tuple[str, str] | None:
@@ -43,21 +63,6 @@ def split_verb(path: str) -> tuple[str, str] | None:
     if not colon or not verb.isascii() or not verb.isalpha():
         return None
     return head, verb.upper()
-
-
-def _is_flat(schema: Mapping[str, Any]) -> bool:
-    """Return True if every property is known and scalar, so that a query expresses it in one way.
-
-    There is no null in a query.
-    """
-    if not schema.keys().isdisjoint(("$ref", "allOf", "anyOf", "oneOf", "if", "not", "patternProperties")):
-        return False
-    properties = schema.get("properties", {})
-    if not isinstance(properties, Mapping) or not all(_is_scalar(each) for each in properties.values()):
-        return False
-    required = schema.get("required")
-    needed = required if isinstance(required, list) else ()
-    return not any(_is_null(properties[name]) for name in needed if name in properties)
 
 
 def _is_null(schema: Mapping[str, Any]) -> bool:

@@ -48,6 +48,8 @@ _FAILURES: Final = (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledE
 _BUILT_IN: Final = (Refused, Answer, Envelope, Effects)
 """Results of a handler other than its output."""
 
+_ZONELESS: Final = "; a datetime needs a time zone: datetime.now(UTC), not datetime.now()"
+
 _COUNTING: Final[frozenset[Callable[..., Any]]] = frozenset({address_rate_gate, agent_rate_gate, endpoint_rate_gate})
 
 
@@ -254,8 +256,13 @@ class Dispatcher:
         particulars = Exchange(call, response).particulars
         for violation in violations:
             place = violation.schema_pointer or f"/{violation.keyword}"
+            advice = _ZONELESS if violation.keyword == "format" and "date-time" in violation.message else ""
             _logger.error(
-                "the output of %s breaks its schema at %s", route.endpoint, place, extra={"particulars": particulars}
+                "the output of %s breaks its schema at %s%s",
+                route.endpoint,
+                place,
+                advice,
+                extra={"particulars": particulars},
             )
         return response
 

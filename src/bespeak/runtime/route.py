@@ -11,6 +11,7 @@ from typing import Any
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.compile import Validator
+from bespeak.contract.schema.reference import inline
 from bespeak.protocol.exchange.headers import HeaderBlock
 from bespeak.runtime.shaping import Shaping
 
@@ -100,7 +101,7 @@ def plan_coercions(input_schema: Mapping[str, Any]) -> dict[str, Callable[[str],
         return {}
     found = {}
     for name, schema in properties.items():
-        types = property_types(schema)
+        types = property_types(inline(schema, input_schema))
         readers = [reader for kind, reader in _READERS.items() if kind in types]
         if readers and "string" not in types:
             found[name] = readers[0] if len(readers) == 1 else partial(_read_first, readers)

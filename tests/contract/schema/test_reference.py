@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from bespeak.contract.schema.reference import local_pointer, resolve, rewrite, target
+from bespeak.contract.schema.reference import inline, local_pointer, resolve, rewrite, target
 
 ROOT: dict[str, Any] = {
     "$defs": {
@@ -72,3 +72,13 @@ def test_rewriting_changes_references_and_leaves_names_and_data() -> None:
         "default": {"$ref": "#/c"},
         "anyOf": [{"title": "gone"}],
     }
+
+
+def test_references_are_replaced_in_a_schema_and_its_alternatives() -> None:
+    root = {
+        "$defs": {"Size": {"enum": ["s", "l"]}, "Alias": {"$ref": "#/$defs/Size"}, "Loop": {"$ref": "#/$defs/Loop"}}
+    }
+    optional = {"anyOf": [{"$ref": "#/$defs/Alias"}, {"type": "null"}], "default": None}
+    assert inline(optional, root) == {"anyOf": [{"enum": ["s", "l"]}, {"type": "null"}], "default": None}
+    assert inline({"$ref": "#/$defs/Loop"}, root) == {"$ref": "#/$defs/Loop"}
+    assert inline({"$ref": "#/$defs/Missing"}, root) == {"$ref": "#/$defs/Missing"}

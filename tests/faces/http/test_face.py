@@ -60,6 +60,26 @@ def test_a_get_never_calls_an_endpoint_that_changes_something():
     assert (reply.status_code, reply.headers["allow"]) == (405, "POST, OPTIONS")
 
 
+def with_floor(floor, **semantic):
+    """An endpoint whose floor is described by a shared definition."""
+    found = make_endpoint("FIND", "/room", echo, **semantic)
+    definitions = {"Floor": {"enum": [0, 9]}, "Guest": {"type": "object"}}
+    schema = {**found.input_schema, "properties": {"floor": floor}, "$defs": definitions}
+    return replace(found, input_schema=schema)
+
+
+def test_an_optional_enum_is_served_by_get():
+    endpoint = with_floor({"anyOf": [{"$ref": "#/$defs/Floor"}, {"type": "null"}], "default": None})
+    assert ask("GET", "/room:find?floor=9", endpoint).json() == {"floor": 9}
+    assert ask("GET", "/room:find?floor=1", endpoint).status_code == 422
+
+
+def test_a_get_that_is_refused_says_why():
+    guest = ask("GET", "/room:find", with_floor({"$ref": "#/$defs/Guest"})).json()
+    assert "cannot be called with GET, because a query cannot express 'floor'" in guest["detail"]
+    assert "because it may change something" in ask("GET", "/room:book", BOOK).json()["detail"]
+
+
 LEGACY = Policies(
     scope_required_for_invocation=False,
     methods=MethodPolicy(

@@ -270,7 +270,7 @@ def test_an_annotation_without_a_schema_is_explained() -> None:
         "the parameter 'a' is annotated with Opaque, which has no JSON Schema; "
         "use a dataclass, Struct, TypedDict or pydantic model"
     )
-    assert "the parameter 'b' is annotated with Opaque" in refused(unsupported_inside)
+    assert "'b' is annotated with list[Opaque], which contains Opaque, which has no" in refused(unsupported_inside)
     assert "mutable" in refused(mutable_default)
     assert "Opaque" in refused(opaque_default)
     assert "not valid" in refused(bad_pattern)
@@ -305,7 +305,7 @@ def test_anything_else_cannot_be_returned(annotation: Any) -> None:
 
 
 def test_a_class_without_a_schema_cannot_be_returned() -> None:
-    with pytest.raises(ContractError, match="the annotation Opaque has no JSON Schema; use a dataclass"):
+    with pytest.raises(ContractError, match="the return annotation Opaque has no JSON Schema; use a dataclass"):
         output_schema(Opaque)
 
 

@@ -17,6 +17,7 @@ from bespeak.agent.discovery.capability import Capability
 from bespeak.app.cli.console import console, line, print_json
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.schema.reference import inline
 from bespeak.errors import BespeakError
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value
 from bespeak.runtime.route import property_types
@@ -167,8 +168,9 @@ async def _property_types(client: ServiceClient, method: str, path: str) -> Mapp
         return {}
     if not path and client.discovered is not None:
         described = client.discovered.capability(method)
-    properties = described.input_schema.get("properties") if described is not None else None
-    return properties if isinstance(properties, Mapping) else {}
+    schema = described.input_schema if described is not None else {}
+    properties = schema.get("properties")
+    return {name: inline(one, schema) for name, one in properties.items()} if isinstance(properties, Mapping) else {}
 
 
 def _read_field(field: str, properties: Mapping[str, Any]) -> tuple[str, Any]:

@@ -45,6 +45,22 @@ def resolve(schema: object, root: object, *, most: int) -> Mapping[str, Any]:
     return found
 
 
+def inline(schema: Any, root: object, *, most: int = 8) -> Any:
+    """Replace the local reference of a schema, and those of its alternatives, by their targets.
+
+    References below `most` levels stay: they may form a cycle.
+    """
+    if not isinstance(schema, Mapping) or not most:
+        return schema
+    if target(schema.get("$ref"), root) is not None:
+        return inline(resolve(schema, root, most=1), root, most=most - 1)
+    found = dict(schema)
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(schema.get(keyword), list):
+            found[keyword] = [inline(option, root, most=most - 1) for option in schema[keyword]]
+    return found
+
+
 def rewrite(node: Any, change: Callable[[str], str | None]) -> Any:
     """Copy a schema with every reference changed; one that becomes None is left out."""
     if isinstance(node, list):

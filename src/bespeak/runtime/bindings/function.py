@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import traceback
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.errors import ContractError
 from bespeak.protocol.exchange.context import Context
+from bespeak.runtime.functions.adapted_type import Adapted
 from bespeak.runtime.functions.calling import HandlerCall, plan_call
+from bespeak.runtime.functions.signature import read_signature
 from bespeak.runtime.threads import run_in_thread
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
@@ -32,7 +35,23 @@ def bind_function(endpoint: Endpoint, handler: RegisteredFunction) -> HandlerCal
         plan = plan_call(function, endpoint.input_schema)
     except ContractError as error:
         return SIGNATURE.at(endpoint, "/handler/function", str(error))
+    returns = read_signature(function).returns
+    if isinstance(returns, Adapted):
+        plan = _dumping(plan, returns)
     return _in_thread(plan) if handler.blocking else plan
+
+
+def _dumping(call: HandlerCall, returns: Adapted) -> HandlerCall:
+    """Make a call return JSON data with the names that the type of its result publishes."""
+
+    async def dump_later(result: Awaitable[Any]) -> Any:
+        return returns.dump(await result)
+
+    def run(values: dict[str, Any], context: Context) -> Any:
+        result = call(values, context)
+        return dump_later(result) if isawaitable(result) else returns.dump(result)
+
+    return run
 
 
 def _in_thread(call: HandlerCall) -> HandlerCall:

@@ -13,7 +13,8 @@ from bespeak.contract.schema.compile import DIALECT, compile_schema
 from bespeak.contract.schema.reference import target
 from bespeak.errors import ContractError
 from bespeak.protocol.fault import Fault
-from bespeak.runtime.functions.foreign_types import NO_SCHEMA, Side, describes_itself
+from bespeak.runtime.functions.adapted_type import show_type
+from bespeak.runtime.functions.foreign_types import NO_SCHEMA, Side, describe_foreign, describes_itself, dump_foreign
 from bespeak.runtime.functions.signature import MISSING, Parameter, Signature
 from bespeak.runtime.functions.type_tree import PLAIN_TYPES, Object, is_plain, read_types, reason, walk
 
@@ -45,7 +46,11 @@ def _properties(signature: Signature) -> tuple[dict[str, _Schema], dict[str, _Sc
     """Return the schema of each parameter, and the definitions they refer to."""
     _ = signature.has_foreign_types  # raises an error that names the parameter without a schema
     signature.check_defaults()
-    schemas, definitions = _schemas_of(signature.annotations, "validation")
+    try:
+        schemas, definitions = _schemas_of(signature.annotations, "validation")
+    except ContractError:
+        signature.blame(lambda annotation: _schemas_of([annotation], "validation"))
+        raise
     for node in (*schemas, *definitions.values()):
         _close(node)
     properties: dict[str, _Schema] = {}
@@ -69,13 +74,16 @@ def _output(returns: Any) -> _Schema:
         )
     if returns is None or returns is type(None):
         return {"$schema": DIALECT, "type": "object", "properties": {}, "additionalProperties": True}
-    (schema,), definitions = _schemas_of([returns], "serialization")
+    try:
+        (schema,), definitions = _schemas_of([returns], "serialization")
+    except ContractError as error:
+        raise ContractError(f"the return annotation {show_type(returns)} {error}") from None
     root, definitions = _written_out(schema, definitions)
-    options = root.get("anyOf", [root])
+    options = root.get("anyOf") or root.get("oneOf") or [root]
     variants = [target(option.get("$ref"), {"$defs": definitions}, option) for option in options]
     if not all(variant.get("type") in ("object", "array") for variant in variants):
         raise ContractError(
-            f"{_name(returns)} is not a valid result of an endpoint: return an object (a dataclass, a Struct, "
+            f"{show_type(returns)} is not a valid result of an endpoint: return an object (a dataclass, a Struct, "
             "a TypedDict, a model, a dict) or a list of them, and declare an error for a missing result"
         )
     if root.get("type") == "object":
@@ -106,8 +114,8 @@ def _composed_schemas(annotations: Sequence[Any], side: Side) -> tuple[Sequence[
 
     def describe(foreign: type) -> _Schema:
         if not describes_itself(foreign):
-            raise ContractError(f"the annotation {_name(foreign)} {NO_SCHEMA}")
-        schema = foreign.model_json_schema(ref_template=_REF + "{model}", mode=side)
+            raise ContractError(NO_SCHEMA)
+        schema = describe_foreign(foreign, side, _REF + "{model}")
         for title, definition in schema.pop("$defs", {}).items():
             _define(definitions, title, definition)
         return schema
@@ -132,7 +140,7 @@ def _components(
     try:
         return msgspec.json.schema_components(annotations, schema_hook=describe, ref_template=_REF + "{name}")
     except (TypeError, NotImplementedError) as error:
-        raise ContractError(f"an annotation has no JSON Schema: {reason(error)}") from None
+        raise ContractError(f"has no JSON Schema: {reason(error)}") from None
 
 
 def _define(definitions: dict[str, _Schema], title: str, schema: _Schema) -> None:
@@ -142,7 +150,7 @@ def _define(definitions: dict[str, _Schema], title: str, schema: _Schema) -> Non
 
 def _json_default(parameter: Parameter) -> Any:
     try:
-        return msgspec.to_builtins(parameter.default, str_keys=True)
+        return msgspec.to_builtins(parameter.default, str_keys=True, enc_hook=dump_foreign)
     except TypeError as error:
         raise ContractError(f"the default of {parameter.name!r} cannot be written as JSON: {reason(error)}") from None
 
@@ -211,10 +219,6 @@ def _date(kind: kinds.Type, schema: _Schema) -> None:
             for part in types:
                 for option in schema.get("anyOf", ()):
                     _date(part, option)
-
-
-def _name(kind: Any) -> str:
-    return getattr(kind, "__name__", None) or str(kind)
 
 
 _PLAIN_SCHEMAS: Final[dict[type, _Schema]] = dict(zip(PLAIN_TYPES, _components(PLAIN_TYPES)[0], strict=True))

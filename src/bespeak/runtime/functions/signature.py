@@ -15,6 +15,7 @@ from msgspec import inspect as kinds
 
 from bespeak.errors import ContractError
 from bespeak.protocol.exchange.context import Context
+from bespeak.runtime.functions.adapted_type import adapt, show_type
 from bespeak.runtime.functions.foreign_types import NO_SCHEMA, describes_itself
 from bespeak.runtime.functions.type_tree import read_types, walk
 
@@ -83,22 +84,31 @@ class Signature:
     @cached_property
     def has_foreign_types(self) -> bool:
         """True if some type validates itself. Raises ContractError for a type that cannot be read from JSON."""
-        foreign = _foreign_types(self.annotations)
-        if not all(map(describes_itself, foreign)):
-            self._refuse_opaque()
-        return bool(foreign)
+        try:
+            return _has_foreign(self.annotations)
+        except ContractError:
+            self.blame(lambda annotation: _has_foreign([annotation]))
+            raise
 
-    def _refuse_opaque(self) -> None:
+    def blame(self, check: Callable[[Any], object]) -> None:
+        """Raise the ContractError of a check again for the first parameter that fails it, with its name."""
         for parameter in self.parameters:
-            for kind in _foreign_types([parameter.annotation] if parameter.annotation is not MISSING else []):
-                if not describes_itself(kind):
-                    raise ContractError(
-                        f"the parameter {parameter.name!r} is annotated with {kind.__name__}, which {NO_SCHEMA}"
-                    )
+            try:
+                check(parameter.annotation)
+            except ContractError as error:
+                shown = show_type(parameter.annotation)
+                raise ContractError(
+                    f"the parameter {parameter.name!r} is annotated with {shown}, which {error}"
+                ) from None
 
 
-def _foreign_types(annotations: Sequence[Any]) -> list[type]:
-    return [kind.cls for kind in walk(read_types(annotations)) if isinstance(kind, kinds.CustomType)]
+def _has_foreign(annotations: Sequence[Any]) -> bool:
+    """Return True if a type validates itself. Raises ContractError for a type that nothing can validate."""
+    foreign = [kind.cls for kind in walk(read_types(annotations)) if isinstance(kind, kinds.CustomType)]
+    for kind in foreign:
+        if not describes_itself(kind):
+            raise ContractError(NO_SCHEMA if kind in annotations else f"contains {kind.__name__}, which {NO_SCHEMA}")
+    return bool(foreign)
 
 
 def read_signature(function: Callable[..., Any], properties: Iterable[str] = ()) -> Signature:
@@ -121,14 +131,16 @@ def _read(function: Callable[..., Any], context_names: frozenset[str]) -> Signat
             continue
         if kind is _VAR_POSITIONAL:
             raise ContractError(f"*{name} cannot be filled: an input has names, not positions")
-        parameter = Parameter(name, hints.get(name, MISSING), default, kind is _KEYWORD_ONLY)
+        parameter = Parameter(
+            name, _adapted(hints.get(name, MISSING), f"the parameter {name!r}"), default, kind is _KEYWORD_ONLY
+        )
         if not _is_context(parameter, context_names):
             parameters.append(parameter)
         elif context is not None:
             raise ContractError(f"{context.name!r} and {parameter.name!r} both ask for the Context: one is enough")
         else:
             context, context_at = parameter, len(parameters)
-    returns = hints.get("return", MISSING)
+    returns = _adapted(hints.get("return", MISSING), "the return annotation")
     return Signature(function_name(function), tuple(parameters), context, context_at, takes_rest, returns)
 
 
@@ -154,6 +166,13 @@ def _list_parameters(function: Callable[..., Any]) -> Iterable[tuple[str, object
         if code.co_flags & flag:
             found.append((next(names), kind, MISSING))
     return found
+
+
+def _adapted(annotation: Any, what: str) -> Any:
+    try:
+        return adapt(annotation)
+    except ContractError as error:
+        raise ContractError(f"{what} cannot be used: {error}") from None
 
 
 def _is_context(parameter: Parameter, context_names: frozenset[str]) -> bool:

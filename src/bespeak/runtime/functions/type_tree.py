@@ -36,12 +36,12 @@ def read_types(annotations: Sequence[Any]) -> tuple[kinds.Type, ...]:
         msgspec.msgpack.Decoder(tuple[tuple(annotations)])  # type: ignore[misc]
         return kinds.multi_type_info(kind for kind in annotations if not is_plain(kind))
     except TypeError as error:
-        raise ContractError(f"an annotation cannot be read from JSON: {reason(error)}") from None
+        raise ContractError(f"cannot be read from JSON: {reason(error)}") from None
 
 
 def reason(error: Exception) -> str:
-    """Return the last line of a msgspec error; the others are advice for its caller."""
-    return shorten(str(error).splitlines()[-1])
+    """Return the last line of a msgspec error, without the type: the others are advice for its caller."""
+    return shorten(str(error).splitlines()[-1].partition(" - type `")[0])
 
 
 def walk(found: Iterable[kinds.Type], seen: set[Any] | None = None) -> Iterator[kinds.Type]:

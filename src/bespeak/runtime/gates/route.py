@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from bespeak.contract.http_route import get_obstacle
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused, authorization_required
 from bespeak.runtime.call import Call, RoutedCall
@@ -19,11 +20,11 @@ def route_gate(call: Call) -> RoutedCall | Refused:
     if found is not None:
         route, captures = found
         if call.request.reads and not route.is_readable:
-            return _not_for_reading(call)
+            return _not_for_reading(call, get_obstacle(route.endpoint))
         return RoutedCall(call, route, captures)
     if routes.wildcard is not None:
         if call.request.reads:
-            return _not_for_reading(call)
+            return _not_for_reading(call, "it may change something")
         if call.principal.wildcards:
             return RoutedCall(call, routes.wildcard)
         # AGTP-API 16.4: without the agent's consent, ask for it.
@@ -38,7 +39,10 @@ def route_gate(call: Call) -> RoutedCall | Refused:
     return routes.not_found(call.method, call.path)
 
 
-def _not_for_reading(call: Call) -> Refused:
-    """Refuse a request that promises to change nothing (RFC 9110 9.2.1) if its endpoint may."""
-    message = f"{call.method[:40]} {call.path[:120]} cannot be called with GET; send a POST to its path and verb."
+def _not_for_reading(call: Call, reason: str | None) -> Refused:
+    """Refuse GET, which promises to change nothing (RFC 9110 9.2.1), with the reason."""
+    message = (
+        f"{call.method[:40]} {call.path[:120]} cannot be called with GET, because {reason}; "
+        "send a POST to its path and verb."
+    )
     return Refused(status.METHOD_NOT_ALLOWED, "method-not-allowed", message, headers=_BY_POST)
