@@ -7,10 +7,7 @@ from typing import Final
 from bespeak.text.diagnostics.rule import Rule
 
 LEGACY_SET: Final = Rule(
-    "Y804",
-    "legacy-verbs",
-    "MUST",
-    "AGTP-API 9.4",
+    ("Y804", "legacy-verbs", "MUST", "AGTP-API 9.4"),
     "legacy lists only the five HTTP verbs.",
     why="Only these five map to a verb of the catalog. List other methods in `custom`.",
     bad='[policies.methods]\nlegacy = ["GET", "HEAD"]\n',
@@ -18,10 +15,7 @@ LEGACY_SET: Final = Rule(
     notation="toml",
 )
 COST: Final = Rule(
-    "Y880",
-    "cost-amount",
-    "MUST",
-    "AGTP core 7.7",
+    ("Y880", "cost-amount", "MUST", "AGTP core 7.7"),
     "A cost is an amount in one of the registered units.",
     why="Callers limit what they spend in these units. Write a non-negative amount in a registered unit, such as USD.",
     bad='[endpoint.cost]\nUSD = "2 cents"\n',
@@ -29,10 +23,7 @@ COST: Final = Rule(
     notation="toml",
 )
 RATE_LIMIT: Final = Rule(
-    "Y881",
-    "rate-limit",
-    "MUST",
-    "reading files",
+    ("Y881", "rate-limit", "MUST", "reading files"),
     "A rate limit is a count per unit of time.",
     why="A limit that cannot be parsed has no effect. Write a count per s, min, h or day, and a burst if you want one.",
     bad='[limits.rate]\nagent = "100 per second"\n',

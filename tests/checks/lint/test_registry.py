@@ -43,13 +43,15 @@ def test_no_two_rules_share_a_name() -> None:
 
 
 def declared_in(tree: ast.AST) -> dict[str, ast.Constant]:
-    """Find `NAME: Final = Rule("D101", ...)`, or `wire_rule(...)`: the ids by the names of their constants."""
+    """Find `NAME: Final = Rule(("D101", ...), ...)`, or `wire_rule("C101", ...)`: the ids by their constants."""
     declared = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Call):
             call = node.value
-            if isinstance(call.func, ast.Name) and call.func.id in DECLARING and isinstance(call.args[0], ast.Constant):
-                declared[node.target.id] = call.args[0]
+            if isinstance(call.func, ast.Name) and call.func.id in DECLARING:
+                first = call.args[0].elts[0] if isinstance(call.args[0], ast.Tuple) else call.args[0]
+                assert isinstance(first, ast.Constant)
+                declared[node.target.id] = first
     return declared
 
 

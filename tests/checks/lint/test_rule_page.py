@@ -7,7 +7,7 @@ from bespeak.checks.lint.rule_page import facts, how_to_ignore, sections
 from bespeak.text.diagnostics.rule import Rule
 
 RULE = Rule(
-    "P321", "trailing-slash", "SHOULD", "AGIS 4.1", "No slash.", "Two names.", "path: /a/\n", "path: /a\n", "safe"
+    ("P321", "trailing-slash", "SHOULD", "AGIS 4.1"), "No slash.", "Two names.", "path: /a/\n", "path: /a\n", "safe"
 )
 
 

@@ -7,9 +7,9 @@ import pytest
 from bespeak.checks.lint.selection import enabled, means_any, severities, specificity
 from bespeak.text.diagnostics.rule import Rule
 
-S401 = Rule("S401", "missing-text", "MUST", "AGTP-API 6.2", "A text.")
-S450 = Rule("S450", "contradiction", "SHOULD", "AGIS 9.1", "No contradiction.")
-P302 = Rule("P302", "method-name-in-path", "MUST", "AGTP-API 5.1", "No verb.")
+S401 = Rule(("S401", "missing-text", "MUST", "AGTP-API 6.2"), "A text.")
+S450 = Rule(("S450", "contradiction", "SHOULD", "AGIS 9.1"), "No contradiction.")
+P302 = Rule(("P302", "method-name-in-path", "MUST", "AGTP-API 5.1"), "No verb.")
 RULES = (S401, S450, P302)
 
 

@@ -10,7 +10,7 @@ from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.change import Change
 
-RULE = Rule("P999", "test", "MUST", "AGIS 5", "For tests.")
+RULE = Rule(("P999", "test", "MUST", "AGIS 5"), "For tests.")
 
 
 def declared() -> Declared:

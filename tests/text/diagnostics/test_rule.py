@@ -17,8 +17,8 @@ from bespeak.text.source.span import Location
 
 
 def test_must_rule_is_an_error_and_should_rule_a_warning() -> None:
-    assert Rule("X1", "x", "MUST", "", "").severity == "error"
-    assert Rule("X1", "x", "SHOULD", "", "").severity == "warning"
+    assert Rule(("X1", "x", "MUST", ""), "").severity == "error"
+    assert Rule(("X1", "x", "SHOULD", ""), "").severity == "warning"
 
 
 def test_finding_has_endpoint_place_and_advice() -> None:

@@ -43,7 +43,7 @@ class ChangeRule(Rule):
 
 def _rule(category: Category, rule: str, name: str, kind: Kind, summary: str) -> ChangeRule:
     normative = _NORMATIVE.get(kind, "style")
-    return ChangeRule(rule, name, normative, "", summary, WHY[kind], kind=kind, category=category)
+    return ChangeRule((rule, name, normative, ""), summary, WHY[kind], kind=kind, category=category)
 
 
 wire_rule: Final = partial(_rule, "WIRE")

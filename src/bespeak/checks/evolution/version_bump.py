@@ -12,10 +12,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.rule import Rule
 
 TOO_SMALL: Final = Rule(
-    "C195",
-    "version-bump-too-small",
-    "SHOULD",
-    "",
+    ("C195", "version-bump-too-small", "SHOULD", ""),
     "The version number does not match the changes.",
     "Callers decide by the version number whether an update is safe. Raise it as the message says.",
 )

@@ -17,10 +17,7 @@ from bespeak.text.source.span import Location
 NAME: Final = "bespeak-baseline.json"
 
 STALE: Final = Rule(
-    "D193",
-    "stale-baseline",
-    "SHOULD",
-    "bespeak",
+    ("D193", "stale-baseline", "SHOULD", "bespeak"),
     "Every entry of the baseline matches a finding.",
     "An entry for a finding that has been fixed would hide the same mistake when it comes back.",
 )

@@ -14,10 +14,7 @@ from bespeak.text.diagnostics.rule import Located, Rule, declared_in
 from bespeak.text.source.span import Location
 
 FAILED: Final = Rule(
-    "D194",
-    "check-failed",
-    "MUST",
-    "bespeak",
+    ("D194", "check-failed", "MUST", "bespeak"),
     "A check of bespeak failed, so its rules say nothing about this part of the document.",
     why=(
         "This is a bug in bespeak, not in your document, but the rules of the check are unknown here. All other checks "

@@ -10,10 +10,7 @@ _DRAFT: Final = "AI-Discovery"
 _GOOD: Final = "HTTP/1.1 200 OK\nContent-Type: application/json; charset=utf-8\n"
 
 NO_DOCUMENT: Final = Rule(
-    "W910",
-    "no-discovery-document",
-    "SHOULD",
-    f"{_DRAFT} 2.1",
+    ("W910", "no-discovery-document", "SHOULD", f"{_DRAFT} 2.1"),
     "A service has a discovery document at /.well-known/ai.",
     why="Agents look there first, and an agent that finds nothing may not try again for a day.",
     bad="GET /.well-known/ai\n\nHTTP/1.1 404 Not Found\n",
@@ -21,18 +18,12 @@ NO_DOCUMENT: Final = Rule(
     notation="http",
 )
 NOTHING: Final = Rule(
-    "W911",
-    "nothing-to-discover",
-    "MUST",
-    f"{_DRAFT} 2.1",
+    ("W911", "nothing-to-discover", "MUST", f"{_DRAFT} 2.1"),
     "A service describes itself in at least one document: /.well-known/ai, AGIS or OpenAPI.",
     why="Without any of them an agent cannot know what to call. `bespeak serve --http` publishes all of them.",
 )
 PLAIN: Final = Rule(
-    "W912",
-    "discovery-without-https",
-    "MUST",
-    f"{_DRAFT} 6.4",
+    ("W912", "discovery-without-https", "MUST", f"{_DRAFT} 6.4"),
     "Discovery documents are served over HTTPS.",
     why=(
         "Over plain HTTP anybody on the network path can answer, and agents must not ask. On the local machine it is "
@@ -40,18 +31,12 @@ PLAIN: Final = Rule(
     ),
 )
 CERTIFICATE: Final = Rule(
-    "W913",
-    "untrusted-certificate",
-    "MUST",
-    f"{_DRAFT} 6.4",
+    ("W913", "untrusted-certificate", "MUST", f"{_DRAFT} 6.4"),
     "The certificate is valid, for this host, and from a trusted authority.",
     why="Agents do not use a host whose certificate is not valid: the answer could come from anybody.",
 )
 STATUS: Final = Rule(
-    "W914",
-    "discovery-status",
-    "MUST",
-    f"{_DRAFT} 2.2",
+    ("W914", "discovery-status", "MUST", f"{_DRAFT} 2.2"),
     "A discovery document is answered with 200, and a missing one with 404.",
     why="Agents read an answer only if its status is 200. After 404 they stop; after 5xx they retry in vain.",
     bad="GET /.well-known/ai\n\nHTTP/1.1 500 Internal Server Error\n",
@@ -59,10 +44,7 @@ STATUS: Final = Rule(
     notation="http",
 )
 CREDENTIALS: Final = Rule(
-    "W915",
-    "discovery-needs-credentials",
-    "MUST",
-    f"{_DRAFT} 2.2",
+    ("W915", "discovery-needs-credentials", "MUST", f"{_DRAFT} 2.2"),
     "Discovery documents are public and need no credentials.",
     why="The document itself says how to authenticate, so an agent that needs a credential to read it can never begin.",
     bad="GET /.well-known/ai\n\nHTTP/1.1 401 Unauthorized\nWWW-Authenticate: Bearer\n",
@@ -70,10 +52,7 @@ CREDENTIALS: Final = Rule(
     notation="http",
 )
 MEDIA_TYPE: Final = Rule(
-    "W916",
-    "discovery-content-type",
-    "MUST",
-    f"{_DRAFT} 2.3",
+    ("W916", "discovery-content-type", "MUST", f"{_DRAFT} 2.3"),
     "The Content-Type of a document is its own: application/json for /.well-known/ai and agis.json.",
     why="Agents parse an answer only if its Content-Type is JSON.",
     bad="HTTP/1.1 200 OK\nContent-Type: text/html\n",
@@ -81,10 +60,7 @@ MEDIA_TYPE: Final = Rule(
     notation="http",
 )
 CHARSET: Final = Rule(
-    "W917",
-    "discovery-charset",
-    "SHOULD",
-    f"{_DRAFT} 2.3",
+    ("W917", "discovery-charset", "SHOULD", f"{_DRAFT} 2.3"),
     "The Content-Type of a discovery document includes charset=utf-8.",
     why="Programs that do not know JSON guess another encoding and garble names in other scripts.",
     bad="HTTP/1.1 200 OK\nContent-Type: application/json\n",
@@ -92,18 +68,12 @@ CHARSET: Final = Rule(
     notation="http",
 )
 UTF8: Final = Rule(
-    "W918",
-    "discovery-not-utf8",
-    "MUST",
-    f"{_DRAFT} 2.4",
+    ("W918", "discovery-not-utf8", "MUST", f"{_DRAFT} 2.4"),
     "A document is UTF-8, without a byte order mark.",
     why="Strict JSON parsers refuse other encodings, and a byte order mark before the first brace.",
 )
 NOT_KEPT: Final = Rule(
-    "W919",
-    "discovery-not-kept",
-    "SHOULD",
-    f"{_DRAFT} 4.2",
+    ("W919", "discovery-not-kept", "SHOULD", f"{_DRAFT} 4.2"),
     "Cache-Control allows shared caches to store the document.",
     why=(
         "Otherwise every agent fetches it again for each task, and caches on the way, such as a content delivery "
@@ -114,10 +84,7 @@ NOT_KEPT: Final = Rule(
     notation="http",
 )
 SHORT: Final = Rule(
-    "W920",
-    "discovery-kept-shortly",
-    "SHOULD",
-    f"{_DRAFT} 4.2",
+    ("W920", "discovery-kept-shortly", "SHOULD", f"{_DRAFT} 4.2"),
     "The document may be cached for at least an hour; a day is recommended.",
     why="A document that is fetched again every few minutes costs the service and slows down the agents.",
     bad="HTTP/1.1 200 OK\nCache-Control: public, max-age=60\n",
@@ -125,10 +92,7 @@ SHORT: Final = Rule(
     notation="http",
 )
 VALIDATOR: Final = Rule(
-    "W921",
-    "discovery-without-validator",
-    "SHOULD",
-    "RFC 9110 8.8",
+    ("W921", "discovery-without-validator", "SHOULD", "RFC 9110 8.8"),
     "The answer has an ETag or a Last-Modified.",
     why="With one of them a cached document is confirmed by an empty 304; without, it is sent again in full.",
     bad="HTTP/1.1 200 OK\nCache-Control: public, max-age=86400\n",
@@ -136,10 +100,7 @@ VALIDATOR: Final = Rule(
     notation="http",
 )
 HEAD: Final = Rule(
-    "W922",
-    "head-differs",
-    "SHOULD",
-    "RFC 9110 9.3.2",
+    ("W922", "head-differs", "SHOULD", "RFC 9110 9.3.2"),
     "HEAD is answered like GET, without the body.",
     why="Directories and caches use HEAD to check whether a document exists and has changed.",
     bad="HEAD /.well-known/ai\n\nHTTP/1.1 405 Method Not Allowed\n",
@@ -147,26 +108,17 @@ HEAD: Final = Rule(
     notation="http",
 )
 SLOW: Final = Rule(
-    "W923",
-    "slow-discovery",
-    "SHOULD",
-    f"{_DRAFT} 2.2",
+    ("W923", "slow-discovery", "SHOULD", f"{_DRAFT} 2.2"),
     "A document is answered within three seconds.",
     why="Agents wait for it before they do anything, and may give up after ten seconds. Serve it from memory.",
 )
 REDIRECTS: Final = Rule(
-    "W924",
-    "too-many-redirects",
-    "MUST",
-    f"{_DRAFT} 2.2",
+    ("W924", "too-many-redirects", "MUST", f"{_DRAFT} 2.2"),
     "At most five redirects lead to a document, each to an allowed address.",
     why="Agents follow five redirects and then stop; each one costs a round trip.",
 )
 DOWNGRADE: Final = Rule(
-    "W925",
-    "redirect-to-http",
-    "MUST",
-    f"{_DRAFT} 2.2",
+    ("W925", "redirect-to-http", "MUST", f"{_DRAFT} 2.2"),
     "No redirect leads from https to http.",
     why="Agents must not follow it: over http anybody could answer.",
     bad="HTTP/1.1 301 Moved Permanently\nLocation: http://flights.example/ai.json\n",
@@ -174,10 +126,7 @@ DOWNGRADE: Final = Rule(
     notation="http",
 )
 ELSEWHERE: Final = Rule(
-    "W926",
-    "redirect-elsewhere",
-    "SHOULD",
-    f"{_DRAFT} 3.3",
+    ("W926", "redirect-elsewhere", "SHOULD", f"{_DRAFT} 3.3"),
     "A discovery document is on its own host, not on another one that a redirect leads to.",
     why=(
         "The paths in a document are relative to its final address: after a redirect to another host, agents look for "
@@ -188,18 +137,12 @@ ELSEWHERE: Final = Rule(
     notation="http",
 )
 TOO_LARGE: Final = Rule(
-    "W927",
-    "discovery-too-large",
-    "MUST",
-    f"{_DRAFT} 4.5",
+    ("W927", "discovery-too-large", "MUST", f"{_DRAFT} 4.5"),
     "A document is at most 256,000 bytes, also when decompressed.",
     why="Agents refuse a larger document, even if it is small while compressed. Split the service.",
 )
 ENCODING: Final = Rule(
-    "W928",
-    "discovery-encoding",
-    "MUST",
-    "RFC 9110 12.5.3",
+    ("W928", "discovery-encoding", "MUST", "RFC 9110 12.5.3"),
     "A body has no encoding that the client did not ask for, and can be decoded.",
     why="A client that asks for no encoding may not support any, and a body that cannot be decoded is useless.",
     bad="GET /.well-known/ai\nAccept-Encoding: identity\n\nHTTP/1.1 200 OK\nContent-Encoding: br\n",
@@ -207,26 +150,17 @@ ENCODING: Final = Rule(
     notation="http",
 )
 BROKEN: Final = Rule(
-    "W929",
-    "broken-answer",
-    "MUST",
-    "RFC 9110 6",
+    ("W929", "broken-answer", "MUST", "RFC 9110 6"),
     "An answer is complete, valid HTTP, and arrives within ten seconds.",
     why="Agents discard a document that does not arrive completely.",
 )
 ALIAS: Final = Rule(
-    "W930",
-    "alias-differs",
-    "MUST",
-    f"{_DRAFT} 2.1",
+    ("W930", "alias-differs", "MUST", f"{_DRAFT} 2.1"),
     "/ai, if it is served, is the same document as /.well-known/ai, byte for byte.",
     why="Older tools read /ai. If the two documents differ, one service looks like two.",
 )
 SOFT_404: Final = Rule(
-    "W931",
-    "soft-404",
-    "SHOULD",
-    f"{_DRAFT} 2.2",
+    ("W931", "soft-404", "SHOULD", f"{_DRAFT} 2.2"),
     "A path that does not exist is answered with 404.",
     why=(
         "A host that answers every path with 200 and a page for people seems to have every document, and each of them "
@@ -237,10 +171,7 @@ SOFT_404: Final = Rule(
     notation="http",
 )
 ROBOTS: Final = Rule(
-    "W932",
-    "robots-against-discovery",
-    "MUST",
-    "RFC 9309 2.2",
+    ("W932", "robots-against-discovery", "MUST", "RFC 9309 2.2"),
     "robots.txt allows programs to fetch the discovery documents.",
     why="Agents must follow robots.txt, and never see a document that it disallows. Allow /.well-known/.",
     bad="GET /robots.txt\n\nUser-agent: *\nDisallow: /\n",
@@ -248,10 +179,7 @@ ROBOTS: Final = Rule(
     notation="http",
 )
 CORS: Final = Rule(
-    "W933",
-    "discovery-without-cors",
-    "style",
-    "Fetch 3.2",
+    ("W933", "discovery-without-cors", "style", "Fetch 3.2"),
     "Pages of other sites may read the documents: Access-Control-Allow-Origin is *.",
     why="Without this header, agents that run in a browser cannot read a public document.",
     bad=_GOOD,

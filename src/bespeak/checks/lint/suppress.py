@@ -27,10 +27,7 @@ from bespeak.text.source.text_edit import TextEdit, deletion
 from bespeak.text.source.tree import Span, Tree
 
 UNUSED: Final = Rule(
-    "D190",
-    "unused-ignore",
-    "SHOULD",
-    "bespeak",
+    ("D190", "unused-ignore", "SHOULD", "bespeak"),
     "An ignore hides at least one finding.",
     "An unused ignore would hide the next mistake.",
     "path: /rooms   # bespeak: ignore[P302] no verb any more\n",
@@ -38,20 +35,14 @@ UNUSED: Final = Rule(
     "safe",
 )
 UNKNOWN: Final = Rule(
-    "D191",
-    "ignore-without-rule",
-    "MUST",
-    "bespeak",
+    ("D191", "ignore-without-rule", "MUST", "bespeak"),
     "An ignore names the rules it is for, and they exist.",
     "An ignore for all rules hides everything else that is wrong.",
     "path: /book   # bespeak: ignore\n",
     "path: /book   # bespeak: ignore[P333] the noun\n",
 )
 UNREASONED: Final = Rule(
-    "D192",
-    "ignore-without-reason",
-    "SHOULD",
-    "bespeak",
+    ("D192", "ignore-without-reason", "SHOULD", "bespeak"),
     "An ignore gives its reason, if `require-reason` is set.",
     "Without a reason the next reader cannot judge the ignore.",
     "path: /book   # bespeak: ignore[P333]\n",

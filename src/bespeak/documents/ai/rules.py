@@ -7,10 +7,7 @@ from typing import Final
 from bespeak.text.diagnostics.rule import Rule
 
 UNREACHABLE: Final = Rule(
-    "W101",
-    "web-document-unreachable",
-    "MUST",
-    "AI-Discovery 4",
+    ("W101", "web-document-unreachable", "MUST", "AI-Discovery 4"),
     "A document on the web cannot be fetched: the connection failed, timed out or is not trusted.",
     why=(
         "A service that does not answer in ten seconds, or whose certificate is not valid for the host, is not used: "
@@ -18,10 +15,7 @@ UNREACHABLE: Final = Rule(
     ),
 )
 ADDRESS_REFUSED: Final = Rule(
-    "W102",
-    "web-address-refused",
-    "MUST",
-    "AI-Discovery 4",
+    ("W102", "web-address-refused", "MUST", "AI-Discovery 4"),
     "The address is not allowed.",
     why=(
         "Documents and redirects can name addresses inside the reader's own network, or schemes other than https. "
@@ -30,10 +24,7 @@ ADDRESS_REFUSED: Final = Rule(
     ),
 )
 UNUSABLE_ANSWER: Final = Rule(
-    "W103",
-    "web-answer-unusable",
-    "MUST",
-    "AI-Discovery 4",
+    ("W103", "web-answer-unusable", "MUST", "AI-Discovery 4"),
     "A server's answer is not the requested document.",
     why=(
         "An answer is read only if it has the status 200, the media type of the document and a limited size. Serve the "
@@ -41,10 +32,7 @@ UNUSABLE_ANSWER: Final = Rule(
     ),
 )
 ROBOTS_DISALLOWED: Final = Rule(
-    "W104",
-    "robots-disallowed",
-    "MUST",
-    "AI-Discovery 4",
+    ("W104", "robots-disallowed", "MUST", "AI-Discovery 4"),
     "The robots.txt of a site disallows fetching a document.",
     why=(
         "The owner of a site states in robots.txt what programs may fetch, and bespeak follows it. Ask the owner to "
@@ -52,10 +40,7 @@ ROBOTS_DISALLOWED: Final = Rule(
     ),
 )
 UNUSABLE_DOCUMENT: Final = Rule(
-    "W105",
-    "web-document-unusable",
-    "MUST",
-    "AI-Discovery 4",
+    ("W105", "web-document-unusable", "MUST", "AI-Discovery 4"),
     "A document of a service cannot be used.",
     why=(
         "A document without its required members does not say how to call anything. The next source is tried. Tell the "
@@ -69,10 +54,7 @@ UNUSABLE_DOCUMENT: Final = Rule(
     notation="json",
 )
 UNUSABLE_CAPABILITY: Final = Rule(
-    "W106",
-    "capability-unusable",
-    "SHOULD",
-    "AI-Discovery 4",
+    ("W106", "capability-unusable", "SHOULD", "AI-Discovery 4"),
     "A capability cannot be used, and is left out.",
     why=(
         "One capability that cannot be called must not make the others unusable. It is left out; the message says what "
@@ -83,10 +65,7 @@ UNUSABLE_CAPABILITY: Final = Rule(
     notation="json",
 )
 DOCUMENT_CUT: Final = Rule(
-    "W107",
-    "web-document-cut",
-    "SHOULD",
-    "AI-Discovery 4",
+    ("W107", "web-document-cut", "SHOULD", "AI-Discovery 4"),
     "A document exceeds a limit, and only a part of it is used.",
     why=(
         "Documents from strangers are read within limits. A text that is too long is cut, and capabilities beyond the "
@@ -94,10 +73,7 @@ DOCUMENT_CUT: Final = Rule(
     ),
 )
 CONTENT_USAGE: Final = Rule(
-    "W108",
-    "content-usage-preference",
-    "style",
-    "AI-Discovery 4",
+    ("W108", "content-usage-preference", "style", "AI-Discovery 4"),
     "A service states how its content may be used.",
     why=(
         "A discovery document does not give permission to use content. The service's statement, in headers or in "
@@ -105,10 +81,7 @@ CONTENT_USAGE: Final = Rule(
     ),
 )
 CAPABILITY_ELSEWHERE: Final = Rule(
-    "W109",
-    "capability-elsewhere",
-    "style",
-    "AI-Discovery 4",
+    ("W109", "capability-elsewhere", "style", "AI-Discovery 4"),
     "A capability is on another host than its service.",
     why=(
         "A document may name capabilities on other hosts. They can be called, but no credential is sent there unless "

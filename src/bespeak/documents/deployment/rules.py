@@ -7,10 +7,7 @@ from typing import Final
 from bespeak.text.diagnostics.rule import Rule
 
 INCOMPLETE_IDENTITY: Final = Rule(
-    "Y820",
-    "incomplete-identity",
-    "SHOULD",
-    "reading files",
+    ("Y820", "incomplete-identity", "SHOULD", "reading files"),
     "The identity of the server is incomplete.",
     why="Every manifest names the operator of the server and a contact. Write operator and contact.",
     bad='[server]\nserver_id = "rooms.example"\n',
@@ -18,10 +15,7 @@ INCOMPLETE_IDENTITY: Final = Rule(
     notation="toml",
 )
 NO_EFFECT: Final = Rule(
-    "Y821",
-    "setting-without-effect",
-    "SHOULD",
-    "reading files",
+    ("Y821", "setting-without-effect", "SHOULD", "reading files"),
     "A setting has no effect on this server.",
     why="Its author may rely on an effect that it has elsewhere. Remove it, or achieve the effect by other means.",
     bad="[policies]\nnegotiable = true\n",
@@ -29,10 +23,7 @@ NO_EFFECT: Final = Rule(
     notation="toml",
 )
 CONTRADICTION: Final = Rule(
-    "Y822",
-    "contradicting-settings",
-    "MUST",
-    "reading files",
+    ("Y822", "contradicting-settings", "MUST", "reading files"),
     "Settings contradict each other.",
     why=(
         "The server would have to choose between them, and could choose wrongly. Keep one of them, or complete the "
@@ -43,10 +34,7 @@ CONTRADICTION: Final = Rule(
     notation="toml",
 )
 UNKNOWN_CATEGORY: Final = Rule(
-    "Y890",
-    "unknown-service-category",
-    "MUST",
-    "reading files",
+    ("Y890", "unknown-service-category", "MUST", "reading files"),
     "A category of the service is not in the list of categories.",
     why=(
         "Discovery systems sort services by a fixed list of categories, and the schema of /.well-known/ai refuses any "
@@ -57,10 +45,7 @@ UNKNOWN_CATEGORY: Final = Rule(
     notation="toml",
 )
 WEB_ADDRESS: Final = Rule(
-    "Y891",
-    "no-web-address",
-    "MUST",
-    "reading files",
+    ("Y891", "no-web-address", "MUST", "reading files"),
     "A setting of the HTTP face is not a valid web address.",
     why=(
         "A published address must work for every reader; a relative or mistyped one does not. Write the whole address, "
@@ -71,10 +56,7 @@ WEB_ADDRESS: Final = Rule(
     notation="toml",
 )
 UNLIMITED_ON_THE_WEB: Final = Rule(
-    "Y892",
-    "unlimited-on-the-web",
-    "SHOULD",
-    "reading files",
+    ("Y892", "unlimited-on-the-web", "SHOULD", "reading files"),
     "Endpoints are published on the web without a rate limit.",
     why=(
         "A service that lists endpoints for all agents of the web must limit each of them, because agents need not "
@@ -86,10 +68,7 @@ UNLIMITED_ON_THE_WEB: Final = Rule(
     notation="toml",
 )
 PROXY_ADDRESS: Final = Rule(
-    "Y893",
-    "no-network-address",
-    "MUST",
-    "reading files",
+    ("Y893", "no-network-address", "MUST", "reading files"),
     "A trusted proxy is not a valid IP address or network.",
     why=(
         "A proxy is recognised by the address it connects from. A host name, or a network with host bits set, never "
@@ -101,10 +80,7 @@ PROXY_ADDRESS: Final = Rule(
     notation="toml",
 )
 LANGUAGE_TAG: Final = Rule(
-    "Y894",
-    "no-language-tag",
-    "MUST",
-    "reading files",
+    ("Y894", "no-language-tag", "MUST", "reading files"),
     "A language of the service is not a valid BCP 47 tag.",
     why=(
         "Discovery documents give the languages of a service as tags, and omit names of languages. Write the tag, with "

@@ -7,10 +7,7 @@ from typing import Final
 from bespeak.text.diagnostics.rule import Rule
 
 RECORDED_FIELD_ENDPOINT: Final = Rule(
-    "Y870",
-    "recorded-field-without-endpoint",
-    "MUST",
-    "reading files",
+    ("Y870", "recorded-field-without-endpoint", "MUST", "reading files"),
     "A key of [audit.fields] does not name an endpoint.",
     why=(
         "Input is recorded per endpoint, so that no more is recorded than intended. Write the method and the path as "
@@ -21,10 +18,7 @@ RECORDED_FIELD_ENDPOINT: Final = Rule(
     notation="toml",
 )
 SIGNING_WITHOUT_KEY: Final = Rule(
-    "Y871",
-    "signing-without-key",
-    "MUST",
-    "reading files",
+    ("Y871", "signing-without-key", "MUST", "reading files"),
     "Records are to be signed, but there is no key.",
     why=(
         "A trail that is believed to be signed, but is not, proves nothing. Name the key of the server, or leave "
@@ -38,10 +32,7 @@ SIGNING_WITHOUT_KEY: Final = Rule(
     notation="toml",
 )
 CHECKPOINT_DISTANCE: Final = Rule(
-    "Y872",
-    "checkpoint-distance-out-of-bounds",
-    "MUST",
-    "reading files",
+    ("Y872", "checkpoint-distance-out-of-bounds", "MUST", "reading files"),
     "The distance between checkpoints is out of range.",
     why=(
         "A cut-off of the records after the last checkpoint is not detected. Keep checkpoints close to each other; "
@@ -55,10 +46,7 @@ CHECKPOINT_DISTANCE: Final = Rule(
     notation="toml",
 )
 SECRET_RECORDED: Final = Rule(
-    "Y873",
-    "secret-recorded",
-    "SHOULD",
-    "reading files",
+    ("Y873", "secret-recorded", "SHOULD", "reading files"),
     "A field that may contain a secret is to be recorded.",
     why=(
         "Records are stored, exported and displayed, and nothing can be removed from them. Record an identifier that "
@@ -69,10 +57,7 @@ SECRET_RECORDED: Final = Rule(
     notation="toml",
 )
 UNUSED_AUDIT_SETTING: Final = Rule(
-    "Y874",
-    "audit-setting-without-effect",
-    "SHOULD",
-    "reading files",
+    ("Y874", "audit-setting-without-effect", "SHOULD", "reading files"),
     "A setting of [audit] has no effect.",
     why="Its author may rely on it. Enable what it belongs to, or remove it.",
     bad="[audit]\nenabled = false\ndiscovery = true\n",

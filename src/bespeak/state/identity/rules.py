@@ -7,18 +7,12 @@ from typing import Final
 from bespeak.text.diagnostics.rule import Rule
 
 INCOMPLETE_AGENT: Final = Rule(
-    "D115",
-    "incomplete-agent",
-    "MUST",
-    "reading files",
+    ("D115", "incomplete-agent", "MUST", "reading files"),
     "The identity document of an agent is incomplete.",
     why="Agents and auditors identify the agent by this document. Add the fields that the message names.",
 )
 PRIVATE_KEY: Final = Rule(
-    "D196",
-    "private-key-in-document",
-    "MUST",
-    "reading files",
+    ("D196", "private-key-in-document", "MUST", "reading files"),
     "A published document contains a private key.",
     why=(
         "Anyone who reads it can act as the agent. Remove it, create a new key, and store that in a separate file that "
@@ -26,10 +20,7 @@ PRIVATE_KEY: Final = Rule(
     ),
 )
 INVALID_GENESIS: Final = Rule(
-    "D197",
-    "genesis-does-not-hold",
-    "MUST",
-    "reading files",
+    ("D197", "genesis-does-not-hold", "MUST", "reading files"),
     "An Agent Genesis is not valid: its id or its signature does not match its content.",
     why=(
         "The id is the hash of the record, and the issuer's signature covers that record. A mismatch means that one of "
@@ -37,10 +28,7 @@ INVALID_GENESIS: Final = Rule(
     ),
 )
 UNPROVEN_TRUST: Final = Rule(
-    "D198",
-    "trust-without-proof",
-    "MUST",
-    "reading files",
+    ("D198", "trust-without-proof", "MUST", "reading files"),
     "The trust tier of an agent requires a proof, and none is named.",
     why=(
         "Tier 1 states that the identity was proven, by DNS, a log or both. Name the proof in `verification_path`, or "
@@ -48,10 +36,7 @@ UNPROVEN_TRUST: Final = Rule(
     ),
 )
 UNKNOWN_AUTH_MODE: Final = Rule(
-    "Y850",
-    "unknown-auth-mode",
-    "MUST",
-    "reading files",
+    ("Y850", "unknown-auth-mode", "MUST", "reading files"),
     "An authentication mode is not known.",
     why=(
         "A server that guessed how callers authenticate would admit the wrong ones. Choose from open, token, mtls and "
@@ -62,10 +47,7 @@ UNKNOWN_AUTH_MODE: Final = Rule(
     notation="toml",
 )
 CONTRADICTING_AUTH_MODES: Final = Rule(
-    "Y851",
-    "contradicting-auth-modes",
-    "MUST",
-    "reading files",
+    ("Y851", "contradicting-auth-modes", "MUST", "reading files"),
     "The authentication modes exclude each other.",
     why=(
         "In open mode a header is enough, so a proof would have no effect next to it. List the modes with a proof, or "
@@ -76,10 +58,7 @@ CONTRADICTING_AUTH_MODES: Final = Rule(
     notation="toml",
 )
 TOKEN_KEYS_UNCLEAR: Final = Rule(
-    "Y852",
-    "token-keys-unclear",
-    "MUST",
-    "reading files",
+    ("Y852", "token-keys-unclear", "MUST", "reading files"),
     "Tokens are to be verified, but the keys are missing or ambiguous.",
     why=(
         "A token is only as trustworthy as the key that verifies it. Name a file with the public keys of the issuer, "
@@ -90,10 +69,7 @@ TOKEN_KEYS_UNCLEAR: Final = Rule(
     notation="toml",
 )
 UNSAFE_JWKS_URL: Final = Rule(
-    "Y853",
-    "unsafe-jwks-url",
-    "MUST",
-    "reading files",
+    ("Y853", "unsafe-jwks-url", "MUST", "reading files"),
     "The keys for tokens would be fetched from an unsafe address.",
     why=(
         "Anyone who can change the keys in transit can issue tokens for any agent. Fetch them by https; http is only "
@@ -104,10 +80,7 @@ UNSAFE_JWKS_URL: Final = Rule(
     notation="toml",
 )
 TOKEN_ALGORITHM: Final = Rule(
-    "Y854",
-    "token-algorithm-not-allowed",
-    "MUST",
-    "reading files",
+    ("Y854", "token-algorithm-not-allowed", "MUST", "reading files"),
     "Tokens would be verified with an algorithm that is not allowed.",
     why=(
         "Unsigned tokens prove nothing, and with a shared secret every server that verifies tokens can also issue "
@@ -118,10 +91,7 @@ TOKEN_ALGORITHM: Final = Rule(
     notation="toml",
 )
 AUTH_TIME: Final = Rule(
-    "Y855",
-    "auth-time-out-of-bounds",
-    "MUST",
-    "reading files",
+    ("Y855", "auth-time-out-of-bounds", "MUST", "reading files"),
     "A time setting of [auth] is out of range.",
     why=(
         "A thief can use a token or a signature for as long as it is accepted. Stay within the range, and synchronise "
@@ -132,10 +102,7 @@ AUTH_TIME: Final = Rule(
     notation="toml",
 )
 CLIENT_AUTHORITIES_MISSING: Final = Rule(
-    "Y856",
-    "client-authorities-missing",
-    "MUST",
-    "reading files",
+    ("Y856", "client-authorities-missing", "MUST", "reading files"),
     "Client certificates are to be verified, but no authority is named.",
     why=(
         "A certificate proves only what the authority behind it has checked. Name the authorities whose certificates "
@@ -146,10 +113,7 @@ CLIENT_AUTHORITIES_MISSING: Final = Rule(
     notation="toml",
 )
 UNUSED_AUTH_TABLE: Final = Rule(
-    "Y857",
-    "auth-table-without-effect",
-    "SHOULD",
-    "reading files",
+    ("Y857", "auth-table-without-effect", "SHOULD", "reading files"),
     "A table configures an authentication mode that is not enabled.",
     why="Its author may expect that it protects the server. Add the mode, or remove the table.",
     bad='[auth]\nmodes = ["signed"]\n\n[auth.mtls]\nca = "agents-ca.pem"\n',
@@ -157,10 +121,7 @@ UNUSED_AUTH_TABLE: Final = Rule(
     notation="toml",
 )
 EMPTY_AUTH_SETTING: Final = Rule(
-    "Y858",
-    "empty-auth-setting",
-    "MUST",
-    "reading files",
+    ("Y858", "empty-auth-setting", "MUST", "reading files"),
     "A setting of [auth] is empty.",
     why=(
         "An empty value could mean a check that always passes, so it is refused. Fill it in, or leave the key out for "

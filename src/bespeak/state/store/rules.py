@@ -7,10 +7,7 @@ from typing import Final
 from bespeak.text.diagnostics.rule import Rule
 
 UNKNOWN_STORE: Final = Rule(
-    "Y875",
-    "unknown-store-place",
-    "MUST",
-    "reading files",
+    ("Y875", "unknown-store-place", "MUST", "reading files"),
     "The location of the store is not of a known kind.",
     why=(
         "A server that cannot find its state would make promises that it cannot keep. Name a file, a PostgreSQL "
@@ -21,10 +18,7 @@ UNKNOWN_STORE: Final = Rule(
     notation="toml",
 )
 STORE_PASSWORD: Final = Rule(
-    "Y876",
-    "store-password-in-file",
-    "SHOULD",
-    "reading files",
+    ("Y876", "store-password-in-file", "SHOULD", "reading files"),
     "The configuration contains the password of the database.",
     why=(
         "Configurations are copied, displayed and kept in version control, so a password in one does not stay secret. "
@@ -35,10 +29,7 @@ STORE_PASSWORD: Final = Rule(
     notation="toml",
 )
 IDEMPOTENCY_TIME: Final = Rule(
-    "Y877",
-    "idempotency-time-out-of-bounds",
-    "MUST",
-    "reading files",
+    ("Y877", "idempotency-time-out-of-bounds", "MUST", "reading files"),
     "A time setting of [idempotency] is out of range.",
     why=(
         "A key that is forgotten too soon lets a request run twice. A lease that is too long delays the retry of a "
@@ -49,10 +40,7 @@ IDEMPOTENCY_TIME: Final = Rule(
     notation="toml",
 )
 SESSION_SETTING: Final = Rule(
-    "Y878",
-    "session-setting-out-of-bounds",
-    "MUST",
-    "reading files",
+    ("Y878", "session-setting-out-of-bounds", "MUST", "reading files"),
     "A setting of [sessions] or [cases] is out of range.",
     why=(
         "A session that ends too soon makes agents start over, and one that never ends wastes space. A case "

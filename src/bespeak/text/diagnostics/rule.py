@@ -32,12 +32,8 @@ class Located(Protocol):
 class Rule:
     """One rule. Its id never changes its meaning."""
 
-    id: str
-    name: str
-    """Short name of the finding: words joined by hyphens."""
-    normative: Normative
-    source: str
-    """Section of the draft, such as `AGTP-API 5.1`."""
+    head: tuple[str, str, Normative, str]
+    """Id, name, binding and source: `("P302", "method-name-in-path", "MUST", "AGTP-API 5.1")`."""
     summary: str
     """One sentence: the requirement, or the fault that a reader reports."""
     why: str = ""
@@ -51,6 +47,26 @@ class Rule:
     notation: Notation = "yaml"
     """Notation of the two pieces: YAML is an .agis file, TOML an endpoint file or a configuration, JSON a published
     document, HTTP the answer of a server."""
+
+    @property
+    def id(self) -> str:
+        """Stable id, `P302`."""
+        return self.head[0]
+
+    @property
+    def name(self) -> str:
+        """Short name of the finding: words joined by hyphens."""
+        return self.head[1]
+
+    @property
+    def normative(self) -> Normative:
+        """How binding it is."""
+        return self.head[2]
+
+    @property
+    def source(self) -> str:
+        """Section of the draft, such as `AGTP-API 5.1`."""
+        return self.head[3]
 
     @property
     def severity(self) -> Severity:

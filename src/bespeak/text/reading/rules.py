@@ -7,10 +7,7 @@ from typing import Final
 from bespeak.text.diagnostics.rule import Rule
 
 UNREADABLE: Final = Rule(
-    "D101",
-    "unreadable-file",
-    "MUST",
-    "reading files",
+    ("D101", "unreadable-file", "MUST", "reading files"),
     "The file cannot be read: it is missing, not permitted, too large or not UTF-8.",
     why=(
         "A file that cannot be read cannot be checked. Check its name and permissions, save it as UTF-8, and split it "
@@ -18,10 +15,7 @@ UNREADABLE: Final = Rule(
     ),
 )
 MALFORMED: Final = Rule(
-    "D102",
-    "malformed-text",
-    "MUST",
-    "reading files",
+    ("D102", "malformed-text", "MUST", "reading files"),
     "The text is not well-formed YAML, JSON, TOML or brace notation.",
     why="The document cannot be parsed. Fix the syntax at the reported position, or shortly before it.",
     bad='[endpoint]\nmethod = "BOOK\n',
@@ -29,10 +23,7 @@ MALFORMED: Final = Rule(
     notation="toml",
 )
 MISSING_KEY: Final = Rule(
-    "D103",
-    "missing-key",
-    "MUST",
-    "reading files",
+    ("D103", "missing-key", "MUST", "reading files"),
     "A required key is missing.",
     why="Callers need the information that the key carries. Add the key where the finding points.",
     bad='[endpoint.semantic]\nintent = "Books a room for the guest"\n',
@@ -40,10 +31,7 @@ MISSING_KEY: Final = Rule(
     notation="toml",
 )
 WRONG_VALUE: Final = Rule(
-    "D104",
-    "wrong-value",
-    "MUST",
-    "reading files",
+    ("D104", "wrong-value", "MUST", "reading files"),
     "A value has the wrong type or form.",
     why="The reader does not guess what a value of another type or form was meant to be. Write it as the message says.",
     bad='[endpoint.semantic]\nis_idempotent = "false"\n',
@@ -51,10 +39,7 @@ WRONG_VALUE: Final = Rule(
     notation="toml",
 )
 UNKNOWN_KEY: Final = Rule(
-    "D105",
-    "unknown-key",
-    "MUST",
-    "reading files",
+    ("D105", "unknown-key", "MUST", "reading files"),
     "The key is not known.",
     why=(
         "An unknown key has no effect, and is most often a misspelling of another one. That one may guard something, "
@@ -67,10 +52,7 @@ UNKNOWN_KEY: Final = Rule(
     notation="toml",
 )
 WRONG_CHOICE: Final = Rule(
-    "D106",
-    "wrong-choice",
-    "MUST",
-    "reading files",
+    ("D106", "wrong-choice", "MUST", "reading files"),
     "A value is not one of those that the key allows.",
     why="The key has a fixed list of values, and programs know only those. Choose one of them.",
     bad='[endpoint.handler]\ntype = "function"\n',
@@ -79,10 +61,7 @@ WRONG_CHOICE: Final = Rule(
     notation="toml",
 )
 EARLIER_SPELLING: Final = Rule(
-    "D107",
-    "earlier-spelling",
-    "SHOULD",
-    "reading files",
+    ("D107", "earlier-spelling", "SHOULD", "reading files"),
     "The key is spelled as in an earlier release of the format.",
     why="The old spelling is still read here, but other readers may not know it. Write the current one.",
     bad='[endpoint.handler]\ntype = "registered_function"\nreference = "rooms.handlers.book_room"\n',
@@ -91,10 +70,7 @@ EARLIER_SPELLING: Final = Rule(
     notation="toml",
 )
 DUPLICATE: Final = Rule(
-    "D109",
-    "said-twice",
-    "MUST",
-    "reading files",
+    ("D109", "said-twice", "MUST", "reading files"),
     "The same thing is declared twice.",
     why="When two places declare the same thing, sooner or later they disagree. Keep one.",
     bad=(
@@ -108,10 +84,7 @@ DUPLICATE: Final = Rule(
     notation="toml",
 )
 NOT_JSON: Final = Rule(
-    "D110",
-    "not-json",
-    "MUST",
-    "reading files",
+    ("D110", "not-json", "MUST", "reading files"),
     "A schema contains a value that JSON cannot express.",
     why="Schemas are published as JSON, which has no dates and times. Write such a value as a string.",
     bad='[endpoint.output_schema]\ntype = "object"\ndefault = { date = 2026-11-15 }\n',
@@ -119,10 +92,7 @@ NOT_JSON: Final = Rule(
     notation="toml",
 )
 TOO_MANY_FINDINGS: Final = Rule(
-    "D199",
-    "too-many-findings",
-    "MUST",
-    "reading files",
+    ("D199", "too-many-findings", "MUST", "reading files"),
     "The document has more findings than are shown.",
     why="A broken document can break a rule on every line. Fix the findings that are shown and run again.",
 )

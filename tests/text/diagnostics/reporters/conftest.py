@@ -48,15 +48,12 @@ def report() -> Report:
             rule.id: rule
             for rule in (
                 Rule(
-                    "P321",
-                    "trailing-slash",
-                    "MUST",
-                    "AGIS 4.1",
+                    ("P321", "trailing-slash", "MUST", "AGIS 4.1"),
                     "A path does not end with a slash.",
                     "Two names for one thing.",
                 ),
-                Rule("M230", "participle", "SHOULD", "", "A method is a base form."),
-                Rule("D113", "nothing", "style", "", "Nothing."),
+                Rule(("M230", "participle", "SHOULD", ""), "A method is a base form."),
+                Rule(("D113", "nothing", "style", ""), "Nothing."),
             )
         },
         source={"a/rooms.agis": TEXT}.get,

@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 _DRAFT: Final = "AI-Discovery"
 
 VERSION: Final = Rule(
-    "D170",
-    "ai-version",
-    "MUST",
-    f"{_DRAFT} 3.1",
+    ("D170", "ai-version", "MUST", f"{_DRAFT} 3.1"),
     'aiendpoint is "1.0".',
     fix="safe",
     why="The version determines how the document is read, and readers ignore a document of another version.",
@@ -33,10 +30,7 @@ VERSION: Final = Rule(
     notation="json",
 )
 LENGTH: Final = Rule(
-    "D171",
-    "ai-text-length",
-    "MUST",
-    f"{_DRAFT} 3",
+    ("D171", "ai-text-length", "MUST", f"{_DRAFT} 3"),
     (
         "Names, descriptions and ids are present and within their limits: 100 characters for a name, 300 for the "
         "description of a service, 200 for that of a capability, 300 for returns, 64 for an id."
@@ -47,10 +41,7 @@ LENGTH: Final = Rule(
     notation="json",
 )
 CAPABILITY_ID: Final = Rule(
-    "D172",
-    "ai-capability-id",
-    "MUST",
-    f"{_DRAFT} 3.3",
+    ("D172", "ai-capability-id", "MUST", f"{_DRAFT} 3.3"),
     "An id is lowercase letters, digits and underscores.",
     why="The id becomes the name of a tool or function, which allows no other characters.",
     bad='{"capabilities": [{"id": "Search-Flights"}]}\n',
@@ -58,10 +49,7 @@ CAPABILITY_ID: Final = Rule(
     notation="json",
 )
 REPEATED_ID: Final = Rule(
-    "D173",
-    "ai-repeated-id",
-    "MUST",
-    f"{_DRAFT} 3.3",
+    ("D173", "ai-repeated-id", "MUST", f"{_DRAFT} 3.3"),
     "The id of a capability is unique.",
     why="An agent calls a capability by its id; with a duplicate id it may call the wrong one.",
     bad='{"capabilities": [{"id": "search_flights"}, {"id": "search_flights"}]}\n',
@@ -69,10 +57,7 @@ REPEATED_ID: Final = Rule(
     notation="json",
 )
 ADDRESS: Final = Rule(
-    "D174",
-    "ai-endpoint-address",
-    "MUST",
-    f"{_DRAFT} 3.3",
+    ("D174", "ai-endpoint-address", "MUST", f"{_DRAFT} 3.3"),
     "endpoint is a path from the root or an https address.",
     why="An agent resolves it against the host of the document, and plain HTTP is not secure.",
     bad='{"capabilities": [{"endpoint": "http://flights.example/api"}]}\n',
@@ -80,10 +65,7 @@ ADDRESS: Final = Rule(
     notation="json",
 )
 PARAMETER: Final = Rule(
-    "D175",
-    "ai-parameter-notation",
-    "SHOULD",
-    f"{_DRAFT} 3.3",
+    ("D175", "ai-parameter-notation", "SHOULD", f"{_DRAFT} 3.3"),
     "A parameter is written as type, requirement, constraints, and a description after two hyphens.",
     why="Agents fill in parameters from this one line, without another document to look into.",
     bad='{"capabilities": [{"params": {"from": "an airport code"}}]}\n',
@@ -91,10 +73,7 @@ PARAMETER: Final = Rule(
     notation="json",
 )
 CATEGORY: Final = Rule(
-    "D176",
-    "ai-category",
-    "SHOULD",
-    f"{_DRAFT} 3.2",
+    ("D176", "ai-category", "SHOULD", f"{_DRAFT} 3.2"),
     "A category is one of the eighteen known ones.",
     why="Directories group services by category; a service with an unknown one is not listed in any.",
     bad='{"service": {"category": ["aviation"]}}\n',
@@ -102,10 +81,7 @@ CATEGORY: Final = Rule(
     notation="json",
 )
 REPEATED_ENTRY: Final = Rule(
-    "D177",
-    "ai-repeated-entry",
-    "MUST",
-    f"{_DRAFT} 3.2",
+    ("D177", "ai-repeated-entry", "MUST", f"{_DRAFT} 3.2"),
     "category and language list each value once, and at least one.",
     why="A repeated value adds nothing and costs tokens.",
     bad='{"service": {"language": ["en", "en"]}}\n',
@@ -113,10 +89,7 @@ REPEATED_ENTRY: Final = Rule(
     notation="json",
 )
 LANGUAGE: Final = Rule(
-    "D178",
-    "ai-language",
-    "MUST",
-    f"{_DRAFT} 3.2",
+    ("D178", "ai-language", "MUST", f"{_DRAFT} 3.2"),
     "A language is a BCP 47 tag.",
     why="Agents match it with the language of their user, tag by tag.",
     bad='{"service": {"language": ["English (UK)"]}}\n',
@@ -124,10 +97,7 @@ LANGUAGE: Final = Rule(
     notation="json",
 )
 OPEN_WRITES: Final = Rule(
-    "D179",
-    "ai-open-writes",
-    "MUST",
-    f"{_DRAFT} 6.2",
+    ("D179", "ai-open-writes", "MUST", f"{_DRAFT} 6.2"),
     "auth is not none if a capability writes.",
     why="Without authentication, every reader of the document can change the data of the service.",
     bad='{"auth": {"type": "none"}, "capabilities": [{"id": "book_flight", "method": "POST"}]}\n',
@@ -135,10 +105,7 @@ OPEN_WRITES: Final = Rule(
     notation="json",
 )
 CREDENTIALS: Final = Rule(
-    "D180",
-    "ai-credentials",
-    "MUST",
-    f"{_DRAFT} 6.2",
+    ("D180", "ai-credentials", "MUST", f"{_DRAFT} 6.2"),
     "auth.header is the name of a header and holds no credential.",
     why="The document is public, and so is a key in it.",
     bad='{"auth": {"type": "bearer", "header": "Bearer 5f2a9c"}}\n',
@@ -146,10 +113,7 @@ CREDENTIALS: Final = Rule(
     notation="json",
 )
 INTERNAL: Final = Rule(
-    "D181",
-    "ai-internal-endpoint",
-    "MUST",
-    f"{_DRAFT} 6.1",
+    ("D181", "ai-internal-endpoint", "MUST", f"{_DRAFT} 6.1"),
     "Internal endpoints are not listed.",
     why="The document is public, and an internal endpoint in it helps an attacker.",
     bad='{"capabilities": [{"endpoint": "/admin/flights"}]}\n',
@@ -157,10 +121,7 @@ INTERNAL: Final = Rule(
     notation="json",
 )
 SIZE: Final = Rule(
-    "D182",
-    "ai-document-size",
-    "SHOULD",
-    f"{_DRAFT} 4.5",
+    ("D182", "ai-document-size", "SHOULD", f"{_DRAFT} 4.5"),
     "The document has at most 64 kilobytes.",
     why=(
         "Agents read the whole document first, and skip one that does not fit into their context. Describe what most "
@@ -168,10 +129,7 @@ SIZE: Final = Rule(
     ),
 )
 UPDATED: Final = Rule(
-    "D183",
-    "ai-last-updated",
-    "MUST",
-    f"{_DRAFT} 3.7",
+    ("D183", "ai-last-updated", "MUST", f"{_DRAFT} 3.7"),
     "last_updated is a date, or a date with a time in UTC.",
     why="Readers fetch the document again when the date changes, and cannot compare an invalid date.",
     bad='{"meta": {"last_updated": "15.11.2026"}}\n',
@@ -179,10 +137,7 @@ UPDATED: Final = Rule(
     notation="json",
 )
 WORDY: Final = Rule(
-    "D184",
-    "ai-wordy-description",
-    "SHOULD",
-    f"{_DRAFT} 3.2",
+    ("D184", "ai-wordy-description", "SHOULD", f"{_DRAFT} 3.2"),
     "The description of a service has less than 200 characters.",
     why="Agents compare many services at once, so a short description is more effective.",
     bad=(
@@ -195,10 +150,7 @@ WORDY: Final = Rule(
     notation="json",
 )
 NO_AUTH: Final = Rule(
-    "D185",
-    "ai-auth-unsaid",
-    "SHOULD",
-    f"{_DRAFT} 3.4",
+    ("D185", "ai-auth-unsaid", "SHOULD", f"{_DRAFT} 3.4"),
     "The document says how to authenticate, even if not at all.",
     why="Without it agents must find out by trial and error.",
     bad='{"aiendpoint": "1.0"}\n',
@@ -206,10 +158,7 @@ NO_AUTH: Final = Rule(
     notation="json",
 )
 LEAN: Final = Rule(
-    "D186",
-    "ai-says-little",
-    "style",
-    f"{_DRAFT} 3",
+    ("D186", "ai-says-little", "style", f"{_DRAFT} 3"),
     "Category, last_updated, token_hints and what each capability returns help an agent to choose and to save tokens.",
     why="Agents choose between services by these fields; without them only the name is left.",
     bad='{"service": {"name": "Flights"}}\n',
@@ -217,10 +166,7 @@ LEAN: Final = Rule(
     notation="json",
 )
 MEMBER: Final = Rule(
-    "D187",
-    "ai-unknown-member",
-    "MUST",
-    f"{_DRAFT} 3.1",
+    ("D187", "ai-unknown-member", "MUST", f"{_DRAFT} 3.1"),
     "A document has no members but the seven of its draft.",
     fix="unsafe",
     why="Readers validate documents against a closed schema, and an unknown member makes the whole document invalid.",

@@ -20,20 +20,14 @@ _BOOK: Final = "method: BOOK\npath: /room\nsemantic:\n"
 _FIND: Final = "method: FIND\npath: /room\nsemantic:\n"
 
 LOW_GUIDANCE: Final = Rule(
-    "S430",
-    "low-confidence-guidance",
-    "SHOULD",
-    "AGIS 6.2",
+    ("S430", "low-confidence-guidance", "SHOULD", "AGIS 6.2"),
     "An irreversible endpoint has a confidence_guidance of 0.85 or more.",
     why="With a lower confidence agents act on a guess, and the result cannot be undone.",
     bad=f"{_BOOK}  impact_tier: irreversible\n  confidence_guidance: 0.7\n",
     good=f"{_BOOK}  impact_tier: irreversible\n  confidence_guidance: 0.85\n",
 )
 TRANSITION: Final = Rule(
-    "S431",
-    "state-transition-form",
-    "MUST",
-    "AGIS 2, 6.2",
+    ("S431", "state-transition-form", "MUST", "AGIS 2, 6.2"),
     "state_transition gives each field that changes as FROM -> TO.",
     why="Runtimes compare both states with the actual ones; they cannot interpret a sentence.",
     bad=f"{_BOOK}  state_transition:\n    reservation.status: NONE => CONFIRMED\n",
@@ -41,40 +35,28 @@ TRANSITION: Final = Rule(
     fix="safe",
 )
 LEVEL_2_TRANSITION: Final = Rule(
-    "S432",
-    "no-state-transition-at-level-two",
-    "MUST",
-    "AGIS 3.3 table 4, 6.2",
+    ("S432", "no-state-transition-at-level-two", "MUST", "AGIS 3.3 table 4, 6.2"),
     "At conformance level 2 an endpoint that changes state has a state_transition.",
     why="A level 2 runtime uses it to verify the outcome without interpreting text.",
     bad=f"{_BOOK}  impact_tier: reversible\n",
     good=f"{_BOOK}  impact_tier: reversible\n  state_transition:\n    reservation.status: NONE -> CONFIRMED\n",
 )
 IMPACT_MISMATCH: Final = Rule(
-    "S433",
-    "impact-against-capability",
-    "SHOULD",
-    "AGIS 6.2",
+    ("S433", "impact-against-capability", "SHOULD", "AGIS 6.2"),
     "impact_tier and capability do not contradict each other.",
     why="One of the two is wrong, so an agent asks for confirmation too often or acts too early.",
     bad=f"{_FIND}  capability: discovery\n  impact_tier: irreversible\n",
     good=f"{_FIND}  capability: discovery\n  impact_tier: informational\n",
 )
 TRANSITION_MISMATCH: Final = Rule(
-    "S434",
-    "transition-of-nothing",
-    "SHOULD",
-    "AGIS 2, 6.2",
+    ("S434", "transition-of-nothing", "SHOULD", "AGIS 2, 6.2"),
     "An informational endpoint, which changes nothing, has no state_transition.",
     why="Either the endpoint changes something and agents call it too freely, or the transition is obsolete.",
     bad=f"{_FIND}  impact_tier: informational\n  state_transition:\n    room.status: FREE -> HELD\n",
     good=f"{_FIND}  impact_tier: reversible\n  state_transition:\n    room.status: FREE -> HELD\n",
 )
 NOT_REPEATABLE: Final = Rule(
-    "S435",
-    "informational-not-idempotent",
-    "style",
-    "AGIS 6.2",
+    ("S435", "informational-not-idempotent", "style", "AGIS 6.2"),
     "An informational endpoint has is_idempotent: true.",
     why="A call without effects can always be repeated; with false, agents do not retry.",
     bad=f"{_FIND}  impact_tier: informational\n  is_idempotent: false\n",

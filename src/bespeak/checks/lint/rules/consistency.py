@@ -21,10 +21,7 @@ if TYPE_CHECKING:
     from bespeak.contract.endpoint import Endpoint
 
 CONTRADICTION: Final = Rule(
-    "S450",
-    "intent-contradicts-method",
-    "MUST",
-    "AGIS 6.3",
+    ("S450", "intent-contradicts-method", "MUST", "AGIS 6.3"),
     "The intent does not describe another operation than the method.",
     why="An agent chooses by the method and by the intent. If the two disagree it does what nobody asked for: it books "
     "where it was to look, or it looks where it was to cancel. The verbs decide, not a distance between vectors: by "
@@ -33,10 +30,7 @@ CONTRADICTION: Final = Rule(
     good="method: BOOK\npath: /reservation\nsemantic:\n  intent: Books a table at a restaurant for the guest\n",
 )
 DOUBT: Final = Rule(
-    "S451",
-    "intent-strays-from-method",
-    "SHOULD",
-    "AGIS 6.3, 9.1",
+    ("S451", "intent-strays-from-method", "SHOULD", "AGIS 6.3, 9.1"),
     "The intent describes the operation of the method plainly.",
     why=(
         "If method and intent are similar but not the same, such as UPDATE and `Creates`, the result is unclear to an "
@@ -46,10 +40,7 @@ DOUBT: Final = Rule(
     good="method: UPDATE\npath: /reservation\nsemantic:\n  intent: Changes the date of a reservation\n",
 )
 UNVERIFIABLE: Final = Rule(
-    "S452",
-    "intent-without-action",
-    "style",
-    "AGIS 6.1, 6.3",
+    ("S452", "intent-without-action", "style", "AGIS 6.1, 6.3"),
     "The intent has a verb that says what is done.",
     why="Without a verb neither a validator nor an agent can tell whether intent and method agree.",
     bad="method: BOOK\npath: /reservation\nsemantic:\n  intent: The restaurant of the guest\n",

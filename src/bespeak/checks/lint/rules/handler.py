@@ -24,10 +24,7 @@ from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.change import Change
 
 NOT_RUNNABLE: Final = Rule(
-    "H701",
-    "handler-not-runnable",
-    "MUST",
-    "AGTP-API 13.2",
+    ("H701", "handler-not-runnable", "MUST", "AGTP-API 13.2"),
     "The server supports the type of the handler.",
     why=(
         "An endpoint without a working handler would fail on every call. This version serves functions and external "
@@ -38,10 +35,7 @@ NOT_RUNNABLE: Final = Rule(
     notation="toml",
 )
 NOT_IMPORTABLE: Final = Rule(
-    "H702",
-    "function-not-importable",
-    "MUST",
-    "AGTP-API 12.2",
+    ("H702", "function-not-importable", "MUST", "AGTP-API 12.2"),
     "The function of a dotted path can be imported.",
     why="Otherwise the mistake would appear at the first call instead of at server start.",
     bad='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.bok_room"\n',
@@ -49,10 +43,7 @@ NOT_IMPORTABLE: Final = Rule(
     notation="toml",
 )
 SIGNATURE: Final = Rule(
-    "H703",
-    "function-signature",
-    "MUST",
-    "AGTP-API 12.2",
+    ("H703", "function-signature", "MUST", "AGTP-API 12.2"),
     "The function accepts the input that its schema describes.",
     why="Input fields are passed by name, so every valid call would fail in the handler.",
     bad=(
@@ -68,10 +59,7 @@ SIGNATURE: Final = Rule(
     notation="python",
 )
 UPSTREAM_SETUP: Final = Rule(
-    "H704",
-    "upstream-setup",
-    "MUST",
-    "AGTP-API 12.3",
+    ("H704", "upstream-setup", "MUST", "AGTP-API 12.3"),
     "An upstream can be called as it is described, and every ${VAR} has a value.",
     why="A missing secret or an invalid address would otherwise fail only at the first call.",
     bad=(
@@ -87,10 +75,7 @@ UPSTREAM_SETUP: Final = Rule(
     notation="toml",
 )
 NO_HANDLER: Final = Rule(
-    "H705",
-    "endpoint-without-handler",
-    "MUST",
-    "AGTP-API 12",
+    ("H705", "endpoint-without-handler", "MUST", "AGTP-API 12"),
     "Every endpoint of a document has a handler.",
     why="An AGIS document describes endpoints without their handlers. An endpoint without a handler is not served.",
     bad=(
@@ -107,10 +92,7 @@ NO_HANDLER: Final = Rule(
     notation="toml",
 )
 NO_ENDPOINT: Final = Rule(
-    "H706",
-    "handler-without-endpoint",
-    "MUST",
-    "AGTP-API 12",
+    ("H706", "handler-without-endpoint", "MUST", "AGTP-API 12"),
     "A handler belongs to an endpoint that the document declares.",
     why="Usually the method or the path is misspelled, and the intended endpoint has no handler.",
     bad=(
@@ -124,10 +106,7 @@ NO_ENDPOINT: Final = Rule(
     notation="toml",
 )
 DOTTED_PATH: Final = Rule(
-    "H711",
-    "function-path",
-    "MUST",
-    "AGTP-API 12.2",
+    ("H711", "function-path", "MUST", "AGTP-API 12.2"),
     "A function is named by one dotted path, module and function.",
     why="The server imports the function by this path; a name without a module is not sufficient.",
     bad='[endpoint.handler]\ntype = "registered_function"\nfunction = "book_room"\n',
@@ -135,10 +114,7 @@ DOTTED_PATH: Final = Rule(
     notation="toml",
 )
 NOT_HTTPS: Final = Rule(
-    "H712",
-    "upstream-not-https",
-    "MUST",
-    "AGTP-API 12.3",
+    ("H712", "upstream-not-https", "MUST", "AGTP-API 12.3"),
     "The upstream's URL is https://.",
     fix="unsafe",
     why="Inputs and credentials would cross the network unencrypted.",
@@ -159,10 +135,7 @@ NOT_HTTPS: Final = Rule(
     notation="toml",
 )
 UPSTREAM_METHOD: Final = Rule(
-    "H713",
-    "upstream-method",
-    "MUST",
-    "AGTP-API 12.3",
+    ("H713", "upstream-method", "MUST", "AGTP-API 12.3"),
     "The upstream's method is one of seven HTTP methods.",
     why="The upstream uses HTTP and refuses an AGTP verb or a misspelled method.",
     bad=(
@@ -182,10 +155,7 @@ UPSTREAM_METHOD: Final = Rule(
     notation="toml",
 )
 UPSTREAM_ERROR_NAMES: Final = Rule(
-    "H714",
-    "missing-upstream-errors",
-    "MUST",
-    "AGTP-API 12.3",
+    ("H714", "missing-upstream-errors", "MUST", "AGTP-API 12.3"),
     "The five upstream failures are declared errors.",
     fix="safe",
     why="These failures can always occur, and callers can handle only declared errors.",
@@ -204,10 +174,7 @@ UPSTREAM_ERROR_NAMES: Final = Rule(
     notation="toml",
 )
 ERROR_MAP: Final = Rule(
-    "H715",
-    "error-map",
-    "MUST",
-    "AGTP-API 12.3",
+    ("H715", "error-map", "MUST", "AGTP-API 12.3"),
     "error_map maps HTTP status codes, or 4XX and 5XX, to declared errors.",
     fix="safe",
     why="An invalid status never occurs, and an undeclared error must not reach a caller.",
@@ -230,10 +197,7 @@ ERROR_MAP: Final = Rule(
     notation="toml",
 )
 TIMEOUT: Final = Rule(
-    "H716",
-    "upstream-timeout",
-    "MUST",
-    "AGTP-API 12.3",
+    ("H716", "upstream-timeout", "MUST", "AGTP-API 12.3"),
     "timeout_seconds is a positive number.",
     why="With zero every call fails, and a call without a timeout may block its connection forever.",
     bad=(
@@ -253,10 +217,7 @@ TIMEOUT: Final = Rule(
     notation="toml",
 )
 NO_ERROR_MAP: Final = Rule(
-    "H717",
-    "no-error-map",
-    "SHOULD",
-    "AGTP-API 12.3",
+    ("H717", "no-error-map", "SHOULD", "AGTP-API 12.3"),
     "error_map names the upstream's failures; without it they all surface as upstream_error.",
     why="A caller that only knows that something failed can neither correct its input nor try an alternative.",
     bad=(
@@ -277,10 +238,7 @@ NO_ERROR_MAP: Final = Rule(
     notation="toml",
 )
 COMPOSITION_ERROR: Final = Rule(
-    "H718",
-    "missing-composition-failed",
-    "MUST",
-    "AGTP-API 12.1",
+    ("H718", "missing-composition-failed", "MUST", "AGTP-API 12.1"),
     "A composition declares composition_failed.",
     fix="safe",
     why="Any step can fail, and callers can handle only declared errors.",
@@ -295,10 +253,7 @@ COMPOSITION_ERROR: Final = Rule(
     notation="toml",
 )
 UNKNOWN_RECIPE: Final = Rule(
-    "H719",
-    "unknown-recipe",
-    "MUST",
-    "AGTP-API 12.1",
+    ("H719", "unknown-recipe", "MUST", "AGTP-API 12.1"),
     "The recipe of a composition is registered at the server.",
     why="Without its recipe the endpoint cannot run.",
     bad='[endpoint.handler]\ntype = "composition"\nrecipe = "hold-and-bok"\n',

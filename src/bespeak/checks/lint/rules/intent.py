@@ -21,60 +21,42 @@ if TYPE_CHECKING:
 _BOOK: Final = "method: BOOK\npath: /table\nsemantic:\n"
 
 INTENT_SENTENCE: Final = Rule(
-    "S420",
-    "intent-one-sentence",
-    "MUST",
-    "AGIS 6.1",
+    ("S420", "intent-one-sentence", "MUST", "AGIS 6.1"),
     "An intent is one sentence.",
     why="Agents compare it as a whole with an instruction; a second sentence makes the match less precise.",
     bad=f"{_BOOK}  intent: Books a table for the guest. Sends a message to the restaurant too.\n",
     good=f"{_BOOK}  intent: Books a table for the guest and tells the restaurant\n",
 )
 OUTCOME_SENTENCE: Final = Rule(
-    "S421",
-    "outcome-one-sentence",
-    "MUST",
-    "AGIS 6.1",
+    ("S421", "outcome-one-sentence", "MUST", "AGIS 6.1"),
     "An outcome is one sentence.",
     why="One state can be verified; a sequence of events cannot.",
     bad=f"{_BOOK}  outcome: A reservation exists. The guest can change it for a day.\n",
     good=f"{_BOOK}  outcome: A reservation with status CONFIRMED exists\n",
 )
 MECHANISM: Final = Rule(
-    "S422",
-    "intent-describes-mechanism",
-    "MUST",
-    "AGIS 6.1",
+    ("S422", "intent-describes-mechanism", "MUST", "AGIS 6.1"),
     "An intent describes the goal of the caller, not the internals of the system.",
     why="Instructions describe goals, not database operations, and are matched with the intent.",
     bad=f"{_BOOK}  intent: Inserts a record into the reservations table\n",
     good=f"{_BOOK}  intent: Books a table at the restaurant for the guest\n",
 )
 VAGUE_OUTCOME: Final = Rule(
-    "S423",
-    "outcome-not-verifiable",
-    "MUST",
-    "AGIS 6.1",
+    ("S423", "outcome-not-verifiable", "MUST", "AGIS 6.1"),
     "An outcome names a state or a result that can be verified.",
     why="`The request is processed` is true of every call, and `Will try to book` promises nothing.",
     bad=f"{_BOOK}  outcome: The request is processed successfully\n",
     good=f"{_BOOK}  outcome: A reservation with status CONFIRMED exists\n",
 )
 PLACEHOLDER: Final = Rule(
-    "S427",
-    "placeholder-text",
-    "SHOULD",
-    "AGIS 6.1",
+    ("S427", "placeholder-text", "SHOULD", "AGIS 6.1"),
     "An intent is specific to the endpoint.",
     why="Placeholder text matches no instruction, or the wrong one.",
     bad=f"{_BOOK}  intent: Lorem ipsum dolor sit amet\n",
     good=f"{_BOOK}  intent: Books a table at the restaurant for the guest\n",
 )
 SAME: Final = Rule(
-    "S428",
-    "outcome-repeats-intent",
-    "style",
-    "AGIS 6.1",
+    ("S428", "outcome-repeats-intent", "style", "AGIS 6.1"),
     "An outcome describes the result and does not repeat the intent.",
     why="The intent describes the action, the outcome how to verify it.",
     bad=f"{_BOOK}  intent: Books a table for the guest\n  outcome: Books a table for the guest\n",

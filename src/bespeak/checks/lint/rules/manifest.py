@@ -20,10 +20,7 @@ from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import child
 
 VERSION: Final = Rule(
-    "D150",
-    "manifest-version",
-    "MUST",
-    "AGTP-API 8.2",
+    ("D150", "manifest-version", "MUST", "AGTP-API 8.2"),
     'agtp_version and agtp_api_version are "1.0".',
     why="A client that does not know the version cannot tell what the other fields mean.",
     bad='{"agtp_version": "2.0"}\n',
@@ -31,10 +28,7 @@ VERSION: Final = Rule(
     notation="json",
 )
 CATALOG: Final = Rule(
-    "D151",
-    "manifest-catalog-version",
-    "MUST",
-    "AGTP-API 4.3, 8.2",
+    ("D151", "manifest-catalog-version", "MUST", "AGTP-API 4.3, 8.2"),
     "catalog_version appears in catalog_versions_supported.",
     why="A client that does not find its catalog cannot know which verbs the server supports.",
     fix="safe",
@@ -43,10 +37,7 @@ CATALOG: Final = Rule(
     notation="json",
 )
 SERVER: Final = Rule(
-    "D152",
-    "manifest-server",
-    "MUST",
-    "AGTP-API 8.3",
+    ("D152", "manifest-server", "MUST", "AGTP-API 8.3"),
     "The server block has server_id, operator, contact and both times.",
     why="Without them the operator, the contact for problems and the age of the manifest are unknown.",
     bad='{"server": {"server_id": "rooms.example", "operator": ""}}\n',
@@ -54,10 +45,7 @@ SERVER: Final = Rule(
     notation="json",
 )
 TIME: Final = Rule(
-    "D153",
-    "manifest-time",
-    "MUST",
-    "AGTP-API 8.3",
+    ("D153", "manifest-time", "MUST", "AGTP-API 8.3"),
     "issued and updated are ISO 8601 times, in that order.",
     why="Clients compare the times with earlier ones to detect a new manifest and to reject an old one.",
     bad='{"server": {"issued": "15 November 2026"}}\n',
@@ -65,10 +53,7 @@ TIME: Final = Rule(
     notation="json",
 )
 FLOOR: Final = Rule(
-    "D154",
-    "manifest-floor",
-    "MUST",
-    "AGTP-API 3.1, 8.4",
+    ("D154", "manifest-floor", "MUST", "AGTP-API 3.1, 8.4"),
     "embedded_methods lists the twelve methods of the floor.",
     why="Agents expect these methods on every AGTP server.",
     bad='{"embedded_methods": ["DISCOVER", "QUERY"]}\n',
@@ -81,10 +66,7 @@ FLOOR: Final = Rule(
     notation="json",
 )
 DISCLOSURE: Final = Rule(
-    "D155",
-    "manifest-disclosure",
-    "MUST",
-    "AGTP-API 8.5",
+    ("D155", "manifest-disclosure", "MUST", "AGTP-API 8.5"),
     "agent_disclosure is public, authenticated or private, and a private manifest lists no agents.",
     why="A manifest is public, so the agents listed in it are disclosed.",
     bad='{"agent_disclosure": "private", "hosted_agents": [{"name": "concierge"}]}\n',
@@ -92,10 +74,7 @@ DISCLOSURE: Final = Rule(
     notation="json",
 )
 POLICIES: Final = Rule(
-    "D156",
-    "manifest-policies",
-    "MUST",
-    "AGTP-API 8.7",
+    ("D156", "manifest-policies", "MUST", "AGTP-API 8.7"),
     "The policies block has its four switches and a synthesis depth.",
     why="Agents use the switches to decide what to try; a missing switch costs a refused request.",
     bad='{"policies": {"synthesis_enabled": true, "max_synthesis_depth": 0}}\n',
@@ -103,10 +82,7 @@ POLICIES: Final = Rule(
     notation="json",
 )
 BINDING: Final = Rule(
-    "D157",
-    "manifest-shows-binding",
-    "MUST",
-    "AGTP-API 8.9",
+    ("D157", "manifest-shows-binding", "MUST", "AGTP-API 8.9"),
     "An endpoint of a manifest has only the type of its handler.",
     why="Functions, recipes and upstream addresses are internal and help an attacker.",
     fix="safe",
@@ -119,10 +95,7 @@ BINDING: Final = Rule(
     notation="json",
 )
 UNSIGNED: Final = Rule(
-    "D158",
-    "manifest-unsigned",
-    "SHOULD",
-    "AGTP-API 8.8",
+    ("D158", "manifest-unsigned", "SHOULD", "AGTP-API 8.8"),
     "A manifest is signed.",
     why="Without a signature a client cannot detect that a manifest was changed in transit.",
     bad='{"agtp_version": "1.0"}\n',
@@ -130,10 +103,7 @@ UNSIGNED: Final = Rule(
     notation="json",
 )
 HANDLER_TYPE: Final = Rule(
-    "D159",
-    "manifest-handler-type",
-    "MUST",
-    "AGTP-API 8.9, 12",
+    ("D159", "manifest-handler-type", "MUST", "AGTP-API 8.9, 12"),
     "An endpoint has the type of its handler.",
     why="The type tells an agent whether a call stays at the server, runs several steps or goes on to another service.",
     bad='{"endpoints": [{"method": "BOOK", "handler": {"type": "python"}}]}\n',

@@ -22,10 +22,7 @@ _BOOK: Final = "method: BOOK\npath: /room\nsemantic:\n  parameter_hints:\n"
 _INPUT: Final = "input:\n  type: object\n  properties:\n    guests: {type: integer}\n"
 
 UNKNOWN: Final = Rule(
-    "S440",
-    "hint-for-unknown-parameter",
-    "SHOULD",
-    "AGIS 6.2",
+    ("S440", "hint-for-unknown-parameter", "SHOULD", "AGIS 6.2"),
     "parameter_hints names parameters of the input.",
     why="A hint for a parameter that does not exist makes an agent send it, and a closed input refuses it.",
     bad=f"{_BOOK}    guest: [for two]\n{_INPUT}",
@@ -33,10 +30,7 @@ UNKNOWN: Final = Rule(
     fix="unsafe",
 )
 EMPTY: Final = Rule(
-    "S441",
-    "empty-hint",
-    "style",
-    "AGIS 6.2",
+    ("S441", "empty-hint", "style", "AGIS 6.2"),
     "A parameter in parameter_hints has at least one phrase, and no phrase is empty or repeated.",
     why="An empty list has no effect and may be an oversight.",
     bad=f"{_BOOK}    guests: []\n{_INPUT}",

@@ -23,10 +23,7 @@ if TYPE_CHECKING:
     from bespeak.text.language.segment import Reason, SegmentVerdict
 
 STRUCTURE: Final = Rule(
-    "P301",
-    "path-structure",
-    "MUST",
-    "AGTP-API 5.1, 5.2",
+    ("P301", "path-structure", "MUST", "AGTP-API 5.1, 5.2"),
     "A path begins with a slash, does not end with one, and has only characters a path can carry.",
     fix="safe",
     why="Paths are compared character by character; a path that no request can contain never matches.",
@@ -35,10 +32,7 @@ STRUCTURE: Final = Rule(
     notation="toml",
 )
 LEAKAGE: Final = Rule(
-    "P302",
-    "method-name-in-path",
-    "MUST",
-    "AGTP-API 5.1",
+    ("P302", "method-name-in-path", "MUST", "AGTP-API 5.1"),
     "No literal segment is a verb of the catalog.",
     why="The method names the action. A verb in the path repeats or contradicts it.",
     bad='[endpoint]\nmethod = "BOOK"\npath = "/book/room"\n',
@@ -46,10 +40,7 @@ LEAKAGE: Final = Rule(
     notation="toml",
 )
 TEMPLATE: Final = Rule(
-    "P303",
-    "template-form",
-    "MUST",
-    "AGTP-API 5.2, 5.3",
+    ("P303", "template-form", "MUST", "AGTP-API 5.2, 5.3"),
     "A parameter is a whole segment of the form {name}.",
     why="Paths are matched segment by segment, so a part of a segment cannot be a parameter.",
     bad='[endpoint]\npath = "/room-{room_id}"\n',
@@ -57,10 +48,7 @@ TEMPLATE: Final = Rule(
     notation="toml",
 )
 REPEATED: Final = Rule(
-    "P304",
-    "repeated-parameter",
-    "MUST",
-    "AGTP-API 5.2",
+    ("P304", "repeated-parameter", "MUST", "AGTP-API 5.2"),
     "The parameter names of one path are unique.",
     why="Both values would have the same name, and one of them would be lost.",
     bad='[endpoint]\npath = "/hotel/{id}/room/{id}"\n',
@@ -68,10 +56,7 @@ REPEATED: Final = Rule(
     notation="toml",
 )
 UNDECLARED: Final = Rule(
-    "P305",
-    "undeclared-parameter",
-    "MUST",
-    "AGTP-API 5.3",
+    ("P305", "undeclared-parameter", "MUST", "AGTP-API 5.3"),
     "Each template parameter is a property of input_schema.",
     why="Path parameters are part of the input, and fields that the schema does not declare are refused.",
     bad='[endpoint]\npath = "/room/{room_id}"\n\n[endpoint.input_schema]\n'
@@ -81,10 +66,7 @@ UNDECLARED: Final = Rule(
     notation="toml",
 )
 LOOKALIKE: Final = Rule(
-    "P308",
-    "parameter-look-alike",
-    "SHOULD",
-    "AGTP-API 5.2",
+    ("P308", "parameter-look-alike", "SHOULD", "AGTP-API 5.2"),
     "A segment like :id is a literal; a parameter is {id}.",
     fix="unsafe",
     why="Other frameworks use this notation. Here the segment is a literal that no request contains.",
@@ -94,10 +76,7 @@ LOOKALIKE: Final = Rule(
 )
 
 SLASH: Final = Rule(
-    "P320",
-    "path-without-slash",
-    "MUST",
-    "AGIS 5(a)",
+    ("P320", "path-without-slash", "MUST", "AGIS 5(a)"),
     "A path begins with a slash.",
     why="No request contains such a path, so the endpoint can never be called.",
     bad="method: BOOK\npath: reservation\n",
@@ -105,10 +84,7 @@ SLASH: Final = Rule(
     fix="safe",
 )
 EMPTY: Final = Rule(
-    "P321",
-    "empty-segment",
-    "MUST",
-    "AGIS 5(b), AGTP-API 5.1",
+    ("P321", "empty-segment", "MUST", "AGIS 5(b), AGTP-API 5.1"),
     "A path has no empty segments and no trailing slash.",
     why="Implementations differ on whether /a/ equals /a; a contract must be unambiguous.",
     bad="method: BOOK\npath: /reservation/\n",
@@ -116,10 +92,7 @@ EMPTY: Final = Rule(
     fix="safe",
 )
 UPPERCASE: Final = Rule(
-    "P322",
-    "uppercase-path",
-    "MUST",
-    "AGIS 5(c)",
+    ("P322", "uppercase-path", "MUST", "AGIS 5(c)"),
     "Path segments are in lower case.",
     why="Paths are case-sensitive, and capitals distinguish the method from the path.",
     bad="method: BOOK\npath: /RESERVATION\n",
@@ -127,10 +100,7 @@ UPPERCASE: Final = Rule(
     fix="safe",
 )
 CAMEL: Final = Rule(
-    "P323",
-    "camel-case-path",
-    "MUST",
-    "AGIS 5(c)",
+    ("P323", "camel-case-path", "MUST", "AGIS 5(c)"),
     "The words of a path segment are separated by hyphens, not by capitals.",
     why="Agents read /patient-record as two words, but /patientRecord as one unknown word.",
     bad="method: UPDATE\npath: /patientRecord/{id}\n",
@@ -138,10 +108,7 @@ CAMEL: Final = Rule(
     fix="unsafe",
 )
 UNDERSCORE: Final = Rule(
-    "P324",
-    "underscore-in-path",
-    "MUST",
-    "AGIS 5(c)",
+    ("P324", "underscore-in-path", "MUST", "AGIS 5(c)"),
     "The words of a path segment are separated by hyphens, not by underscores.",
     why="With a uniform notation agents can predict paths.",
     bad="method: UPDATE\npath: /patient_record/{id}\n",
@@ -149,10 +116,7 @@ UNDERSCORE: Final = Rule(
     fix="unsafe",
 )
 PARAMETER: Final = Rule(
-    "P325",
-    "parameter-notation",
-    "MUST",
-    "AGIS 5(d)",
+    ("P325", "parameter-notation", "MUST", "AGIS 5(d)"),
     "A parameter is a whole segment of the form {name}, with letters, digits and underscores.",
     why="Any other notation is a literal: a caller would have to send `:id` itself.",
     bad="method: FETCH\npath: /reservation/:id\n",
@@ -160,30 +124,21 @@ PARAMETER: Final = Rule(
     fix="unsafe",
 )
 DUPLICATE_PARAMETER: Final = Rule(
-    "P326",
-    "parameter-twice",
-    "MUST",
-    "AGIS 5(d)",
+    ("P326", "parameter-twice", "MUST", "AGIS 5(d)"),
     "The parameter names of a path are unique.",
     why="Both would be the same input field, which has only one value.",
     bad="method: FETCH\npath: /order/{id}/item/{id}\n",
     good="method: FETCH\npath: /order/{order_id}/item/{id}\n",
 )
 NO_NOUN: Final = Rule(
-    "P327",
-    "path-without-noun",
-    "MUST",
-    "AGIS 5(b)",
+    ("P327", "path-without-noun", "MUST", "AGIS 5(b)"),
     "The first segment names the kind of thing that the method acts on.",
     why="A path that begins with a value does not tell what it identifies.",
     bad="method: FETCH\npath: /{id}\n",
     good="method: FETCH\npath: /reservation/{id}\n",
 )
 VERSION: Final = Rule(
-    "P328",
-    "version-in-path",
-    "SHOULD",
-    "AGIS 5(b)",
+    ("P328", "version-in-path", "SHOULD", "AGIS 5(b)"),
     "The first segment is a noun, not a version.",
     why="A version is not a resource; vocabulary.version sets it once for all endpoints.",
     bad="method: FETCH\npath: /v1/reservation/{id}\n",
@@ -191,10 +146,7 @@ VERSION: Final = Rule(
     fix="unsafe",
 )
 VERB: Final = Rule(
-    "P330",
-    "verb-in-path",
-    "MUST",
-    "AGIS 5(b)",
+    ("P330", "verb-in-path", "MUST", "AGIS 5(b)"),
     "No segment of a path is a verb or begins with one.",
     why="The method names the action. A second verb repeats or contradicts it.",
     bad="method: FIND\npath: /get-restaurant\n",
@@ -202,10 +154,7 @@ VERB: Final = Rule(
     fix="unsafe",
 )
 LIKELY_VERB: Final = Rule(
-    "P331",
-    "likely-verb-in-path",
-    "SHOULD",
-    "AGIS 5(b)",
+    ("P331", "likely-verb-in-path", "SHOULD", "AGIS 5(b)"),
     "A segment is not ambiguous between a command and a name.",
     why="/search-hotel can be read as a name or as a command, and agents must guess.",
     bad="method: FIND\npath: /search-hotel\n",
@@ -213,10 +162,7 @@ LIKELY_VERB: Final = Rule(
     fix="unsafe",
 )
 METHOD: Final = Rule(
-    "P332",
-    "method-in-path",
-    "MUST",
-    "AGIS 5(e)",
+    ("P332", "method-in-path", "MUST", "AGIS 5(e)"),
     "A path does not begin a segment with the verb of its method.",
     why="BOOK /book-reservation repeats the verb.",
     bad="method: BOOK\npath: /book-reservation\n",
@@ -224,20 +170,14 @@ METHOD: Final = Rule(
     fix="unsafe",
 )
 METHOD_AS_NOUN: Final = Rule(
-    "P333",
-    "method-as-path",
-    "MUST",
-    "AGIS 5(e)",
+    ("P333", "method-as-path", "MUST", "AGIS 5(e)"),
     "A segment is not the same word as the method, even where that word is a noun as well.",
     why="In REPORT /report an agent cannot distinguish the resource from the action.",
     bad="method: BOOK\npath: /book\n",
     good="method: BOOK\npath: /reservation\n",
 )
 QUERY: Final = Rule(
-    "P334",
-    "query-in-path",
-    "MUST",
-    "AGIS 5(f)",
+    ("P334", "query-in-path", "MUST", "AGIS 5(f)"),
     "A path has no query string and no fragment; variable parts are declared as input.",
     why="A query string has no schema, so it is not validated.",
     bad="method: FIND\npath: /reservation?type=dinner\n",
@@ -245,10 +185,7 @@ QUERY: Final = Rule(
     fix="unsafe",
 )
 CHARACTERS: Final = Rule(
-    "P335",
-    "path-characters",
-    "MUST",
-    "AGIS 5(c)",
+    ("P335", "path-characters", "MUST", "AGIS 5(c)"),
     "A segment has lower-case letters, digits, and hyphens between them.",
     why="Spaces, dots and percent signs are encoded differently in documents and requests.",
     bad="method: FETCH\npath: '/menu '\n",

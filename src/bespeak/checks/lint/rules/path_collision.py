@@ -13,20 +13,14 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.rule import Rule
 
 AMBIGUOUS: Final = Rule(
-    "P306",
-    "ambiguous-path",
-    "MUST",
-    "AGTP-API 5.4",
+    ("P306", "ambiguous-path", "MUST", "AGTP-API 5.4"),
     "No request path matches two templates of one method with equally many parameters.",
     why="The endpoint for a request would depend on the order of files.",
     bad=("endpoints:\n  - method: FIND\n    path: /room/{room_id}\n  - method: FIND\n    path: /room/{name}\n"),
     good=("endpoints:\n  - method: FIND\n    path: /room/{room_id}\n  - method: FIND\n    path: /room/named/{name}\n"),
 )
 DUPLICATE: Final = Rule(
-    "P307",
-    "duplicate-endpoint",
-    "MUST",
-    "AGTP-API 6.1",
+    ("P307", "duplicate-endpoint", "MUST", "AGTP-API 6.1"),
     "A method and path are declared once.",
     why="Only one of the two can handle a request, and it is unclear which.",
     bad=("endpoints:\n  - method: BOOK\n    path: /room\n  - method: BOOK\n    path: /room\n"),

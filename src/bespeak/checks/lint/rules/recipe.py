@@ -15,10 +15,7 @@ from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.pointer import child
 
 METHOD: Final = Rule(
-    "Y830",
-    "recipe-method",
-    "MUST",
-    "AGTP-API 4.5, 12.1",
+    ("Y830", "recipe-method", "MUST", "AGTP-API 4.5, 12.1"),
     "A step calls a method of the catalog, or a custom method of the server.",
     why="A step with an unknown method always fails, and so does every endpoint that runs the recipe.",
     bad=(
@@ -32,10 +29,7 @@ METHOD: Final = Rule(
     notation="toml",
 )
 PATH: Final = Rule(
-    "Y831",
-    "recipe-path",
-    "MUST",
-    "AGTP-API 5.1, 12.1",
+    ("Y831", "recipe-path", "MUST", "AGTP-API 5.1, 12.1"),
     "The path of a step follows the path grammar.",
     why="A step is a request like any other, and no endpoint matches an invalid path.",
     bad=(
@@ -49,10 +43,7 @@ PATH: Final = Rule(
     notation="toml",
 )
 REFERENCE: Final = Rule(
-    "Y832",
-    "recipe-reference",
-    "MUST",
-    "AGTP-API 12.1",
+    ("Y832", "recipe-reference", "MUST", "AGTP-API 12.1"),
     "A step takes values only from steps before it that capture their output.",
     why="Steps run in order: the output of a later step does not exist yet.",
     bad=(
@@ -70,10 +61,7 @@ REFERENCE: Final = Rule(
     notation="toml",
 )
 CAPTURE: Final = Rule(
-    "Y833",
-    "recipe-capture",
-    "SHOULD",
-    "AGTP-API 12.1",
+    ("Y833", "recipe-capture", "SHOULD", "AGTP-API 12.1"),
     "Two steps do not capture their outputs under one name.",
     why="The later output replaces the earlier one, and steps that refer to the first get the second.",
     bad=(

@@ -29,10 +29,7 @@ _BOOK: Final = "endpoints:\n  - method: BOOK\n    path: /room\n    output:\n"
 _SHARED: Final = "schemas:\n  Room:\n    type: object\n"
 
 INVALID: Final = Rule(
-    "J625",
-    "invalid-json-schema",
-    "MUST",
-    "AGIS 7, 9.1 pass 8, 13",
+    ("J625", "invalid-json-schema", "MUST", "AGIS 7, 9.1 pass 8, 13"),
     "Input, output and shared schemas are valid JSON Schema 2020-12.",
     why="Agents build calls from the schemas, and interpret an invalid one differently.",
     bad=f"{_BOOK}      type: object\n      properties:\n        price: {{type: float}}\n",
@@ -40,20 +37,14 @@ INVALID: Final = Rule(
     fix="safe",
 )
 OUTSIDE: Final = Rule(
-    "J630",
-    "reference-outside",
-    "MUST",
-    "AGIS 8.1, 13",
+    ("J630", "reference-outside", "MUST", "AGIS 8.1, 13"),
     "A $ref stays inside the document: #/schemas/NAME, or a place in the same schema.",
     why="Readers would fetch it from elsewhere, where the content may change or be malicious.",
     bad=f"{_BOOK}      $ref: https://schemas.example/room.json\n",
     good=f'{_BOOK}      $ref: "#/schemas/Room"\n{_SHARED}',
 )
 NOWHERE: Final = Rule(
-    "J631",
-    "reference-to-nothing",
-    "MUST",
-    "AGIS 8.1, 9.1 pass 8",
+    ("J631", "reference-to-nothing", "MUST", "AGIS 8.1, 9.1 pass 8"),
     "The target of a $ref exists.",
     why="The schema cannot be used at all.",
     bad=f'{_BOOK}      $ref: "#/schemas/room"\n{_SHARED}',
@@ -61,10 +52,7 @@ NOWHERE: Final = Rule(
     fix="unsafe",
 )
 UNUSED: Final = Rule(
-    "J632",
-    "unused-schema",
-    "style",
-    "AGIS 8.1",
+    ("J632", "unused-schema", "style", "AGIS 8.1"),
     "Every shared schema is used by an endpoint.",
     why="An unused schema becomes outdated unnoticed.",
     bad=f"{_BOOK}      type: object\n{_SHARED}",

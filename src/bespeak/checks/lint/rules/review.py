@@ -14,10 +14,7 @@ if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Subject
 
 WAITING: Final = Rule(
-    "R901",
-    "guess-to-review",
-    "style",
-    "AGTP-API 14.1",
+    ("R901", "guess-to-review", "style", "AGTP-API 14.1"),
     "All guesses of an importer have been reviewed.",
     why=(
         "What was made of an OpenAPI description is not to be relied on before a person has confirmed it: no program "

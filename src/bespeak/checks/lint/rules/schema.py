@@ -29,10 +29,7 @@ if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Declared
 
 INVALID: Final = Rule(
-    "J601",
-    "invalid-schema",
-    "MUST",
-    "AGTP-API 6.3, 13.2",
+    ("J601", "invalid-schema", "MUST", "AGTP-API 6.3, 13.2"),
     "input_schema and output_schema are valid JSON Schema 2020-12, with no reference to another document.",
     why="Without a valid schema no input is validated, and agents do not know what to send.",
     bad='[endpoint.output_schema]\ntype = "object"\nproperties = { price = { type = "float" } }\n',
@@ -40,10 +37,7 @@ INVALID: Final = Rule(
     notation="toml",
 )
 NOT_OBJECT: Final = Rule(
-    "J602",
-    "input-not-object",
-    "MUST",
-    "AGTP-API 6.3",
+    ("J602", "input-not-object", "MUST", "AGTP-API 6.3"),
     "input_schema has type object.",
     why="The parameters of path and body are merged into one object; a list or a string cannot hold them.",
     bad='[endpoint.input_schema]\ntype = "array"\nitems = { type = "string" }\n',
@@ -55,10 +49,7 @@ NOT_OBJECT: Final = Rule(
     notation="toml",
 )
 OPEN_INPUT: Final = Rule(
-    "J603",
-    "open-input",
-    "MUST",
-    "AGTP-API 6.3, 13.3",
+    ("J603", "open-input", "MUST", "AGTP-API 6.3, 13.3"),
     "input_schema sets additionalProperties to false.",
     fix="safe",
     why="Otherwise misspelled and undeclared fields would reach the handler.",
@@ -71,10 +62,7 @@ OPEN_INPUT: Final = Rule(
     notation="toml",
 )
 CLOSED_OUTPUT: Final = Rule(
-    "J604",
-    "closed-output",
-    "SHOULD",
-    "AGTP-API 6.3, 13.3",
+    ("J604", "closed-output", "SHOULD", "AGTP-API 6.3, 13.3"),
     "output_schema leaves additionalProperties true, so that a field can be added without breaking callers.",
     fix="unsafe",
     why="Callers that validate the output refuse fields that are added later.",
@@ -83,10 +71,7 @@ CLOSED_OUTPUT: Final = Rule(
     notation="toml",
 )
 DEFAULT: Final = Rule(
-    "J608",
-    "default-against-schema",
-    "MUST",
-    "AGTP-API 6.3",
+    ("J608", "default-against-schema", "MUST", "AGTP-API 6.3"),
     "The default of an input property is valid in its own schema.",
     why="A caller that omits the field gets a value that the endpoint itself refuses.",
     bad=(
@@ -102,10 +87,7 @@ DEFAULT: Final = Rule(
     notation="toml",
 )
 SINCE: Final = Rule(
-    "J609",
-    "since-names-nothing",
-    "MUST",
-    "AI-Discovery 3.5",
+    ("J609", "since-names-nothing", "MUST", "AI-Discovery 3.5"),
     "since names a string in output_schema with the time of the last change of an item, or of the whole output.",
     why="Callers that request only changes would get everything or nothing.",
     bad=(
@@ -121,10 +103,7 @@ SINCE: Final = Rule(
     notation="toml",
 )
 SINCE_OF_ACTION: Final = Rule(
-    "J610",
-    "since-of-an-action",
-    "MUST",
-    "AI-Discovery 3.5",
+    ("J610", "since-of-an-action", "MUST", "AI-Discovery 3.5"),
     "since is for informational endpoints only.",
     why="If a call changes something, a filtered response would hide its effect.",
     bad='[endpoint]\nsince = "updated_at"\n\n[endpoint.semantic]\nimpact = "reversible"\n',
@@ -138,50 +117,35 @@ _OUTPUT: Final = "output:\n  type: object\n  properties:\n    reservation_id: {t
 _REQUIRED: Final = f"{_INPUT}  required: [room_id]\n"
 
 NO_INPUT: Final = Rule(
-    "J620",
-    "missing-input",
-    "MUST",
-    "AGIS 7, 9.1 pass 8",
+    ("J620", "missing-input", "MUST", "AGIS 7, 9.1 pass 8"),
     "Every endpoint has an input.",
     why="Without it an agent must guess the parameters.",
     bad=f"{_BOOK}{_OUTPUT}",
     good=f"{_REQUIRED}{_OUTPUT}",
 )
 NO_OUTPUT: Final = Rule(
-    "J621",
-    "missing-output",
-    "MUST",
-    "AGIS 7, 9.1 pass 8",
+    ("J621", "missing-output", "MUST", "AGIS 7, 9.1 pass 8"),
     "Every endpoint has an output.",
     why="Without it an agent does not know the result, and cannot plan the next step.",
     bad=_REQUIRED,
     good=f"{_REQUIRED}{_OUTPUT}",
 )
 INPUT_NOT_NAMED: Final = Rule(
-    "J623",
-    "input-no-object",
-    "MUST",
-    "AGIS 7",
+    ("J623", "input-no-object", "MUST", "AGIS 7"),
     "The input is the schema of an object, with a property for each parameter.",
     why="Parameters have names; a list or a single value has none.",
     bad=f"{_BOOK}input:\n  type: array\n",
     good=_REQUIRED,
 )
 UNKNOWN_REQUIRED: Final = Rule(
-    "J624",
-    "required-without-property",
-    "SHOULD",
-    "AGIS 7",
+    ("J624", "required-without-property", "SHOULD", "AGIS 7"),
     "Every name in `required` is a property.",
     why="An agent must send a value of unknown type and meaning.",
     bad=f"{_INPUT}  required: [room_id, arrival]\n",
     good=_REQUIRED,
 )
 NO_REQUIRED: Final = Rule(
-    "J627",
-    "no-required-list",
-    "MUST",
-    "AGIS 7",
+    ("J627", "no-required-list", "MUST", "AGIS 7"),
     "An input with parameters has `required`, if only an empty list.",
     why="The list distinguishes required parameters from optional ones. Without it an agent may leave out any of them.",
     bad=_INPUT,
@@ -189,10 +153,7 @@ NO_REQUIRED: Final = Rule(
     fix="unsafe",
 )
 NOT_SNAKE: Final = Rule(
-    "J628",
-    "parameter-not-snake-case",
-    "SHOULD",
-    "AGIS 7",
+    ("J628", "parameter-not-snake-case", "SHOULD", "AGIS 7"),
     "The names of parameters are in snake_case.",
     why="Agents use the parameters of many services; a uniform notation avoids mistakes.",
     bad=f"{_BOOK}input:\n  type: object\n  properties:\n    roomId: {{type: string}}\n",
@@ -200,10 +161,7 @@ NOT_SNAKE: Final = Rule(
     fix="unsafe",
 )
 PATH_PARAMETER: Final = Rule(
-    "J629",
-    "path-parameter-not-in-input",
-    "SHOULD",
-    "AGIS 5(f), 7",
+    ("J629", "path-parameter-not-in-input", "SHOULD", "AGIS 5(f), 7"),
     "A parameter of the path is a property of the input.",
     why="Agents read the parameters from the input; a name in braces has no type and no description.",
     bad="method: CANCEL\npath: /room/{room_id}\ninput:\n  type: object\n  properties:\n    reason: {type: string}\n",

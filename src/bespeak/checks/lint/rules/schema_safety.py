@@ -20,30 +20,21 @@ _GOOD: Final = f"{_INPUT}{{type: string, pattern: '^[A-Z]+$'}}\n"
 _CHOICE: Final = "anyOf: [{const: a}, {const: b}, {const: c}, {const: d}, {const: e}, {const: f}]"
 
 SLOW_PATTERN: Final = Rule(
-    "X920",
-    "slow-pattern",
-    "SHOULD",
-    "AGIS 13",
+    ("X920", "slow-pattern", "SHOULD", "AGIS 13"),
     "A pattern can be matched without exponential time.",
     why="Most engines backtrack: with (a+)+ thirty letters keep an agent busy for minutes.",
     bad=f"{_INPUT}{{type: string, pattern: '^(a+)+$'}}\n",
     good=_GOOD,
 )
 BACKTRACKING: Final = Rule(
-    "X921",
-    "pattern-needs-backtracking",
-    "SHOULD",
-    "AGIS 13",
+    ("X921", "pattern-needs-backtracking", "SHOULD", "AGIS 13"),
     "A pattern has no lookaround and no backreferences.",
     why="Linear-time engines refuse such patterns, so the schema does not work for all readers.",
     bad=f"{_INPUT}{{type: string, pattern: '^(?!admin)[a-z]+$'}}\n",
     good=_GOOD,
 )
 ALTERNATIVES: Final = Rule(
-    "X922",
-    "schema-explodes",
-    "SHOULD",
-    "AGIS 13",
+    ("X922", "schema-explodes", "SHOULD", "AGIS 13"),
     "Nested alternatives are few.",
     why="Each level multiplies the combinations that validators and models must consider.",
     bad=f"{_INPUT}\n      allOf:\n"
@@ -51,30 +42,21 @@ ALTERNATIVES: Final = Rule(
     good=_GOOD,
 )
 OVERSIZED: Final = Rule(
-    "X923",
-    "oversized-schema",
-    "SHOULD",
-    "AGIS 13",
+    ("X923", "oversized-schema", "SHOULD", "AGIS 13"),
     "A schema has at most 2,000 parts and 20 levels, and a list of values at most 1,000 entries.",
     why="Models get the whole schema, and a large one crowds out everything else.",
     bad=f"{_INPUT}{{enum: [{', '.join(map(str, range(1001)))}]}}\n",
     good=_GOOD,
 )
 DYNAMIC: Final = Rule(
-    "X924",
-    "moving-reference",
-    "SHOULD",
-    "AGIS 13",
+    ("X924", "moving-reference", "SHOULD", "AGIS 13"),
     "A schema does not change what its references mean: no $id inside, no $dynamicRef, no $recursiveRef.",
     why="Readers resolve them differently and validate different schemas.",
     bad=f"{_INPUT}{{$id: 'https://schemas.example/code', type: string}}\n",
     good=_GOOD,
 )
 CIRCLE: Final = Rule(
-    "X925",
-    "circular-reference",
-    "SHOULD",
-    "AGIS 13",
+    ("X925", "circular-reference", "SHOULD", "AGIS 13"),
     "References do not form a cycle without descending into the data.",
     why="A reader that follows them never ends.",
     bad=f'{_INPUT}{{$ref: "#/$defs/a"}}\n  $defs:\n    a: {{$ref: "#/$defs/b"}}\n    b: {{$ref: "#/$defs/a"}}\n',

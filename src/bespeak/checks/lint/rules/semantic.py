@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Declared
 
 MISSING_TEXT: Final = Rule(
-    "S401",
-    "missing-text",
-    "MUST",
-    "AGTP-API 6.2, 7.1",
+    ("S401", "missing-text", "MUST", "AGTP-API 6.2, 7.1"),
     "An endpoint has a description, and its semantic block an intent, an actor and an outcome.",
     why="Agents choose endpoints by these texts; one without them is skipped, or called by mistake.",
     bad='[endpoint.semantic]\nintent = "Books a room for the guest"\noutcome = ""\n',
@@ -34,10 +31,7 @@ MISSING_TEXT: Final = Rule(
     notation="toml",
 )
 CAPABILITY: Final = Rule(
-    "S402",
-    "capability",
-    "MUST",
-    "AGTP-API 7.1",
+    ("S402", "capability", "MUST", "AGTP-API 7.1"),
     "capability is one of the nine categories of the catalog.",
     why="Agents search endpoints by category and do not find one with an unknown category.",
     bad='[endpoint.semantic]\ncapability = "booking"\n',
@@ -45,10 +39,7 @@ CAPABILITY: Final = Rule(
     notation="toml",
 )
 CONFIDENCE: Final = Rule(
-    "S403",
-    "confidence-range",
-    "MUST",
-    "AGTP-API 7.1",
+    ("S403", "confidence-range", "MUST", "AGTP-API 7.1"),
     "confidence lies between 0.0 and 1.0, both included.",
     why="Agents compare the number with those of other endpoints; a percentage would exceed them all.",
     bad="[endpoint.semantic]\nconfidence = 85\n",
@@ -56,10 +47,7 @@ CONFIDENCE: Final = Rule(
     notation="toml",
 )
 IMPACT: Final = Rule(
-    "S404",
-    "impact",
-    "MUST",
-    "AGTP-API 7.1",
+    ("S404", "impact", "MUST", "AGTP-API 7.1"),
     "impact is informational, reversible or irreversible.",
     why="An agent asks before it calls an irreversible endpoint, and does not understand other values.",
     bad='[endpoint.semantic]\nimpact = "permanent"\n',
@@ -67,10 +55,7 @@ IMPACT: Final = Rule(
     notation="toml",
 )
 IDEMPOTENT: Final = Rule(
-    "S405",
-    "is-idempotent",
-    "MUST",
-    "AGTP-API 7.1",
+    ("S405", "is-idempotent", "MUST", "AGTP-API 7.1"),
     "is_idempotent is true or false.",
     why="Without a response an agent retries only idempotent calls, and must not guess.",
     bad='[endpoint.semantic]\nis_idempotent = "no"\n',
@@ -78,10 +63,7 @@ IDEMPOTENT: Final = Rule(
     notation="toml",
 )
 GUIDANCE: Final = Rule(
-    "S406",
-    "confidence-guidance-range",
-    "MUST",
-    "AGIS 6.2",
+    ("S406", "confidence-guidance-range", "MUST", "AGIS 6.2"),
     "confidence_guidance lies between 0.0 and 1.0.",
     why="It is the confidence an agent needs to act alone, which is at most 1.0.",
     bad="[endpoint.semantic]\nconfidence_guidance = 1.5\n",
@@ -94,50 +76,35 @@ _SAID: Final = f"{_BOOK}  intent: Books a room for the guest\n  actor: agent\n"
 _FULL: Final = f"{_SAID}  outcome: A reservation exists with status CONFIRMED\n"
 
 MISSING_BLOCK: Final = Rule(
-    "S410",
-    "missing-semantic-block",
-    "MUST",
-    "AGIS 6",
+    ("S410", "missing-semantic-block", "MUST", "AGIS 6"),
     "Every endpoint has a semantic block.",
     why="Agents find an endpoint by its intent and verify its outcome; without the block they see only a verb.",
     bad="method: BOOK\npath: /room\n",
     good=_FULL,
 )
 MISSING_INTENT: Final = Rule(
-    "S411",
-    "missing-intent",
-    "MUST",
-    "AGIS 6.1, 9.1 pass 5",
+    ("S411", "missing-intent", "MUST", "AGIS 6.1, 9.1 pass 5"),
     "A semantic block has an intent.",
     why="Instructions are matched with the intent; an endpoint without one is skipped.",
     bad=f"{_BOOK}  actor: agent\n  outcome: A reservation exists with status CONFIRMED\n",
     good=_FULL,
 )
 MISSING_ACTOR: Final = Rule(
-    "S412",
-    "missing-actor",
-    "MUST",
-    "AGIS 6.1, 9.1 pass 5",
+    ("S412", "missing-actor", "MUST", "AGIS 6.1, 9.1 pass 5"),
     "A semantic block has an actor.",
     why="The actor determines whether an agent may call the endpoint by itself.",
     bad=f"{_BOOK}  intent: Books a room for the guest\n  outcome: A reservation exists with status CONFIRMED\n",
     good=_FULL,
 )
 MISSING_OUTCOME: Final = Rule(
-    "S413",
-    "missing-outcome",
-    "MUST",
-    "AGIS 6.1, 9.1 pass 5",
+    ("S413", "missing-outcome", "MUST", "AGIS 6.1, 9.1 pass 5"),
     "A semantic block has an outcome.",
     why="Without it an agent cannot verify that a call succeeded.",
     bad=_SAID,
     good=_FULL,
 )
 ACTOR: Final = Rule(
-    "S414",
-    "actor-value",
-    "MUST",
-    "AGIS 6.1",
+    ("S414", "actor-value", "MUST", "AGIS 6.1"),
     "actor is agent, user or system.",
     why="Runtimes use it to decide whether to ask a person first, and know only these three values.",
     bad=f"{_BOOK}  intent: Books a room for the guest\n  actor: Agent\n",
@@ -145,10 +112,7 @@ ACTOR: Final = Rule(
     fix="safe",
 )
 AGIS_CAPABILITY: Final = Rule(
-    "S415",
-    "capability-value",
-    "MUST",
-    "AGIS 6.2",
+    ("S415", "capability-value", "MUST", "AGIS 6.2"),
     "capability is discovery, transaction, modification, retrieval, analysis or notification.",
     why="Agents filter by capability first, and skip unknown values.",
     bad=f"{_BOOK}  capability: Transaction\n",
@@ -156,10 +120,7 @@ AGIS_CAPABILITY: Final = Rule(
     fix="safe",
 )
 IMPACT_TIER: Final = Rule(
-    "S416",
-    "impact-tier-value",
-    "MUST",
-    "AGIS 6.2",
+    ("S416", "impact-tier-value", "MUST", "AGIS 6.2"),
     "impact_tier is informational, reversible or irreversible.",
     why="With an unknown value a runtime cannot tell whether a person must confirm the call.",
     bad=f"{_BOOK}  impact_tier: Irreversible\n",
@@ -167,10 +128,7 @@ IMPACT_TIER: Final = Rule(
     fix="safe",
 )
 AGIS_GUIDANCE: Final = Rule(
-    "S417",
-    "confidence-guidance-value",
-    "MUST",
-    "AGIS 6.2",
+    ("S417", "confidence-guidance-value", "MUST", "AGIS 6.2"),
     "confidence_guidance lies between 0.0 and 1.0.",
     why="It is compared with the confidence of an agent, which is at most 1.0; 85 can never be reached.",
     bad=f"{_BOOK}  confidence_guidance: 85\n",
@@ -178,10 +136,7 @@ AGIS_GUIDANCE: Final = Rule(
     fix="unsafe",
 )
 TOOL_NAME: Final = Rule(
-    "S418",
-    "mcp-tool-name-form",
-    "MUST",
-    "AGIS 6.2",
+    ("S418", "mcp-tool-name-form", "MUST", "AGIS 6.2"),
     "mcp_tool_name is lower-case letters, digits and underscores.",
     why="The name is used unchanged in the list of MCP tools.",
     bad=f"{_BOOK}  mcp_tool_name: bookRoom\n",
@@ -189,10 +144,7 @@ TOOL_NAME: Final = Rule(
     fix="unsafe",
 )
 RECOMMENDED: Final = Rule(
-    "S424",
-    "missing-recommended-semantics",
-    "SHOULD",
-    "AGIS 3.3, 6.2",
+    ("S424", "missing-recommended-semantics", "SHOULD", "AGIS 3.3, 6.2"),
     "A semantic block has capability, confidence_guidance, impact_tier and is_idempotent.",
     why="Without them agents assume the worst: not idempotent, with unknown impact. Careful agents ask or do not call.",
     bad=_FULL,
@@ -200,10 +152,7 @@ RECOMMENDED: Final = Rule(
     "  impact_tier: irreversible\n  is_idempotent: false\n",
 )
 LEVEL_2: Final = Rule(
-    "S425",
-    "missing-at-level-two",
-    "MUST",
-    "AGIS 3.3 table 4",
+    ("S425", "missing-at-level-two", "MUST", "AGIS 3.3 table 4"),
     "At conformance level 2 capability, confidence_guidance, impact_tier and is_idempotent are required.",
     why="A level 2 runtime routes, retries and escalates by these fields only.",
     bad=_FULL,
@@ -211,10 +160,7 @@ LEVEL_2: Final = Rule(
     "  impact_tier: irreversible\n  is_idempotent: false\n",
 )
 LEVEL_2_HINTS: Final = Rule(
-    "S426",
-    "no-parameter-hints-at-level-two",
-    "SHOULD",
-    "AGIS 3.3 table 4, 6.2",
+    ("S426", "no-parameter-hints-at-level-two", "SHOULD", "AGIS 3.3 table 4, 6.2"),
     "At conformance level 2 an endpoint with parameters has parameter_hints.",
     why="Hints map phrases of users, such as `for two`, to parameters.",
     bad="method: BOOK\npath: /room\nsemantic:\n  actor: agent\ninput:\n  properties:\n    guests: {type: integer}\n",

@@ -19,10 +19,7 @@ _GET: Final = f'{_HANDLER}method = "GET"\n'
 _POST: Final = f'{_HANDLER}method = "POST"\n'
 
 UNKNOWN_FIELD: Final = Rule(
-    "H720",
-    "upstream-field-unknown",
-    "MUST",
-    "AGTP-API 12.3",
+    ("H720", "upstream-field-unknown", "MUST", "AGTP-API 12.3"),
     "A field that a handler places is declared in the input schema.",
     why="Usually the name is misspelled, and the intended field is sent at the wrong place.",
     bad=f'{_POST}query = ["room"]  # the input has room_id\n',
@@ -30,10 +27,7 @@ UNKNOWN_FIELD: Final = Rule(
     notation="toml",
 )
 TWO_PLACES: Final = Rule(
-    "H721",
-    "upstream-field-in-two-places",
-    "MUST",
-    "AGTP-API 12.3",
+    ("H721", "upstream-field-in-two-places", "MUST", "AGTP-API 12.3"),
     "A field of the input has one place in the request to the upstream.",
     why="It is sent only once, and it is unclear at which place.",
     bad=f'{_GET}query = ["room_id"]\nheader_fields = {{ room_id = "X-Room" }}\n',
@@ -41,10 +35,7 @@ TWO_PLACES: Final = Rule(
     notation="toml",
 )
 FILES: Final = Rule(
-    "H722",
-    "upstream-files",
-    "MUST",
-    "AGTP-API 12.3",
+    ("H722", "upstream-files", "MUST", "AGTP-API 12.3"),
     "Files are sent in a multipart body.",
     why="JSON and simple forms cannot contain files: the upstream would get base64 instead of the content.",
     bad=f'{_POST}files = ["room_id"]\n',
@@ -52,10 +43,7 @@ FILES: Final = Rule(
     notation="toml",
 )
 BODY: Final = Rule(
-    "H723",
-    "upstream-body",
-    "MUST",
-    "AGTP-API 12.3",
+    ("H723", "upstream-body", "MUST", "AGTP-API 12.3"),
     "A body has a known form, and GET and HEAD have none.",
     why="HTTP gives the body of a GET no meaning; servers and proxies drop it or refuse the request.",
     bad=f'{_GET}body = "json"\n',
@@ -63,10 +51,7 @@ BODY: Final = Rule(
     notation="toml",
 )
 BODY_FIELD: Final = Rule(
-    "H724",
-    "upstream-body-field",
-    "MUST",
-    "AGTP-API 12.3",
+    ("H724", "upstream-body-field", "MUST", "AGTP-API 12.3"),
     "A field that is the whole body is sent as JSON.",
     why="A form consists of names and values, so a single value cannot be a form.",
     bad=f'{_POST}body = "form"\nbody_field = "room_id"\n',
@@ -74,10 +59,7 @@ BODY_FIELD: Final = Rule(
     notation="toml",
 )
 ANSWER: Final = Rule(
-    "H725",
-    "upstream-answer",
-    "MUST",
-    "AGTP-API 12.3",
+    ("H725", "upstream-answer", "MUST", "AGTP-API 12.3"),
     "A text response becomes a field that the output schema declares.",
     why="An output is an object. Without a field for the text every response is an invalid output.",
     bad=f'{_GET}answer = "text"\n',
@@ -85,10 +67,7 @@ ANSWER: Final = Rule(
     notation="toml",
 )
 LISTS: Final = Rule(
-    "H726",
-    "upstream-lists",
-    "MUST",
-    "AGTP-API 12.3",
+    ("H726", "upstream-lists", "MUST", "AGTP-API 12.3"),
     "lists sets the notation of fields in a query or a form.",
     why="In JSON a list is a list, in a header its items are joined by commas: the entry would have no effect.",
     bad=f'{_POST}lists = {{ room_id = "comma" }}\n',
@@ -96,10 +75,7 @@ LISTS: Final = Rule(
     notation="toml",
 )
 HEADER: Final = Rule(
-    "H727",
-    "upstream-header-not-for-callers",
-    "MUST",
-    "AGTP-API 12.3",
+    ("H727", "upstream-header-not-for-callers", "MUST", "AGTP-API 12.3"),
     "A field becomes a header that callers may fill, or a cookie with a usable name.",
     why=(
         "With Authorization or Cookie a caller could impersonate another one, with Content-Length or Host it could "
@@ -110,10 +86,7 @@ HEADER: Final = Rule(
     notation="toml",
 )
 SAME_NAME: Final = Rule(
-    "H728",
-    "upstream-name-said-twice",
-    "MUST",
-    "AGTP-API 12.3",
+    ("H728", "upstream-name-said-twice", "MUST", "AGTP-API 12.3"),
     "No two fields or credentials have the same name at the upstream.",
     why="One of the two is lost, or the caller's value replaces the credential.",
     bad=(f'{_GET}query_credentials = {{ api_key = "${{PMS_KEY}}" }}\ninput_transform = {{ room_id = "api_key" }}\n'),
@@ -121,10 +94,7 @@ SAME_NAME: Final = Rule(
     notation="toml",
 )
 LITERAL: Final = Rule(
-    "H729",
-    "credential-in-file",
-    "SHOULD",
-    "AGTP-API 12.3",
+    ("H729", "credential-in-file", "SHOULD", "AGTP-API 12.3"),
     "A credential for an upstream comes from the environment.",
     why="Files are copied and committed to version control; everyone who reads the credential can act as this server.",
     bad=f'{_GET}query_credentials = {{ api_key = "k-48213" }}\n',

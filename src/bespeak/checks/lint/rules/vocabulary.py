@@ -20,10 +20,7 @@ _ENDPOINTS: Final = "endpoints:\n  - method: BOOK\n    path: /room\n  - method: 
 _GOOD: Final = f"{_ENDPOINTS}vocabulary:\n  declared_verbs: [BOOK, FIND]\n  domain: hospitality\n"
 
 UNDECLARED: Final = Rule(
-    "V501",
-    "undeclared-verb",
-    "MUST",
-    "AGIS 8.2(a), 9.1 pass 7",
+    ("V501", "undeclared-verb", "MUST", "AGIS 8.2(a), 9.1 pass 7"),
     "Every method in use is listed in declared_verbs.",
     why="Agents index a service by its declared verbs and do not find a missing one.",
     bad=f"{_ENDPOINTS}vocabulary:\n  declared_verbs: [BOOK]\n",
@@ -31,10 +28,7 @@ UNDECLARED: Final = Rule(
     fix="safe",
 )
 UNUSED: Final = Rule(
-    "V502",
-    "unused-verb",
-    "MUST",
-    "AGIS 8.2(b), 9.1 pass 7",
+    ("V502", "unused-verb", "MUST", "AGIS 8.2(b), 9.1 pass 7"),
     "Every verb of declared_verbs is the method of an endpoint.",
     why="An unused verb attracts agents to a service that does not support it.",
     bad=f"{_ENDPOINTS}vocabulary:\n  declared_verbs: [BOOK, FIND, CANCEL]\n",
@@ -42,10 +36,7 @@ UNUSED: Final = Rule(
     fix="safe",
 )
 NO_VERBS: Final = Rule(
-    "V503",
-    "no-declared-verbs",
-    "MUST",
-    "AGIS 8.2",
+    ("V503", "no-declared-verbs", "MUST", "AGIS 8.2"),
     "The vocabulary block has declared_verbs, and it is not empty.",
     why="The list is the purpose of the block.",
     bad=f"{_ENDPOINTS}vocabulary:\n  domain: hospitality\n",
@@ -53,10 +44,7 @@ NO_VERBS: Final = Rule(
     fix="safe",
 )
 REPEATED: Final = Rule(
-    "V504",
-    "repeated-verb",
-    "style",
-    "AGIS 8.2",
+    ("V504", "repeated-verb", "style", "AGIS 8.2"),
     "declared_verbs lists each verb once.",
     why="The duplicate has no effect, and is easily missed when the verb is removed.",
     bad=f"{_ENDPOINTS}vocabulary:\n  declared_verbs: [BOOK, FIND, BOOK]\n",
@@ -64,10 +52,7 @@ REPEATED: Final = Rule(
     fix="safe",
 )
 NOT_CAPITAL: Final = Rule(
-    "V505",
-    "verb-not-in-capitals",
-    "SHOULD",
-    "AGIS 4.1(e), 10",
+    ("V505", "verb-not-in-capitals", "SHOULD", "AGIS 4.1(e), 10"),
     "The verbs of declared_verbs are in capitals.",
     why="Capitals distinguish verbs from paths, and not every reader compares case-insensitively.",
     bad=f"{_ENDPOINTS}vocabulary:\n  declared_verbs: [Book, FIND]\n",
@@ -75,20 +60,14 @@ NOT_CAPITAL: Final = Rule(
     fix="safe",
 )
 NO_DOMAIN: Final = Rule(
-    "V506",
-    "no-domain",
-    "SHOULD",
-    "AGIS 8.2(c)",
+    ("V506", "no-domain", "SHOULD", "AGIS 8.2(c)"),
     "The vocabulary block names the domain of the service in plain words.",
     why="Verbs have different meanings in different domains, so agents filter by domain first.",
     bad=f"{_ENDPOINTS}vocabulary:\n  declared_verbs: [BOOK, FIND]\n",
     good=_GOOD,
 )
 NAMESPACE: Final = Rule(
-    "V507",
-    "namespace-form",
-    "SHOULD",
-    "AGIS 8.2(d), 10.1",
+    ("V507", "namespace-form", "SHOULD", "AGIS 8.2(d), 10.1"),
     "A namespace is one lower-case word, with hyphens where needed.",
     why="It precedes a dot and a verb, `acme-rooms.BOOK`, and is sent in a header: a dot or a space breaks both.",
     bad="vocabulary:\n  namespace: Acme Rooms\n",
@@ -96,10 +75,7 @@ NAMESPACE: Final = Rule(
     fix="unsafe",
 )
 VERSION: Final = Rule(
-    "V508",
-    "vocabulary-version-form",
-    "style",
-    "AGIS 8.2",
+    ("V508", "vocabulary-version-form", "style", "AGIS 8.2"),
     "The version of a vocabulary is three numbers, like 1.2.0.",
     why="Readers can then compare versions and detect removed verbs.",
     bad="vocabulary:\n  version: latest\n",
