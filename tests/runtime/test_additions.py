@@ -98,7 +98,7 @@ async def test_a_built_in_endpoint_returns_when_its_replacement_is_removed() -> 
     await bench.server.add_endpoint(own)
     assert bench.send("QUERY", "/").json == {"own": True}
     await bench.server.remove_endpoint("QUERY", "/")
-    assert bench.send("QUERY", "/", {"intent": "x"}).error["missing"] == "resources"
+    assert bench.send("QUERY", "/", {"intent": "x"}).error["missing"] == "resources to search"
 
 
 @pytest.mark.parametrize(

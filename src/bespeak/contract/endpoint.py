@@ -89,6 +89,8 @@ class Endpoint:
     since: str | None = setting(None, "The time of change in the output, such as rooms[].updated_at; ?since= uses it.")
     builtin: bool = False
     """True if registered by bespeak itself; an operator's endpoint on the same pair replaces it (AGTP-API 5.8)."""
+    missing: str | None = None
+    """What the server lacks to carry it out, so that each call is 501; None if it is implemented."""
     location: Location | None = None
 
     @property

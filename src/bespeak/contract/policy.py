@@ -33,7 +33,7 @@ LIFECYCLE_METHODS: Final = ("ACTIVATE", "DEACTIVATE", "REINSTATE", "REVOKE", "DE
 """Lifecycle methods of agents (core 7.4)."""
 
 SERVER_ENDPOINTS: Final = frozenset(
-    [(method, "/") for method in (*FLOOR_METHODS, *LIFECYCLE_METHODS, "INSPECT")]
+    [(method, "/") for method in (*FLOOR_METHODS, *LIFECYCLE_METHODS, "INSPECT", "RESUME")]
     + [("DISCOVER", "/methods")]
     + [(method, path) for method in ("DISCOVER", "DESCRIBE") for path in ("/agents", "/agents/{name}")]
 )

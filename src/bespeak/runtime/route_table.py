@@ -66,8 +66,9 @@ class RouteTable:
 
     @cached_property
     def supported_methods(self) -> list[str]:
-        """Methods of all endpoints except internal ones, if the policy allows them, sorted."""
-        named = {method for (method, _), endpoint in self.endpoints.items() if not endpoint.internal}
+        """Methods of all endpoints that are implemented and not internal, if the policy allows them, sorted."""
+        works = (endpoint for endpoint in self.endpoints.values() if not endpoint.internal and endpoint.missing is None)
+        named = {endpoint.method for endpoint in works}
         return sorted(named & self.allowed)
 
     @cached_property

@@ -51,4 +51,4 @@ def test_a_scope_names_the_resources_to_search() -> None:
 
 def test_without_resources_the_refusal_names_the_reason() -> None:
     refused = ask(build(), {"intent": "anything"})
-    assert (refused["status"], refused["error"]["missing"]) == (501, "resources")
+    assert (refused["status"], refused["error"]["missing"]) == (501, "resources to search")

@@ -109,10 +109,11 @@ def assemble(
     updated: str | None = None,
     signing_key: OKPKey | None = None,
     verifies: bool = False,
+    stored: bool = True,
 ) -> Assembled:
     """Register the endpoints of a service; omit and report those that are not valid. A missing catalog is fatal.
 
-    `verifies` says whether callers have to authenticate.
+    `verifies` says whether callers have to authenticate, `stored` whether the server will have a store.
     """
     server_id = service.identity.server_id
     if not server_id.strip() or not is_header_value(server_id):
@@ -125,7 +126,8 @@ def assemble(
     service, found = _disable_unsupported(service, verifies=verifies)
     findings += found
     updated = updated or now()
-    registrar = Registrar(service, catalog, builtin_endpoints(), os.environ)
+    builtins = builtin_endpoints(stored=stored, searchable=bool(service.resources))
+    registrar = Registrar(service, catalog, builtins, os.environ)
     signer = None if signing_key is None else Signer(signing_key)
     return Assembled(registrar, findings + registrar.findings, updated, signer)
 

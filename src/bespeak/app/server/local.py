@@ -45,7 +45,7 @@ async def connect_local(
     State is kept in memory until the end of the block; without `with_state`, methods that need a store refuse.
     """
     loaded = load_app(target, Path.cwd()) if isinstance(target, App) else load_target(str(target))
-    assembled = assemble_target(loaded, now())
+    assembled = assemble_target(loaded, now(), stored=with_state)
     report(assembled.findings)
     identity = assembled.registrar.service.identity
     locator = Locator(host=identity.server_id if isinstance(target, App) else str(target), port=0)

@@ -41,6 +41,8 @@ def project_endpoint(endpoint: Endpoint) -> dict[str, Any]:
         projected["confirm"] = endpoint.confirm
     if endpoint.since is not None:
         projected["since"] = endpoint.since
+    if endpoint.missing is not None:
+        projected |= {"implemented": False, "missing": endpoint.missing}
     return projected
 
 

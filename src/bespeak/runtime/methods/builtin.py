@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
@@ -22,7 +23,7 @@ from bespeak.runtime.methods.propose import propose
 from bespeak.runtime.methods.query import query
 from bespeak.runtime.methods.resume import RESUME, resume
 from bespeak.runtime.methods.suspend import suspend
-from bespeak.runtime.methods.unavailable import unavailable
+from bespeak.runtime.methods.unavailable import find_missing, unavailable
 
 _CONTEXT: Final[Mapping[str, Any]] = {"type": "object"}
 """Core 4: every floor method takes an optional `context` object."""
@@ -47,8 +48,11 @@ _ARRAY_OUTPUT: Final[Mapping[str, Any]] = {
 }
 
 
-def builtin_endpoints() -> list[Endpoint]:
-    """List the endpoints of every server: floor, lifecycle of agents, INSPECT, RESUME, DISCOVER /methods, /agents."""
+def builtin_endpoints(*, stored: bool = True, searchable: bool = False) -> list[Endpoint]:
+    """List the endpoints of every server: floor, lifecycle of agents, INSPECT, RESUME, DISCOVER /methods, /agents.
+
+    Those that a server without a store, or without resources to search, cannot carry out say so.
+    """
     handlers: dict[str, Callable[..., Any]] = {
         "QUERY": query,
         "DISCOVER": discover,
@@ -59,12 +63,19 @@ def builtin_endpoints() -> list[Endpoint]:
         "CONFIRM": confirm,
         "SUSPEND": suspend,
     }
-    floor = [_endpoint(method, "/", handlers.get(method.name) or unavailable(method.name)) for method in FLOOR]
+    at_root = [
+        *((method, handlers.get(method.name) or unavailable(method.name)) for method in FLOOR),
+        *((change.method, lifecycle(change)) for change in CHANGES),
+        (INSPECT, inspect),
+        (RESUME, resume),
+    ]
     return [
-        *floor,
-        *(_endpoint(change.method, "/", lifecycle(change)) for change in CHANGES),
-        _endpoint(INSPECT, "/", inspect),
-        _endpoint(RESUME, "/", resume),
+        *(
+            _with_missing(
+                _endpoint(method, "/", handler), find_missing(method.name, stored=stored, searchable=searchable)
+            )
+            for method, handler in at_root
+        ),
         _endpoint(_INVENTORY, "/methods", discover_methods, _ARRAY_OUTPUT),
         *(_endpoint(method, path, agents) for path, method in AGENT_METHODS),
     ]
@@ -98,4 +109,16 @@ def _endpoint(
         output_schema=output,
         handler=RegisteredFunction(function=f"bespeak.runtime.methods.{method.name.lower()}", target=handler),
         builtin=True,
+    )
+
+
+def _with_missing(endpoint: Endpoint, missing: str | None) -> Endpoint:
+    """Publish honestly that a method is not implemented: every document repeats description, outcome and confidence."""
+    if missing is None:
+        return endpoint
+    return replace(
+        endpoint,
+        description=f"Not implemented on this server, which lacks {missing}. {endpoint.description}",
+        semantic=replace(endpoint.semantic, outcome="Nothing is done; 501 names what is missing.", confidence=0.0),
+        missing=missing,
     )

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import read_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
 
+STORE: Final = "a store to keep state in"
+RESOURCES: Final = "resources to search"
+"""What a server may lack, as refusals and published documents call it."""
+
 
 def refuse_without_needs(call: RoutedCall) -> Refused | None:
     """Refuse with 501 on a server without a store, with 262 for an anonymous caller."""
     if call.server.store is None:
-        return not_available(call.method, "a store to keep state in")
+        return not_available(call.method, STORE)
     if call.agent_id is None:
         return call.server.principals.credentials_missing(f"{call.method} requires an identified agent")
     return None

@@ -11,6 +11,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.methods.needs import RESOURCES
 from bespeak.runtime.relevance import Index, as_text
 from bespeak.runtime.threads import run_in_thread
 
@@ -29,7 +30,7 @@ async def query(call: RoutedCall) -> Envelope | Refused:
             "not-implemented",
             "QUERY / has nothing to search: this server has registered no resource. "
             "Its informational endpoints are listed by DISCOVER /methods.",
-            {"missing": "resources"},
+            {"missing": RESOURCES},
         )
     wanted = call.input.get("scope")
     names = [wanted] if isinstance(wanted, str) else wanted

@@ -7,7 +7,8 @@ from typing import Final
 
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.methods.needs import not_available
+from bespeak.runtime.methods.lifecycle import CHANGES
+from bespeak.runtime.methods.needs import RESOURCES, STORE, not_available
 
 MISSING: Final[Mapping[str, str]] = {
     "SUMMARIZE": "a summarizer",
@@ -16,6 +17,20 @@ MISSING: Final[Mapping[str, str]] = {
     "NOTIFY": "a way to deliver notifications",
 }
 """Requirement of each method; an operator who can fulfil it binds the method to a handler at `/`."""
+
+_STATEFUL: Final = frozenset(
+    {"DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "RESUME", "INSPECT", *(change.method.name for change in CHANGES)}
+)
+
+
+def find_missing(method: str, *, stored: bool, searchable: bool) -> str | None:
+    """Return what a server lacks to carry out a built-in method at `/`; None if it works.
+
+    All published documents say what this function says.
+    """
+    if method == "QUERY" and not searchable:
+        return RESOURCES
+    return STORE if method in _STATEFUL and not stored else MISSING.get(method)
 
 
 def unavailable(method: str) -> Callable[[RoutedCall], Refused]:
