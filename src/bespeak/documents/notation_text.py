@@ -34,7 +34,7 @@ _PARSERS: Final[dict[Notation, Callable[[str, str], Tree | SyntaxFault]]] = {
 def parse_notation(text: str, file: str) -> Tree | Diagnostic:
     """Parse a text into a tree, or return a diagnostic. TOML is recognised by its file name, others by content."""
     if file.endswith(".py"):
-        advice = "`bespeak export agis` writes the contract of an app as a document, which `bespeak lint -` reads."
+        advice = "`bespeak lint` takes the file or module:app and imports it; a text from elsewhere is not run."
         return UNKNOWN_DOCUMENT.found("this is Python, not a document", Location(file), advice=advice)
     notation: Notation = "toml" if file.endswith(".toml") else detect_notation(text)
     if notation == "braces":

@@ -46,6 +46,7 @@ WITHOUT: Final = {
     "D193": "about a baseline",
     **dict.fromkeys(("D196", "D197", "D198"), "about the identity document of an agent"),
     "D194": "about a bug in bespeak",
+    "H730": "about a module, not a document",
     "D199": "about a hundred findings",
     **{rule.id: "about what a server on the web does" for rule in _ON_THE_WEB if not rule.bad},
 }

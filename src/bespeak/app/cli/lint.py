@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _STDIN: Final = "-"
 _WEB: Final = ("https://", "http://")
+_APP: Final = re.compile(r"(?:[^:]+\.py|\w+(?:\.\w+)*):[A-Za-z_]\w*")
 _WITH_EDITS: Final = frozenset({"json", "jsonl", "sarif"})
 """The report formats that include fixes as edits."""
 _WITH_VERSION: Final = frozenset({"json", "sarif"})
@@ -36,9 +38,14 @@ class _PathOrAddress(click.Path):
     name = "path or address"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, str) and value[:8].lower().startswith(_WEB):
+        if isinstance(value, str) and (value[:8].lower().startswith(_WEB) or _is_app(value)):
             return value
         return super().convert(value, param, ctx)
+
+
+def _is_app(value: str) -> bool:
+    """Return True for `module:app` and `file.py:app`, unless there is a file of that name."""
+    return _APP.fullmatch(value) is not None and not Path(value).exists()
 
 
 def _selectors(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -114,6 +121,7 @@ def _selectors(_context: click.Context, _parameter: click.Parameter, values: tup
 @click.option("--statistics", is_flag=True, help="Count findings by rule instead of showing them.")
 @click.option("--stats", is_flag=True, help="Print the time of each pass to standard error.")
 @click.option("--quiet", "-q", is_flag=True, help="Skip the summary.")
+@click.option("--no-import", is_flag=True, help="Do not import the app that a bespeak.toml names.")
 @click.option("--stdin-filename", type=click.Path(path_type=Path), help="File name for standard input.")
 @click.option("--insecure", is_flag=True, help="Allow plain HTTP to other hosts.")
 @click.option("--allow-private", is_flag=True, help="Allow redirects of a live service into private networks.")
@@ -124,10 +132,14 @@ def _selectors(_context: click.Context, _parameter: click.Parameter, values: tup
 )
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of --format json.")
 def lint(paths: tuple[Path | str, ...], schema: bool, **options: Any) -> None:
-    """Check contracts: .agis documents, endpoint files, bespeak.toml, recipes, manifests, /.well-known/ai documents.
+    """Check contracts: .agis documents, endpoint files, apps, bespeak.toml, recipes, manifests, agent documents and
+    /.well-known/ai documents.
 
     PATHS are files, folders, or - for standard input; the default is the current folder. In a folder, all .agis files
     are checked, and those TOML and JSON files whose content is a contract, settings or a manifest.
+
+    A .py file, module:app and the app that a bespeak.toml names are imported, and their endpoints are checked at their
+    places in the source.
 
     For https://HOST, the documents are checked as served, including their headers and their consistency, and the
     service gets a score. Only documents are requested; no endpoints are called.
@@ -136,6 +148,7 @@ def lint(paths: tuple[Path | str, ...], schema: bool, **options: Any) -> None:
     Examples:
       bespeak lint examples/hotel
       bespeak lint rooms.agis --select P,S4 --fail-on warning
+      bespeak lint rooms.py
       bespeak lint --format concise --output sarif=lint.sarif
       bespeak lint --diff --unsafe-fixes
       bespeak lint https://flights.example
@@ -176,12 +189,14 @@ def _run(
     stats: bool,
     quiet: bool,
     stdin_filename: Path | None,
+    no_import: bool,
     insecure: bool,
     allow_private: bool,
     ca_file: Path | None,
 ) -> int:
-    files = tuple(path for path in paths if isinstance(path, Path))
-    urls = tuple(path for path in paths if isinstance(path, str))
+    files = tuple(path for path in paths if isinstance(path, Path) and path.suffix != ".py")
+    urls = tuple(path for path in paths if isinstance(path, str) and not _APP.fullmatch(path))
+    apps = tuple(str(path) for path in paths if path not in files and path not in urls)
     if urls and (fix or diff):
         raise click.UsageError(f"{urls[0]} is a live service and cannot be fixed. Use --fix on its files.")
     _refuse_contradiction(fix=fix, unsafe_fixes=unsafe_fixes, diff=diff, write_baseline=write_baseline)
@@ -200,7 +215,11 @@ def _run(
         with_edits=bool(names & _WITH_EDITS),
     )
     project = Project(Path.cwd(), configs, options, measured=stats)
-    given = _add(project, files, stdin_filename) if files or not urls else None
+    given = _add(project, files, stdin_filename) if files or not (urls or apps) else None
+    if not no_import and (apps or project.configurations()):
+        from bespeak.app.cli.lint_python import check_apps  # noqa: PLC0415 - most runs have no app
+
+        check_apps(project, apps)
     live: Live | None = None
     if urls:
         from bespeak.app.cli.lint_live import LiveOptions, check_services  # noqa: PLC0415 - only needed for live services

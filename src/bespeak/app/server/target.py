@@ -56,21 +56,32 @@ class Target:
 @collector_paused()
 def load_target(text: str) -> Target:
     """Load the target of a command. Raises ConfigError if there is nothing to serve."""
-    place, _, name = text.rpartition(":") if names_attribute(text) else (text, "", "app")
+    place = text.rpartition(":")[0] if names_attribute(text) else text
     path = Path(place)
     if text and (is_folder(path) or (path.suffix == ".toml" and is_there(path))):
         return _load_deployment(path)
     if path.suffix == ".agis" and is_there(path):
         return _load_document(path)
     if path.suffix == ".py" and is_there(path):
-        return _without_configuration(load_app(_app_in(_import_file(path), name), path.parent))
+        return _without_configuration(load_app(open_app(text, path.parent), path.parent))
     if names_attribute(text) and all(part.isidentifier() for part in place.split(".")):
-        _make_importable(Path.cwd())
-        return _without_configuration(load_app(_app_in(_import_module(place), name), Path.cwd()))
+        return _without_configuration(load_app(open_app(text, Path.cwd()), Path.cwd()))
     raise ConfigError(
         f"nothing to serve at {text!r}: give a folder with a bespeak.toml or endpoints/, an .agis, .toml or .py file, "
         "or module:app" + (f"; the address of a service is agtp://{text}" if _ADDRESS.fullmatch(text) else "")
     )
+
+
+def open_app(text: str, base: Path) -> App:
+    """Import the App that `module:app`, or the path of a .py file, names. `base` is the folder of the module.
+
+    Raises ContractError or ConfigError; the cause of the latter is the exception of the module.
+    """
+    place, _, name = text.rpartition(":") if names_attribute(text) else (text, "", "app")
+    if place.endswith(".py"):
+        return _app_in(_import_file(Path(place)), name)
+    _make_importable(base)
+    return _app_in(_import_module(place), name)
 
 
 def load_app(app: App, base: Path) -> Target:
@@ -122,8 +133,7 @@ def _load_deployment(path: Path) -> Target:
         service = with_document(service, replace(contract.service, endpoints=contract.endpoints), server)
         findings += [*check_identity(service.identity, contract.path), *wrong, *contract.findings]
     if server.main.app is not None:
-        module, _, name = server.main.app.partition(":")
-        loaded = load_app(_app_in(_import_module(module), name or "app"), deployment.root)
+        loaded = load_app(open_app(server.main.app, deployment.root), deployment.root)
         service = _join(service, loaded.service, server)
         findings += loaded.findings
     return Target(service, deployment.root, server, findings)

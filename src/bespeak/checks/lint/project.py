@@ -16,11 +16,16 @@ from bespeak.checks.lint.examine import Examined, examine, order, settle
 from bespeak.checks.lint.failed_check import failed_document
 from bespeak.checks.lint.fingerprint import fingerprint
 from bespeak.checks.lint.judge import Judge
+from bespeak.checks.lint.python_file import python_subject
 from bespeak.checks.lint.registration import check_service
+from bespeak.checks.lint.run import Checked, check
 from bespeak.checks.lint.surroundings import Surroundings
 from bespeak.checks.lint.timing import Times
 from bespeak.checks.lint.walk import looks_ours, walk
+from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.policy import Policies
+from bespeak.documents.deployment.folder import CONFIGURATIONS
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
 from bespeak.text.diagnostics.report import SEVERITIES, Finding
 from bespeak.text.diagnostics.text import from_disk
@@ -31,7 +36,6 @@ from bespeak.text.source.tree import MAX_BYTES
 if TYPE_CHECKING:
     from bespeak.checks.lint.context import Context
     from bespeak.checks.lint.fixer import FixResult
-    from bespeak.checks.lint.run import Checked
 
 STDIN: Final = "<stdin>"
 
@@ -111,6 +115,8 @@ class Project:
         self._documents: dict[Path, _Document] = {}
         self._remote: dict[str, _Document] = {}
         """Fetched documents by address. They belong to no deployment."""
+        self._loaded: dict[Path, Checked] = {}
+        """Python files by path, with the findings about what they declared when they were imported."""
         self._texts: dict[str, str] = {}
         self._together: set[Path] = set()
         """Documents with findings that involve other documents."""
@@ -169,6 +175,43 @@ class Project:
             counts=is_document,
         )
 
+    def configurations(self) -> list[Path]:
+        """Return the checked configurations of deployments."""
+        return [path for path in self._documents if path.name in CONFIGURATIONS]
+
+    def add_python(self, path: Path, text: str, endpoints: Sequence[Endpoint], catalog: Catalog, own: Policies) -> None:
+        """Check endpoints that were declared in a Python file, at their places in its text."""
+        judge = self._judge(path.parent.absolute())
+        context = replace(self._surroundings.context(path, judge.config), catalog=catalog, policies=own)
+        shown = self._shown(path)
+        subject = python_subject(text, shown, endpoints)
+        self._texts[shown] = text
+        self._loaded[path] = Checked(tuple(check(subject, context)), subject)
+        self._settle_python(path, judge)
+
+    def add_findings(self, path: Path, findings: Iterable[Diagnostic]) -> None:
+        """Report a file that could not be checked itself."""
+        judge = self._judge(path.parent.absolute())
+        shown = self._shown(path)
+        name = relative_to(path, judge.config.base)
+        placed = [
+            replace(one, location=replace(one.location, file=shown) if one.location else Location(shown))
+            for one in findings
+        ]
+        found = tuple(Finding(judge.weighed(one), fingerprint(one, name, None)) for one in placed)
+        self._documents[path] = _Document(path, shown, judge, Examined(found))
+
+    def _settle_python(self, path: Path, judge: Judge, extra: Sequence[Diagnostic] = ()) -> None:
+        checked = self._loaded[path]
+        assert checked.subject is not None
+        examined = settle(checked, judge, relative_to(path, judge.config.base), extra=extra)
+        # Nobody wants code to be rewritten by a fix for a document.
+        bare = tuple(replace(one, diagnostic=replace(one.diagnostic, fix=None)) for one in examined.findings)
+        endpoints = tuple(one.endpoint for one in checked.subject.endpoints)
+        self._documents[path] = _Document(
+            path, self._shown(path), judge, replace(examined, findings=bare, subject=None), endpoints
+        )
+
     def text(self, shown: str) -> str | None:
         """Return the text of a file by its shown name."""
         return self._texts.get(shown) or from_disk(str(self.here / shown))
@@ -191,14 +234,24 @@ class Project:
         for group in groups.values():
             owners = {id(endpoint): path for endpoint, path in group}
             for endpoint, finding in check_service(endpoint for endpoint, _ in group):
-                extra[owners[id(endpoint)]].append(finding)
+                path = owners[id(endpoint)]
+                extra[path].append(self._placed(path, endpoint, finding))
         found = {path: findings for path, findings in extra.items() if findings}
         for path in {**found, **dict.fromkeys(self._together)}:
             document = self._documents[path]
+            if path in self._loaded:
+                self._settle_python(path, document.judge, found.get(path, ()))
+                continue
             text = self._source(document)
             if text is not None:
                 self._look(path, document.shown, document.judge, text, found.get(path, ()))
         self._together = set(found)
+
+    def _placed(self, path: Path, endpoint: Endpoint, finding: Diagnostic) -> Diagnostic:
+        """Place a finding in a file with several endpoints."""
+        subject = self._loaded[path].subject if path in self._loaded else None
+        own = next((one for one in subject.endpoints if one.endpoint is endpoint), None) if subject else None
+        return own.place(finding) if own else finding
 
     def mend(self, known: Baseline | None, *, unsafe: bool) -> list[Mended]:
         """Compute the fixes of all findings that are not in the baseline. The files on disk are not changed."""

@@ -155,6 +155,7 @@ class _Reader:
             self._report(UNKNOWN, message, place, "Name the rules to ignore: `bespeak: ignore[P302] reason`.")
             return
         line = None if match["what"] == "ignore-file" else self._line_meant(place.line)
+        scope = self.tree.scope_of(line) if line is not None else None
         names = named.split(",")
         at = match.start("rules")
         for number, name in enumerate(names):
@@ -164,7 +165,8 @@ class _Reader:
             else:
                 edit = deletion(at, end + 1) if number == 0 else deletion(at - 1, end)
             fix = Fix(f"Remove the ignore of {name.strip()[:40]}", (), edits=(edit,))
-            self._add(name, match["reason"].strip(" \t:-"), place, line=line, fix=fix)
+            reason = match["reason"].strip(" \t:-")
+            self._add(name, reason, place, line=None if scope else line, scope=scope or "", fix=fix)
             at = end + 1
 
     def _line_meant(self, line: int) -> int:

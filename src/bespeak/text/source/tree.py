@@ -10,7 +10,7 @@ from bespeak.text.source.pointer import parent
 from bespeak.text.source.span import Location
 from bespeak.text.source.text_position import Lines
 
-Notation = Literal["yaml", "json", "toml", "braces"]
+Notation = Literal["yaml", "json", "toml", "braces", "python"]
 
 MAX_BYTES: Final = 1 << 24
 """Size limit in bytes; a longer document is refused before it is parsed."""
@@ -78,6 +78,10 @@ class Tree(ABC):
                 return True
             at = parent(at)
         return False
+
+    def scope_of(self, line: int) -> str | None:
+        """Return the pointer of what a comment on this line is about, if it is about more than the line."""
+        return None
 
     def locate(self, at: str, *, key: bool = False) -> Location:
         """Return the location of a value (or of its key), or the start of the nearest node above it."""

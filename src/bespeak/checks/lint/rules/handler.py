@@ -42,6 +42,11 @@ NOT_IMPORTABLE: Final = Rule(
     good='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.book_room"\n',
     notation="toml",
 )
+MODULE: Final = Rule(
+    ("H730", "module-not-importable", "MUST", "bespeak"),
+    "The module of an app can be imported.",
+    why="Its endpoints are known only after the import, so nothing in it was checked. Fix the line of the finding.",
+)
 SIGNATURE: Final = Rule(
     ("H703", "function-signature", "MUST", "AGTP-API 12.2"),
     "The function accepts the input that its schema describes.",

@@ -1,0 +1,104 @@
+"""Endpoints written in Python for `bespeak lint`: their module is imported, as every command that takes an app does."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import traceback
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from bespeak.app.server.target import open_app
+from bespeak.checks.lint.project import Project
+from bespeak.checks.lint.rules.handler import MODULE
+from bespeak.contract.catalog.bundled import load_bundled, open_catalog
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.service import Service
+from bespeak.documents.deployment.server_toml import read_server
+from bespeak.errors import ConfigError, ContractError
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.text_file import read_text
+from bespeak.text.source.span import Location
+from bespeak.text.source.tree import MAX_BYTES
+
+
+def check_apps(project: Project, targets: Iterable[str]) -> None:
+    """Check the apps that were named, and those that the configurations of the run name."""
+    for target in targets:
+        _check(project, target, Path.cwd(), Path(target) if target.endswith(".py") else None)
+    for configuration in project.configurations():
+        server, _ = read_server(configuration)
+        if server.main.app is not None:
+            _check(project, server.main.app, configuration.parent, None)
+
+
+def _check(project: Project, target: str, base: Path, file: Path | None) -> None:
+    try:
+        # What a module prints must not end up in a report.
+        with contextlib.redirect_stdout(sys.stderr), _own_modules(base):
+            service = open_app(target, base).service()
+    except ContractError as error:
+        findings = [finding for finding in error.findings if isinstance(finding, Diagnostic)]
+        _report(project, findings or [MODULE.found(str(error))], _place(error.__cause__ or error, base, target, file))
+        return
+    except ConfigError as error:
+        cause = error.__cause__
+        place = _place(cause or error, base, target, file)
+        message = f"importing {target} failed with {type(cause).__name__}: {cause}" if cause else str(error)
+        _report(project, [MODULE.found(message, place, advice="Fix it; nothing in the module was checked.")], place)
+        return
+    for path, endpoints in _by_file(service):
+        text = read_text(path, MAX_BYTES)
+        if isinstance(text, Diagnostic):
+            project.add_findings(path, [text])
+        else:
+            catalog = open_catalog(service.catalog, base)[0] or load_bundled()
+            project.add_python(path, text, endpoints, catalog, service.policies)
+
+
+@contextlib.contextmanager
+def _own_modules(base: Path) -> Iterator[None]:
+    """Forget the modules of a folder afterwards: another deployment of the run may have modules of the same names."""
+    before, path = set(sys.modules), list(sys.path)
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        for name in set(sys.modules) - before:
+            file = getattr(sys.modules[name], "__file__", None)
+            if file and Path(file).is_relative_to(base.resolve()):
+                del sys.modules[name]
+
+
+def _by_file(service: Service) -> Iterator[tuple[Path, list[Endpoint]]]:
+    """Group the endpoints whose declaration is Python; those bound to an AGIS document are checked with it."""
+    files: dict[str, list[Endpoint]] = defaultdict(list)
+    for endpoint in service.endpoints:
+        if endpoint.location is not None and endpoint.location.file.endswith(".py"):
+            files[endpoint.location.file].append(endpoint)
+    return ((Path(file).absolute(), endpoints) for file, endpoints in files.items())
+
+
+def _report(project: Project, findings: list[Diagnostic], place: Location) -> None:
+    files: dict[str, list[Diagnostic]] = defaultdict(list)
+    for finding in findings:
+        files[finding.location.file if finding.location else place.file].append(finding)
+    for file, found in files.items():
+        project.add_findings(Path(file).absolute(), found)
+
+
+def _place(error: BaseException, base: Path, target: str, file: Path | None) -> Location:
+    """Return the line of the user's code where an import failed."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return Location(error.filename, error.lineno or 1, error.offset or 1)
+    ours = str(Path(__file__).parents[2])
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith((ours, "<")) and Path(frame.filename).is_relative_to(base.absolute())
+    ]
+    if frames:
+        return Location(frames[-1].filename, frames[-1].lineno or 1)
+    named = file or base / f"{target.partition(':')[0].replace('.', '/')}.py"
+    return Location(str(named))

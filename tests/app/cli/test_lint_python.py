@@ -1,0 +1,114 @@
+"""`bespeak lint` of apps: files, modules, and folders whose configuration names one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from bespeak.app.cli.lint import lint
+
+APP = """\
+    from bespeak import App
+
+    app = App("Rooms", server_id="rooms.example", operator="A", contact="a@b.example")
+    print("to be kept out of reports")
+
+
+    @app.endpoint("BOOK", "{path}", impact="reversible"){comment}
+    def book(room_id: str) -> dict[str, str]:
+        \"\"\"Book a room for a guest.
+
+        Outcome: {outcome}
+        \"\"\"
+        return {{}}
+"""
+
+
+def app(path: str = "/room", outcome: str = "A reservation exists.", comment: str = "") -> str:
+    return dedent(APP).format(path=path, outcome=outcome, comment=comment)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str) -> tuple[int, list[tuple[str, str, int, int]]]:
+    result = CliRunner().invoke(lint, [*arguments, "--format", "json"])
+    data: dict[str, Any] = json.loads(result.stdout)
+    found = [(one["rule"], one["file"], one.get("line", 1), one.get("column", 1)) for one in data["findings"]]
+    return result.exit_code, found
+
+
+def test_a_file_is_checked_at_the_places_in_its_source(here: Path) -> None:
+    (here / "rooms.py").write_text(app(path="/found", outcome="Something happens."))
+    assert run("rooms.py") == (0, [("P330", "rooms.py", 7, 23), ("S423", "rooms.py", 11, 14)])
+    assert run("rooms.py", "--fail-on", "warning")[0] == 1
+
+
+def test_an_app_without_faults_is_counted_as_checked(here: Path) -> None:
+    (here / "rooms.py").write_text(app())
+    result = CliRunner().invoke(lint, ["rooms.py"])
+    assert result.stdout == "Checked 1 file: nothing found.\n"
+
+
+@pytest.mark.parametrize("target", ["rooms:app", "rooms.py:app"])
+def test_a_named_app_is_checked(here: Path, target: str) -> None:
+    (here / "rooms.py").write_text(app(path="/found"))
+    assert run(target) == (0, [("P330", "rooms.py", 7, 23)])
+
+
+def test_the_app_of_each_folder_is_checked(here: Path) -> None:
+    for name, path in (("one", "/found"), ("two", "/sending-mail")):
+        (here / name).mkdir()
+        (here / name / "rooms.py").write_text(app(path=path))
+        server = f'[server]\nserver_id = "{name}.example"\noperator = "A"\ncontact = "a@b.example"\napp = "rooms:app"\n'
+        (here / name / "bespeak.toml").write_text(server)
+    assert run(".") == (0, [("P330", "one/rooms.py", 7, 23), ("P330", "two/rooms.py", 7, 23)])
+    assert run(".", "--no-import") == (0, [])
+
+
+def test_endpoints_of_files_and_of_the_app_must_not_collide(here: Path) -> None:
+    from tests.checks.lint.test_reading import ENDPOINT
+
+    (here / "rooms.py").write_text(app(path="/rooms").replace('"BOOK"', '"QUERY"').replace("Book a", "Query a"))
+    server = '[server]\nserver_id = "a.example"\noperator = "A"\ncontact = "a@b.example"\napp = "rooms:app"\n'
+    (here / "bespeak.toml").write_text(server)
+    (here / "endpoints").mkdir()
+    (here / "endpoints" / "query.toml").write_text(ENDPOINT)
+    code, found = run(".", "--select", "P307")
+    assert (code, found) == (1, [("P307", "rooms.py", 7, 24)])
+
+
+def test_a_comment_at_the_decorator_ignores_a_finding_in_the_docstring(here: Path) -> None:
+    comment = "  # bespeak: ignore[S423] a joke"
+    (here / "rooms.py").write_text(app(outcome="Something happens.", comment=comment))
+    assert run("rooms.py") == (0, [])
+    (here / "rooms.py").write_text(app(comment=comment))
+    code, found = run("rooms.py")
+    assert [rule for rule, *_ in found] == ["D190"]
+    before = (here / "rooms.py").read_text()
+    assert CliRunner().invoke(lint, ["rooms.py", "--fix"]).exit_code == code == 0
+    assert (here / "rooms.py").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "line"),
+    [
+        ("x = 1\n\nimport missing_module_of_a_test\n", "H730", 3),
+        ("def f(:\n", "H730", 1),
+        ("import sys\nsys.exit(3)\n", "H730", 2),
+        ("x = 1\n", "H730", 1),
+        (app(path="/book"), "P302", 7),
+    ],
+)
+def test_a_module_that_cannot_be_used_is_a_finding_with_its_line(here: Path, text: str, rule: str, line: int) -> None:
+    (here / "rooms.py").write_text(text)
+    code, found = run("rooms.py")
+    assert (code, [found_at[:3] for found_at in found]) == (1, [(rule, "rooms.py", line)])
