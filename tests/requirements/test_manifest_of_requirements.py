@@ -18,7 +18,7 @@ SPECS = TESTS.parent / "specs"
 
 LEVELS = {"MUST", "MUST NOT", "SHOULD", "SHOULD NOT"}
 BOUND = {"server", "client", "tool", "author", "other"}
-STATUSES = {"deferred", "outside"}
+STATUSES = {"deferred", "outside", "deviation"}
 FIELDS = {"id", "section", "level", "applies", "text"}
 
 ID = re.compile(r"(?P<draft>[A-Z]+)-(?P<section>(?:[1-9][0-9]*|[A-Z])(?:\.[1-9][0-9]*)*)-(?P<number>[1-9][0-9]*)")
@@ -70,7 +70,7 @@ def test_no_requirement_has_both_a_test_and_a_reason() -> None:
     stale = [
         f"{entry['id']}: {named[entry['id']]}" for entry in requirements() if "reason" in entry and entry["id"] in named
     ]
-    assert not stale, "tests show what the reason says cannot be shown yet; remove the reason:\n" + "\n".join(stale)
+    assert not stale, "these have both a test and a reason why there is none; remove one of them:\n" + "\n".join(stale)
 
 
 def test_every_marker_names_a_known_requirement() -> None:
@@ -109,8 +109,8 @@ def test_every_entry_is_complete() -> None:
 def test_a_reason_has_a_status_and_a_status_a_reason() -> None:
     for entry in requirements():
         assert ("reason" in entry) == ("status" in entry), entry["id"]
-        assert entry.get("status", "deferred") in STATUSES
-        assert entry.get("reason", "given").strip()
+        assert entry.get("status", "deferred") in STATUSES, entry["id"]
+        assert len(entry.get("reason", "long enough")) >= 10, entry["id"]
 
 
 def test_every_item_of_the_single_tier_is_a_requirement() -> None:
