@@ -44,7 +44,7 @@ class Secrets:
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_no_secret_shows_up_anywhere(store: str, tmp_path: Path) -> None:
     kept = Secrets()
-    guarded = Guarded(tmp_path / "seats", "token", "signed")
+    guarded = Guarded(tmp_path / "seats", "token", "signed", more="[agents]\nrequire_known = false\n")
     if store == "sqlite":
         _use(guarded, kept)
     else:

@@ -103,9 +103,12 @@ async def test_trail_by_another_key_is_a_fault(store: Store) -> None:
     assert {kind for kind, _ in await kinds(store)} == {"forged", "checkpoint"}
 
 
-async def test_records_from_before_signing_began_verify_and_are_counted(store: Store) -> None:
+async def test_records_from_before_signing_began_verify_and_are_counted(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
     await run(store, "old", None)
     await run(store, "new")
+    assert "signing of the audit trail begins: 3 earlier records are accepted unsigned" in caplog.text
     assert await kinds(store) == []
     tally = await tally_of(store)
     assert (tally.adopted, tally.unproven, tally.signed, tally.signing) == (3, 0, 3, "begins")

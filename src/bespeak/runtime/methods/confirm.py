@@ -77,8 +77,8 @@ def _refuse(conflict: Conflict) -> Refused:
             return Refused(
                 status.FORBIDDEN,
                 "own-case",
-                "The decision must be taken by another party: the caller, or one it shares its delegator, principal, "
-                "key or token subject with, has asked for it.",
+                "Another party must decide this: the caller is behind the request, itself or through a shared "
+                "delegator, principal, key or token subject.",
             )
         case "not-permitted":
             scope = SCOPES[details["kind"]]

@@ -161,6 +161,10 @@ class Checkpointer:
         while len(self._bound) > _MOST_STREAMS:
             del self._bound[next(iter(self._bound))]
         self._sealer.anchor(made[0].checkpoint_id)
+        if recorded == BEGINS and heads:
+            # Whoever replaced a signed trail by an unsigned one would have it accepted here, so the operator is told.
+            before = sum(head.count for head in heads)
+            _logger.warning("signing of the audit trail begins: %d earlier records are accepted unsigned", before)
         return made[0].checkpoint_id, recorded
 
     async def _run(self) -> None:
