@@ -45,8 +45,8 @@ _encode = msgspec.json.Encoder().encode
 _FAILURES: Final = (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError)
 """Exceptions of a handler that are answered: `sys.exit` in a library must not stop the server."""
 
-_BUILT_IN: Final = (Refused, Answer, Envelope, Effects)
-"""Results of a handler other than its output."""
+_BUILT_IN: Final = frozenset({Refused, Answer, Envelope, Effects})
+"""Types of results other than an endpoint's output."""
 
 _ZONELESS: Final = "; a datetime needs a time zone: datetime.now(UTC), not datetime.now()"
 
@@ -226,7 +226,7 @@ class Dispatcher:
         return response
 
     def _finish(self, call: RoutedCall, route: Route, result: Any) -> Response | Effects:
-        if isinstance(result, _BUILT_IN):
+        if type(result) in _BUILT_IN:
             return result if isinstance(result, Effects) else self._responder.answer(call, result)
         output = {} if result is None else msgspec.to_builtins(result, str_keys=True, enc_hook=dump_foreign)
         if not route.output.is_valid(output):
@@ -234,7 +234,8 @@ class Dispatcher:
         if call.hints is not None:
             return self._shape(call, route, output, call.hints)
         body = _encode(output)
-        if b"null" in body and (places := non_finite(output)):
+        # `in` would first raise and drop an exception, because the left side of it may be a number.
+        if body.find(b"null") >= 0 and (places := non_finite(output)):
             # JSON has no infinity and no NaN; `null` in their place would change the handler's answer.
             return self._break(call, route, places)
         return Response(status.OK, body, route.block, self._responder.headers_of(call))

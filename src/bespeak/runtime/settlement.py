@@ -133,9 +133,9 @@ class Settlement:
                 if admitted is not None and admitted.fence is not None:
                     renewal = Renewal(self._store, admitted, self._idempotency.lease)
                 outcome = await outcome
-            if isinstance(outcome, Effects):
-                return await self._commit_effects(call, admitted, outcome)
-            return await self._commit(call, admitted, outcome)
+            if isinstance(outcome, Response):
+                return await self._commit(call, admitted, outcome)
+            return await self._commit_effects(call, admitted, outcome)
         except StoreError as error:
             self._note_failure(call, admitted, outcome)
             return self.unavailable(call, error)

@@ -48,13 +48,13 @@ def run_unit(
     results = []
     for command in unit.commands:
         result = run_command(command, topics, execute, seal)
-        if isinstance(result, Conflict):
+        if type(result) is Conflict:
             return result
         results.append(result)
     if unit.then is not None:
         for command in unit.then(results):
             result = run_command(command, topics, execute, seal)
-            if isinstance(result, Conflict):
+            if type(result) is Conflict:
                 return result
             results.append(result)
     return results
