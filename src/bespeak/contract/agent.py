@@ -23,6 +23,9 @@ _LONGEST_LABEL: Final = 64
 UNREADABLE: Final = "unreadable"
 """Status of an agent with a broken document: its id is reserved, but it is never admitted."""
 
+DEFAULT_ZONE: Final = "default"
+"""Governance zone of agents whose documents name none; agents of every zone may find it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
@@ -63,6 +66,12 @@ class Agent:
     def label(self) -> str:
         """Name in the form that URIs take, `agtp://host/agents/<label>`: letters, digits, `-` and `_` (core 3)."""
         return _NO_LABEL.sub("-", self.name).strip("-")[:_LONGEST_LABEL] or self.agent_id
+
+    @property
+    def governance_zone(self) -> str:
+        """Zone that governs the agent, by its document or its genesis."""
+        said = self.document.get("governance_zone") or (self.genesis and self.genesis.governance_zone)
+        return said if isinstance(said, str) else DEFAULT_ZONE
 
     @property
     def is_active(self) -> bool:

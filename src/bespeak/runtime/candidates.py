@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
+from bespeak.runtime.candidate_filter import CandidateFilter
 from bespeak.runtime.relevance import Index
+
+NO_FILTER: Final = CandidateFilter()
 
 
 class Candidates:
     """The operator's endpoints and the hosted agents, ranked by relevance."""
 
-    def __init__(self, endpoints: Iterable[Endpoint], agents: Iterable[Agent]) -> None:
+    def __init__(self, endpoints: Iterable[Endpoint], agents: Iterable[Agent], operator: str = "") -> None:
+        self._operator = operator
         written = [endpoint for endpoint in endpoints if endpoint.is_listed]
         # Core 7.4: experimental and inactive agents are not listed.
         hosted = [agent for agent in agents if agent.is_discoverable]
@@ -22,15 +26,21 @@ class Candidates:
             {"kind": "endpoint", "method": one.method, "path": one.path, "description": one.description}
             for one in written
         ]
-        self._entries += [
-            {"kind": "agent", **agent.reference(), **({"principal": agent.principal} if agent.principal else {})}
-            for agent in hosted
-        ]
+        self._entries += [{"kind": "agent", **agent.reference(), "principal": agent.principal} for agent in hosted]
         texts = [f"{one} {one.description} {one.semantic.intent} {one.semantic.outcome}" for one in written]
         self._index = Index([*texts, *(f"{agent.name} {agent.description}" for agent in hosted)])
-        self._endpoints = len(written)
+        self._subjects: list[Endpoint | Agent] = [*written, *hosted]
 
-    def find(self, need: str, limit: int, *, agents: bool) -> list[dict[str, Any]]:
+    def find(self, need: str, limit: int, *, agents: bool, wanted: CandidateFilter = NO_FILTER) -> list[dict[str, Any]]:
         """Return the best matches, each with its relevance; agents only if the caller may see them."""
-        ranked = ((score, index) for score, index in self._index.rank(need) if agents or index < self._endpoints)
+        ranked = (
+            (score, index)
+            for score, index in self._index.rank(need)
+            if self._admits(self._subjects[index], wanted, agents=agents)
+        )
         return [{**self._entries[index], "relevance": score} for score, index in islice(ranked, limit)]
+
+    def _admits(self, subject: Endpoint | Agent, wanted: CandidateFilter, *, agents: bool) -> bool:
+        if isinstance(subject, Agent):
+            return agents and wanted.admits_agent(subject)
+        return wanted.admits_endpoint(subject, self._operator)

@@ -113,7 +113,7 @@ class Publication:
         """The index of endpoints and agents that DISCOVER searches."""
         self._notice_changes()
         if self._candidates is None:
-            self._candidates = Candidates(self._endpoints.values(), self._agents)
+            self._candidates = Candidates(self._endpoints.values(), self._agents, self._service.identity.operator)
         return self._candidates
 
     @property

@@ -82,8 +82,5 @@ def _host(service: Service) -> str:
 
 def _common_zone(agents: list[Agent]) -> str | None:
     """Return the governance zone if all listed agents share it."""
-    zones = {
-        agent.document.get("governance_zone") or (agent.genesis and agent.genesis.governance_zone) for agent in agents
-    }
-    zone = zones.pop() if len(zones) == 1 else None
-    return zone if isinstance(zone, str) else None
+    zones = {agent.governance_zone for agent in agents}
+    return zones.pop() if len(zones) == 1 else None

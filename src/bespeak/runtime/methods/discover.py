@@ -8,6 +8,7 @@ from bespeak.protocol.exchange.headers import AGENT_ID
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer, Envelope
 from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.candidate_filter import read_filter
 from bespeak.runtime.methods.agents import agents
 from bespeak.runtime.relevance import as_text
 
@@ -44,7 +45,9 @@ def discover(call: RoutedCall) -> Answer | Envelope | Refused:
         )
     limit = call.input.get("max_results", _DEFAULT_RESULTS)
     disclosed = publication.discloses(call.principal)
-    return Envelope({"candidates": publication.candidates.find(as_text(criteria), limit, agents=disclosed)})
+    wanted = read_filter(call.input.get("filter", {}), call.server.agents.get(call.agent_id))
+    found = publication.candidates.find(as_text(criteria), limit, agents=disclosed, wanted=wanted)
+    return Envelope({"candidates": found})
 
 
 def discover_methods(call: RoutedCall) -> Answer:

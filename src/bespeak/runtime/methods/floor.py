@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from bespeak.runtime.candidate_filter import FILTER_SCHEMA
+
 ID_SCHEMA: Final[Mapping[str, Any]] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 """Schema of an Agent-ID or an Audit-ID."""
 _TEXT: Final[Mapping[str, Any]] = {"type": "string", "minLength": 1}
@@ -57,7 +59,7 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
         outcome="The manifest or a ranked list of candidates is returned.",
         parameters={
             "criteria": _TEXT_OR_OBJECT,
-            "filter": _OBJECT,
+            "filter": FILTER_SCHEMA,
             "max_results": {"type": "integer", "minimum": 1, "maximum": 1000},
             "target": _one_of("manifest", "methods", "agents"),
         },
