@@ -28,6 +28,8 @@ class Served:
         self.uri = f"agtp://127.0.0.1:{self.port}"
         self.url = ""
         """URL of the HTTP face, for tests that enable it."""
+        self.operations = ""
+        """URL of health and metrics, for tests that enable them."""
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(number)
@@ -68,6 +70,10 @@ def serving(
             line = process.stdout.readline()
             served.announcement += line
             served.url = line.split()[1]
+        if "--operations" in options:
+            line = process.stdout.readline()
+            served.announcement += line
+            served.operations = line.split()[1]
         yield served
     finally:
         if process.poll() is None:

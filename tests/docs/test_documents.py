@@ -86,6 +86,7 @@ class Reader:
 
     def _serve(self, environment: dict[str, str], target: str, *options: str) -> str:
         options, shown = _with_any_port("--http", options)
+        options, monitored = _with_any_port("--operations", options)
         try:
             server = self._servers.enter_context(
                 serving(target, *options, env={**self._environment, **environment}, cwd=self.folder)
@@ -97,6 +98,8 @@ class Reader:
         self._ports["4480"] = str(server.port)
         if shown is not None:
             self._ports[shown] = server.url.rpartition(":")[2]
+        if monitored is not None:
+            self._ports[monitored] = server.operations.rpartition(":")[2]
         return self._there(_findings(server) + server.announcement)
 
     def _host(self, arguments: list[str]) -> str:

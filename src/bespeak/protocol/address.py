@@ -15,6 +15,9 @@ DEFAULT_PORT: Final = 4480
 HTTP_PORT: Final = 8080
 """The default port of HTTP; unlike 80, it needs no privileges."""
 
+OPERATIONS_PORT: Final = 9464
+"""The default port of health and metrics: that of Prometheus exporters."""
+
 _PORT: Final = re.compile("[0-9]+")
 _HOST: Final = re.compile(r"[^\s/@\[\]]*|\[[^\s/@\[\]]+\]")
 

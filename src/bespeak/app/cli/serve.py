@@ -21,6 +21,7 @@ from bespeak.app.server.target import load_target
 @click.argument("target")
 @click.option("--agtp", "address", metavar="HOST:PORT", help="Address for AGTP.  [default: 127.0.0.1:4480]")
 @click.option("--http", metavar="HOST:PORT", help="Address for HTTP; the default port is 8080.")
+@click.option("--operations", metavar="HOST:PORT", help="Address for /healthz and /metrics; the default port is 9464.")
 @click.option("--workers", type=int, help="Number of worker processes.  [default: 1]")
 @click.option("--cert", "certificate", type=click.Path(path_type=Path), help="Certificate chain (PEM), for TLS 1.3.")
 @click.option("--key", type=click.Path(path_type=Path), help="Private key of the certificate (PEM).")
@@ -93,4 +94,6 @@ def _announce(assembled: Assembled, settings: Settings) -> None:
         if settings.web.url and settings.web.url != here:
             notes.append(f"public URL {settings.web.url}")
         click.echo(f"HTTP  {here}  {', '.join(notes)}")
+    if settings.operations is not None:
+        click.echo(f"OPS   http://{settings.operations}  /healthz, /metrics")
     sys.stdout.flush()

@@ -21,6 +21,7 @@ from bespeak.runtime.access_log import access_log
 from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.confirmations import Confirmations
 from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.exchange import Subscriber
 from bespeak.runtime.idempotency import Idempotency
 from bespeak.runtime.methods.builtin import builtin_endpoints
 from bespeak.runtime.pausing import Pausing
@@ -48,9 +49,13 @@ class Assembled:
     signer: Signer | None
 
     def build_dispatcher(
-        self, store: Store | None = None, document: ServerDocument | None = None, auditor: Auditor | None = None
+        self,
+        store: Store | None = None,
+        document: ServerDocument | None = None,
+        auditor: Auditor | None = None,
+        subscribers: tuple[Subscriber, ...] = (),
     ) -> Dispatcher:
-        """Build a server with its state in `store`, and its dispatcher."""
+        """Build a server with its state in `store`, and its dispatcher; `subscribers` are told of every exchange."""
         document = document or ServerDocument()
         server = Server(
             self.registrar,
@@ -80,7 +85,7 @@ class Assembled:
                 confirmations=Confirmations(document.cases),
                 auditor=auditor,
             )
-        return Dispatcher(server, responder, settlement, access_log())
+        return Dispatcher(server, responder, settlement, (*access_log(), *subscribers))
 
 
 def now() -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bespeak.app.server.assembly import Assembled
 from bespeak.app.server.trail import RunningTrail
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.runtime.metrics import Metrics
 from bespeak.runtime.rate_exchange import RateExchange
 from bespeak.state.store.store import Store
 from bespeak.state.store.sweeper import Sweeper
@@ -19,14 +20,21 @@ class Keeper:
     """Builds a server with a store before the loop runs; `start` activates the store."""
 
     def __init__(
-        self, assembled: Assembled, store: Store, document: ServerDocument, keys: tuple[OKPKey, ...] = ()
+        self,
+        assembled: Assembled,
+        store: Store,
+        document: ServerDocument,
+        keys: tuple[OKPKey, ...] = (),
+        metrics: Metrics | None = None,
     ) -> None:
         """Open the state; `keys` are the signing key, followed by those it replaced."""
         self._store = store
+        self.metrics = metrics
+        """Numbers about the exchanges; None if nobody asks for them."""
         server_id = assembled.registrar.service.identity.server_id
         self._trail = RunningTrail(document.audit, server_id, store, keys) if document.audit.enabled else None
         auditor = self._trail.auditor if self._trail is not None else None
-        self.dispatcher = assembled.build_dispatcher(store, document, auditor)
+        self.dispatcher = assembled.build_dispatcher(store, document, auditor, () if metrics is None else (metrics,))
         self._server = self.dispatcher.server
         self._sweeper = Sweeper(store)
         rates = self._server.rates

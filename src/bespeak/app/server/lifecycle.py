@@ -7,14 +7,16 @@ import gc
 import signal
 import ssl
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bespeak.app.server.keeper import Keeper
 from bespeak.app.server.settings import Settings
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.faces.capacity import Capacity
+from bespeak.faces.server import FaceServer
 from bespeak.faces.timeouts import Timeouts
 from bespeak.protocol.address import Address
 from bespeak.protocol.tls import ALPN, server_context
@@ -48,6 +50,7 @@ async def serve(
     capacity = Capacity(settings.max_connections, settings.max_buffered)
     agtp = AgtpServer(keeper.dispatcher, limits=limits, timeouts=timeouts, capacity=capacity)
     web: HttpServer | None = None
+    operations: HttpServer | None = None
     if not await _started(keeper, stop):
         return
     try:
@@ -60,6 +63,10 @@ async def serve(
             context = _tls(settings, "http/1.1")
             at = await web.start(settings.http.host, settings.http.port, ssl=context, reuse_port=reuse_port)
             settings = replace(settings, http=Address(*at[0]))
+        if settings.operations is not None:
+            operations = _operations(keeper, settings, timeouts, {"agtp": agtp, "http": web})
+            at = await operations.start(settings.operations.host, settings.operations.port, reuse_port=reuse_port)
+            settings = replace(settings, operations=Address(*at[0]))
     except BaseException:
         await agtp.close()
         await keeper.stop()
@@ -71,6 +78,8 @@ async def serve(
         await stop.wait()
     finally:
         await asyncio.gather(agtp.drain(), *([web.drain()] if web is not None else []))
+        if operations is not None:
+            await operations.close()
         await keeper.stop()
 
 
@@ -99,6 +108,26 @@ def _web_server(
     face = make_face(dispatcher, settings.web, limits=limits, loopback=settings.http.is_loopback, publishing=publishing)
     outer = build_middleware(face, settings.web)
     return HttpServer(face, outer, timeouts=timeouts, capacity=capacity)
+
+
+def _operations(
+    keeper: Keeper, settings: Settings, timeouts: Timeouts, servers: Mapping[str, FaceServer | None]
+) -> HttpServer:
+    from bespeak.app.server.http_face import make_face  # noqa: PLC0415
+    from bespeak.app.server.operations import MOST_BUFFERED, MOST_CONNECTIONS, Operations  # noqa: PLC0415
+    from bespeak.faces.http.server import HttpServer  # noqa: PLC0415 - loads httptools, only for HTTP
+
+    assert settings.operations is not None
+    for face, server in servers.items():
+        if keeper.metrics is not None and server is not None:
+            keeper.metrics.gauge(f"bespeak_{face}_connections", "Open connections.", partial(_count, server))
+    app = Operations(keeper.dispatcher, keeper.metrics, loopback=settings.operations.is_loopback)
+    face_behind = make_face(keeper.dispatcher, settings.web)
+    return HttpServer(face_behind, app, timeouts=timeouts, capacity=Capacity(MOST_CONNECTIONS, MOST_BUFFERED))
+
+
+def _count(server: FaceServer) -> float:
+    return float(server.connections)
 
 
 def _tls(settings: Settings, alpn: str) -> ssl.SSLContext | None:

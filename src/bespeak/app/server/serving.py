@@ -7,6 +7,7 @@ import logging
 import multiprocessing
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing.connection import Connection
@@ -25,6 +26,7 @@ from bespeak.app.server.workers import Workers
 from bespeak.errors import BespeakError, ConfigError
 from bespeak.faces.listener import open_listeners, reserve_port
 from bespeak.protocol.fault import Fault
+from bespeak.runtime.metrics import SHARED_FOLDER, make_metrics
 from bespeak.runtime.threads import running_threads
 from bespeak.state.audit.recorded_fields import unknown_fields
 from bespeak.state.store.opening import Role, open_store
@@ -98,6 +100,8 @@ def serve_target(
         if settings.strict and has_errors(assembled.findings):
             raise ConfigError("not started: --strict was given, and there are errors")
         if settings.workers > 1:
+            if settings.operations is not None:
+                os.environ[SHARED_FOLDER] = held.enter_context(tempfile.TemporaryDirectory(prefix="bespeak-metrics-"))
             workers = Workers(settings, updated, _work)
             # Report errors of the store once, before the first worker starts. This also migrates its tables.
             run(_try_store(settings))
@@ -112,12 +116,13 @@ def serve_target(
 def _keeper(assembled: Assembled, target: Target, settings: Settings) -> Keeper:
     role: Role = "sole" if settings.workers == 1 else "shared"
     store = open_store(settings.store, role=role, durability=settings.durability)
-    return Keeper(assembled, store, target.document, signing_keys(target.document.signing_key))
+    metrics = make_metrics() if settings.operations is not None else None
+    return Keeper(assembled, store, target.document, signing_keys(target.document.signing_key), metrics)
 
 
 async def _try_addresses(settings: Settings) -> None:
     """Test that the addresses are free before a store is created, so that a failed start leaves no files behind."""
-    for address in (settings.address, settings.http):
+    for address in (settings.address, settings.http, settings.operations):
         if address is not None:
             for listener in await open_listeners(address.host, address.port):
                 listener.close()

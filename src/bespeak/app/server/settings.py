@@ -11,7 +11,7 @@ from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.faces.capacity import MAX_BUFFERED, MAX_CONNECTIONS
 from bespeak.faces.timeouts import DEFAULT_TIMEOUTS
-from bespeak.protocol.address import HTTP_PORT, Address, parse_address
+from bespeak.protocol.address import HTTP_PORT, OPERATIONS_PORT, Address, parse_address
 from bespeak.protocol.wire.limits import DEFAULT_LIMITS
 from bespeak.state.identity.settings import AuthSettings
 from bespeak.state.store.settings import MEMORY
@@ -26,6 +26,8 @@ class Settings:
     """Listening address of AGTP."""
     http: Address | None = None
     """Listening address of HTTP; None if it is not served."""
+    operations: Address | None = None
+    """Listening address of /healthz and /metrics; None if they are not served."""
     web: HttpSettings = field(default_factory=HttpSettings)
     """Settings of the HTTP face."""
     workers: int = 1
@@ -66,6 +68,9 @@ class Settings:
             self._check_reach("HTTP", self.http)
             if self.http.port and self.http.overlaps(self.address):
                 raise ConfigError(f"AGTP on {self.address} and HTTP on {self.http} conflict: give --http another port")
+        for other in (self.address, self.http):
+            if self.operations is not None and other is not None and other.port and other.overlaps(self.operations):
+                raise ConfigError(f"--operations {self.operations} conflicts with {other}: give it another port")
         if "mtls" in self.auth.modes:
             self._check_mtls()
         least = self.max_body + DEFAULT_LIMITS.head
@@ -106,6 +111,7 @@ def plan_settings(
     *,
     address: str | None = None,
     http: str | None = None,
+    operations: str | None = None,
     workers: int | None = None,
     certificate: Path | None = None,
     key: Path | None = None,
@@ -122,10 +128,12 @@ def plan_settings(
     if certificate is None and key is None:
         certificate, key = listen.cert, listen.key
     web_address = listen.http if http is None else http
+    monitored = listen.operations if operations is None else operations
     settings = Settings(
         target=target,
         address=parse_address(address or listen.agtp or ""),
         http=None if web_address is None else parse_address(web_address, HTTP_PORT),
+        operations=None if monitored is None else parse_address(monitored, OPERATIONS_PORT),
         web=document.http,
         workers=workers if workers is not None else listen.workers or 1,
         certificate=certificate,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import multiprocessing
 import signal
@@ -12,10 +13,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
+from typing import Any
 
 from bespeak.app.server.lifecycle import STOP_SIGNALS
 from bespeak.app.server.settings import Settings
 from bespeak.faces.listener import reserve_port
+from bespeak.protocol.address import Address
 
 _logger = logging.getLogger(__name__)
 
@@ -105,12 +108,13 @@ class Workers:
 
 def _reserve_ports(settings: Settings) -> tuple[list[socket.socket], Settings]:
     """Choose and reserve the ports before the first worker starts."""
-    placeholder, address = reserve_port(settings.address, shared=True)
-    if settings.http is None:
-        return [placeholder], replace(settings, address=address)
-    try:
-        another, http = reserve_port(settings.http, shared=True)
-    except BaseException:
-        placeholder.close()
-        raise
-    return [placeholder, another], replace(settings, address=address, http=http)
+    with contextlib.ExitStack() as opened:
+        placeholders: list[socket.socket] = []
+        chosen: dict[str, Any] = {}
+        for name in ("address", "http", "operations"):
+            wanted: Address | None = getattr(settings, name)
+            if wanted is not None:
+                placeholder, chosen[name] = reserve_port(wanted, shared=True)
+                placeholders.append(opened.enter_context(placeholder))
+        opened.pop_all()
+    return placeholders, replace(settings, **chosen)

@@ -82,6 +82,10 @@ class ListenSettings:
 
     agtp: str | None = setting(None, "`HOST:PORT` of the AGTP face. Without it: `127.0.0.1:4480`.")
     http: str | None = setting(None, "`HOST:PORT` of the HTTP face. Without it there is none.")
+    operations: str | None = setting(
+        None,
+        "`HOST:PORT` of `/healthz` and `/metrics`, in plain HTTP for the operator alone. Without it there is none.",
+    )
     cert: Path | None = setting(None, "The TLS certificate, PEM.", kind="path", security=True)
     key: Path | None = setting(None, "The private key of the certificate, PEM.", kind="path")
     workers: int | None = setting(None, "The number of worker processes. Without it: 1.", kind="count")
