@@ -18,7 +18,14 @@ from bespeak.state.audit.record import FIRST
 from bespeak.state.audit.signing_key import SigningKey
 from bespeak.state.identity.key_text import generate_key
 from bespeak.state.store.command import Command, Statement, Steps
-from bespeak.state.store.commands.audit import CHECKPOINTS, AppendAudit, AppendCheckpoint, ScanAudit, ScanCheckpoints
+from bespeak.state.store.commands.audit import (
+    CHECKPOINTS,
+    AppendAudit,
+    AppendCheckpoint,
+    ScanAudit,
+    ScanCheckpoints,
+    ScanOtherStreams,
+)
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Store
 
@@ -210,6 +217,25 @@ async def test_stored_records_of_a_failed_commit_are_checkpointed(memory: Store)
     await checkpointer.write()
     assert await bound(memory) == [{"s1": 2, "s2": 1}]
     assert await faults_in(memory) == []
+
+
+async def test_sole_process_does_not_read_its_own_stream_again(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    sealer = make_sealer()
+    memory.attach(sealer)
+    checkpointer = make_checkpointer(memory, sealer)
+    await checkpointer.write()
+    asked: list[Command] = []
+    read = memory.read
+    monkeypatch.setattr(memory, "read", lambda command: asked.append(command) or read(command))
+    await append(memory, [ANN, BOB])
+    await checkpointer.write()
+    assert not any(isinstance(command, ScanOtherStreams) for command in asked)
+    sealer.seal(ANN, {})
+    sealer.discard()
+    await append(memory, [ANN])
+    await checkpointer.write()
+    assert any(isinstance(command, ScanOtherStreams) for command in asked)
+    assert await bound(memory) == [{"s1": 2}, {"s2": 1}]
 
 
 class Kept(Command, frozen=True):

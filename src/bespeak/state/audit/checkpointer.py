@@ -77,6 +77,8 @@ class Checkpointer:
         self._bound: dict[str, StreamHead] = {}
         self._wanted = BEGINS
         self._position = 0
+        self._followed = ""
+        """Stream of this process when the streams of others were last read."""
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -187,7 +189,11 @@ class Checkpointer:
         extent = await self._store.read(AuditExtent())
         current = self._sealer.stream
         found = dict(own)
-        after = self._position if self._store.sole else max(self._position - _SLACK, 0)
+        if self._store.sole:
+            # Only this process writes, and since then only to this stream.
+            after = extent if current == self._followed else self._position
+        else:
+            after = max(self._position - _SLACK, 0)
         while after < extent:
             rows = await self._store.read(ScanOtherStreams(after, current, _PAGE))
             for row in rows:
@@ -196,6 +202,7 @@ class Checkpointer:
                 break
             after = rows[-1][0]
         self._position = max(self._position, extent)
+        self._followed = current
         return found
 
     def _follow(self, record: KeptRecord, found: dict[str, StreamHead]) -> None:
