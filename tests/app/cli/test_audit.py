@@ -25,6 +25,9 @@ server_id = "rooms"
 operator = "Acme"
 contact = "ops@acme.example"
 signing_key = "server.pem"
+
+[audit]
+enabled = true
 """
 
 
@@ -142,6 +145,15 @@ def test_unsigned_trail_is_reported_as_forgeable(tmp_path: Path) -> None:
     output = run("verify", deployment.folder).output
     assert "signatures   none: anyone with write access" in output
     assert "not proven" not in output
+
+
+def test_verification_says_that_auditing_is_off(deployment: Deployment) -> None:
+    assert "auditing is off" not in run("verify", deployment.folder).stderr
+    assert json.loads(run("verify", deployment.folder, "--json").stdout)["auditing"] is True
+    (deployment.folder / "bespeak.toml").write_text(CONFIGURATION.replace("true", "false"))
+    found = run("verify", deployment.folder)
+    assert found.stderr == "auditing is off: nothing is recorded until bespeak.toml has [audit] enabled = true\n"
+    assert found.stdout.endswith("no faults\n")
 
 
 def test_unsigned_trail_is_a_fault_if_the_configuration_names_a_key(tmp_path: Path) -> None:

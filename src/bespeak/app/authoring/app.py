@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+from bespeak.app.authoring.declarations import declaring
 from bespeak.app.authoring.function_check import IN_PYTHON, check_behaviour
 from bespeak.checks.lint import encoding
 from bespeak.checks.lint.registration import check_endpoint, effective_policies
@@ -139,6 +140,7 @@ class App:
         function does not fit the endpoint. `blocking` runs the function in a thread.
         """
 
+        @declaring
         def bind(function: _Function) -> _Function:
             name = f"{method} {path}"
             place = locate(function)
@@ -200,6 +202,7 @@ class App:
         - `blocking` runs the function in a thread.
         """
 
+        @declaring
         def declare(function: _Function) -> _Function:
             name = f"{method} {path}"
             for word, rule, given in (("scopes", SCOPE, scopes), ("errors", ERROR_NAME, errors)):
@@ -259,6 +262,7 @@ class App:
     def resource(self, name: str, description: str) -> Callable[[_Items], _Items]:
         """Declare a function that yields texts or objects; `QUERY /` searches them."""
 
+        @declaring
         def declare(items: _Items) -> _Items:
             if any(resource.name == name for resource in self._resources):
                 raise ContractError(f"{locate(items)}: resource {name!r} already exists")

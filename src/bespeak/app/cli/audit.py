@@ -102,6 +102,8 @@ def verify(
     bespeak audit verify --file trail.jsonl --key server.jwk
     """
     trust = trust_of(_configured(target, override or file), key_files, server_ids)
+    if trust.is_off and not as_json:
+        click.echo("auditing is off: nothing is recorded until bespeak.toml has [audit] enabled = true", err=True)
     keys = trust.keys
     faults: list[TrailFault] = []
 
@@ -128,7 +130,7 @@ def verify(
         place = existing_place(store_place(target, override))
         tally = asyncio.run(use_store(place, lambda store: check(StoreTrail(store))))
     if as_json:
-        print_json({**asdict(tally), "found": faults})
+        print_json({"auditing": not trust.is_off, **asdict(tally), "found": faults})
     else:
         print_lines(_tally_lines(tally, trust, expected))
     return EXIT_REFUSED if tally.faults else EXIT_GOOD

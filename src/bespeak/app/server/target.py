@@ -16,9 +16,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.app.authoring.app import App
+from bespeak.app.authoring.declarations import collected_mistakes
 from bespeak.app.server.collector import collector_paused
 from bespeak.app.server.state import names_attribute
-from bespeak.checks.lint.rules.handler import NOT_IMPORTABLE
+from bespeak.checks.lint.rules.handler import MODULE, NOT_IMPORTABLE
 from bespeak.contract.catalog.bundled import open_catalog
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.service import DEFAULT_CATALOG, Resource, ServerIdentity, Service
@@ -34,6 +35,7 @@ from bespeak.runtime.lifespan import read_lifespan
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.table import Table
 from bespeak.text.reading.text_file import read_text, toml_table
+from bespeak.text.source.span import Location
 
 if TYPE_CHECKING:
     from bespeak.app.authoring.agis_contract import AgisContract
@@ -244,11 +246,17 @@ def _import_module(name: str) -> ModuleType:
 
 @contextmanager
 def _import_errors(what: str) -> Iterator[None]:
-    """Report any exception of an operator's module as a ConfigError; a ContractError passes through."""
+    """Report any exception of an operator's module as a ConfigError, and mistakes of contracts all at once."""
     try:
-        yield
+        with collected_mistakes(what):
+            yield
     except BespeakError:
         raise
+    except SyntaxError as error:
+        place = None if error.filename is None else Location(error.filename, error.lineno or 1, error.offset or 1)
+        raise ContractError(
+            f"{what} cannot be imported", [MODULE.found(f"syntax error: {error.msg}", place)]
+        ) from error
     except (Exception, SystemExit) as error:
         raise ConfigError(describe_failure(f"importing {what}", error)) from error
 

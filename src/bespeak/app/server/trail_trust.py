@@ -24,6 +24,8 @@ class TrailTrust:
 
     keys: TrustedKeys = field(default_factory=dict)
     expected: Expectation = field(default_factory=Expectation)
+    is_off: bool = False
+    """True if the configuration does not ask for an audit trail."""
 
 
 def trust_of(target: str | None, key_files: Iterable[Path] = (), server_ids: Iterable[str] = ()) -> TrailTrust:
@@ -45,8 +47,9 @@ def _configured(target: str, *, with_keys: bool) -> TrailTrust:
     ids = frozenset({document.main.server_id} if document.main.server_id else ())
     sign = document.audit.sign or ("each" if path is not None else "none")
     expected = Expectation(sign, ids)
+    is_off = not document.audit.enabled
     if path is None or not with_keys:
-        return TrailTrust(expected=expected)
+        return TrailTrust(expected=expected, is_off=is_off)
     key = read_key(path)
     if isinstance(key, Fault):
         raise ConfigError(f"signing_key {path}: {key.message}. Give the public keys of the server with --key.")
@@ -55,7 +58,7 @@ def _configured(target: str, *, with_keys: bool) -> TrailTrust:
         raise ConfigError(f"{history.message}. Give the keys that you trust with --key.")
     replaced = {key_id(one.key): one.replaced_at for one in history if one.replaced_at is not None}
     replaced.pop(key_id(key), None)
-    return TrailTrust(trusted([*(one.key for one in history), key]), replace(expected, replaced=replaced))
+    return TrailTrust(trusted([*(one.key for one in history), key]), replace(expected, replaced=replaced), is_off)
 
 
 def _read_keys(file: Path) -> TrustedKeys:
