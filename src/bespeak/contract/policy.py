@@ -35,7 +35,11 @@ LIFECYCLE_METHODS: Final = ("ACTIVATE", "DEACTIVATE", "REINSTATE", "REVOKE", "DE
 SERVER_ENDPOINTS: Final = frozenset(
     [(method, "/") for method in (*FLOOR_METHODS, *LIFECYCLE_METHODS, "INSPECT", "RESUME")]
     + [("DISCOVER", "/methods")]
-    + [(method, path) for method in ("DISCOVER", "DESCRIBE") for path in ("/agents", "/agents/{name}")]
+    + [
+        (method, path)
+        for method in ("DISCOVER", "DESCRIBE")
+        for path in ("/agents", "/agents/{name}", "/agents/{name}/status")
+    ]
 )
 """Built-in endpoints of every server. They are not part of the contract that its operator wrote."""
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from bespeak.contract.agent import DISCLOSURES
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import OpaqueHandler
-from bespeak.contract.policy import Policies
+from bespeak.contract.policy import SERVER_ENDPOINTS, Policies
 from bespeak.contract.semantic import Semantic
 from bespeak.contract.service import ServerIdentity
 from bespeak.documents.deployment.endpoint_shape import READERS
@@ -24,9 +24,6 @@ from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 
 _SERVERS: Final = ("/", "/methods")
-_AGENTS: Final = ("/agents", "/agents/{name}")
-_AGENT_METHODS: Final = ("DISCOVER", "DESCRIBE")
-"""The two methods under /agents that belong to the server (core 13, 10)."""
 
 _FILE: Final = "manifest"
 _MOST_ENTRIES: Final = 100_000
@@ -71,7 +68,7 @@ class ManifestDocument:
         return tuple(
             endpoint
             for endpoint in self.endpoints
-            if endpoint.path not in _SERVERS and not (endpoint.method in _AGENT_METHODS and endpoint.path in _AGENTS)
+            if endpoint.path not in _SERVERS and endpoint.key not in SERVER_ENDPOINTS
         )
 
     def endpoint(self, method: str, path: str) -> Endpoint | None:

@@ -13,6 +13,7 @@ AUTHORIZATION_REQUIRED: Final = 262
 """AGTP-API 11: a credential, scope or consent is missing. A refusal, although the number begins with 2."""
 PROPOSAL_APPROVED: Final = 263
 """AGTP-API 11: the proposed endpoint exists now."""
+MOVED_PERMANENTLY: Final = 301
 NOT_MODIFIED: Final = 304
 """AGTP-API 8.11 asks for ETag; this is the short answer if the client already holds the document (RFC 9110 15.4.5)."""
 BAD_REQUEST: Final = 400
@@ -56,6 +57,7 @@ REASONS: Final[dict[int, str]] = {
     NEGOTIATION_IN_PROGRESS: "Negotiation In Progress",
     AUTHORIZATION_REQUIRED: "Authorization Required",
     PROPOSAL_APPROVED: "Proposal Approved",
+    MOVED_PERMANENTLY: "Moved Permanently",
     NOT_MODIFIED: "Not Modified",
     BAD_REQUEST: "Bad Request",
     UNAUTHORIZED: "Unauthorized",

@@ -51,8 +51,8 @@ class Agents:
         return self._known.get(agent_id) if agent_id is not None else None
 
     def named(self, name: str) -> Agent | None:
-        """Return the agent with a local name (core 3). A retired agent's name can be reused."""
-        return self._named.get(name)
+        """Return the agent with a local name in any case (core 3). A retired agent's name can be reused."""
+        return self._named.get(name.casefold())
 
     def changed_at(self, agent_id: str) -> float | None:
         """Return the time of the last change in the store, in seconds since 1970; None for an agent that is only in
@@ -141,7 +141,7 @@ def _by_name(agents: Iterable[Agent]) -> dict[str, Agent]:
     """Map local names to agents; an active agent takes precedence over others of the same name."""
     named: dict[str, Agent] = {}
     for agent in agents:
-        label = agent.label
+        label = agent.label.casefold()
         if label not in named or (agent.is_active and not named[label].is_active):
             named[label] = agent
     return named

@@ -16,8 +16,10 @@ from bespeak.contract.policy import Policies
 from bespeak.contract.service import Service
 from bespeak.documents.projections.agent_identity import project_identity
 from bespeak.documents.projections.agent_namespace import project_namespace
+from bespeak.documents.projections.agent_status import project_status
 from bespeak.documents.projections.agis_document import project_agis
 from bespeak.documents.projections.agtp_manifest import project_manifest
+from bespeak.documents.projections.identity_text import write_identity
 from bespeak.documents.projections.method_inventory import project_inventory
 from bespeak.protocol import status
 from bespeak.protocol.exchange.entity_tag import entity_tag, is_held
@@ -40,7 +42,8 @@ class Document:
     """Encoded content with its cache headers."""
 
     def __init__(self, content: Any, content_type: str, *, private: bool = False) -> None:
-        self.body = body = msgspec.json.encode(content)
+        """Create the document of JSON content, or of text in another format as bytes."""
+        self.body = body = content if isinstance(content, bytes) else msgspec.json.encode(content)
         self.etag = entity_tag(body)
         headers = (("ETag", self.etag), _PRIVATE if private else _PUBLIC)
         self._full = Answer(body, status.OK, content_type, headers)
@@ -81,7 +84,7 @@ class Publication:
         self._versions: dict[bool, str] = {}
         self._agis: dict[bool, Document] = {}
         self._candidates: Candidates | None = None
-        self._identities: dict[str, Document] = {}
+        self._identities: dict[tuple[str, str], Document] = {}
         self._namespace: tuple[float, Document] | None = None
 
     @cached_property
@@ -132,13 +135,27 @@ class Publication:
             self._namespace = (now, Document(content, MEDIA_AGTP, private=self._is_selective))
         return self._namespace[1]
 
-    def identity_of(self, agent: Agent) -> Document:
-        """Return the current identity document of an agent."""
+    def identity_of(self, agent: Agent, media_type: str = MEDIA_IDENTITY, *, compact: bool = False) -> Document:
+        """Return the current identity document of an agent in one of `IDENTITY_TYPES`, or as compact JSON."""
         self._notice_changes()
-        if agent.agent_id not in self._identities:
+        key = (agent.agent_id, "" if compact else media_type)
+        if key not in self._identities:
             content = project_identity(agent, self._service, issued=self._issued, sign=self._sign)
-            self._identities[agent.agent_id] = Document(content, MEDIA_IDENTITY, private=self._is_selective)
-        return self._identities[agent.agent_id]
+            text, content_type = (content, MEDIA_IDENTITY) if compact else write_identity(content, media_type)
+            self._identities[key] = Document(text, content_type, private=self._is_selective)
+        return self._identities[key]
+
+    def status_of(self, agent: Agent) -> Document:
+        """Return the current status document of an agent."""
+        changed = self._agents.changed_at(agent.agent_id)
+        content = project_status(
+            agent,
+            self._service,
+            generated_at=write_instant(self._clock()),
+            changed_at=None if changed is None else write_instant(changed),
+            sign=self._sign,
+        )
+        return Document(content, MEDIA_AGTP, private=self._is_selective)
 
     def agis_for(self, principal: Principal) -> Document:
         """Return the AGIS document of the served endpoints (AGIS 11), as a caller may see it.

@@ -12,13 +12,14 @@ from tests.stateful import keeping
 
 from bespeak.app.server.assembly import assemble
 from bespeak.contract.agent import Agent
+from bespeak.contract.genesis import Genesis
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.manifest_json import parse_manifest
 from bespeak.documents.projections.agent_namespace import canonical_namespace
 from bespeak.documents.projections.manifest_signature import verify_content
 from bespeak.errors import ConfigError
-from bespeak.protocol.exchange.messages import Request
+from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.fault import Fault
 from bespeak.runtime.agents import Agents
 from bespeak.runtime.publication import Publication
@@ -82,11 +83,106 @@ def test_an_agent_is_found_by_its_label(method: str) -> None:
     assert (missing.status, missing.error["code"]) == (404, "agent-not-found")
 
 
+@pytest.mark.requirement("CORE-3-1")
+@pytest.mark.parametrize("name", ["front-desk", "FRONT-DESK", "Front-Desk"])
+def test_names_of_agents_do_not_depend_on_case(name: str) -> None:
+    assert served().send("DESCRIBE", f"/agents/{name}").json["agent_id"] == AGENT
+
+
+@pytest.mark.requirement("CORE-3-2")
+@pytest.mark.parametrize(
+    ("target", "location"),
+    [
+        ("/agents/front-desk.agent", "/agents/front-desk"),
+        ("/agents/front-desk.nomo?format=json", "/agents/front-desk?format=json"),
+        ("/agents/nobody.agtp", "/agents/nobody"),
+        ("/agents/front-desk.agent/status", "/agents/front-desk/status"),
+    ],
+)
+def test_a_name_with_a_file_extension_is_redirected_to_the_name(target: str, location: str) -> None:
+    reply = served().send("DESCRIBE", target)
+    assert (reply.status, reply.error["code"], reply.header("Location")) == (301, "moved-permanently", location)
+
+
+@pytest.mark.requirement("CORE-3-3")
+@pytest.mark.parametrize("name", ["a%20b", "%C3%A4", ".agent", "a~b"])
+def test_a_name_that_no_agent_can_have_is_400(name: str) -> None:
+    reply = served().send("DESCRIBE", f"/agents/{name}")
+    assert (reply.status, reply.error["code"]) == (400, "invalid-uri-form")
+
+
+@pytest.mark.requirement("CORE-3-4")
+def test_formats_of_a_document_about_an_agent() -> None:
+    record = {"agent_id": AGENT, "name": "Front Desk", "issuer": "Acme", "signature": "s"}
+    genesis = Genesis(
+        **dict.fromkeys(("owner", "owner_id", "principal_id", "archetype", "governance_zone", "issued_at"), ""),
+        agent_id=AGENT,
+        name="Front Desk",
+        scopes=(),
+        issuer="Acme",
+        issuer_key={},
+        public_key=None,
+        trust_tier=2,
+        verification_path="self-signed",
+        document=record,
+    )
+    bench = served(replace(CONCIERGE, genesis=genesis))
+    plain, readable, compact, certificate, state = (
+        bench.send("DESCRIBE", f"/agents/front-desk{query}")
+        for query in ("", "?format=manifest", "?format=json", "?format=certificate", "?format=status")
+    )
+    assert plain.response.body == readable.response.body
+    assert (b"\n  " in readable.response.body, b"\n" in compact.response.body) == (True, False)
+    assert compact.json == readable.json
+    assert certificate.json == record
+    assert (state.json["document_type"], state.json["lifecycle_state"]) == ("agtp-status", "active")
+    assert bench.send("DESCRIBE", "/", {"agent_id": AGENT, "format": "status"}).json["canonical_id"] == AGENT
+    assert bench.send("DESCRIBE", "/agents/front-desk?format=xml").status == 422
+    missing = served().send("DESCRIBE", "/agents/front-desk?format=certificate")
+    assert (missing.status, missing.error["code"]) == (404, "genesis-not-found")
+
+
+@pytest.mark.requirement("CORE-3-5")
+@pytest.mark.parametrize("state", ["active", "suspended", "retired"])
+def test_the_status_of_an_agent_is_shown_in_every_state(state: str) -> None:
+    bench = served(replace(CONCIERGE, status=state, updated_at="2026-05-01T00:00:00Z"))
+    reply = bench.send("DESCRIBE", "/agents/Front-Desk/status")
+    assert (reply.status, reply.json["lifecycle_state"], reply.json["last_updated"]) == (
+        200,
+        state,
+        "2026-05-01T00:00:00Z",
+    )
+    assert bench.send("DESCRIBE", "/agents/nobody/status").status == 404
+    assert served(disclosure="private").send("DESCRIBE", "/agents/Front-Desk/status").status == 404
+
+
+@pytest.mark.requirement("CORE-4.3-1")
+@pytest.mark.parametrize(
+    ("accept", "content_type", "starts"),
+    [
+        ("*/*", "application/vnd.agtp.identity+json", b"{"),
+        ("application/json", "application/vnd.agtp.identity+json", b"{"),
+        ("application/vnd.agtp.identity+yaml", "application/vnd.agtp.identity+yaml", b"agtp_version:"),
+        ("application/yaml, application/json;q=0.5", "application/yaml", b"agtp_version:"),
+        ("text/html,application/xml;q=0.9,*/*;q=0.8", "text/html; charset=utf-8", b"<!doctype html>"),
+    ],
+)
+def test_accept_chooses_the_representation_of_an_identity(accept: str, content_type: str, starts: bytes) -> None:
+    bench = served(replace(CONCIERGE, name="<b>Desk"))
+    reply = bench.dispatcher(Request("DESCRIBE", "/agents/b-Desk", "", {"accept": accept}, b"", Connection()))
+    assert isinstance(reply, Response)
+    assert (reply.status, reply.header("Content-Type")) == (200, content_type)
+    assert reply.body.startswith(starts)
+    assert b"<b>" not in reply.body or not content_type.startswith("text/html")
+
+
+@pytest.mark.requirement("CORE-3-3")
 def test_an_agent_is_found_by_its_id() -> None:
     bench = served()
     assert bench.send("DESCRIBE", "/", {"agent_id": AGENT}).json["agent_id"] == AGENT
     assert bench.send("DESCRIBE", "/", {"agent_id": OTHER}).status == 404
-    assert bench.send("DESCRIBE", "/", {"agent_id": "agtp://x"}).status == 404
+    malformed = bench.send("DESCRIBE", "/", {"agent_id": "agtp://x"})
+    assert (malformed.status, malformed.error["code"]) == (400, "invalid-canonical-id")
 
 
 @pytest.mark.requirement("CORE-7.3-8", "CORE-7.4-6")

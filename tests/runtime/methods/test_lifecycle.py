@@ -54,7 +54,7 @@ async def test_a_suspended_agent_is_refused_until_another_agent_reinstates_it() 
         assert (await bench.send("FETCH", "/room")).status == 200
 
 
-@pytest.mark.requirement("CORE-7.4-5")
+@pytest.mark.requirement("CORE-3-6", "CORE-7.4-5")
 async def test_a_revoked_agent_stays_revoked() -> None:
     async with served() as bench:
         assert (await change(bench, "REVOKE", reason="key lost")).json["result"]["status"] == "retired"

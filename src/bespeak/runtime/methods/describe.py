@@ -8,6 +8,7 @@ from typing import Any, Final
 from bespeak.documents.projections.agtp_manifest import API_VERSION
 from bespeak.protocol import status
 from bespeak.protocol.exchange.budget import UNITS
+from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer, Envelope
 from bespeak.runtime.call import RoutedCall
@@ -22,6 +23,9 @@ def describe(call: RoutedCall) -> Answer | Envelope | Refused:
     caller = call.principal
     wanted = call.input.get("agent_id")
     if wanted is not None:
+        if not is_canonical_id(wanted):
+            message = f"`agent_id` must be 64 lower-case hexadecimal digits; got {wanted[:80]!r}."
+            return Refused(status.BAD_REQUEST, "invalid-canonical-id", message)
         return show_agent(call, call.server.agents.get(wanted), wanted)
     agent = call.server.agents.get(caller.agent_id)
     asks = "capability_domains" in call.input or "version_min" in call.input

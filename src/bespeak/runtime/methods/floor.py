@@ -22,6 +22,10 @@ def _one_of(*values: str) -> Mapping[str, Any]:
     return {"type": "string", "enum": list(values)}
 
 
+FORMAT_SCHEMA: Final = _one_of("manifest", "json", "certificate", "status")
+"""Schema of `format`, which names a document about an agent (core 3)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FloorMethod:
     """One floor method."""
@@ -69,7 +73,12 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
         description="Describes what this server can do, or who an agent is: the one named, or the one that calls.",
         intent="Describe the capabilities of this server.",
         outcome="A capability document or an identity document is returned.",
-        parameters={"agent_id": _TEXT, "capability_domains": _TEXT_OR_LIST, "version_min": _TEXT},
+        parameters={
+            "agent_id": _TEXT,
+            "format": FORMAT_SCHEMA,
+            "capability_domains": _TEXT_OR_LIST,
+            "version_min": _TEXT,
+        },
     ),
     FloorMethod(
         name="SUMMARIZE",

@@ -19,6 +19,7 @@ from bespeak.app.conformance.subject import (
     properties,
     strings,
 )
+from bespeak.contract.policy import SERVER_ENDPOINTS
 
 _NOTHING: Final = "no endpoint can be probed without side effects"
 
@@ -32,9 +33,7 @@ def _first(subject: Subject, fits: Callable[[Mapping[str, Any]], bool]) -> Mappi
 
 
 def _is_builtin(endpoint: Mapping[str, Any]) -> bool:
-    if endpoint["path"] == "/" or (endpoint["method"], endpoint["path"]) == ("DISCOVER", "/methods"):
-        return True
-    return endpoint["method"] in ("DISCOVER", "DESCRIBE") and endpoint["path"] in ("/agents", "/agents/{name}")
+    return endpoint["path"] == "/" or (endpoint["method"], endpoint["path"]) in SERVER_ENDPOINTS
 
 
 def _valid_input(endpoint: Mapping[str, Any]) -> dict[str, Any] | None:
