@@ -16,6 +16,7 @@ from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.token_hints import HINTS
 from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.envelope import open_envelope
 from bespeak.runtime.route import Route
 from bespeak.text.reading.json_data import check_keys
 from bespeak.text.source.pointer import pointer
@@ -42,9 +43,12 @@ def input_gate(call: RoutedCall) -> Refused | None:
     value = _read_body(request) if request.body else {}
     if type(value) is Refused:
         return value
-    inner = value.get("parameters")
+    envelope, inner = value, value.get("parameters")
     unwrapped = inner if type(inner) is dict and value.keys() <= _ENVELOPE else None
     if unwrapped is not None and not route.has_parameters_field:
+        refused = open_envelope(call, envelope, unwrapped)
+        if refused is not None:
+            return refused
         value, unwrapped = unwrapped, None
     if call.captures is not None or request.query or call.preset:
         try:
@@ -56,10 +60,10 @@ def input_gate(call: RoutedCall) -> Refused | None:
     try:
         if route.input.is_valid(value):
             call.input = value
-            return None
+            return None if unwrapped is None or not route.builtin else open_envelope(call, envelope)
         if unwrapped is not None and route.input.is_valid(unwrapped):
             call.input = unwrapped
-            return None
+            return open_envelope(call, envelope)
         return refuse_input(call.method, call.path, route.input.violations(value))
     except ValueError as error:  # nested too deeply for the validator, or text that is not valid Unicode
         return _bad_body(f"The body cannot be validated: {error}.")

@@ -73,7 +73,7 @@ def _raw_input(call: RoutedCall) -> dict[str, Any]:
     """Return the input with its members as raw JSON from the body (core 4.9): decoding a number may round it."""
     came = _members(call.request.body) if call.request.body else {}
     if "parameters" in came:  # the envelope: ESCALATE has no such parameter
-        came = _members(came["parameters"])
+        came |= _members(came["parameters"])
     return {name: came.get(name, value) for name, value in call.input.items()}
 
 
