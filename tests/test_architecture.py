@@ -48,7 +48,6 @@ TESTED_ELSEWHERE = {
     "protocol/exchange/messages.py": "runtime/test_dispatcher.py",
     "protocol/exchange/principal.py": "runtime/test_principals.py",
     "protocol/exchange/refusal.py": "runtime/test_gates.py",
-    "protocol/status.py": "docs/test_documents.py",
     "protocol/translation.py": "faces/agtp/test_connection.py",
     "protocol/wire/abnf.py": "protocol/wire/test_head.py",
     "protocol/wire/limits.py": "protocol/wire/test_reader.py",

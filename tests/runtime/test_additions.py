@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -64,11 +65,14 @@ async def browse(dispatcher: Dispatcher) -> AsyncIterator[httpx.AsyncClient]:
         yield http
 
 
+@pytest.mark.requirement("API-8.3-4")
 async def test_an_added_endpoint_is_on_both_faces_and_in_every_document_until_it_is_removed() -> None:
     bench = build(BOOK)
     before = await read_documents(bench)
     await bench.server.add_endpoint(FIND)
     during = await read_documents(bench)
+    updated = [json.loads(documents["manifest"][0])["server"]["updated"] for documents in (before, during)]
+    assert updated[0] < updated[1]
     for name, (text, etag) in during.items():
         named = '"FIND"' if name == "/.well-known/agis.json" else "/pools"  # the summary lists methods alone
         assert named in text, name
@@ -105,6 +109,7 @@ async def test_a_built_in_endpoint_returns_when_its_replacement_is_removed() -> 
     "endpoint",
     [BOOK, replace(FIND, path="/rooms/book"), replace(FIND, method="FROB"), replace(FIND, path="/pools/{a}/{a}")],
 )
+@pytest.mark.requirement("API-13.2-14")
 async def test_an_invalid_endpoint_is_refused_and_changes_nothing(endpoint: Any) -> None:
     bench = build(BOOK)
     routes = bench.routes

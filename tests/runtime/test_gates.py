@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.contract.agent import Agent
+from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.protocol.exchange.context import Context
 
@@ -33,6 +35,12 @@ def test_a_method_outside_the_catalog_is_a_459_with_near_verbs_and_the_catalog_v
 @pytest.mark.parametrize("method", ["query", "Query", "X-TEST", "QU", "Q" * 33, "Q1", "ÄNDERE"])
 def test_a_name_that_breaks_the_lexical_rule_is_a_459(method: str) -> None:
     assert build().send(method).status == 459
+
+
+@pytest.mark.requirement("API-3.2-2", "API-4.4-4", "API-9.2-6")
+def test_every_verb_of_the_catalog_is_admitted_and_an_unknown_path_is_a_404() -> None:
+    bench = build()
+    assert {bench.send(verb, "/nowhere").status for verb in load_bundled().verbs} == {404}
 
 
 def test_a_method_of_twenty_thousand_letters_is_refused_with_a_short_answer() -> None:
@@ -62,7 +70,7 @@ def test_agis_grammar_asks_for_454() -> None:
 # legacy
 
 
-@pytest.mark.requirement("API-3.6-1", "API-9.2-3")
+@pytest.mark.requirement("API-3.2-2", "API-3.6-1", "API-9.2-3")
 def test_get_becomes_the_preferred_verb_where_it_exists_else_query() -> None:
     bench = build(
         make_endpoint("FETCH", "/guest", lambda context: {"by": context.method}),
@@ -85,6 +93,12 @@ def test_the_other_legacy_verbs_become_execute_with_their_action() -> None:
     assert bench.send("PUT", "/thing", idempotency_key="k1").json == {"idempotency_key": "k1"}
     assert bench.send("DELETE", "/thing").json == {"action": "delete"}
     assert bench.send("PATCH", "/thing").json == {"action": "modify"}
+    preferred = {"POST": "CREATE", "PUT": "REPLACE", "DELETE": "REMOVE", "PATCH": "MODIFY"}
+    bench = build(
+        *(make_endpoint(verb, "/room", lambda context: {"by": context.method}) for verb in preferred.values()),
+        policies=open_with(legacy=tuple(preferred)),
+    )
+    assert {verb: bench.send(verb, "/room").json["by"] for verb in preferred} == preferred
 
 
 @pytest.mark.requirement("API-3.6-3")
@@ -173,6 +187,17 @@ def test_an_allow_list_admits_its_methods_and_the_floor_only() -> None:
     assert bench.send("DISCOVER", "/").status == 200
 
 
+@pytest.mark.requirement("API-5.8-6")
+def test_a_built_in_endpoint_passes_every_gate() -> None:
+    redirect = Redirect(from_method="DISCOVER", from_path="/agents", to_method="DISCOVER", to_path="/methods")
+    bench = build(policies=open_with(disallow=("NOTIFY",), redirects=(redirect,)))
+    assert bench.send("DISCOVERY", "/methods").status == 459
+    assert bench.send("DISCOVER", "/methods/").status == 460
+    assert bench.send("NOTIFY", "/", {"recipient": "r", "content": "c"}).status == 405
+    assert bench.send("DISCOVER", "/agents").json == bench.send("DISCOVER", "/methods").json
+    assert bench.send("PLAN", "/", {"goal": 7}).status == 422
+
+
 @pytest.mark.requirement("API-9.2-2", "API-11-2", "API-11-3", "API-13.1-4")
 def test_a_disallowed_method_is_a_405_with_both_fields_in_the_body_and_in_the_error() -> None:
     policies = open_with(
@@ -198,13 +223,14 @@ def test_a_redirected_request_is_processed_as_its_target() -> None:
 # route
 
 
-@pytest.mark.requirement("API-5.4-3", "API-11-1", "API-13.1-8", "API-13.2-11")
+@pytest.mark.requirement("API-5.4-3", "API-11-1", "API-11-3", "API-13.2-11")
 def test_the_most_specific_structural_code_is_answered() -> None:
     bench = build(make_endpoint("BOOK", "/room", echo))
     assert bench.send("FROB", "/book").status == 459
     assert bench.send("BOOK", "/book").status == 460
     assert bench.send("BOOK", "/hall").status == 404
-    assert bench.send("FETCH", "/room").status == 405
+    refused = bench.send("FETCH", "/room")
+    assert (refused.status, refused.json["redirects_for_path"]) == (405, {})
 
 
 @pytest.mark.requirement("API-11-1", "API-11-2")
@@ -227,7 +253,7 @@ CONSENTING = Agent(agent_id=AGENT, name="explorer", wildcards=True)
 
 
 @pytest.mark.requirement("CORE-6.2-2")
-@pytest.mark.requirement("API-2-1", "API-16.4-2", "API-16.4-3")
+@pytest.mark.requirement("API-2-1", "API-11-4", "API-16.4-2", "API-16.4-3")
 def test_an_ad_hoc_call_needs_the_consent_of_both_sides() -> None:
     def wildcard(context: Context) -> dict[str, str]:
         return {"asked": f"{context.method} {context.path}"}
@@ -239,6 +265,7 @@ def test_an_ad_hoc_call_needs_the_consent_of_both_sides() -> None:
     reply = only_server.send("SCAN", "/attic", agent_id=AGENT)
     assert (reply.status, reply.error["type"]) == (262, "wildcards-required")
     only_agent = build(agents=(CONSENTING,), wildcard_handler=wildcard)
+    # AGTP-API 5.4: a server without ad-hoc calls answers an unknown path with 404.
     assert only_agent.send("SCAN", "/attic", agent_id=AGENT).status == 404
     assert Policies().wildcards_accepted is False
 
@@ -263,7 +290,7 @@ def test_without_an_agent_a_scoped_endpoint_asks_for_credentials() -> None:
 
 
 @pytest.mark.requirement("CORE-6.2-1")
-@pytest.mark.requirement("API-6.3-9", "API-8.7-3")
+@pytest.mark.requirement("API-6.3-9", "API-8.7-3", "API-8.7-6", "API-11-4")
 def test_an_unscoped_endpoint_needs_authority_only_where_the_policy_says_so() -> None:
     calls = []
     endpoint = make_endpoint("FETCH", "/guest", lambda context: calls.append(1) or {})
@@ -347,6 +374,21 @@ def test_path_parameters_are_part_of_the_input_and_must_agree_with_the_body() ->
     assert bench.send("FETCH", "/tables/12", {"number": 12}).json == {"number": 12}
     assert bench.send("FETCH", "/tables/12", {"number": 13}).error["violations"][0]["keyword"] == "path"
     assert bench.send("FETCH", "/tables/twelve").status == 422
+
+
+@pytest.mark.requirement("API-6.3-10")
+def test_a_schema_is_read_as_draft_2020_12() -> None:
+    pair = {"type": "array", "prefixItems": [{"type": "integer"}], "items": False}
+    bench = build(make_endpoint("BOOK", "/table", echo, properties={"pair": pair}))
+    statuses = [bench.send("BOOK", "/table", {"pair": value}).status for value in ([1], ["a"], [1, 2])]
+    assert statuses == [200, 422, 422]
+
+
+@pytest.mark.requirement("API-6.3-12")
+def test_a_namespace_changes_no_answer() -> None:
+    plain = make_endpoint("BOOK", "/table", echo, properties=BOOKING)
+    replies = [build(replace(plain, namespace=name)).send("BOOK", "/table", {"party": 2}) for name in (None, "tables")]
+    assert [(reply.status, reply.json) for reply in replies] == [(200, {"party": 2})] * 2
 
 
 def test_the_envelope_is_unwrapped() -> None:

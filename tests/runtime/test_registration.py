@@ -31,7 +31,13 @@ def test_the_valid_endpoints_are_served_and_the_others_named() -> None:
     assert "1.1.0" in finding.message
 
 
-@pytest.mark.requirement("API-13.2-3", "API-13.2-4", "API-13.2-5", "API-13.2-14", "API-5.2-4", "API-5.3-2", "API-5.3-4")
+SEMANTIC: list[tuple[str, Any]] = [
+    *(("intent", ""), ("actor", ""), ("outcome", ""), ("capability", "TRANSACT")),
+    *(("confidence", 1.5), ("impact", ""), ("is_idempotent", None)),
+]
+
+
+@pytest.mark.requirement("API-13.2-3", "API-13.2-4", "API-13.2-5", "API-5.2-4", "API-5.3-2", "API-5.3-4")
 def test_an_endpoint_that_breaks_the_contract_layer_is_omitted() -> None:
     good = make_endpoint("BOOK", "/room", echo)
     parameter = {"id": {"type": "string"}}
@@ -42,8 +48,7 @@ def test_an_endpoint_that_breaks_the_contract_layer_is_omitted() -> None:
         make_endpoint("BOOK", "/room/{id}/{id}", echo, properties=parameter),
         make_endpoint("BOOK", "/room/x-{id}", echo, properties=parameter),
         make_endpoint("BOOK", "/room/{?id}", echo, properties=parameter),
-        replace(good, path="/a", semantic=replace(good.semantic, intent="")),
-        replace(good, path="/b", semantic=replace(good.semantic, confidence=1.5)),
+        *(replace(good, path="/a", semantic=replace(good.semantic, **{field: value})) for field, value in SEMANTIC),
         replace(good, path="/c", input_schema={"type": "object"}),
         replace(good, path="/d", output_schema={"type": "nonsense"}),
     ]
@@ -82,11 +87,20 @@ def test_a_function_that_cannot_be_resolved_is_a_finding(dotted: str, why: str) 
     assert bench.send("BOOK", "/room").status == 404
 
 
+@pytest.mark.requirement("API-7.1-8")
+def test_an_endpoint_without_a_capability_has_that_of_its_verb() -> None:
+    own = make_endpoint("BOOK", "/suite", echo, capability="creation")
+    bench = build(make_endpoint("BOOK", "/room", echo), own)
+    listed = {each["path"]: each["semantic"]["capability"] for each in bench.send("DISCOVER", "/").json["endpoints"]}
+    assert (listed["/room"], listed["/suite"]) == ("transaction", "creation")
+
+
 def test_a_dotted_path_is_imported() -> None:
     endpoint = replace(make_endpoint("BOOK", "/room", echo), handler=RegisteredFunction(function="copy.copy"))
     assert build(endpoint).findings == []
 
 
+@pytest.mark.requirement("API-12.1-2")
 def test_a_composition_is_refused_with_a_clear_reason() -> None:
     endpoint = make_endpoint("BOOK", "/room", echo, errors=("composition_failed",))
     bench = build(replace(endpoint, handler=Composition(recipe="r")))
@@ -112,7 +126,7 @@ def test_policy_entries_that_name_removed_methods_are_skipped_with_a_warning_eac
     assert bench.send("LOSTVERB", "/room").status == 459
 
 
-@pytest.mark.requirement("API-5.8-6", "API-5.8-5")
+@pytest.mark.requirement("API-5.8-5")
 def test_an_operator_may_take_the_place_of_a_built_in() -> None:
     own = make_endpoint("SUMMARIZE", "/", lambda context: {"summary": "short"}, properties={"source": {}})
     bench = build(own)
@@ -154,6 +168,24 @@ async def test_endpoints_with_upstreams_share_one_pool_that_is_closed_with_the_s
 
 def test_a_server_without_upstreams_has_no_pool() -> None:
     assert build(make_endpoint("BOOK", "/room", echo)).server.registrar.upstreams is None
+
+
+@pytest.mark.requirement("API-12.3-2", "API-12.3-4", "API-12.3-8", "API-13.2-6")
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"url": "http://upstream.example/rooms"},
+        {"headers": {"Authorization": "Bearer ${NO_SUCH_VARIABLE}"}},
+        {"error_map": {"404": "room_not_found"}},
+    ],
+)
+def test_an_upstream_that_may_not_be_called_is_omitted(fields: dict[str, Any]) -> None:
+    good = upstream("/rooms")
+    assert isinstance(good.handler, ExternalService)
+    bench = build(replace(good, handler=replace(good.handler, **fields)), make_endpoint("BOOK", "/room", echo))
+    assert len(rules(bench)) == 1
+    assert ("FETCH", "/rooms") not in bench.routes.endpoints
+    assert bench.send("BOOK", "/room").status == 200
 
 
 def test_an_upstream_with_contradictory_placement_is_omitted() -> None:

@@ -52,16 +52,19 @@ async def published(server: Server, store: Store) -> tuple[Any, Any]:
 
 
 @pytest.mark.anyio
-@pytest.mark.requirement("API-8.3-3", "API-8.3-4")
+@pytest.mark.requirement("API-8.3-1", "API-8.3-3", "API-8.3-4")
 async def test_time_of_first_issue_survives_restarts(tmp_path: Path) -> None:
     seen = []
     for year in (2026, 2027):
         store = open_store(str(tmp_path / "store.db"), role="sole")
         times = {"updated": f"{year}-01-01T00:00:00Z", "issued": f"{year}-09-09T00:00:00Z"}
         block, identity = await published(Server(REGISTRAR, **times, store=store), store)
-        seen.append((block["issued"], block["updated"], identity["issued_at"]))
+        seen.append((block["server_id"], block["issued"], block["updated"], identity["issued_at"]))
     first = "2026-01-01T00:00:00Z"
-    assert seen == [(first, first, first), (first, "2027-01-01T00:00:00Z", first)]
+    assert seen == [
+        ("test.example", first, first, first),
+        ("test.example", first, "2027-01-01T00:00:00Z", first),
+    ]
 
 
 @pytest.mark.anyio

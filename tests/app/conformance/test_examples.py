@@ -41,8 +41,6 @@ async def report(request: pytest.FixtureRequest) -> Report:
     "API-13.1-4",
     "API-13.1-5",
     "API-13.1-6",
-    "API-13.1-7",
-    "API-13.1-8",
     "API-13.1-9",
     "API-13.1-10",
     "API-13.1-11",

@@ -234,7 +234,7 @@ def test_a_malformed_file_is_reported_with_its_line_and_the_rest_is_served(tmp_p
         assert "broken.toml:2" in served.process.stderr.read()
 
 
-@pytest.mark.requirement("API-4.5-1", "API-4.5-2", "API-4.5-4")
+@pytest.mark.requirement("API-4.5-1", "API-4.5-2", "API-4.5-4", "API-4.9-1")
 def test_an_alternative_catalog_without_a_verb_costs_its_endpoints_and_policy_entries_only(tmp_path: Path) -> None:
     catalog = json.loads((ROOT / "src/bespeak/contract/catalog/data/methods-1.1.0.json").read_text())
     del catalog["verbs"]["BOOK"]
@@ -260,6 +260,7 @@ def test_an_alternative_catalog_without_a_verb_costs_its_endpoints_and_policy_en
         assert "RESERVE" in log
 
 
+@pytest.mark.requirement("API-8.8-1", "API-8.10-3")
 def test_the_manifest_is_signed_with_the_configured_key(tmp_path: Path, ledger: dict[str, str]) -> None:
     assert bespeak("keys", "new", "--out", str(tmp_path / "signing.pem")).returncode == 0
     configuration = (HOTEL / "bespeak.toml").read_text()

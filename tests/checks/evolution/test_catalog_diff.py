@@ -133,6 +133,7 @@ BUMPS = {
 }
 
 
+@pytest.mark.requirement("API-4.1-1", "API-4.1-2")
 @pytest.mark.parametrize("needed", BUMPS)
 def test_required_step_follows_from_the_most_severe_change(needed: str) -> None:
     assert diff(BUMPS[needed]).needed_bump == needed

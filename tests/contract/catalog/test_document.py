@@ -140,6 +140,7 @@ def test_deprecation_is_read() -> None:
     assert catalog.verbs["BOOK"].warning == "deprecated; successor=KEEP; removed_in=3.0.0"
 
 
+@pytest.mark.requirement("API-3.1-3", "API-3.1-7", "API-4.2-1")
 @pytest.mark.parametrize("name", [*SHAPE_FAULTS, *REFERENCE_FAULTS])
 def test_each_fault_is_reported_with_its_location(name: str) -> None:
     change, rule, pointer = (SHAPE_FAULTS | REFERENCE_FAULTS)[name]

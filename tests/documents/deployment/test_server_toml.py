@@ -251,6 +251,7 @@ def test_the_names_of_earlier_releases_are_read() -> None:
     assert [finding.rule for finding in findings] == ["D107"] * 3
 
 
+@pytest.mark.requirement("API-8.3-8")
 def test_an_identity_without_operator_or_contact_is_a_warning() -> None:
     document, findings = parse_server('[server]\nserver_id = "s"\n', "x.toml")
     assert document.identity == ServerIdentity(server_id="s", operator="unspecified", contact="")

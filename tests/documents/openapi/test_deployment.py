@@ -14,6 +14,7 @@ from tests.documents.openapi.notes_api import described
 from tests.documents.openapi.reading import read
 
 from bespeak.checks.lint.run import check_text
+from bespeak.contract.handler import UPSTREAM_ERRORS
 from bespeak.documents.adoption.deployment import Imported
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.documents.files.folder_replacement import write_folder
@@ -94,6 +95,37 @@ def test_the_folder_is_a_deployment(tmp_path: Path) -> None:
     assert service.identity.contact == "api@acme.example"
     assert service.document_version == "2.1"
     assert service.apis[0]["http_documentation"] == "https://notes.example"
+
+
+@pytest.mark.requirement("API-14.1-3")
+def test_an_operation_becomes_an_endpoint_of_the_same_path_schemas_and_errors() -> None:
+    def content(**properties: Any) -> dict[str, Any]:
+        schema = {"type": "object", "properties": properties, "required": list(properties)}
+        return {"content": {"application/json": {"schema": schema}}}
+
+    operation = {
+        "summary": "Reserve a room for a guest",
+        "parameters": [{"name": "room_id", "in": "path", "required": True, "schema": {"type": "string"}}],
+        "requestBody": {"required": True, **content(nights={"type": "integer", "minimum": 1})},
+        "responses": {
+            "201": {"description": "Reserved", **content(reservation_id={"type": "string"})},
+            "409": {"description": "Room unavailable"},
+        },
+    }
+    document = {
+        "openapi": "3.1.0",
+        "info": {"title": "Rooms", "version": "1"},
+        "servers": [{"url": "https://rooms.example"}],
+        "paths": {"/rooms/{room_id}": {"post": operation}},
+    }
+    [facade] = imported(document).facades
+    endpoint = facade.endpoint
+    assert (endpoint.path, endpoint.semantic.intent) == ("/rooms/{room_id}", "Reserve a room for a guest")
+    assert endpoint.input_schema["properties"].keys() == {"room_id", "nights"}
+    assert endpoint.input_schema["properties"]["nights"] == {"type": "integer", "minimum": 1}
+    assert sorted(endpoint.input_schema["required"]) == ["nights", "room_id"]
+    assert endpoint.output_schema["properties"] == {"reservation_id": {"type": "string"}}
+    assert {error.name for error in endpoint.errors} == {"room_unavailable", *UPSTREAM_ERRORS}
 
 
 def test_written_endpoints_are_read_back() -> None:

@@ -46,6 +46,7 @@ def public(key: OKPKey) -> OKPKey:
     return parsed
 
 
+@pytest.mark.requirement("API-8.8-1")
 def test_the_canonical_form_is_sorted_and_has_no_white_space_and_no_signature() -> None:
     assert canonical_manifest({"b": [1, {"d": "é", "c": None}], "manifest_signature": "x", "a": 0.5}) == (
         '{"a":0.5,"b":[1,{"c":null,"d":"é"}]}'.encode()

@@ -430,6 +430,7 @@ async def test_a_redirect_is_not_followed(authority: trustme.CA) -> None:
     assert len(server.seen) == 1
 
 
+@pytest.mark.requirement("API-12.3-19")
 @pytest.mark.parametrize("code", [401, 409, 503])
 async def test_a_mapped_status_is_the_declared_error(authority: trustme.CA, code: int) -> None:
     async with facade(authority, answer(code), error_map={str(code): "room_unavailable"}) as (binding, _):

@@ -121,7 +121,7 @@ def test_discovery_for_agents_only_leaves_the_services_own_endpoints_alone() -> 
     assert bench.send("FETCH", "/menu").status == 200
 
 
-@pytest.mark.requirement("CORE-7.6-7", "API-16.4-3")
+@pytest.mark.requirement("CORE-7.6-7", "API-2-1")
 @pytest.mark.parametrize(("accepted", "consents"), [(True, True), (True, False), (False, True), (False, False)])
 def test_ad_hoc_calls_take_the_consent_of_both_sides_and_a_scope(accepted: bool, consents: bool) -> None:
     calls: list[str] = []

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from tests.process import serving
-from tests.service import AGENT, build, echo, make_endpoint
+from tests.service import AGENT, Bench, build, echo, make_endpoint
 
+from bespeak.app.server.assembly import assemble
 from bespeak.app.server.connect import connect_sync
 from bespeak.checks.lint.context import Context
 from bespeak.checks.lint.run import check_text
 from bespeak.contract.agent import Agent
 from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.contract.data_manifest import DataClass, DataManifest
-from bespeak.contract.policy import FLOOR_METHODS, MethodPolicy, Policies, Redirect
+from bespeak.contract.handler import UPSTREAM_ERRORS, ExternalService
+from bespeak.contract.policy import MethodPolicy, Policies, Redirect
+from bespeak.contract.service import ServerIdentity
 
 ROOM = make_endpoint("BOOK", "/room", echo, scopes=("booking:room",), errors=("room_unavailable",))
+COGNITIVE = ("QUERY", "DISCOVER", "DESCRIBE", "SUMMARIZE", "PLAN", "PROPOSE")
+MECHANICS = ("EXECUTE", "DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "NOTIFY")
+MANIFEST = "application/vnd.agtp.manifest+json"
+PARTS = {"method", "path", "description", "semantic", "input_schema", "output_schema", "errors", "handler"}
+SEMANTIC = {"intent", "actor", "outcome", "capability", "confidence", "impact", "is_idempotent"}
 
 
 @pytest.mark.requirement("CORE-2.4-11")
-@pytest.mark.requirement("API-8.10-1", "API-8.10-2", "API-8.11-1", "API-8.11-2", "API-13.1-5")
+@pytest.mark.requirement("API-8.10-1", "API-8.10-2", "API-8.11-1", "API-8.11-2", "API-13.1-5", "API-17.2-1")
 def test_without_agent_id_the_manifest_has_its_type_etag_and_cache_control() -> None:
     reply = build(ROOM).send("DISCOVER", "/")
     assert reply.status == 200
-    assert reply.header("Content-Type") == "application/vnd.agtp.manifest+json"
+    assert reply.header("Content-Type") == MANIFEST
     assert reply.header("ETag")
     assert reply.header("Cache-Control") == "max-age=60"
     assert reply.json["endpoints"]
@@ -66,34 +77,54 @@ def test_the_inventory_lists_every_endpoint_and_itself() -> None:
         "description": "Lists all registered endpoints on this server.",
     } in (inventory)
     assert all(entry.keys() == {"method", "path", "description"} for entry in inventory)
-    assert len(inventory) == len(bench.send("DISCOVER", "/").json["endpoints"])
+    assert sorted((entry["method"], entry["path"]) for entry in inventory) == sorted(bench.routes.endpoints)
+    assert ("BOOK", "/room") in bench.routes.endpoints
     assert bench.send("DISCOVER", "/", {"target": "methods"}).json == inventory
 
 
-@pytest.mark.requirement("API-3.1-1", "API-8.4-1", "API-5.8-5", "API-13.1-9", "API-13.1-1")
+@pytest.mark.requirement("API-3.1-1", "API-6.2-1", "API-7.1-2", "API-8.4-1")
+@pytest.mark.requirement("API-5.8-5", "API-13.1-9", "API-13.1-1")
 def test_the_floor_is_in_the_manifest_and_every_endpoint_is_complete() -> None:
-    manifest = build(ROOM).send("DISCOVER", "/").json
-    assert manifest["embedded_methods"] == list(FLOOR_METHODS)
-    assert {e["method"] for e in manifest["endpoints"] if e["path"] == "/"} >= set(FLOOR_METHODS)
+    bench = build(ROOM)
+    manifest = bench.send("DISCOVER", "/").json
+    assert sorted(manifest["embedded_methods"]) == sorted(COGNITIVE + MECHANICS)
+    assert {e["method"] for e in manifest["endpoints"] if e["path"] == "/"} >= {*COGNITIVE, *MECHANICS}
+    assert {bench.send(method, "/").status for method in COGNITIVE + MECHANICS}.isdisjoint({404, 405, 459, 460})
     for endpoint in manifest["endpoints"]:
-        assert endpoint.keys() >= {"method", "path", "description", "semantic", "input_schema", "output_schema"}
-        assert endpoint.keys() >= {"errors", "handler"}
-        assert all(
-            endpoint["semantic"][name] not in ("", None) for name in ("intent", "actor", "outcome", "capability")
-        )
+        assert endpoint.keys() >= PARTS
+        assert endpoint["semantic"].keys() >= SEMANTIC
+        assert all(endpoint["semantic"][name] not in ("", None) for name in SEMANTIC)
         assert endpoint["input_schema"]["additionalProperties"] is False
 
 
 @pytest.mark.requirement("CORE-10.1-13")
 @pytest.mark.requirement("API-6.3-7", "API-8.9-1", "API-8.9-2", "API-13.1-6")
-def test_only_the_type_of_a_handler_is_shown() -> None:
-    manifest = build(ROOM).send("DISCOVER", "/").json
-    assert all(endpoint["handler"] == {"type": "registered_function"} for endpoint in manifest["endpoints"])
-    assert "tests.function" not in str(manifest)
+@pytest.mark.parametrize("disclosure", ["public", "authenticated", "private"])
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [(None, {}), ({"target": "manifest"}, {"agent_id": AGENT}), (None, {"accept": MANIFEST, "agent_id": AGENT})],
+)
+def test_every_manifest_shows_only_the_type_of_a_handler(body: Any, headers: dict[str, str], disclosure: str) -> None:
+    upstream = ExternalService(
+        url="https://upstream.example/rooms",
+        method="POST",
+        headers={"X-Upstream-Key": "hidden-key"},
+        input_transform={"room": "hidden_room"},
+        error_map={"404": "upstream_error"},
+    )
+    outside = replace(make_endpoint("FETCH", "/outside", echo, errors=UPSTREAM_ERRORS), handler=upstream)
+    bench = build(ROOM, outside, agent_disclosure=disclosure)
+    manifest = bench.send("DISCOVER", "/", body, **headers).json
+    handlers = {(each["method"], each["path"]): each["handler"] for each in manifest["endpoints"]}
+    assert handlers.pop(("FETCH", "/outside")) == {"type": "external_service"}
+    assert handlers
+    assert all(handler == {"type": "registered_function"} for handler in handlers.values())
+    for hidden in ("tests.function", "upstream.example", "hidden"):
+        assert hidden not in str(manifest)
 
 
 @pytest.mark.requirement("API-4.3-1", "API-4.3-2", "API-4.3-3", "API-4.8-1", "API-8.2-1", "API-8.2-3", "API-8.7-1")
-@pytest.mark.requirement("API-8.3-1", "API-8.3-2", "API-9.5-1")
+@pytest.mark.requirement("API-8.3-2", "API-8.6-2", "API-9.5-1")
 def test_the_manifest_has_the_structure_of_the_draft() -> None:
     redirect = Redirect(from_method="RESERVE", from_path="/room", to_method="BOOK")
     policies = Policies(methods=MethodPolicy(disallow=("TRADE",), legacy=("GET",), redirects=(redirect,)))
@@ -113,6 +144,7 @@ def test_the_manifest_has_the_structure_of_the_draft() -> None:
         *("document_version", "embedded_methods", "custom_methods", "endpoints", "agent_disclosure", "hosted_agents"),
         *("agent_disclosure_notice", "apis", "hosted_protocols", "policies", "manifest_signature"),
     }
+    assert manifest["apis"] == []  # this server has no HTTP face
     assert manifest["policies"] == {
         "wildcards_accepted": False,
         "anonymous_discovery": True,
@@ -127,6 +159,37 @@ def test_the_manifest_has_the_structure_of_the_draft() -> None:
             "custom": [],
         },
     }
+
+
+@pytest.mark.requirement("API-8.3-5", "API-8.3-6", "API-8.3-7", "API-8.4-3", "API-8.5-4", "API-8.6-3")
+def test_the_manifest_says_what_the_operator_declared() -> None:
+    identity = ServerIdentity(
+        server_id="agtp://acme",
+        domain="rooms.acme.example",
+        operator="Acme Rooms",
+        contact="ops@acme.example",
+        supported_features=("openapi-export",),
+    )
+    hosted = {"protocol": "mcp", "method": "EXECUTE", "path": "/mcp"}
+    service = replace(
+        build(ROOM).server.registrar.service,
+        identity=identity,
+        hosted_protocols=(hosted,),
+        agent_disclosure_notice="Ask the desk.",
+        policies=Policies(methods=MethodPolicy(custom=("GLAZE",))),
+    )
+    manifest = Bench(assemble(service, updated="2026-01-01T00:00:00Z")).send("DISCOVER", "/").json
+    assert manifest["server"] | {"issued": "", "updated": ""} == {
+        "server_id": "agtp://acme",
+        "domain": "rooms.acme.example",
+        "operator": "Acme Rooms",
+        "contact": "ops@acme.example",
+        "supported_features": ["openapi-export"],
+        "issued": "",
+        "updated": "",
+    }
+    assert manifest["custom_methods"] == ["GLAZE"]
+    assert (manifest["hosted_protocols"], manifest["agent_disclosure_notice"]) == ([hosted], "Ask the desk.")
 
 
 @pytest.mark.requirement("API-8.2-2")
@@ -221,5 +284,5 @@ def test_a_data_manifest_that_is_for_callers_with_credentials_is_left_out_for_ot
 
 
 def test_every_caller_that_accepts_the_manifest_by_name_gets_it() -> None:
-    reply = build().send("DISCOVER", "/", accept="application/vnd.agtp.manifest+json", agent_id=AGENT)
-    assert (reply.status, reply.header("Content-Type")) == (200, "application/vnd.agtp.manifest+json")
+    reply = build().send("DISCOVER", "/", accept=MANIFEST, agent_id=AGENT)
+    assert (reply.status, reply.header("Content-Type")) == (200, MANIFEST)

@@ -10,7 +10,7 @@ from tests.service import AGENT, build, echo, make_endpoint
 from bespeak.contract.policy import Policies
 
 
-@pytest.mark.requirement("API-8.7-4", "API-13.1-7")
+@pytest.mark.requirement("API-8.7-4")
 @pytest.mark.parametrize(
     "body",
     [
@@ -29,6 +29,14 @@ def test_every_form_of_proposal_is_rejected_with_the_reason(body: Any) -> None:
     for place in (reply.json, reply.error):
         assert place["reason"] == "synthesis-disabled"
         assert place["explanation"]
+
+
+@pytest.mark.requirement("API-17.2-2")
+def test_a_proposal_is_read_in_its_own_media_type() -> None:
+    bench = build(make_endpoint("BOOK", "/room", echo))
+    wanted = {"endpoint": {"method": "RESERVE", "path": "/room"}}
+    reply = bench.send("PROPOSE", "/", wanted, content_type="application/vnd.agtp.endpoint+json")
+    assert (reply.status, reply.error["similar_endpoints"][0]["path"]) == (463, "/room")
 
 
 @pytest.mark.requirement("API-10.2-1")

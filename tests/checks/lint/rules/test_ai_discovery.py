@@ -38,6 +38,8 @@ def test_a_complete_document_is_clean() -> None:
         ({"service": {**FLIGHTS["service"], "description": "x" * 250}}, "D184 /service/description"),
         ({"service": {**FLIGHTS["service"], "category": ["ai"]}}, "D176 /service/category/0"),
         ({"service": {**FLIGHTS["service"], "category": ["data", "data"]}}, "D177 /service/category"),
+        ({"service": {**FLIGHTS["service"], "language": ["en", "en"]}}, "D177 /service/language"),
+        ({"service": {**FLIGHTS["service"], "language": []}}, "D177 /service/language"),
         ({"service": {**FLIGHTS["service"], "language": ["English (UK)"]}}, "D178 /service/language/0"),
         ({"auth": {"type": "apikey", "header": "Bearer abcdef"}}, "D180 /auth/header"),
         ({"meta": {"last_updated": "2026-13-01"}}, "D183 /meta/last_updated"),
@@ -47,6 +49,11 @@ def test_a_complete_document_is_clean() -> None:
 )
 def test_a_document_that_breaks_one_rule_is_found(changes: dict[str, Any], expected: str) -> None:
     assert found(**changes) == [expected]
+
+
+@pytest.mark.requirement("AI-3.2-8")
+def test_an_empty_list_of_categories_is_found() -> None:
+    assert "D177 /service/category" in found(service={**FLIGHTS["service"], "category": []})
 
 
 @pytest.mark.requirement("AI-6.1-2")
@@ -60,6 +67,9 @@ def test_a_document_that_breaks_one_rule_is_found(changes: dict[str, Any], expec
         ({"endpoint": "api/flights"}, "D174 /capabilities/0/endpoint"),
         ({"endpoint": "http://flights.example/api"}, "D174 /capabilities/0/endpoint"),
         ({"endpoint": "/admin/flights"}, "D181 /capabilities/0/endpoint"),
+        ({"endpoint": "/api/internal/flights"}, "D181 /capabilities/0/endpoint"),
+        ({"endpoint": "/dev/flights"}, "D181 /capabilities/0/endpoint"),
+        ({"endpoint": "https://flights.example/staging/flights"}, "D181 /capabilities/0/endpoint"),
         ({"params": {"from": "the airport"}}, "D175 /capabilities/0/params/from"),
     ],
 )

@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.checks.lint.agis_text import advice, document, endpoint, of_endpoint
+from tests.checks.lint.contexts import CONTEXT
+
+from bespeak.checks.lint.run import check_text
 
 RIGHT = [
     "Books a restaurant reservation on behalf of the requesting agent",
@@ -23,6 +28,38 @@ def test_an_intent_of_one_sentence_is_right(intent: str) -> None:
 @pytest.mark.parametrize("intent", ["Books a room for the guest. Sends a letter to the hotel.", "Books"])
 def test_an_intent_is_one_sentence(intent: str) -> None:
     assert "S420" in of_endpoint(semantic={"intent": intent})
+
+
+@pytest.mark.requirement("API-7.1-9", "API-7.1-11", "API-7.1-13")
+@pytest.mark.parametrize(
+    ("intent", "outcome", "rule"),
+    [
+        ("Reserve a room for the guest.", "A reservation exists.", None),
+        ("Reserve a room for the guest. Send a letter to the hotel.", "A reservation exists.", "S420"),
+        ("Delete the invoice of a customer.", "A reservation exists.", "S450"),
+        ("Reserve a room for the guest.", "Reserve a room for the guest.", "S428"),
+    ],
+)
+def test_the_texts_of_an_endpoint_file_are_judged_too(intent: str, outcome: str, rule: str | None) -> None:
+    text = f"""[endpoint]
+method = "BOOK"
+path = "/room"
+description = "Books a room."
+[endpoint.semantic]
+intent = {json.dumps(intent)}
+outcome = {json.dumps(outcome)}
+actor = "agent"
+confidence = 0.9
+impact = "irreversible"
+is_idempotent = false
+[endpoint.errors]
+list = []
+[endpoint.handler]
+type = "registered_function"
+function = "rooms.book"
+"""
+    found = {finding.rule for finding in check_text(text, "room.toml", CONTEXT).findings} - {"D118"}
+    assert found == ({rule} if rule else set())
 
 
 @pytest.mark.requirement("AGIS-6.1-4")

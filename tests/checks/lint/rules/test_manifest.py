@@ -50,6 +50,7 @@ def test_an_unsigned_manifest_is_a_warning(published: dict[str, Any]) -> None:
     assert "D158" in {finding.rule for finding in checked.findings if finding.severity == "warning"}
 
 
+@pytest.mark.requirement("API-8.3-8", "API-8.5-5")
 @pytest.mark.parametrize(
     ("pointer", "value", "expected"),
     [
@@ -57,6 +58,7 @@ def test_an_unsigned_manifest_is_a_warning(published: dict[str, Any]) -> None:
         ("/agtp_api_version", "0.9", "D150 /agtp_api_version"),
         ("/catalog_versions_supported", ["9.9.9"], "D151 /catalog_versions_supported"),
         ("/server/operator", " ", "D152 /server/operator"),
+        ("/server/contact", "", "D152 /server/contact"),
         ("/server/issued", "yesterday", "D153 /server/issued"),
         ("/server/issued", "2026-02-30T00:00:00Z", "D153 /server/issued"),
         ("/server/issued", "2999-01-01T00:00:00Z", "D153 /server/updated"),

@@ -108,6 +108,7 @@ def test_a_redirect_whose_path_breaks_the_grammar_is_skipped_with_a_warning(
     assert policy.redirects == ()
 
 
+@pytest.mark.requirement("API-8.7-7")
 @pytest.mark.parametrize("depth", [0, -1, True, 2.5, "10"])
 def test_the_synthesis_depth_is_a_positive_integer(catalog: Catalog, depth: Any) -> None:
     _, (finding,) = effective_policies(Policies(max_synthesis_depth=depth), catalog)

@@ -25,7 +25,7 @@ def with_property(name: str, schema: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.requirement("API-13.2-5")
+@pytest.mark.requirement("API-6.3-11", "API-13.2-5")
 @pytest.mark.parametrize("broken", [{"type": "nonsense"}, {"$ref": "https://example.com/x"}, {"pattern": "("}])
 def test_invalid_schema_is_refused(check: Check, broken: dict[str, Any]) -> None:
     closed = {"type": "object", "properties": {"room_id": broken}, "additionalProperties": False}

@@ -187,7 +187,13 @@ _PARAM: Final = re.compile(r"(?:string|integer|number|boolean|array)\s*,\s*(?:re
 _DATE: Final = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ)?")
 _HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")
 _SECRET: Final = re.compile(r"(?i)\b(?:bearer|basic|token)\s+\S|[A-Za-z0-9_\-]{32,}")
-_HIDDEN: Final = frozenset({"admin", "internal", "debug", "private", "_internal", "actuator", "metrics"})
+_HIDDEN: Final = frozenset(
+    (
+        *("admin", "administration", "internal", "_internal", "private", "debug", "actuator", "metrics"),
+        *("dev", "development", "staging", "experimental"),
+    )
+)
+"""Segments of endpoints for administrators, for the service itself and in development."""
 _HTTPS: Final = re.compile(r"https://[^\s/?#]+\S*")
 
 
@@ -213,7 +219,7 @@ def check_document(subject: Subject, _: Context) -> Iterator[Diagnostic]:
         yield SIZE.inside("", message, "Split the service into several, each with its own document.")
     yield from _check_service(document)
     yield from _check_auth(document, subject)
-    yield from _check_lists(document)
+    yield from _check_lists(document, subject.data.get("service"))
     seen: set[str] = set()
     for capability in document.capabilities:
         yield from _check_capability(capability)
@@ -237,10 +243,12 @@ def _check_service(document: AiDocument) -> Iterator[Diagnostic]:
         yield UPDATED.inside("/meta/last_updated", f"last_updated is {brief(updated)}", advice)
 
 
-def _check_lists(document: AiDocument) -> Iterator[Diagnostic]:
+def _check_lists(document: AiDocument, service: object) -> Iterator[Diagnostic]:
     for key, values in (("category", document.category), ("language", document.language)):
         if len(set(values)) < len(values):
             yield REPEATED_ENTRY.inside(f"/service/{key}", f"{key} lists a value twice", "List each once.")
+        elif isinstance(service, dict) and service.get(key) == []:
+            yield REPEATED_ENTRY.inside(f"/service/{key}", f"{key} is empty", f"List a value, or remove {key}.")
     for index, category in enumerate(document.category):
         if category not in CATEGORIES:
             message = f"{brief(category)} is not a known category"
