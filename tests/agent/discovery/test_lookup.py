@@ -39,7 +39,7 @@ endpoints:
   - method: BOOK
     path: /room
     semantic: {intent: Books a room for the guest, actor: agent, outcome: A reservation exists}
-    input: {type: object, properties: {room_id: {type: string}}}
+    input: {type: object, properties: {room_id: {type: string}}, required: [room_id]}
     output: {type: object}
     errors: []
 """
