@@ -51,10 +51,7 @@ def _endpoint(entry: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
     semantic.setdefault(
         "confidence_guidance", _GUIDANCE.get(semantic.get("impact_tier", ""), _GUIDANCE["irreversible"])
     )
-    schema = dict(entry["input"])
-    if schema.get("properties"):
-        schema.setdefault("required", [])
-    return {**entry, "semantic": semantic, "input": schema}
+    return {**entry, "semantic": semantic}
 
 
 def _name_tools(endpoints: list[dict[str, Any]]) -> None:

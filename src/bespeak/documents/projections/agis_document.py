@@ -60,7 +60,7 @@ def _endpoint(endpoint: Endpoint, shared: Mapping[str, Any]) -> dict[str, Any]:
             "description": endpoint.description if endpoint.description != endpoint.semantic.intent else None,
             "namespace": endpoint.namespace,
             "semantic": _semantic(endpoint.semantic),
-            "input": _schema(endpoint.input_schema, shared),
+            "input": _input(endpoint.input_schema, shared),
             "output": _schema(endpoint.output_schema, shared),
             "errors": [_error(error) for error in endpoint.errors],
             "required_scopes": list(endpoint.required_scopes) or None,
@@ -91,6 +91,12 @@ def _semantic(semantic: Semantic) -> dict[str, Any]:
             "mcp_tool_name": semantic.mcp_tool_name,
         }
     )
+
+
+def _input(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an input with the list that AGIS 7 demands; without it nothing is required either."""
+    written = _schema(schema, shared)
+    return {**written, "required": []} if written.get("properties") and "required" not in written else written
 
 
 def _schema(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
