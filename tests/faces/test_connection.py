@@ -23,6 +23,7 @@ async def server() -> AsyncIterator[LineServer]:
     await server.close()
 
 
+@pytest.mark.requirement("CORE-1-11")
 async def test_answers_keep_their_order_around_one_that_waits(server: LineServer) -> None:
     reader, writer = await call(server)
     writer.write(b"a\nwait\nb\nwait\nlast\nnever\n")

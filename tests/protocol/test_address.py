@@ -8,6 +8,7 @@ from bespeak.errors import ConfigError
 from bespeak.protocol.address import Address, parse_address
 
 
+@pytest.mark.requirement("CORE-1-8")
 @pytest.mark.parametrize(
     ("text", "host", "port"),
     [

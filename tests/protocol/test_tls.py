@@ -44,6 +44,7 @@ async def secure(serve, files: Files):
     return await serve(ssl=server_context(files.cert, files.key))
 
 
+@pytest.mark.requirement("CORE-1-1")
 async def test_a_request_over_tls_1_3(secure, files: Files, handler) -> None:
     _, port = secure
     connection = await AgtpClientConnection.open("127.0.0.1", port, ssl=client_context(files.ca))

@@ -31,9 +31,12 @@ def test_agents_that_are_not_disclosed_cannot_be_found() -> None:
     assert [entry["kind"] for entry in found.find("guests room", 10, agents=False)] == ["endpoint"]
 
 
+@pytest.mark.requirement("CORE-4.2-5")
 def test_an_agent_is_found_with_its_principal() -> None:
     [entry] = candidates(agents=(replace(CONCIERGE, principal="Acme"),)).find("guests", 10, agents=True)
-    assert (entry["agent_id"], entry["name"], entry["principal"]) == (AGENT, "concierge", "Acme")
+    assert 0 < entry.pop("relevance") <= 1
+    about = {"agent_id": AGENT, "name": "concierge", "description": "Helps guests.", "principal": "Acme"}
+    assert entry == {"kind": "agent", **about}
 
 
 @pytest.mark.requirement("CORE-7.4-2")
@@ -42,6 +45,7 @@ def test_inactive_and_experimental_agents_are_not_found(fields: dict[str, Any]) 
     assert candidates(agents=(replace(CONCIERGE, **fields),)).find("guests", 10, agents=True) == []
 
 
+@pytest.mark.requirement("CORE-4.2-6")
 def test_no_more_are_given_than_asked_for() -> None:
     endpoints = [make_endpoint("FETCH", f"/rooms/floor{number}", echo) for number in range(9)]
     assert len(candidates(*endpoints).find("rooms", 4, agents=True)) == 4

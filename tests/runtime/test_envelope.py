@@ -30,7 +30,7 @@ def test_ids_of_the_envelope_are_used_and_echoed() -> None:
     assert (reply.json, reply.header("Task-ID")) == ({"task": "t-1", "session": SESSION}, "t-1")
 
 
-@pytest.mark.requirement("CORE-5.2-2")
+@pytest.mark.requirement("CORE-5.2-2", "CORE-9-3")
 def test_headers_win_over_the_envelope_and_a_difference_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         reply = build(BOOK).send("BOOK", "/room", {"task_id": "t-1", "parameters": {}}, task_id="t-2")

@@ -336,7 +336,7 @@ def test_an_invalid_delegation_chain_is_a_551() -> None:
 BOOKING = {"party": {"type": "integer", "minimum": 1}, "name": {"type": "string"}, "vip": {"type": "boolean"}}
 
 
-@pytest.mark.requirement("CORE-6.1-6")
+@pytest.mark.requirement("CORE-6.1-6", "CORE-5.4-3")
 @pytest.mark.requirement("API-13.2-9", "API-13.2-12", "API-13.2-13", "API-13.3-1", "API-13.3-2", "API-13.1-10")
 def test_all_violations_are_reported_and_the_handler_never_runs() -> None:
     calls = []
@@ -398,6 +398,7 @@ def test_the_envelope_is_unwrapped() -> None:
     assert bench.send("BOOK", "/table", {**body, "extra": 1}).status == 422
 
 
+@pytest.mark.requirement("CORE-5.2-5")
 def test_an_endpoint_with_its_own_parameters_field_is_read_flat_first() -> None:
     properties = {"parameters": {"type": "object"}, "action": {"type": "string"}}
     bench = build(make_endpoint("EXECUTE", "/job", echo, properties=properties))

@@ -67,6 +67,7 @@ async def test_no_more_connections_than_its_size(serve) -> None:
     await pool.close()
 
 
+@pytest.mark.requirement("CORE-1-16")
 async def test_a_server_that_closes_after_each_reply_is_served_by_new_connections(fickle) -> None:
     script, pool = await fickle(1, at_once=True)
     for _ in range(20):
@@ -74,6 +75,7 @@ async def test_a_server_that_closes_after_each_reply_is_served_by_new_connection
     assert script.connections >= 20
 
 
+@pytest.mark.requirement("CORE-1-16")
 async def test_a_connection_closed_without_warning_is_replaced_when_a_repeat_does_no_harm(fickle) -> None:
     script, pool = await fickle(1)
     assert (await pool.request("QUERY", "/")).status == 200

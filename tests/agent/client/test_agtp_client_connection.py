@@ -42,6 +42,7 @@ async def scripted() -> AsyncIterator[Scripted]:
         server.close()
 
 
+@pytest.mark.requirement("CORE-1-15")
 async def test_requests_follow_each_other_on_one_connection(serve) -> None:
     _, port = await serve()
     connection = await AgtpClientConnection.open("127.0.0.1", port)

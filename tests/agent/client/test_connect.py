@@ -65,7 +65,7 @@ async def test_concurrent_calls_share_at_most_the_pool() -> None:
     assert server.most <= 3
 
 
-@pytest.mark.requirement("CORE-10.2-1")
+@pytest.mark.requirement("CORE-10.2-1", "CORE-1-10", "CORE-3-8")
 async def test_an_agent_at_a_host_is_checked_before_anything_else() -> None:
     async with (
         serving(always(200, {"agent_id": AGENT, "name": "reserver"})) as server,
@@ -140,6 +140,52 @@ async def test_a_service_is_called_over_tls(tmp_path: Path) -> None:
             assert await service.call("QUERY", "/rooms") == {"secure": True}
 
 
+@pytest.mark.requirement("CORE-1-6")
+async def test_the_handshake_names_the_host_of_the_uri(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    named: list[str | None] = []
+    context.sni_callback = lambda _, name, __: named.append(name)
+    async with (
+        serving(always(200, {}), context) as server,
+        connect(f"agtp://localhost:{server.port}", ca_file=tmp_path / "ca.pem") as service,
+    ):
+        assert (await service.request("QUERY", "/rooms")).ok
+    assert set(named) == {"localhost"}
+
+
+@pytest.mark.requirement("CORE-1-4")
+async def test_a_server_without_tls_1_3_is_not_talked_to(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    old = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    old.maximum_version = ssl.TLSVersion.TLSv1_2
+    authority.issue_cert("127.0.0.1").configure_cert(old)
+    for options in ({"ca_file": tmp_path / "ca.pem"}, {"tls": True, "verify": False}):
+        async with serving(always(200, {}), old) as server, connect(server.uri, retry=AT_ONCE, **options) as service:
+            with pytest.raises(UnreachableError):
+                await service.request("QUERY", "/rooms")
+        assert server.seen == []
+
+
+@pytest.mark.requirement("CORE-1-5")
+async def test_a_certificate_for_another_host_is_refused(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("elsewhere.example").configure_cert(context)
+    async with (
+        serving(always(200, {}), context) as server,
+        connect(server.uri, ca_file=tmp_path / "ca.pem", retry=AT_ONCE) as service,
+    ):
+        with pytest.raises(UnreachableError):
+            await service.request("QUERY", "/rooms")
+    assert server.seen == []
+
+
+@pytest.mark.requirement("CORE-1-5")
 async def test_an_untrusted_certificate_is_refused_with_advice() -> None:
     async with serving(always(200, {}), tls_server(trustme.CA())) as server, connect(server.uri, tls=True) as service:
         with pytest.raises(UnreachableError, match="ca_file"):

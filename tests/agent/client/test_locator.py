@@ -12,6 +12,7 @@ from bespeak.errors import ConfigError
 AGENT = "0123456789abcdef" * 4
 
 
+@pytest.mark.requirement("CORE-1-8", "CORE-3-8")
 @pytest.mark.parametrize(
     ("uri", "locator"),
     [
@@ -29,6 +30,7 @@ def test_a_uri_that_names_a_host_is_read(uri: str, locator: Locator) -> None:
     assert parse_uri(str(locator)) == locator
 
 
+@pytest.mark.requirement("CORE-3-11")
 @pytest.mark.parametrize(
     ("uri", "reason"),
     [

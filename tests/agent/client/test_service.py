@@ -31,7 +31,7 @@ from bespeak.state.identity.key_text import generate_key, public_jwk
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.requirement("CORE-2.3-9", "CORE-2.3-15", "CORE-7.5-4")
+@pytest.mark.requirement("CORE-2.3-9", "CORE-2.3-15", "CORE-7.5-4", "CORE-3-15")
 @pytest.mark.requirement("API-16.4-1")
 async def test_a_request_carries_the_agent_its_scopes_and_the_input() -> None:
     async with service_of(always(200, {"ok": True}), agent_id=AGENT, scopes=["booking:room", "a:b"]) as (
@@ -149,6 +149,7 @@ async def test_the_manifest_decides_what_may_be_repeated() -> None:
     assert len(server.seen) == 4
 
 
+@pytest.mark.requirement("CORE-3-9")
 @pytest.mark.requirement("API-5.8-4")
 async def test_the_manifest_is_asked_for_without_an_agent_and_only_once() -> None:
     document = manifest(endpoint("BOOK", "/room", is_idempotent=False))

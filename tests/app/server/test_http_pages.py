@@ -165,6 +165,7 @@ def test_the_root_is_the_manifest_for_agents_too() -> None:
     assert ask("/", headers=headers).json()["server"]["server_id"] == "test.example"
 
 
+@pytest.mark.requirement("CORE-3-16", "CORE-3-17")
 def test_the_agtp_port_is_only_published_if_it_is_served() -> None:
     assert ask("/.well-known/agtp").status_code == 404
     reply = ask("/.well-known/agtp", publishing=Publishing(agtp_port=4480))

@@ -65,7 +65,7 @@ def test_a_signal_ends_it_in_order(ledger: dict[str, str], number: signal.Signal
         assert connection.recv(1) == b""
 
 
-@pytest.mark.requirement("CORE-10.1-1")
+@pytest.mark.requirement("CORE-10.1-1", "CORE-1-1")
 def test_tls_1_3_is_spoken_and_1_2_refused(ledger: dict[str, str], certificate: tuple[Path, Path, Path]) -> None:
     cert, key, ca = certificate
     with serving(HOTEL, "--cert", str(cert), "--key", str(key), env=ledger) as served:

@@ -98,7 +98,7 @@ def test_a_warning_of_the_issuer_is_passed_on() -> None:
     assert (document["trust_warning"], document["trust_explanation"]) == ("under-review", "Asked twice.")
 
 
-@pytest.mark.requirement("CORE-7.3-6", "CORE-10.1-14")
+@pytest.mark.requirement("CORE-7.3-6", "CORE-10.1-14", "CORE-3-19")
 @pytest.mark.parametrize(
     "member",
     [

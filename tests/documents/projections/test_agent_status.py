@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
+
 from bespeak.contract.agent import Agent
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.projections.agent_status import project_status
@@ -15,6 +17,7 @@ SERVICE = Service(identity=ServerIdentity(server_id="a.example", operator="A", c
 ADA = Agent(agent_id="a" * 64, name="Ada L", status="suspended", updated_at="2026-05-01T00:00:00Z")
 
 
+@pytest.mark.requirement("CORE-7.3-14", "CORE-7.3-15")
 def test_status_has_the_state_and_the_time_of_its_last_change() -> None:
     document = project_status(ADA, SERVICE, generated_at=NOW, changed_at=None)
     assert document == {

@@ -45,6 +45,8 @@ def test_a_canonical_document_is_its_own_projection(data: dict[str, Any]) -> Non
     for entry in data["endpoints"]:  # a custom method says what kind of operation it is
         if entry["method"] == "TRIAGE":
             entry["semantic"].setdefault("capability", "transaction")
+        if entry["input"].get("properties"):  # AGIS 7: an input says which parameters are required
+            entry["input"].setdefault("required", [])
     projected = project_agis(service_of(tree_of(data)))
     assert projected == data
     assert list(projected) == list(canonical(projected))
@@ -57,12 +59,12 @@ def hotel() -> Service:
 
 
 def promised(endpoint: Endpoint) -> Endpoint:
-    """Return the contract of an endpoint without its handler and the dialect of its schemas."""
+    """Return the contract of an endpoint without its handler, with all that its schemas may leave unsaid."""
     return replace(
         endpoint,
         handler=OpaqueHandler(type=""),
         location=None,
-        input_schema={"$schema": DIALECT, **endpoint.input_schema},
+        input_schema={"$schema": DIALECT, "required": [], **endpoint.input_schema},
         output_schema={"$schema": DIALECT, **endpoint.output_schema},
     )
 
@@ -78,6 +80,13 @@ def test_round_trip_through_a_document_loses_only_handlers() -> None:
     assert list(map(promised, after.endpoints)) == list(map(promised, before.endpoints))
     assert after.identity.server_id == before.identity.server_id
     assert (after.identity.operator, after.identity.contact) == (before.identity.operator, before.identity.contact)
+
+
+@pytest.mark.requirement("AGIS-7-2")
+def test_an_input_says_that_nothing_is_required() -> None:
+    schemas = {entry["path"]: entry["input"] for entry in project_agis(hotel())["endpoints"]}
+    assert schemas["/rooms"]["required"] == []
+    assert all("required" in schema for schema in schemas.values() if schema.get("properties"))
 
 
 def test_the_vocabulary_is_the_verbs_in_use() -> None:

@@ -12,6 +12,7 @@ def service(server_id: str, agtp: str | None = None) -> Service:
     return Service(identity=ServerIdentity(server_id=server_id, operator="Acme", contact=""), agtp=agtp)
 
 
+@pytest.mark.requirement("CORE-3-16")
 def test_document_has_address_and_time_and_no_verification() -> None:
     assert project_bootstrap(service("rooms.example"), port=4480, updated="2026-11-16T08:00:00Z") == {
         "agtp_version": "1.0",

@@ -57,6 +57,7 @@ def ask(path: str, body: bytes = b"") -> bytes:
     return b"AGTP/1.0 QUERY %s\r\nContent-Length: %d\r\n\r\n%s" % (path.encode(), len(body), body)
 
 
+@pytest.mark.requirement("CORE-1-9")
 async def test_a_connection_stays_open_and_its_answers_are_counted(serve) -> None:
     _, port = await serve()
     async with await call(port) as peer:
@@ -73,6 +74,7 @@ async def test_a_request_may_arrive_one_byte_at_a_time(serve) -> None:
         assert await peer.answer() == (200, b"QUERY /slow 3 #0")
 
 
+@pytest.mark.requirement("CORE-1-11")
 @pytest.mark.parametrize("path", ["/a", "/turn"])
 async def test_a_thousand_pipelined_requests_are_answered_in_order(serve, path: str) -> None:
     _, port = await serve()

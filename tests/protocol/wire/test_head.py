@@ -160,6 +160,7 @@ def test_a_body_beyond_the_limit_is_too_large(value: int) -> None:
     assert refused(LINE + b"Content-Length: %d\r\n" % value) == (413, "content-too-large")
 
 
+@pytest.mark.requirement("CORE-1-14")
 def test_transfer_encoding_does_not_exist() -> None:
     assert refused(LINE + b"Transfer-Encoding: chunked\r\n") == (400, "invalid-header")
 

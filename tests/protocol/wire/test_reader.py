@@ -78,6 +78,7 @@ def single_bytes(data: bytes) -> list[bytes]:
     return [data[at : at + 1] for at in range(len(data))]
 
 
+@pytest.mark.requirement("CORE-1-13")
 @given(STREAMS, st.lists(st.integers(0, 400), max_size=6), st.booleans())
 def test_requests_are_the_same_however_the_bytes_are_cut(data: bytes, places: list[int], eof: bool) -> None:
     whole = events(RequestReader(SMALL, CONNECTION), [data] if data else [], eof=eof)
@@ -102,6 +103,7 @@ def test_the_buffer_stays_within_the_limits(data: bytes) -> None:
         assert reader.buffered <= SMALL.head + SMALL.body
 
 
+@pytest.mark.requirement("CORE-1-13")
 def test_pipelined_requests_are_returned_in_order() -> None:
     data = b"".join(b"AGTP/1.0 QUERY /%d\r\nContent-Length: 2\r\n\r\n%02d" % (n, n) for n in range(50))
     read = events(RequestReader(), [data])

@@ -52,6 +52,7 @@ def hosted(reply: Reply) -> list[str]:
     return [agent["agent_id"] for agent in reply.json["hosted_agents"]]
 
 
+@pytest.mark.requirement("CORE-3-13")
 @pytest.mark.parametrize("method", ["DISCOVER", "DESCRIBE"])
 def test_the_namespace_document_lists_the_agents(method: str) -> None:
     reply = served().send(method, "/agents")
@@ -69,6 +70,7 @@ def test_inactive_and_experimental_agents_are_not_listed(fields: dict[str, Any])
     assert hosted(bench.send("DISCOVER", "/")) == []
 
 
+@pytest.mark.requirement("CORE-3-1", "CORE-3-12")
 @pytest.mark.parametrize("method", ["DISCOVER", "DESCRIBE"])
 def test_an_agent_is_found_by_its_label(method: str) -> None:
     reply = served().send(method, "/agents/Front-Desk")
@@ -176,7 +178,7 @@ def test_accept_chooses_the_representation_of_an_identity(accept: str, content_t
     assert b"<b>" not in reply.body or not content_type.startswith("text/html")
 
 
-@pytest.mark.requirement("CORE-3-3")
+@pytest.mark.requirement("CORE-3-3", "CORE-4.3-6")
 def test_an_agent_is_found_by_its_id() -> None:
     bench = served()
     assert bench.send("DESCRIBE", "/", {"agent_id": AGENT}).json["agent_id"] == AGENT
@@ -280,7 +282,7 @@ SERVICE = Service(
 )
 
 
-@pytest.mark.requirement("CORE-7.3-7")
+@pytest.mark.requirement("CORE-7.3-7", "CORE-3-19")
 def test_documents_are_signed_where_there_is_a_key() -> None:
     key = generate_key()
     bench = Bench(assemble(SERVICE, signing_key=key))

@@ -50,6 +50,7 @@ def test_a_caller_with_the_current_manifest_gets_a_304_without_a_body() -> None:
     assert bench.send("DISCOVER", "/", if_none_match='"other"').status == 200
 
 
+@pytest.mark.requirement("CORE-4.2-4")
 @pytest.mark.requirement("API-8.10-1")
 def test_with_agent_id_candidates_are_ranked_by_the_criteria() -> None:
     bench = build(ROOM, make_endpoint("QUERY", "/menus", echo))
@@ -58,9 +59,14 @@ def test_with_agent_id_candidates_are_ranked_by_the_criteria() -> None:
     [first, *_] = reply.json["result"]["candidates"]
     assert (first["method"], first["path"]) == ("BOOK", "/room")
     assert 0 < first["relevance"] <= 1
+    wanted = {"criteria": "query the menus of my room"}
+    both = bench.send("DISCOVER", "/", wanted, agent_id=AGENT).json["result"]["candidates"]
+    assert [entry["path"] for entry in both] == ["/menus", "/room"]
+    assert both[0]["relevance"] > both[1]["relevance"] > 0
     assert bench.send("DISCOVER", "/", {"criteria": "zebra"}, agent_id=AGENT).json["result"] == {"candidates": []}
 
 
+@pytest.mark.requirement("CORE-4.2-3")
 def test_an_agent_without_criteria_gets_advice() -> None:
     reply = build(ROOM).send("DISCOVER", "/", agent_id=AGENT)
     assert (reply.status, reply.error["missing"]) == (422, ["criteria"])

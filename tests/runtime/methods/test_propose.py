@@ -10,6 +10,7 @@ from tests.service import AGENT, build, echo, make_endpoint
 from bespeak.contract.policy import Policies
 
 
+@pytest.mark.requirement("CORE-4.6-1", "CORE-4.6-2")
 @pytest.mark.requirement("API-8.7-4")
 @pytest.mark.parametrize(
     "body",

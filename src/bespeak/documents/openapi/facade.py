@@ -137,7 +137,6 @@ class _Maker:
             handler=handler,
             required_scopes=scopes,
             deprecated=Deprecation(deprecated_in=self._version) if operation.deprecated else None,
-            reviewed=False,
         )
         guesses = (
             *judgement.guesses,
@@ -150,9 +149,7 @@ class _Maker:
             *errors.guesses,
             *self._deprecation(operation),
         )
-        return Facade(
-            judgement.candidate, endpoint, guesses, credentials.variables, judgement.path.reasons, operation.rate
-        )
+        return Facade(judgement.candidate, endpoint, guesses, credentials.variables, judgement.path.reasons)
 
     def _deprecation(self, operation: Operation) -> Sequence[Guess]:
         if not operation.deprecated:

@@ -94,7 +94,7 @@ def _semantic(semantic: Semantic) -> dict[str, Any]:
 
 
 def _input(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an input with the list that AGIS 7 demands; without it nothing is required either."""
+    """Return an input schema that says which parameters are required, even if none is (AGIS 7)."""
     written = _schema(schema, shared)
     return {**written, "required": []} if written.get("properties") and "required" not in written else written
 
