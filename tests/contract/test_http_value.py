@@ -16,7 +16,9 @@ from bespeak.contract.http_value import (
     in_cookie,
     in_header,
     in_path,
+    in_url_query,
     joined,
+    leaves_segment,
     pairs,
 )
 from bespeak.contract.schema.violation import Violation
@@ -159,17 +161,48 @@ def test_single_value_has_no_separator() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [("a/b c", "a%2Fb%20c"), (7, "7"), (["a", "b"], "a%2Cb"), ({"k": 1}, "k%2C1"), ("...", "...")]
+    ("value", "text"),
+    [("a?b c%", "a%3Fb%20c%25"), (7, "7"), (["a", "b"], "a%2Cb"), ({"k": 1}, "k%2C1"), ("...", "...")],
 )
 def test_a_value_in_a_path_is_one_segment(value: Any, text: str) -> None:
     faults: list[Violation] = []
     assert (in_path(value, "/f", faults), faults) == (text, [])
 
 
-@pytest.mark.parametrize("value", [None, "", ".", "..", []])
+HOSTILE = [
+    "../../admin",
+    "..\\..\\admin",
+    "a/b",
+    "%2e%2e",
+    "..%2F..%2Fadmin",
+    "%252e%252e%252fadmin",
+    "%25252525252e",
+    "..;x",
+    ". ",
+    "\uff0e\uff0e\uff0fadmin",
+    "a\0b",
+    "a\r\nX: y",
+    "a\x7f",
+    ["a", "../b"],
+]
+
+
+@pytest.mark.parametrize("value", [None, "", ".", "..", [], *HOSTILE])
 def test_a_value_that_would_choose_another_path_is_refused(value: Any) -> None:
     faults: list[Violation] = []
     in_path(value, "/f", faults)
+    assert [fault.pointer for fault in faults] == ["/f"]
+
+
+@pytest.mark.parametrize("value", ["a;b", "...", "100%25", "50%", "é", "..b", "v1.2", "日本"])
+def test_an_ordinary_value_does_not_leave_its_segment(value: str) -> None:
+    assert not leaves_segment(value)
+
+
+def test_a_value_in_the_query_of_a_url_may_have_slashes() -> None:
+    faults: list[Violation] = []
+    assert (in_url_query("../a&b", "/f", faults), faults) == ("..%2Fa%26b", [])
+    in_url_query(None, "/f", faults)
     assert [fault.pointer for fault in faults] == ["/f"]
 
 

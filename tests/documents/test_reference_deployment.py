@@ -102,8 +102,7 @@ def test_settings_without_effect_are_reported() -> None:
     assert messages == {
         "this server does not act on [policies] negotiable",
         "this server does not act on [synthesis] policies, session_duration",
-        "this server does not act on [audit] path, attribution_records_enabled",
-        "this server does not act on [mtls] mode",
+        "this server does not act on [audit] path",
         "this server does not act on [policies.rcns] enabled, min_trust_tier, max_negotiations_per_minute",
         "this server does not act on [policies.oauth] enabled",
     }

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.agent.discovery.live import AI_PATH, CONTEXT, PAGES, address
-from tests.agent.discovery.web import Time, Web, always, at, authority_file, fetching, resolve
+from tests.agent.discovery.web import AnyPort, Time, Web, always, at, authority_file, fetching, resolve
 from tests.agent.discovery.web import serving as scripted
 from tests.documents.ai.test_document import FLIGHTS
 from tests.faces.http.web import FIND, get, post, serving
@@ -48,7 +48,7 @@ AGIS: dict[str, Any] = PAGES["/"]
 async def test_the_document_is_served_without_findings() -> None:
     endpoints = [make_endpoint("FETCH", f"/zimmer{number}/balkon", echo) for number in range(100)]
     settings = HttpSettings(category=("travel",))
-    fetcher = Fetcher(AddressGuard(("127.0.0.1",)))
+    fetcher = Fetcher(AddressGuard(AnyPort(("127.0.0.1",))))
     async with serving(*endpoints, settings=settings) as web:
         checked = await check_live(address(f"http://127.0.0.1:{web.port}"), Examiner(fetcher), CONTEXT)
         await fetcher.close()

@@ -182,7 +182,7 @@ class ExternalService:
     @property
     def path_fields(self) -> tuple[str, ...]:
         """Fields in the URL, each once."""
-        return tuple(dict.fromkeys(_PLACEHOLDER.findall(self.url)))
+        return placeholders(self.url)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +207,11 @@ def is_dotted_path(text: str) -> bool:
 def is_upstream_status(text: str) -> bool:
     """Return True if the text is an HTTP status code, `4XX` or `5XX`, as the keys of `error_map` are."""
     return _STATUS.fullmatch(text) is not None
+
+
+def placeholders(template: str) -> tuple[str, ...]:
+    """Return the fields in a URL, each once."""
+    return tuple(dict.fromkeys(_PLACEHOLDER.findall(template)))
 
 
 def fill_placeholders(template: str, value: Callable[[str], str]) -> str:

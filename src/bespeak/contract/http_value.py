@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import msgspec
 
@@ -20,6 +22,9 @@ MAX_HEADER: Final = 8 * 1024
 """Limit of a header filled from the input, in characters; most servers accept no more."""
 
 _SIGNS: Final = {"comma": ",", "space": " ", "pipe": "|"}
+_DECODINGS: Final = 4
+"""How often a value may be percent-encoded; one that is encoded more often can only be an attempt to hide something."""
+_UNSAFE: Final = re.compile(r"[/\\\x00-\x1f\x7f]")
 _COOKIE_SAFE: Final = "!#$&'()*+-./:<=>?@[]^_`{|}~"
 """Characters allowed in a cookie (RFC 6265 4.1.1), without the percent sign of encoded ones."""
 
@@ -48,12 +53,35 @@ def joined(value: Any, sign: str, at: str, faults: list[Violation]) -> str:
 
 
 def in_path(value: Any, at: str, faults: list[Violation]) -> str:
-    """Encode a value as a part of a path."""
+    """Encode a value as one segment of a path, or a part of it; refuse one that could choose another resource."""
     text = joined(value, ",", at, faults)
-    # Servers resolve dot segments, also encoded ones: such a value would choose another resource.
-    if value is None or text in ("", ".", ".."):
-        faults.append(unusable(at, f"{text!r} is not allowed in a path"))
+    if value is None or leaves_segment(text):
+        faults.append(unusable(at, f"{brief(text)} is not allowed in a path: it could lead to another resource"))
     return quote(text, safe="")
+
+
+def in_url_query(value: Any, at: str, faults: list[Violation]) -> str:
+    """Encode a value for a place in the query of a URL."""
+    if value is None:
+        faults.append(unusable(at, "null is not allowed in a URL"))
+    return quote(joined(value, ",", at, faults), safe="")
+
+
+def leaves_segment(text: str) -> bool:
+    """Return True if a server could read a value as something other than one segment of a path.
+
+    Servers and proxies decode a path before they resolve it, some of them twice, and treat a backslash as a slash. Some
+    drop what follows a semicolon, or spaces, or map wide characters to ASCII. Encoding alone does not prevent that.
+    """
+    for _ in range(_DECODINGS):
+        plain = unicodedata.normalize("NFKC", text)
+        if plain.partition(";")[0].strip() in ("", ".", "..") or _UNSAFE.search(plain):
+            return True
+        decoded = unquote(text)
+        if decoded == text:
+            return False
+        text = decoded
+    return True
 
 
 def in_header(value: Any, at: str, faults: list[Violation]) -> str:

@@ -11,7 +11,7 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import OKPKey
 from tests.agent.client.faces import FACES, NOTHING_KEPT, Face, served, talking
-from tests.agent.discovery.web import HOST, Asked, Script, always, client_tls, redirect, resolve, send, serving
+from tests.agent.discovery.web import HOST, AnyPort, Asked, Script, always, client_tls, redirect, resolve, send, serving
 from tests.service import AGENT
 
 from bespeak.agent.client.connect import connect
@@ -197,7 +197,9 @@ async def test_many_calls_at_once_get_their_own_answers(face: Face) -> None:
 
 
 def exchanger(**options: Any) -> HttpExchanger:
-    return HttpExchanger(PinnedTransport(AddressGuard((HOST,), resolve=resolve), client_tls(), keep=2), **options)
+    return HttpExchanger(
+        PinnedTransport(AddressGuard(AnyPort((HOST,)), resolve=resolve), client_tls(), keep=2), **options
+    )
 
 
 async def ask(script: Script, method: str = "POST", **options: Any) -> tuple[ResponseMessage, list[Asked]]:

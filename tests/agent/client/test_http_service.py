@@ -46,9 +46,9 @@ def document(*capabilities: dict[str, Any], **members: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def service_of(
-    pages: dict[str, Any], trusted_hosts: tuple[str, ...] = (), **options: Any
+    pages: dict[str, Any], trusted_hosts: tuple[str, ...] = (), *, allow_private: bool = False, **options: Any
 ) -> AsyncIterator[tuple[WebServiceClient, Web]]:
-    web_options = WebOptions(cache="off", resolve=resolve, trusted_hosts=trusted_hosts)
+    web_options = WebOptions(cache="off", resolve=resolve, trusted_hosts=trusted_hosts, allow_private=allow_private)
     with authority_file() as ca:
         async with (
             serving(at(pages)) as web,
@@ -153,18 +153,30 @@ async def test_the_credential_goes_where_the_document_says() -> None:
 
 
 @pytest.mark.requirement("AI-3.3-9")
-async def test_a_credential_stays_with_the_host_that_the_user_named() -> None:
+async def test_a_credential_stays_with_the_host_and_port_that_the_user_named() -> None:
     with authority_file():
         async with serving(at({"/x": {"ok": True}})) as other:
             away = {**FLIGHT, "endpoint": f"{other.url}/x"}
             pages = {"/.well-known/ai": document(away)}
-            async with service_of(pages, token="sekret") as (service, _):
+            async with service_of(pages, token="sekret", allow_private=True) as (service, _):
                 assert await service.call("get_flight") == {"ok": True}
-            async with service_of(pages, (f"flights.test:{other.port}",), token="sekret") as (service, _):
+            async with service_of(pages, (f"flights.test:{other.port}",), token="sekret", allow_private=True) as (
+                service,
+                _,
+            ):
                 await service.call("get_flight")
-            async with service_of(pages, ("flights.test",), token="sekret") as (service, _):
+            async with service_of(pages, ("flights.test",), token="sekret", allow_private=True) as (service, _):
                 await service.call("GET", f"{other.url}/x")
-    assert [request.headers.get("x-api-key") for request in other.asked] == [None, "sekret", "sekret"]
+    assert [request.headers.get("x-api-key") for request in other.asked] == [None, "sekret", None]
+
+
+async def test_another_port_of_a_private_host_is_not_called() -> None:
+    async with serving(at({"/x": {"ok": True}})) as other:
+        away = {**FLIGHT, "endpoint": f"{other.url}/x"}
+        async with service_of({"/.well-known/ai": document(away)}) as (service, _):
+            with pytest.raises(Exception, match="this machine"):
+                await service.call("get_flight")
+    assert other.asked == []
 
 
 async def test_a_capability_in_a_private_network_is_not_called() -> None:

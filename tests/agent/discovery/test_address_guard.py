@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import socket
+import threading
 
 import pytest
 from hypothesis import given
@@ -14,6 +17,7 @@ from bespeak.agent.discovery.address_guard import (
     is_loopback,
     literal_address,
     system_resolve,
+    typed_host,
     what_is_private,
 )
 
@@ -153,9 +157,14 @@ async def test_a_host_in_a_private_network_is_refused(host: str) -> None:
 
 @pytest.mark.parametrize("host", ["inside.example", "INSIDE.example.", "both.example", "10.0.0.1"])
 async def test_a_host_that_was_typed_may_be_anywhere(host: str) -> None:
-    guard = AddressGuard(("inside.example", "both.example", "10.0.0.1"), resolve=lookup)
-    found = await guard.addresses(host.lower().rstrip("."), 443)
-    assert isinstance(found, list)
+    guard = AddressGuard(typed_host(host, 443), resolve=lookup)
+    assert isinstance(await guard.addresses(host.lower().rstrip("."), 443), list)
+
+
+@pytest.mark.parametrize("host", ["inside.example", "10.0.0.1", "localhost"])
+async def test_another_port_of_a_private_host_is_another_service(host: str) -> None:
+    guard = AddressGuard(typed_host(host, 443), resolve=lookup)
+    assert isinstance(await guard.addresses(host, 9200), BlockedAddress)
 
 
 async def test_private_networks_can_be_allowed() -> None:
@@ -173,6 +182,24 @@ async def test_unresolvable_name_is_distinguished(host: str) -> None:
     found = await AddressGuard(resolve=lookup).addresses(host, 443)
     assert isinstance(found, BlockedAddress)
     assert not found.found
+
+
+def test_a_name_server_that_does_not_answer_delays_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = threading.Event()
+
+    def wait(*_: object, **__: object) -> list[object]:
+        answered.wait()
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", wait)
+
+    async def look_up() -> None:
+        async with asyncio.timeout(0.01):
+            await system_resolve("slow.example", 443)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(look_up())
+    answered.set()
 
 
 async def test_the_system_knows_this_machine() -> None:

@@ -278,6 +278,14 @@ async def test_a_slow_server_has_the_whole_deadline_and_no_more(script: Script) 
     assert (fetched.fault.kind, fetched.fault.message) == ("timeout", "no complete response within 0.3 seconds")
 
 
+async def test_robots_txt_is_read_within_the_time_of_the_document() -> None:
+    async with serving(at({"/robots.txt": dripping, PATH: DOCUMENT})) as web, fetching(deadline=60.0) as fetcher:
+        fetched = await fetcher.get(f"{web.url}{PATH}", DISCOVERY, within=0.3)
+    assert fetched.fault is not None
+    assert fetched.fault.kind == "timeout"
+    assert [asked.target for asked in web.asked] == ["/robots.txt"]
+
+
 async def test_truncated_body_is_a_fault() -> None:
     def script(asked: Asked, writer: asyncio.StreamWriter) -> None:
         send(writer, 200, DOCUMENT, Content_Length="500")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.agent.discovery.web import HOST, always, authority, authority_file, client_tls, redirect, serving
+from tests.agent.discovery.web import HOST, AnyPort, always, authority, authority_file, client_tls, redirect, serving
 
 from bespeak.agent.discovery.address_guard import AddressGuard
 from bespeak.agent.discovery.pinned_transport import (
@@ -38,7 +38,7 @@ class Rebinding:
 async def test_a_name_is_resolved_once_and_connected_to_as_it_was_checked() -> None:
     names = Rebinding(["127.0.0.1"], ["192.0.2.1"])
     async with serving(always(200, {})) as web:
-        transport = PinnedTransport(AddressGuard((HOST,), resolve=names), client_tls(), keep=0)
+        transport = PinnedTransport(AddressGuard(AnyPort((HOST,)), resolve=names), client_tls(), keep=0)
         for _ in range(3):
             response = await transport.send("GET", WebAddress(Origin("https", HOST, web.port), "/x"), {})
             assert response.status_code == 200
@@ -55,7 +55,7 @@ async def test_blocked_address_is_not_contacted() -> None:
 
 
 async def test_a_header_that_http_cannot_send_is_not_sent() -> None:
-    transport = PinnedTransport(AddressGuard((HOST,), resolve=Rebinding(["127.0.0.1"])))
+    transport = PinnedTransport(AddressGuard(AnyPort((HOST,)), resolve=Rebinding(["127.0.0.1"])))
     with pytest.raises(httpx.LocalProtocolError, match="HTTP cannot send"):
         await transport.send("GET", WebAddress(Origin("https", HOST, 443), "/"), {"X-A": "日"})
 
@@ -63,7 +63,7 @@ async def test_a_header_that_http_cannot_send_is_not_sent() -> None:
 async def test_the_next_address_is_tried() -> None:
     async with serving(always(200, {})) as web:
         names = Rebinding(["127.0.0.2", "127.0.0.1"])
-        transport = PinnedTransport(AddressGuard((HOST,), resolve=names), client_tls())
+        transport = PinnedTransport(AddressGuard(AnyPort((HOST,)), resolve=names), client_tls())
         response = await transport.send("GET", WebAddress(Origin("https", HOST, web.port), "/"), {})
         await response.aclose()
         await transport.close()
@@ -73,7 +73,7 @@ async def test_the_next_address_is_tried() -> None:
 async def test_two_names_at_one_address_share_no_connection() -> None:
     async with serving(always(200, {})) as web:
         names = Rebinding(["127.0.0.1"])
-        transport = PinnedTransport(AddressGuard((HOST, "other.test"), resolve=names), client_tls(), keep=4)
+        transport = PinnedTransport(AddressGuard(AnyPort((HOST, "other.test")), resolve=names), client_tls(), keep=4)
         response = await transport.send("GET", WebAddress(Origin("https", HOST, web.port), "/"), {})
         await response.aread()
         with pytest.raises(httpx.ConnectError) as caught:
@@ -84,7 +84,7 @@ async def test_two_names_at_one_address_share_no_connection() -> None:
 
 async def test_a_target_goes_out_as_it_is_and_no_redirect_is_followed() -> None:
     async with serving(redirect("/y")) as web:
-        transport = PinnedTransport(AddressGuard((HOST,), resolve=Rebinding(["127.0.0.1"])), client_tls())
+        transport = PinnedTransport(AddressGuard(AnyPort((HOST,)), resolve=Rebinding(["127.0.0.1"])), client_tls())
         response = await transport.send("GET", WebAddress(Origin("https", HOST, web.port), "/a/../b%2F?c=%20"), {})
         await response.aclose()
         await transport.close()

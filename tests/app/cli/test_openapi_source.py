@@ -11,9 +11,12 @@ from threading import Thread
 import pytest
 from tests.documents.openapi.notes_api import described
 
+from bespeak.agent.discovery.fetcher import Fetcher
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.openapi_source import open_description
 from bespeak.errors import ConfigError
+
+REDIRECTS = {"/private": "http://10.0.0.1/openapi.json", "/loop": "/loop"}
 
 
 class Site(BaseHTTPRequestHandler):
@@ -27,11 +30,18 @@ class Site(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
-        elif self.path in ("/private", "/loop"):
+        elif self.path in REDIRECTS:
             self.send_response(302)
-            self.send_header("Location", "http://10.0.0.1/openapi.json" if self.path == "/private" else "/loop")
+            self.send_header("Location", REDIRECTS[self.path])
             self.send_header("Content-Length", "0")
             self.end_headers()
+        elif self.path == "/endless":
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", "1000000")
+            self.end_headers()
+            self.wfile.write(b" ")
+            self.connection.recv(1)  # until the client gives up
         else:
             self.send_error(404)
 
@@ -55,6 +65,19 @@ def test_url_given_by_the_user_is_fetched(site: str) -> None:
     assert description.title == "Acme Notes"
     assert description.source == f"{site}/openapi.json"
     assert [finding for finding in findings if finding.severity != "info"] == []
+
+
+def test_another_port_of_a_private_host_is_not_followed(site: str) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as other:
+        REDIRECTS["/elsewhere"] = f"http://127.0.0.1:{other.server_port}/openapi.json"
+        with pytest.raises(CommandFailedError, match="this machine"):
+            open_description(f"{site}/elsewhere", insecure=False)
+
+
+def test_a_body_without_end_is_abandoned_at_the_deadline(site: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(Fetcher.__init__.__kwdefaults__, "deadline", 0.2)
+    with pytest.raises(CommandFailedError, match=r"within 0\.2 seconds"):
+        open_description(f"{site}/endless", insecure=False)
 
 
 @pytest.mark.parametrize("path", ["/private", "/loop", "/none"])

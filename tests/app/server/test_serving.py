@@ -365,3 +365,27 @@ def test_bodies_that_never_end_are_bounded_in_total_and_their_memory_is_returned
             connection.close()
         while resident() - before > 8_000_000:
             assert served.process.poll() is None
+
+
+def test_required_client_certificates_of_a_reference_deployment_are_required(
+    certificate: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    cert, key, ca = certificate
+    (tmp_path / "endpoints").mkdir()
+    settings = f'[mtls]\nmode = "required"\nca_bundle_path = "{ca}"\n[listen]\ncert = "{cert}"\nkey = "{key}"\n'
+    (tmp_path / "bespeak.toml").write_text(settings, "utf-8")
+    context = ssl.create_default_context(cafile=ca)
+    with serving(tmp_path) as served:
+
+        def ask() -> bytes:
+            plain = socket.create_connection(("127.0.0.1", served.port), 10)
+            with context.wrap_socket(plain, server_hostname="127.0.0.1") as secure:
+                secure.sendall(b"AGTP/1.0 DISCOVER /methods\r\n\r\n")
+                try:
+                    return secure.recv(65536)
+                except OSError:  # with TLS 1.3 the client learns of the refusal after its handshake
+                    return b""
+
+        assert ask() == b""
+        context.load_cert_chain(cert, key)
+        assert ask().startswith(b"AGTP/1.0 200 OK\r\n")

@@ -8,7 +8,7 @@ import pytest
 
 from bespeak.app.server.settings import plan_settings
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.documents.deployment.server_settings import LimitSettings, ListenSettings
+from bespeak.documents.deployment.server_settings import ClientCertificateSettings, LimitSettings, ListenSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.faces.capacity import MAX_BUFFERED
@@ -106,6 +106,22 @@ def test_client_certificates_need_tls_and_their_authorities(pair: tuple[Path, Pa
         plan_settings("rooms:app", document, certificate=cert, key=key)
     ca.touch()
     assert plan_settings("rooms:app", document, certificate=cert, key=key)
+
+
+@pytest.mark.parametrize(("mode", "required"), [("required", True), ("optional", False)])
+def test_client_certificates_of_a_connection_need_tls_too(
+    pair: tuple[Path, Path], tmp_path: Path, mode: str, required: bool
+) -> None:
+    cert, key = pair
+    ca = tmp_path / "ca.pem"
+    document = ServerDocument(mtls=ClientCertificateSettings(mode=mode, ca_bundle_path=ca))
+    with pytest.raises(ConfigError, match="require TLS"):
+        plan_settings("rooms:app", document)
+    with pytest.raises(ConfigError, match=r"ca\.pem"):
+        plan_settings("rooms:app", document, certificate=cert, key=key)
+    ca.touch()
+    settings = plan_settings("rooms:app", document, certificate=cert, key=key)
+    assert (settings.client_ca, settings.client_required) == (ca, required)
 
 
 @pytest.fixture

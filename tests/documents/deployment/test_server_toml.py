@@ -8,7 +8,13 @@ import pytest
 
 from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS, Redirect
 from bespeak.contract.service import ServerIdentity
-from bespeak.documents.deployment.server_settings import AgentSettings, LimitSettings, ListenSettings, ResourceSettings
+from bespeak.documents.deployment.server_settings import (
+    AgentSettings,
+    ClientCertificateSettings,
+    LimitSettings,
+    ListenSettings,
+    ResourceSettings,
+)
 from bespeak.documents.deployment.server_toml import ServerDocument, parse_server, read_server
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
@@ -230,7 +236,6 @@ def test_a_key_of_ones_own_is_a_warning() -> None:
         ("[policies]\nrcns_enabled = true", "[policies] rcns_enabled"),
         ("[policies.synthesis]\nsession_duration = '1h'", "[policies.synthesis] session_duration"),
         ("[gateway]\nsocket = '/run/x'", "[gateway] socket"),
-        ("[mtls]\nmode = 'required'\nca_bundle_path = 'ca.pem'", "[mtls] mode, ca_bundle_path"),
         ("[signing]\nkey_id = 'k'", "[signing] key_id"),
         ("[server]\namg_version = '1'", "[server] amg_version"),
     ],
@@ -256,6 +261,29 @@ def test_an_identity_without_operator_or_contact_is_a_warning() -> None:
     document, findings = parse_server('[server]\nserver_id = "s"\n', "x.toml")
     assert document.identity == ServerIdentity(server_id="s", operator="unspecified", contact="")
     assert [finding.rule for finding in findings] == ["Y820", "Y820"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[mtls]\nmode = 'required'", "`mode` is 'required', which needs `ca_bundle_path`"),
+        ("[mtls]\nmode = 'requird'\nca_bundle_path = 'ca.pem'", "`mode` must be one of disabled, optional, required"),
+        ("[policies.oauth]\nenabled = true", "[policies.oauth] is enabled, but [auth] does not require tokens"),
+        ("[signing]\nenabled = true", "[signing] is enabled, but names no key"),
+        (
+            "[mtls]\nmode = 'required'\nca_bundle_path = 'a.pem'\n[auth]\nmodes = ['mtls']\n[auth.mtls]\nca = 'b.pem'",
+            "[mtls] and [auth.mtls] name different authorities of client certificates",
+        ),
+    ],
+)
+def test_protection_that_is_named_and_not_given_is_an_error(text: str, message: str) -> None:
+    _, findings = parse_server(text, "d/bespeak.toml")
+    assert any(finding.severity == "error" and finding.message.startswith(message) for finding in findings)
+
+
+def test_client_certificates_of_the_reference_implementation_are_read() -> None:
+    document = clean("[mtls]\nmode = 'required'\nca_bundle_path = 'ca.pem'\n")
+    assert document.mtls == ClientCertificateSettings(mode="required", ca_bundle_path=Path("d/ca.pem"))
 
 
 def test_signing_keys_of_the_reference_implementation_need_its_switch() -> None:

@@ -14,7 +14,7 @@ from tests.echo import parts_of
 from tests.process import ROOT
 
 from bespeak.contract.handler import ExternalService
-from bespeak.contract.http_value import MAX_HEADER, as_text
+from bespeak.contract.http_value import MAX_HEADER, as_text, leaves_segment
 from bespeak.runtime.bindings.upstream_request import Credentials, RequestPlan
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -57,13 +57,12 @@ def cookies(request: httpx.Request) -> dict[str, str]:
         ("/files/{name}.json", {"name": "a b"}, "/files/a%20b.json"),
         ("/{a}-{b}", {"a": "1", "b": 2}, "/1-2"),
         ("/{a}/{a}", {"a": "é"}, "/%C3%A9/%C3%A9"),
-        ("/x/{a}", {"a": "../../admin"}, "/x/..%2F..%2Fadmin"),
         ("/x/{a}", {"a": "b?c=d#e"}, "/x/b%3Fc%3Dd%23e"),
-        ("/x/{a}", {"a": "%2e%2e"}, "/x/%252e%252e"),
+        ("/x/{a}", {"a": "100%25"}, "/x/100%2525"),
         ("/x/{a}", {"a": "b;c=d@e:f"}, "/x/b%3Bc%3Dd%40e%3Af"),
         ("/x/{a}", {"a": [1, "b", True]}, "/x/1%2Cb%2Ctrue"),
         ("/x/{a}", {"a": False}, "/x/false"),
-        ("/x?room={a}&v=2", {"a": "1&2"}, "/x?room=1%262&v=2"),
+        ("/x?room={a}&v=2", {"a": "1&2/.."}, "/x?room=1%262%2F..&v=2"),
         ("/x#frag{a}", {"a": "1"}, "/x"),
     ],
 )
@@ -79,6 +78,8 @@ def test_a_field_of_the_url_is_percent_encoded(url: str, given: dict[str, Any], 
         ("/{a}", {"a": ""}, "/a"),
         ("/{a}", {"a": "."}, "/a"),
         ("/{a}", {"a": ".."}, "/a"),
+        ("/{a}", {"a": "../../admin"}, "/a"),
+        ("/{a}/{a}", {"a": "%2e%2e"}, "/a"),
         ("/{a}.json", {"a": ".."}, "/a"),
         ("/{a}", {"a": []}, "/a"),
         ("/{a}", {"a": ["x", "y,z"]}, "/a/1"),
@@ -99,7 +100,7 @@ def test_a_path_has_the_segments_of_its_template(first: str, second: str) -> Non
         {"first": first, "second": second}
     )
     if isinstance(made, list):
-        assert first in ("", ".", "..") or second in ("", ".", "..")
+        assert leaves_segment(first) or leaves_segment(second)
         return
     assert (made.url.host, made.url.port, made.url.query) == ("u.example", None, b"")
     segments = [unquote(segment, errors="strict") for segment in target(made).split("/")]
@@ -321,10 +322,16 @@ def test_the_request_that_the_guide_shows_is_the_one_that_is_sent() -> None:
     assert endpoint is not None
     assert findings == []
     assert isinstance(endpoint.handler, ExternalService)
-    given = {"library": "a/b", "shelf": ["sea", "birds"], "language": "de", "scan": "aGVsbG8=", "title": "Voyage"}
+    given = {
+        "library": "north wing",
+        "shelf": ["sea", "birds"],
+        "language": "de",
+        "scan": "aGVsbG8=",
+        "title": "Voyage",
+    }
     request = RequestPlan(endpoint.handler, Credentials(query={"api_key": "k"})).build(given)
     assert isinstance(request, httpx.Request)
-    assert target(request) == "/v1/libraries/a%2Fb/books?shelf=sea,birds&api_key=k"
+    assert target(request) == "/v1/libraries/north%20wing/books?shelf=sea,birds&api_key=k"
     assert request.headers["accept-language"] == "de"
     assert sorted(parts_of(request.headers["content-type"], request.read()), key=str) == [
         ("file", "file", b"hello"),

@@ -71,6 +71,8 @@ def test_field_named_like_a_secret_is_a_warning(name: str) -> None:
     assert found == [("Y873", "/audit/fields/PAY ~1invoice")]
 
 
-def test_keys_of_the_reference_implementation_enable_nothing() -> None:
-    settings, _ = read('[audit]\npath = "stderr"\nattribution_records_enabled = true\n')
-    assert settings == AuditSettings()
+@pytest.mark.parametrize(("switch", "enabled"), [("", False), ("= false", False), ("= true", True)])
+def test_the_switch_of_the_reference_implementation_enables_the_trail(switch: str, enabled: bool) -> None:
+    line = f"attribution_records_enabled {switch}\n" if switch else ""
+    settings, _ = read(f'[audit]\npath = "stderr"\n{line}')
+    assert settings == AuditSettings(enabled=enabled)

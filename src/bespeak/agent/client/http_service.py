@@ -195,7 +195,7 @@ class WebServiceClient(DescribedClient):
         return (
             origin == self.discovered.address.origin
             or f"{origin.host}:{origin.port}" in self._trusted
-            or (origin.host in self._trusted and origin.scheme == "https")
+            or (origin.host in self._trusted and (origin.scheme, origin.port) == ("https", 443))
         )
 
 

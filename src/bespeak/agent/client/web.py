@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from joserfc.jwk import OKPKey
 
@@ -23,13 +22,13 @@ from bespeak.agent.client.sender import Sender
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.signer import Signer
 from bespeak.agent.client.web_options import WebOptions
-from bespeak.agent.discovery.address_guard import AddressGuard
+from bespeak.agent.discovery.address_guard import AddressGuard, typed_host
 from bespeak.agent.discovery.discovered import Discovered
 from bespeak.agent.discovery.document_cache import open_cache
 from bespeak.agent.discovery.fetcher import Fetcher
 from bespeak.agent.discovery.lookup import Lookup
 from bespeak.agent.discovery.pinned_transport import PinnedTransport, trust
-from bespeak.agent.discovery.web_address import AddressFault, WebAddress
+from bespeak.agent.discovery.web_address import AddressFault, WebAddress, parse_address
 from bespeak.contract.http_route import split_verb
 from bespeak.errors import ConfigError
 
@@ -142,12 +141,10 @@ def _locator(address: WebAddress, prefix: str) -> Locator:
 
 
 def _guard(uri: str, options: WebOptions) -> AddressGuard:
-    """Create a guard that allows private addresses for the host that the user named, and for others only on request."""
-    try:
-        host = urlsplit(uri).hostname
-    except ValueError:
-        host = None
-    return AddressGuard((host,) if host else (), allow_private=options.allow_private, resolve=options.resolve)
+    """Create a guard that allows a private address if the user named it, and others only on request."""
+    address = parse_address(uri, insecure=True)
+    typed = () if isinstance(address, AddressFault) else typed_host(address.origin.host, address.origin.port)
+    return AddressGuard(typed, allow_private=options.allow_private, resolve=options.resolve)
 
 
 def _ids(discovered: Discovered, prefix: str) -> dict[str, tuple[str, str]]:

@@ -17,7 +17,7 @@ class WebOptions:
     """Options of `bespeak.connect` for web addresses, passed as `web=`."""
 
     allow_private: bool = False
-    """Follow documents and redirects into private networks. The host you name may always be private."""
+    """Follow documents and redirects into private networks. The host and port you name may always be private."""
     refresh: bool = False
     """Ignore cached documents and cached 404s."""
     cache: str | Path | None = None
@@ -25,6 +25,6 @@ class WebOptions:
     most_capabilities: int | None = MOST_CAPABILITIES
     """Maximum number of capabilities to read from a document; None reads all."""
     trusted_hosts: tuple[str, ...] = ()
-    """Other hosts (`host` or `host:port`) that may receive the credential."""
+    """Other hosts that may receive the credential: `host`, which means https on port 443, or `host:port`."""
     resolve: Resolver | None = None
     """Name resolver; None uses the system's."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import socket
-from collections.abc import Awaitable, Callable, Iterable
+import threading
+from collections.abc import Awaitable, Callable, Container
 from dataclasses import dataclass
 from typing import Final
 
@@ -105,19 +107,21 @@ def is_loopback(host: str) -> bool:
 class AddressGuard:
     """Resolves a host once and returns the allowed addresses; connections must use exactly these.
 
-    Hosts that the user typed, and all hosts with `allow_private`, may be private.
+    The host and port that the user typed, and all hosts with `allow_private`, may be private. Another port of the same
+    host is another service: neither a redirect nor a document may lead to it.
     """
 
     def __init__(
-        self, typed: Iterable[str] = (), *, allow_private: bool = False, resolve: Resolver | None = None
+        self, typed: Container[tuple[str, int]] = (), *, allow_private: bool = False, resolve: Resolver | None = None
     ) -> None:
-        self._typed = frozenset(_plain(host) for host in typed)
+        """Create a guard; `typed` has what `typed_host` returns."""
+        self._typed = typed
         self._allow_private = allow_private
         self._resolve = resolve or system_resolve
 
     async def addresses(self, host: str, port: int) -> list[str] | BlockedAddress:
         """Resolve a host; return its addresses, or why they are blocked."""
-        free = self._allow_private or _plain(host) in self._typed
+        free = self._allow_private or (_plain(host), port) in self._typed
         literal = literal_address(host)
         if literal is None:
             if not free and _is_local_name(host):
@@ -141,10 +145,36 @@ class AddressGuard:
         return found[:_MOST]
 
 
+def typed_host(host: str, port: int) -> frozenset[tuple[str, int]]:
+    """Return what a guard allows for an address that the user typed."""
+    return frozenset({(_plain(host), port)})
+
+
 async def system_resolve(host: str, port: int) -> list[str]:
-    """Resolve a name with the system's resolver."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    """Resolve a name with the system's resolver.
+
+    It runs in a thread of its own. A loop waits for its executor when it closes, so a name server that does not answer
+    would delay the end of a command beyond every deadline.
+    """
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[list[str]] = loop.create_future()
+
+    def deliver(found: list[str] | Exception) -> None:
+        if not answer.done():
+            answer.set_exception(found) if isinstance(found, Exception) else answer.set_result(found)
+
+    def look_up() -> None:
+        found: list[str] | Exception
+        try:
+            entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            found = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
+        except (OSError, UnicodeError) as error:
+            found = error
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(deliver, found)
+
+    threading.Thread(target=look_up, name="bespeak-resolver", daemon=True).start()
+    return await answer
 
 
 def _plain(host: str) -> str:

@@ -71,15 +71,19 @@ class Fetcher:
         self._robots: dict[Origin, Robots | FetchFault] = {}
         self._user_agent = f"{AGENT}/{version('bespeak')}"
 
-    async def get(self, url: str, kind: DocumentKind, *, robots: bool = True) -> Fetched:
-        """Fetch the document at an address, or report the step that failed. Never raises for what a server does."""
-        trace = _Trace(kind, url, self._deadline, self._refresh)
+    async def get(self, url: str, kind: DocumentKind, *, robots: bool = True, within: float | None = None) -> Fetched:
+        """Fetch the document at an address, or report the step that failed. Never raises for what a server does.
+
+        `within` is the time left, if that is less than the deadline.
+        """
+        left = self._deadline if within is None else min(within, self._deadline)
+        trace = _Trace(kind, url, left, self._refresh)
         began = time.monotonic()
         address = parse_address(url, insecure=self.insecure)
         if isinstance(address, AddressFault):
             return self._end(trace, url, began, None, _of_address(address, url))
         while True:
-            fault = await self._permit(address) if robots else None
+            fault = await self._permit(address, trace) if robots else None
             answer = None if fault else await self._ask(address, trace)
             if answer is None or answer.fault is not None or answer.status not in REDIRECTS:
                 return self._end(trace, str(address), began, answer, fault)
@@ -88,19 +92,22 @@ class Fetcher:
                 return self._end(trace, str(address), began, answer, onward)
             address = onward
 
-    async def robots(self, origin: Origin) -> Robots | FetchFault:
+    async def robots(self, origin: Origin, within: float | None = None) -> Robots | FetchFault:
         """Fetch the robots.txt of a site, once."""
         known = self._robots.get(origin)
         if known is None:
-            known = self._robots[origin] = await self._read_robots(origin)
+            known = self._robots[origin] = await self._read_robots(origin, within)
         return known
 
     async def close(self) -> None:
         """Close the connections."""
         await self._transport.close()
 
-    async def _permit(self, address: WebAddress) -> FetchFault | None:
-        robots = await self.robots(address.origin)
+    async def _permit(self, address: WebAddress, trace: _Trace) -> FetchFault | None:
+        """Check robots.txt; fetching it is part of the time for the document."""
+        began = time.monotonic()
+        robots = await self.robots(address.origin, trace.left)
+        trace.left -= time.monotonic() - began
         if isinstance(robots, FetchFault):
             return robots
         if robots.allows(address.target):
@@ -108,8 +115,8 @@ class Fetcher:
         where = f"{address.origin}/robots.txt"
         return FetchFault("robots", f"{where} does not allow {AGENT} to fetch {address.path[:200]}", str(address))
 
-    async def _read_robots(self, origin: Origin) -> Robots | FetchFault:
-        fetched = await self.get(f"{origin}/robots.txt", ROBOTS, robots=False)
+    async def _read_robots(self, origin: Origin, within: float | None) -> Robots | FetchFault:
+        fetched = await self.get(f"{origin}/robots.txt", ROBOTS, robots=False, within=within)
         fault = fetched.fault
         if fault is None:
             return parse_robots(fetched.body)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bespeak.agent.discovery.address_guard import AddressGuard
+from bespeak.agent.discovery.address_guard import AddressGuard, typed_host
 from bespeak.agent.discovery.examination import Examiner
 from bespeak.agent.discovery.fetcher import Fetcher
 from bespeak.agent.discovery.live_check import LiveCheck, check_live, live_address
@@ -67,7 +67,8 @@ async def _check_all(project: Project, addresses: Sequence[WebAddress], options:
 
 
 async def _check_one(address: WebAddress, options: LiveOptions, context: Context) -> LiveCheck:
-    guard = AddressGuard((address.origin.host,), allow_private=options.allow_private)
+    typed = typed_host(address.origin.host, address.origin.port)
+    guard = AddressGuard(typed, allow_private=options.allow_private)
     tls = trust(options.ca_file) if options.ca_file is not None else None
     # No cache and no retries: the check is about the current responses.
     fetcher = Fetcher(guard, tls=tls, insecure=options.insecure, retries=0)

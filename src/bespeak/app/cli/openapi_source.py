@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from bespeak.app.cli.console import print_findings
 from bespeak.app.cli.main import CommandFailedError
@@ -16,9 +16,6 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 if TYPE_CHECKING:
     from bespeak.agent.discovery.fetched import Fetched
     from bespeak.agent.discovery.web_address import WebAddress
-
-_TIMEOUT: Final = 60.0
-"""Timeout for a document of forty megabytes over an ordinary connection."""
 
 
 def open_description(source: str, *, insecure: bool) -> tuple[Description, list[Diagnostic]]:
@@ -61,12 +58,12 @@ def _fetch(source: str, *, insecure: bool) -> tuple[bytes, str]:
 
 
 async def _get(address: WebAddress, *, insecure: bool) -> Fetched:
-    from bespeak.agent.discovery.address_guard import AddressGuard  # noqa: PLC0415 - slow to load
+    from bespeak.agent.discovery.address_guard import AddressGuard, typed_host  # noqa: PLC0415 - slow to load
     from bespeak.agent.discovery.document_kind import OPENAPI  # noqa: PLC0415
     from bespeak.agent.discovery.fetcher import Fetcher  # noqa: PLC0415
 
-    # The user chose this host, so it may be in any network; redirect targets may not.
-    fetcher = Fetcher(AddressGuard([address.origin.host]), insecure=insecure, deadline=_TIMEOUT)
+    # The user chose this address, so it may be in any network; redirect targets may not.
+    fetcher = Fetcher(AddressGuard(typed_host(address.origin.host, address.origin.port)), insecure=insecure)
     try:
         return await fetcher.get(str(address), OPENAPI, robots=False)
     finally:

@@ -134,12 +134,11 @@ def _tls(settings: Settings, alpn: str) -> ssl.SSLContext | None:
     """Build the TLS context of a face; None for plain TCP."""
     if settings.certificate is None or settings.key is None:
         return None
-    auth = settings.auth
     return server_context(
         settings.certificate,
         settings.key,
-        client_ca=auth.mtls.ca if "mtls" in auth.modes else None,
-        required=auth.modes == ("mtls",),
+        client_ca=settings.client_ca,
+        required=settings.client_required,
         alpn=alpn,
     )
 

@@ -34,6 +34,10 @@ class Settings:
     certificate: Path | None = None
     key: Path | None = None
     insecure: bool = False
+    client_ca: Path | None = None
+    """Authorities of the certificates that clients are asked for."""
+    client_required: bool = False
+    """True if a connection without a client certificate is refused."""
     auth: AuthSettings = field(default_factory=AuthSettings)
     """Authentication of callers."""
     store: str = MEMORY
@@ -71,8 +75,8 @@ class Settings:
         for other in (self.address, self.http):
             if self.operations is not None and other is not None and other.port and other.overlaps(self.operations):
                 raise ConfigError(f"--operations {self.operations} conflicts with {other}: give it another port")
-        if "mtls" in self.auth.modes:
-            self._check_mtls()
+        if self.client_ca is not None:
+            self._check_mtls(self.client_ca)
         least = self.max_body + DEFAULT_LIMITS.head
         if self.max_buffered < least:
             raise ConfigError(
@@ -98,11 +102,11 @@ class Settings:
                 "bespeak.toml (token, mtls, signed), or give --insecure"
             )
 
-    def _check_mtls(self) -> None:
+    def _check_mtls(self, ca: Path) -> None:
         if self.certificate is None:
-            raise ConfigError("client certificates require TLS: give --cert and --key, or remove mtls from [auth]")
-        if self.auth.mtls.ca is None or not self.auth.mtls.ca.is_file():
-            raise ConfigError(f"no such file: {self.auth.mtls.ca}, the ca of [auth.mtls]")
+            raise ConfigError("client certificates require TLS: give --cert and --key, or disable mtls")
+        if not ca.is_file():
+            raise ConfigError(f"no such file: {ca}, the authorities of client certificates")
 
 
 def plan_settings(
@@ -127,6 +131,7 @@ def plan_settings(
     limits.setdefault("max_buffered", max(MAX_BUFFERED, 4 * limits.get("max_body", 0)))
     if certificate is None and key is None:
         certificate, key = listen.cert, listen.key
+    by_request, by_connection = "mtls" in document.auth.modes, document.mtls.mode != "disabled"
     web_address = listen.http if http is None else http
     monitored = listen.operations if operations is None else operations
     settings = Settings(
@@ -138,6 +143,8 @@ def plan_settings(
         workers=workers if workers is not None else listen.workers or 1,
         certificate=certificate,
         key=key,
+        client_ca=document.auth.mtls.ca if by_request else document.mtls.ca_bundle_path if by_connection else None,
+        client_required=document.auth.modes == ("mtls",) or document.mtls.mode == "required",
         auth=document.auth,
         insecure=insecure or listen.insecure,
         store=store_place(target, store),

@@ -101,6 +101,32 @@ class ListenSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClientCertificateSettings:
+    """Client certificates of every connection, as the reference implementation configures them.
+
+    They admit a connection, whatever `[auth] modes` then require of a request.
+    """
+
+    mode: str = setting(
+        "disabled",
+        "Whether clients must present a certificate.",
+        choices=("disabled", "optional", "required"),
+        security=True,
+    )
+    ca_bundle_path: Path | None = setting(
+        None, "The authorities that issue the certificates: a PEM bundle.", kind="path"
+    )
+
+    def checked(self, block: Table) -> ClientCertificateSettings:
+        """Reject client certificates without the authorities that issue them."""
+        if self.mode != "disabled" and self.ca_bundle_path is None:
+            message = f"`mode` is {self.mode!r}, which needs `ca_bundle_path`"
+            advice = "Name the authorities that issue the certificates."
+            block.findings.error(CONTRADICTION, message, block.pointer("mode"), advice)
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LimitSettings:
     """Limits of size, number and time; SECURITY.md lists the defaults."""
 

@@ -16,6 +16,7 @@ from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.rules import CONTRADICTION, INCOMPLETE_IDENTITY, NO_EFFECT
 from bespeak.documents.deployment.server_settings import (
     AgentSettings,
+    ClientCertificateSettings,
     LimitSettings,
     ListenSettings,
     ResourceSettings,
@@ -33,7 +34,7 @@ from bespeak.text.reading.text_file import read_text, toml_table
 
 _SERVER_UNUSED: Final = ("amg_version",)
 _POLICIES_UNUSED: Final = ("negotiable", "rcns_enabled")
-_TABLES_UNUSED: Final = ("gateway", "mtls")
+_TABLES_UNUSED: Final = ("gateway",)
 _POLICY_TABLES_UNUSED: Final = ("rcns", "oauth")
 _SIGNING_UNUSED: Final = ("key_id",)
 _SYNTHESIS_UNUSED: Final = (
@@ -74,6 +75,7 @@ class ServerDocument:
     sessions: SessionSettings = table(SessionSettings)
     cases: CaseSettings = table(CaseSettings)
     listen: ListenSettings = table(ListenSettings)
+    mtls: ClientCertificateSettings = table(ClientCertificateSettings)
     http: HttpSettings = table(HttpSettings)
     limits: LimitSettings = table(LimitSettings)
     document: Path | None = setting(None, "An AGIS document whose endpoints are served.", kind="path")
@@ -125,6 +127,7 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
         given=frozenset(root.data),
     )
     _check(document, root)
+    _check_protection(document, policies, signing, root)
     _report_unused(root, policies, signing, *synthesis)
     for part in (signing, *synthesis):
         part.finish()
@@ -176,6 +179,22 @@ def _check(document: ServerDocument, root: Table) -> None:
         )
 
 
+def _check_protection(document: ServerDocument, policies: Table, signing: Table, root: Table) -> None:
+    """Report protection that the file names and this server would not give: it must not start without."""
+    findings = root.findings
+    if signing.value("enabled") is True and document.signing_key is None:
+        message = "[signing] is enabled, but names no key"
+        findings.error(CONTRADICTION, message, signing.pointer("enabled"), 'Write key_path = "FILE".')
+    if _part(policies, "oauth").value("enabled") is True and "token" not in document.auth.modes:
+        message = "[policies.oauth] is enabled, but [auth] does not require tokens"
+        advice = 'Write modes = ["token"] in [auth], and the issuer\'s keys in [auth.token].'
+        findings.error(CONTRADICTION, message, _part(policies, "oauth").pointer("enabled"), advice)
+    one, other = document.mtls, document.auth.mtls
+    if one.mode != "disabled" and "mtls" in document.auth.modes and one.ca_bundle_path != other.ca:
+        message = "[mtls] and [auth.mtls] name different authorities of client certificates"
+        findings.error(CONTRADICTION, message, _part(root, "mtls").pointer("ca_bundle_path"), "Keep one of them.")
+
+
 def _report_unused(root: Table, policies: Table, signing: Table, *synthesis: Table) -> None:
     """Report each setting of the reference implementation that has no effect here."""
     _report_keys(_part(root, "server"), _SERVER_UNUSED)
@@ -183,7 +202,7 @@ def _report_unused(root: Table, policies: Table, signing: Table, *synthesis: Tab
     _report_keys(signing, _SIGNING_UNUSED)
     for part in synthesis:
         _report_keys(part, _SYNTHESIS_UNUSED)
-    _report_keys(_part(root, "audit"), REFERENCE_KEYS)
+    _report_keys(_part(root, "audit"), REFERENCE_KEYS[:1])
     for outer, names in ((root, _TABLES_UNUSED), (policies, _POLICY_TABLES_UNUSED)):
         for name in names:
             inner = outer.table(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as member
 from typing import Any
@@ -11,8 +11,8 @@ from urllib.parse import quote, unquote_plus
 import httpx
 import msgspec
 
-from bespeak.contract.handler import ExternalService, fill_placeholders
-from bespeak.contract.http_value import MAX_HEADER, encode_pairs, in_cookie, in_header, in_path, unusable
+from bespeak.contract.handler import ExternalService, fill_placeholders, placeholders
+from bespeak.contract.http_value import MAX_HEADER, encode_pairs, in_cookie, in_header, in_path, in_url_query, unusable
 from bespeak.contract.schema.violation import Violation
 from bespeak.protocol.exchange.media_type import FORM
 from bespeak.runtime.bindings.upstream_body import (
@@ -23,6 +23,9 @@ from bespeak.runtime.bindings.upstream_body import (
     multipart_body,
 )
 from bespeak.text.source.pointer import child
+
+Encode = Callable[[Any, str, list[Violation]], str]
+"""Encoder of a value for its place; takes the pointer of the field and adds what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +79,13 @@ class RequestPlan:
 
     def _fill_url(self, remaining: dict[str, Any], faults: list[Violation]) -> tuple[str, str]:
         """Return the URL without its query, and its own query, with input fields filled in."""
-        fields = self._handler.path_fields
-        fill = {name: in_path(remaining.pop(name, None), child("", name), faults) for name in fields}.__getitem__
-        return fill_placeholders(self._address, fill), fill_placeholders(self._own, fill)
+        given = {name: remaining.pop(name, None) for name in self._handler.path_fields}
+
+        def fill(template: str, encode: Encode) -> str:
+            encoded = {name: encode(given[name], child("", name), faults) for name in placeholders(template)}
+            return fill_placeholders(template, encoded.__getitem__)
+
+        return fill(self._address, in_path), fill(self._own, in_url_query)
 
     def _fill_headers(self, remaining: dict[str, Any], faults: list[Violation]) -> dict[str, str]:
         """Build all headers except those of the body. Input never replaces configured headers."""

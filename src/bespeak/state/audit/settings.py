@@ -18,8 +18,9 @@ from bespeak.text.diagnostics.brief import brief
 from bespeak.text.reading.setting import declared, setting
 from bespeak.text.reading.table import Table
 
-REFERENCE_KEYS: Final = ("path", "attribution_records_enabled")
-"""Keys of the reference implementation; the trail here is in the store, and has its own switch."""
+_REFERENCE_SWITCH: Final = "attribution_records_enabled"
+REFERENCE_KEYS: Final = ("path", _REFERENCE_SWITCH)
+"""Keys of the reference implementation; the trail here is in the store, whatever the path."""
 
 _SECRET: Final = re.compile(
     r"(?i)passw|passphrase|secret|token|credential|api_?key|private_?key|(?:^|_)(?:pin|cvv|cvc|otp|ssn|iban)(?:_|$)|card"
@@ -73,7 +74,8 @@ class AuditSettings:
         given = [key for _, key, _ in declared(AuditSettings) if table.has(key)]
         if not isinstance(table.value("enabled"), bool):
             borrowed = any(table.has(key) for key in REFERENCE_KEYS)
-            return replace(self, enabled=bool(given) or not borrowed)
+            wanted = table.value(_REFERENCE_SWITCH) is True
+            return replace(self, enabled=bool(given) or wanted or not borrowed)
         if not self.enabled and len(given) > 1:
             others = ", ".join(f"`{key}`" for key in given if key != "enabled")
             message = f"{others} has no effect: `enabled` is false"
