@@ -152,6 +152,7 @@ class ExternalService:
         {}, "Status of the upstream, `4XX` or `5XX` = a declared error. An exact status wins.", read=_read_error_map
     )
     timeout_seconds: float = setting(30.0, "Seconds an upstream may take.", kind="seconds", read=_read_timeout)
+    deferred: bool = setting(False, "True if the upstream need not be reachable when the server starts.")
     query: tuple[str, ...] = setting((), "Fields that go into the query whatever the method.", read=Table.texts)
     lists: Mapping[str, str] = setting(
         {},

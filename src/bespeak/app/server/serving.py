@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import multiprocessing
@@ -96,6 +97,7 @@ def serve_target(
             settings = replace(settings, http=http)
         settings = with_public_url(settings, target.service)
         assembled = assemble_target(target, updated, http_url=settings.web.url if settings.http is not None else None)
+        assembled.findings.extend(_probe_upstreams(assembled))
         report(assembled.findings)
         if settings.strict and has_errors(assembled.findings):
             raise ConfigError("not started: --strict was given, and there are errors")
@@ -118,6 +120,14 @@ def _keeper(assembled: Assembled, target: Target, settings: Settings) -> Keeper:
     store = open_store(settings.store, role=role, durability=settings.durability)
     metrics = make_metrics() if settings.operations is not None else None
     return Keeper(assembled, store, target.document, signing_keys(target.document.signing_key), metrics)
+
+
+def _probe_upstreams(assembled: Assembled) -> list[Diagnostic]:
+    if assembled.registrar.upstreams is None:
+        return []
+    from bespeak.runtime.bindings.upstream_probe import probe_upstreams  # noqa: PLC0415 - most servers have no upstream
+
+    return asyncio.run(probe_upstreams(assembled.registrar.endpoints.values()))
 
 
 async def _try_addresses(settings: Settings) -> None:

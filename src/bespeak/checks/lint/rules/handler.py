@@ -79,6 +79,20 @@ UPSTREAM_SETUP: Final = Rule(
     ),
     notation="toml",
 )
+UPSTREAM_UNREACHABLE: Final = Rule(
+    ("H707", "upstream-unreachable", "SHOULD", "AGTP-API 13.2"),
+    "An upstream can be reached when the server starts, or is marked deferred.",
+    why=(
+        "A wrong host would otherwise show only at the first call. The server connects to each upstream once and sends "
+        "nothing; endpoints whose upstream does not answer are served as deferred."
+    ),
+    bad='[endpoint.handler]\ntype = "external_service"\nurl = "https://pms.exmaple/rooms"\nmethod = "POST"\n',
+    good=(
+        '[endpoint.handler]\ntype = "external_service"\nurl = "https://pms.example/rooms"\nmethod = "POST"\n'
+        "deferred = true  # it starts after this server\n"
+    ),
+    notation="toml",
+)
 NO_HANDLER: Final = Rule(
     ("H705", "endpoint-without-handler", "MUST", "AGTP-API 12"),
     "Every endpoint of a document has a handler.",
