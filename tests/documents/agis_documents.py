@@ -39,7 +39,7 @@ def _references(shared: tuple[str, ...]) -> st.SearchStrategy[dict[str, Any]]:
 
 def _objects(shared: tuple[str, ...]) -> st.SearchStrategy[dict[str, Any]]:
     parts = st.dictionaries(st.sampled_from(("room_id", "beds", "on", "1")), _references(shared), max_size=3)
-    return parts.map(lambda properties: {"type": "object", "properties": properties})
+    return parts.map(lambda properties: {"type": "object", "properties": properties, "required": []})
 
 
 def _optional(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:

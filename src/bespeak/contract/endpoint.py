@@ -87,6 +87,9 @@ class Endpoint:
     """None to follow `policies.confirm_irreversible`."""
     internal: bool = setting(False, "True to serve it without listing it in any published document.")
     since: str | None = setting(None, "The time of change in the output, such as rooms[].updated_at; ?since= uses it.")
+    reviewed: bool = setting(
+        True, "False for an imported endpoint until a person has confirmed what it says (AGTP-API 14.1)."
+    )
     builtin: bool = False
     """True if registered by bespeak itself; an operator's endpoint on the same pair replaces it (AGTP-API 5.8)."""
     missing: str | None = None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.checks.lint.registration import check_endpoint, check_service, effective_policies
 from bespeak.checks.lint.rules.handler import NOT_RUNNABLE
+from bespeak.checks.lint.rules.review import unreviewed
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.confirmation import needs_confirmation
 from bespeak.contract.endpoint import Endpoint
@@ -68,6 +69,7 @@ class Registrar:
         findings += found
         self.endpoints = _endpoints(self._layer(()))
         """The initial endpoints, built-in ones included."""
+        findings += unreviewed(service.endpoints)
         findings += unused_limits(service.rate_limits, self.endpoints.values())
         self.findings = findings
         """Findings about the service; an endpoint with an error is omitted."""

@@ -138,6 +138,12 @@ def test_blank_name_counts_as_missing() -> None:
     assert document(FIND, identity=blank)["service"]["name"] == "rooms.example"
 
 
+@pytest.mark.requirement("API-14.1-2")
+def test_an_endpoint_that_nobody_reviewed_says_so() -> None:
+    (capability,) = document(replace(FIND, reviewed=False))["capabilities"]
+    assert capability["description"] == "Unreviewed: Do the thing."
+
+
 def test_deprecated_endpoint_comes_last_and_names_its_successor() -> None:
     old = replace(FIND, deprecated=Deprecation(deprecated_in="1", successor_method="BOOK", successor_path="/room"))
     found = document(old, BOOK)["capabilities"]

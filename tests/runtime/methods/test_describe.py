@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.service import AGENT, build, echo, make_endpoint
 
@@ -42,3 +44,12 @@ def test_a_hosted_agent_gets_its_own_document() -> None:
     assert (reply.json["agent_id"], reply.json["name"], reply.json["status"]) == (AGENT, "concierge", "active")
     hidden = build(agents=(agent,), agent_disclosure="private").send("DESCRIBE", "/", agent_id=AGENT)
     assert "methods" in hidden.json["result"]
+
+
+@pytest.mark.requirement("API-14.1-2")
+def test_unreviewed_endpoints_are_named_in_manifest_and_description() -> None:
+    bench = build(make_endpoint("BOOK", "/room", echo), replace(make_endpoint("FIND", "/room", echo), reviewed=False))
+    assert bench.send("DESCRIBE", "/").json["result"]["unreviewed"] == ["FIND /room"]
+    listed = {one["method"]: one for one in bench.send("DISCOVER", "/").json["endpoints"] if one["path"] == "/room"}
+    assert listed["FIND"]["reviewed"] is False
+    assert "reviewed" not in listed["BOOK"]

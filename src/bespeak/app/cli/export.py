@@ -56,7 +56,7 @@ def agis(service: str, output: Path | None, force: bool, to: str, **options: Any
     SERVICE is agtp://HOST[:4480], a folder, an .agis, .toml or .py file, or module:app. An AGIS document does not need
     handlers. For a live service the error descriptions are missing, because its manifest has none.
 
-    What AGIS asks for and SERVICE does not say is derived: `required`, `confidence_guidance` from the impact,
+    What AGIS asks for and SERVICE does not say is derived: `confidence_guidance` from the impact,
     `capability` from the method, names of MCP tools, domain, description and version.
 
     \b

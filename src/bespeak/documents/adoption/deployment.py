@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from bespeak.contract.handler import ExternalService
+from bespeak.contract.rate import Rate, RateLimits
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.adoption.facade import Facade, Origin, Variable
 from bespeak.documents.adoption.guess import RISKS, Guess, LeftOut
@@ -21,6 +22,8 @@ from bespeak.text.diagnostics.printable import printable
 REVIEW: Final = "REVIEW.md"
 ENVIRONMENT: Final = ".env.example"
 ENDPOINTS: Final = "endpoints"
+_RATE: Final = Rate(120, "min", 120)
+"""Limit of calls in front of an upstream that states none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,10 @@ def _service(origin: Origin, facades: Sequence[Facade]) -> tuple[Service, list[G
     if len(hosts) > 1:
         why = f"the description names {len(hosts)} hosts"
         guesses.append(_guess("server_id", f"all of {', '.join(hosts[:5])} are called", why, 0.6, ""))
+    if origin.rate is None:
+        # AI 6.3: a service that agents find must not be one that they can overrun.
+        text, why = f"at most {_RATE} calls of each agent", "the description states no limit"
+        guesses.append(Guess(at="/limits/rate/agent", text=text, why=why, confidence=0.3, risk="medium"))
     documentation = source or f"https://{host}"
     if not source:
         why = "the description came from a file"
@@ -98,6 +105,10 @@ def _service(origin: Origin, facades: Sequence[Facade]) -> tuple[Service, list[G
         description=plain_text(origin.description, 400).text,
         document_version=plain_text(origin.version, 60).text or None,
         apis=({**api, "http_documentation": documentation},),
+        rate_limits=RateLimits(
+            agent=origin.rate or _RATE,
+            endpoints={facade.endpoint.key: facade.rate for facade in facades if facade.rate is not None},
+        ),
     )
     return service, guesses
 
@@ -119,6 +130,7 @@ def _endpoint_file(facade: Facade, origin: Origin, written: Written) -> str:
     comments: dict[str, list[str]] = {
         "": [f"{origin.made_by} of {_shown(candidate.origin)}{named}, {_shown(origin.title)}."]
     }
+    comments["/endpoint/reviewed"] = ["Published as unreviewed. Remove this line when the comments below are settled."]
     for guess in facade.guesses:
         comments.setdefault(f"/endpoint{guess.at}", []).append(_shown(guess.comment))
     return toml_text({"endpoint": endpoint_data(facade.endpoint, "")}, comments, written)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.rate import Rate
 from bespeak.documents.adoption.candidate import Candidate
 from bespeak.documents.adoption.guess import Guess
 
@@ -29,6 +30,8 @@ class Origin:
     """E-mail address or URL."""
     source: str = ""
     """File or address it was read from."""
+    rate: Rate | None = None
+    """Limit of calls that it states."""
 
     @property
     def made_by(self) -> str:
@@ -55,3 +58,5 @@ class Facade:
     variables: tuple[Variable, ...] = ()
     rewritten: tuple[str, ...] = ()
     """Reasons why the path differs from the described one."""
+    rate: Rate | None = None
+    """Limit of calls that the document states for it."""

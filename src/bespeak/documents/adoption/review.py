@@ -52,7 +52,8 @@ def _lines(
         f"These endpoints were derived from {origin.form}. It lacks facts that agents need, above all whether a call "
         "can be undone. Such facts were guessed: do not rely on them until a person has confirmed them (AGTP-API "
         "14.1). Each guess is a comment `# review (confidence): ...` in its file; remove the comment after the "
-        "review. `bespeak lint` counts the comments that are left (R901)."
+        "review, and then the line `reviewed = false`. Until then manifest and /.well-known/ai mark the endpoint as "
+        "unreviewed. `bespeak lint` counts the comments that are left (R901)."
     )
     yield ""
     yield f"- endpoints: {len(entries)}"

@@ -23,5 +23,6 @@ def import_description(description: Description, notes: Sequence[LeftOut] = ()) 
         description=description.description,
         contact=description.contact,
         source=description.source,
+        rate=description.rate,
     )
     return make_deployment(origin, facades, left_out, notes)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from bespeak.contract.rate import Rate
+
 Place = Literal["path", "query", "header", "cookie"]
 
 _LIST_STYLES: Final = {"spaceDelimited": "space", "pipeDelimited": "pipe", "deepObject": "deep"}
@@ -100,6 +102,8 @@ class Operation:
     security: tuple[Mapping[str, tuple[str, ...]], ...] = ()
     """Alternatives, each with the schemes it combines and their scopes; an empty one means no credential."""
     deprecated: bool = False
+    rate: Rate | None = None
+    """Limit of calls that the upstream states for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,5 +119,7 @@ class Description:
     """E-mail address or URL."""
     source: str = ""
     """File or address it was read from."""
+    rate: Rate | None = None
+    """Limit of calls that the upstream states for all operations."""
     operations: tuple[Operation, ...] = ()
     schemes: Mapping[str, SecurityScheme] = field(default_factory=dict)

@@ -137,6 +137,7 @@ class _Maker:
             handler=handler,
             required_scopes=scopes,
             deprecated=Deprecation(deprecated_in=self._version) if operation.deprecated else None,
+            reviewed=False,
         )
         guesses = (
             *judgement.guesses,
@@ -149,7 +150,9 @@ class _Maker:
             *errors.guesses,
             *self._deprecation(operation),
         )
-        return Facade(judgement.candidate, endpoint, guesses, credentials.variables, judgement.path.reasons)
+        return Facade(
+            judgement.candidate, endpoint, guesses, credentials.variables, judgement.path.reasons, operation.rate
+        )
 
     def _deprecation(self, operation: Operation) -> Sequence[Guess]:
         if not operation.deprecated:

@@ -10,6 +10,7 @@ from bespeak.documents.openapi.bodies import BodyReader
 from bespeak.documents.openapi.description import Operation
 from bespeak.documents.openapi.notices import Notices
 from bespeak.documents.openapi.parameters import ParameterReader
+from bespeak.documents.openapi.rate_limit import read_rate
 from bespeak.documents.openapi.references import References, is_reference
 from bespeak.documents.openapi.rules import DUPLICATE_OPERATION_ID, NOT_IMPORTED
 from bespeak.documents.openapi.schema_assembly import SchemaReader
@@ -117,6 +118,7 @@ class OperationReader:
             answers=self._answers.read(operation, self._types(operation, "produces")),
             security=self.security.read(operation),
             deprecated=bool(operation.flag("deprecated")),
+            rate=read_rate(operation),
         )
 
     def _id(self, operation: Spot) -> str:

@@ -10,6 +10,7 @@ from bespeak.documents.openapi.description import Description
 from bespeak.documents.openapi.document_text import parse_document
 from bespeak.documents.openapi.notices import Notices
 from bespeak.documents.openapi.operations import OperationReader
+from bespeak.documents.openapi.rate_limit import read_rate
 from bespeak.documents.openapi.references import References
 from bespeak.documents.openapi.rules import NOT_IMPORTED, NOT_OPENAPI
 from bespeak.documents.openapi.spot import Spot
@@ -70,6 +71,7 @@ def _read(text: bytes | str, source: str, base_url: str | None) -> tuple[Descrip
         description=info.text("description"),
         contact=contact.text("email") or contact.text("url"),
         source=source,
+        rate=read_rate(root) or read_rate(info),
         operations=operations,
         schemes=reader.security.schemes,
     )

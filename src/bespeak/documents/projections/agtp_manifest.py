@@ -41,6 +41,9 @@ def project_endpoint(endpoint: Endpoint) -> dict[str, Any]:
         projected["confirm"] = endpoint.confirm
     if endpoint.since is not None:
         projected["since"] = endpoint.since
+    if not endpoint.reviewed:
+        # AGTP-API 14.1: a machine-converted endpoint is not authoritative before a person has confirmed it.
+        projected["reviewed"] = False
     if endpoint.missing is not None:
         projected |= {"implemented": False, "missing": endpoint.missing}
     return projected

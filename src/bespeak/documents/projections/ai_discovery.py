@@ -194,6 +194,8 @@ def _capability(endpoint: Endpoint, ids: Mapping[tuple[str, str], str], prefix: 
 
 def _about(endpoint: Endpoint, ids: Mapping[tuple[str, str], str]) -> str:
     said = " ".join((endpoint.semantic.intent or endpoint.description or str(endpoint)).split())
+    if not endpoint.reviewed:
+        said = f"Unreviewed: {said}"
     if endpoint.deprecated is not None:
         method, path = endpoint.deprecated.successor_method, endpoint.deprecated.successor_path
         successor = ids.get((method or endpoint.method, path or endpoint.path))

@@ -114,6 +114,7 @@ def endpoint_data(endpoint: Endpoint, function: str) -> dict[str, Any]:
         "path": endpoint.path,
         "description": endpoint.description,
         "namespace": endpoint.namespace,
+        "reviewed": None if endpoint.reviewed else False,
         "required_scopes": list(endpoint.required_scopes) or None,
         "errors": {error.name: error.description for error in endpoint.errors}
         if described
@@ -163,6 +164,12 @@ def configuration_data(service: Service) -> dict[str, Any]:
         configuration["apis"] = [dict(entry) for entry in service.apis]
     if service.policies.methods.custom:
         configuration["policies"] = {"methods": {"custom": list(service.policies.methods.custom)}}
+    rates = service.rate_limits
+    if rates:
+        given = {"agent": rates.agent, "principal": rates.principal, "address": rates.address}
+        limits: dict[str, Any] = {name: str(rate) for name, rate in given.items() if rate is not None}
+        own = {f"{method} {path}": str(rate) for (method, path), rate in rates.endpoints.items()}
+        configuration["limits"] = {"rate": limits | ({"endpoints": own} if own else {})}
     vocabulary = service.vocabulary
     if vocabulary is not None:
         block = {

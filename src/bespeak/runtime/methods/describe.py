@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.projections.agtp_manifest import API_VERSION
 from bespeak.protocol import status
 from bespeak.protocol.exchange.budget import UNITS
@@ -52,7 +53,7 @@ def _capabilities(routes: RouteTable, domains: Iterable[str], version_min: str |
     known: dict[str, dict[str, Any]] = {
         "methods": {"methods": routes.supported_methods},
         "modalities": {"modalities": ["application/json"]},
-        "tools": {"tools": [str(endpoint) for endpoint in routes.endpoints.values() if endpoint.is_listed]},
+        "tools": _tools([endpoint for endpoint in routes.endpoints.values() if endpoint.is_listed]),
         "version": {"version": API_VERSION},
         "budget": {"budget_units_accepted": _budget_units(routes)},
         "zones": {"zones_accepted": []},
@@ -63,6 +64,12 @@ def _capabilities(routes: RouteTable, domains: Iterable[str], version_min: str |
     if version_min is not None:
         document["version_min_satisfied"] = _numbers(API_VERSION) >= _numbers(version_min)
     return document
+
+
+def _tools(listed: list[Endpoint]) -> dict[str, Any]:
+    """List the endpoints, and those that no person has confirmed yet (AGTP-API 14.1)."""
+    unreviewed = [str(endpoint) for endpoint in listed if not endpoint.reviewed]
+    return {"tools": [str(endpoint) for endpoint in listed], **({"unreviewed": unreviewed} if unreviewed else {})}
 
 
 def _budget_units(routes: RouteTable) -> list[str]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+from tests.checks.evolution.contracts import BOOK
 from tests.checks.lint.contexts import CONTEXT
 
+from bespeak.checks.lint.rules.review import unreviewed
 from bespeak.checks.lint.run import check_text
 
 ENDPOINT = """[endpoint]
@@ -59,3 +64,20 @@ def test_a_configuration_has_guesses_too() -> None:
 def test_finding_is_only_info() -> None:
     found = [finding for finding in check_text(ENDPOINT, "notes.toml", CONTEXT).findings if finding.rule == "R901"]
     assert [finding.severity for finding in found] == ["info"]
+
+
+def test_an_unreviewed_endpoint_without_guesses_is_told_to_say_so() -> None:
+    bare = "\n".join(line for line in ENDPOINT.split("\n") if "# review" not in line)
+    text = bare.replace("[endpoint]\n", "[endpoint]\nreviewed = false\n", 1)
+    (found,) = check_text(text, "rooms.toml", CONTEXT).findings
+    assert (found.rule, found.pointer, found.help) == ("R901", "/endpoint/reviewed", "Remove `reviewed = false`.")
+
+
+@pytest.mark.requirement("API-14.1-2")
+def test_unreviewed_endpoints_are_counted_in_one_warning() -> None:
+    guessed = replace(BOOK, reviewed=False)
+    (found,) = unreviewed([guessed, BOOK, replace(guessed, path="/suite")])
+    assert (found.rule, found.severity) == ("R901", "warning")
+    assert found.message == "2 of 3 endpoints are published as unreviewed guesses of an importer"
+    assert "REVIEW.md" in found.help
+    assert list(unreviewed([BOOK])) == []

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
+from bespeak.contract.endpoint import Endpoint
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.rule import Rule
 
@@ -26,13 +27,23 @@ WAITING: Final = Rule(
     notation="toml",
 )
 
+_HOW: Final = (
+    "Compare each file with REVIEW.md, then remove its `# review` comments and `reviewed = false`. `bespeak lint` "
+    "counts what is left."
+)
 _MARKER: Final = re.compile(r"^[ \t]*+#[ \t]*+review \(", re.MULTILINE)
 _KINDS: Final = frozenset({"endpoint", "server"})
 
 
 def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
     """Report all guesses in a file in one finding: each comment explains its own."""
-    if subject.kind not in _KINDS or "# review (" not in subject.tree.text:
+    if subject.kind not in _KINDS:
+        return
+    if "# review (" not in subject.tree.text:
+        for declared in subject.endpoints:
+            if not declared.endpoint.reviewed:
+                message = "the endpoint is published as unreviewed, but no guess is left to review"
+                yield WAITING.inside(f"{declared.at}/reviewed", message, "Remove `reviewed = false`.")
         return
     text = subject.tree.text
     places = [match.start() for match in _MARKER.finditer(text)]
@@ -41,3 +52,12 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
         line = text.count("\n", 0, places[0]) + 1
         message = f"{len(places)} guess{'es wait' if several else ' waits'} for a review, the first in line {line}"
         yield WAITING.inside("", message, "Check what each comment describes, then remove the comment.")
+
+
+def unreviewed(endpoints: Collection[Endpoint]) -> Iterator[Diagnostic]:
+    """Report in one finding the endpoints of a service that nobody has reviewed."""
+    waiting = [endpoint for endpoint in endpoints if not endpoint.reviewed]
+    if waiting:
+        count = f"{len(waiting)} of {len(endpoints)} endpoints" if len(endpoints) > 1 else "the endpoint"
+        message = f"{count} {'is' if len(waiting) == 1 else 'are'} published as unreviewed guesses of an importer"
+        yield WAITING.found(message, advice=_HOW, severity="warning")
