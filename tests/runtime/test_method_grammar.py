@@ -98,6 +98,7 @@ def test_a_disallowed_method_stays_disallowed() -> None:
     assert clinic(policies=policies).send("ADMIT", "/patient", method_grammar="AGIS/1.0").status == 405
 
 
+@pytest.mark.requirement("AGIS-1.3-1", "AGIS-13-15")
 @pytest.mark.parametrize("verb", ["DISCHARGE", "BUCHEN", "discharge"])
 def test_a_tier_4_method_reaches_routing_without_being_declared(verb: str) -> None:
     """AGIS 1.3: such a method is accepted without registration; only the endpoint is missing."""

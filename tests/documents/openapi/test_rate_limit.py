@@ -53,6 +53,7 @@ def imported(**parts: Any) -> Imported:
     return import_description(read(document(paths, **parts))[0])
 
 
+@pytest.mark.requirement("AI-6.3-1")
 def test_a_stated_limit_is_written_and_a_missing_one_is_a_guess() -> None:
     assert '[limits.rate]\nagent = "600/h"\n' in imported(**{"x-rate-limit": "600/hour"}).files["bespeak.toml"]
     default = imported().files["bespeak.toml"]
