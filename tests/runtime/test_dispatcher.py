@@ -179,7 +179,7 @@ def test_both_warnings_are_on_successes_and_on_every_kind_of_failure(ageing: Ben
         assert reply.header("AGTP-Endpoint-Warning") == "deprecated; successor=LOG /notes; removed_in=2.0"
 
 
-@pytest.mark.requirement("API-6.4-1", "API-13.1-12")
+@pytest.mark.requirement("API-6.4-1", "API-6.4-4", "API-13.1-12")
 def test_refusals_before_routing_carry_the_endpoint_warning() -> None:
     old = make_endpoint("BOOK", "/old/{id}", echo, properties={"id": {"type": "string"}}, deprecated=OLD)
     agents = tuple(

@@ -36,9 +36,11 @@ def test_a_template_matches_by_literals_and_captures_the_rest() -> None:
 
 @pytest.mark.requirement("API-5.4-4")
 def test_the_template_with_the_fewest_parameters_is_taken() -> None:
-    made = router(("FETCH", "/{a}/{b}/c"), ("FETCH", "/x/{b}/{c}"), ("FETCH", "/x/{b}/c"), ("FETCH", "/{a}/{b}/{c}"))
+    made = router(("FETCH", "/x/{b}/{c}"), ("FETCH", "/x/{b}/c"), ("FETCH", "/{a}/y/z"), ("FETCH", "/{a}/{b}/{c}"))
     assert made.find("FETCH", "/x/y/c") == ("FETCH /x/{b}/c", {"b": "y"})
-    assert made.find("FETCH", "/q/y/z") == ("FETCH /{a}/{b}/{c}", {"a": "q", "b": "y", "c": "z"})
+    # A parameter that comes first counts no more than one that comes later.
+    assert made.find("FETCH", "/x/y/z") == ("FETCH /{a}/y/z", {"a": "x"})
+    assert made.find("FETCH", "/q/y/w") == ("FETCH /{a}/{b}/{c}", {"a": "q", "b": "y", "c": "w"})
 
 
 def test_captured_values_are_percent_decoded() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.agent.client.faces import NOTHING_KEPT, served
 from tests.agent.discovery.test_lookup import AGIS, OPENAPI
-from tests.agent.discovery.web import HOST, always, at, authority_file, resolve, serving
+from tests.agent.discovery.web import HOST, always, at, authority_file, resolve, server_tls, serving
 from tests.documents.ai.test_document import FLIGHTS
 
 import bespeak
@@ -76,6 +76,16 @@ async def test_nothing_discovered_lists_the_checked_addresses() -> None:
 async def test_agtp_only_service_is_named() -> None:
     with pytest.raises(NothingDiscoveredError, match=r"connect to agtp://rooms\.test"):
         await client_of({"/.well-known/agis.json": {"agis": "1.0", "agis_document": "agtp://rooms.test"}})
+
+
+@pytest.mark.requirement("AI-6.4-3")
+async def test_certificate_of_another_host_is_refused() -> None:
+    with authority_file() as ca:
+        async with serving(at({"/.well-known/ai": FLIGHTS}), tls=server_tls("other.test")) as web:
+            with pytest.raises(UnreachableError, match="the certificate is not valid"):
+                async with connect(web.url, ca_file=ca, web=OPTIONS):
+                    pass
+    assert web.asked == []
 
 
 @pytest.mark.requirement("AI-6.4-4")
