@@ -83,7 +83,7 @@ def test_an_undeclared_error_and_a_crash_are_a_500_with_the_reason_in_the_log_on
     assert "hunter2" in caplog.text
 
 
-@pytest.mark.requirement("API-13.3-3", "API-13.3-4")
+@pytest.mark.requirement("API-13.1-10", "API-13.3-3", "API-13.3-4")
 def test_output_may_have_more_than_the_schema_but_not_less() -> None:
     output = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
     bench = build(

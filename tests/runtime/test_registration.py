@@ -70,6 +70,15 @@ def test_of_two_ambiguous_templates_the_later_one_is_refused() -> None:
     assert bench.send("FETCH", "/y/x").json == {"a": "y"}
 
 
+@pytest.mark.requirement("API-6.1-1")
+def test_a_method_is_declared_once_on_a_path() -> None:
+    again = make_endpoint("BOOK", "/room", lambda context: {"second": True})
+    bench = build(make_endpoint("BOOK", "/room", echo), again, make_endpoint("FIND", "/room", echo))
+    assert len(rules(bench)) == 1
+    assert bench.send("BOOK", "/room").json == {}
+    assert bench.send("FIND", "/room").status == 200
+
+
 @pytest.mark.requirement("API-12.2-2", "API-13.2-6")
 @pytest.mark.parametrize(
     ("dotted", "why"),

@@ -234,7 +234,7 @@ def test_a_malformed_file_is_reported_with_its_line_and_the_rest_is_served(tmp_p
         assert "broken.toml:2" in served.process.stderr.read()
 
 
-@pytest.mark.requirement("API-4.5-1", "API-4.5-2", "API-4.5-4", "API-4.9-1")
+@pytest.mark.requirement("API-4.5-1", "API-4.5-2", "API-4.5-4", "API-4.9-1", "API-13.2-7", "API-13.2-8")
 def test_an_alternative_catalog_without_a_verb_costs_its_endpoints_and_policy_entries_only(tmp_path: Path) -> None:
     catalog = json.loads((ROOT / "src/bespeak/contract/catalog/data/methods-1.1.0.json").read_text())
     del catalog["verbs"]["BOOK"]

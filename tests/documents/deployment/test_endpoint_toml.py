@@ -402,6 +402,7 @@ def test_function_that_is_not_a_dotted_path_is_refused(function: str) -> None:
     assert the_error(WHOLE.replace("rooms.handlers.book", function)).pointer == "/endpoint/handler/function"
 
 
+@pytest.mark.requirement("API-12.1-1")
 def test_steps_inside_a_composition_are_refused() -> None:
     handler = '[endpoint.handler]\ntype = "composition"\nrecipe = "r"\nsteps = [{ method = "QUERY" }]\n'
     finding = the_error(WHOLE.replace(HANDLER, handler))
@@ -409,6 +410,7 @@ def test_steps_inside_a_composition_are_refused() -> None:
     assert "12.1" in finding.message
 
 
+@pytest.mark.requirement("API-12.1-1")
 @pytest.mark.parametrize(
     "handler",
     [
@@ -422,6 +424,7 @@ def test_handler_without_a_required_key_is_refused(handler: str) -> None:
     assert the_error(WHOLE.replace(HANDLER, f"[endpoint.handler]\n{handler}\n")).rule == "D103"
 
 
+@pytest.mark.requirement("API-12-1")
 def test_an_unknown_kind_of_handler_is_refused() -> None:
     assert the_error(WHOLE.replace('"registered_function"', '"proxy"')).rule == "D106"
 
@@ -432,7 +435,7 @@ def test_external_service_has_a_default_timeout_of_thirty_seconds() -> None:
     assert handler == ExternalService(url="https://upstream.example/booking", method="POST", timeout_seconds=30.0)
 
 
-@pytest.mark.requirement("API-12.3-3")
+@pytest.mark.requirement("API-12.3-3", "API-12.3-21")
 @pytest.mark.parametrize(
     ("line", "rule"),
     [

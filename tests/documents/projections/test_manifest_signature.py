@@ -93,6 +93,15 @@ def test_a_missing_signature_is_absent_not_invalid(manifest: dict[str, Any]) -> 
     assert verify_manifest(manifest).state == "absent"
 
 
+@pytest.mark.requirement("API-9.5-2")
+def test_a_changed_policy_makes_the_signature_invalid() -> None:
+    policies = {"methods": {"allow": ["BOOK"], "redirects": []}}
+    manifest = signed(generate_key(), {**MANIFEST, "policies": policies})
+    assert verify_manifest(manifest).state == "valid"
+    opened = {**manifest, "policies": {"methods": {**policies["methods"], "allow": "*"}}}
+    assert verify_manifest(opened).state == "invalid"
+
+
 def test_a_changed_manifest_is_invalid() -> None:
     key = generate_key()
     assert verify_manifest({**signed(key), "agtp_version": "9.9"}, key).state == "invalid"

@@ -284,7 +284,7 @@ async def test_a_failure_is_reported_although_its_body_never_ends(authority: tru
         assert (await refusal(binding)).code == "room_unavailable"
 
 
-@pytest.mark.requirement("API-12.3-18")
+@pytest.mark.requirement("API-12.3-18", "API-12.3-20")
 async def test_no_data_about_the_agent_is_sent_upstream(authority: trustme.CA) -> None:
     async with facade(
         authority, answer(200), headers={"Authorization": "Bearer ${TOKEN}"}, environment={"TOKEN": "secret"}

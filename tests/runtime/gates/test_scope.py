@@ -103,6 +103,7 @@ def test_caller_without_the_scope_is_told_how_it_can_get_it(
     assert reply.error["message"].endswith(f"; {remedy}.")
 
 
+@pytest.mark.requirement("API-8.7-9")
 @pytest.mark.parametrize("method", ["DISCOVER", "DESCRIBE"])
 def test_discovery_takes_no_scope(method: str) -> None:
     bench = strict()

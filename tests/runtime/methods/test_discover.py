@@ -16,6 +16,7 @@ from bespeak.checks.lint.run import check_text
 from bespeak.contract.agent import Agent
 from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.contract.data_manifest import DataClass, DataManifest
+from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.handler import UPSTREAM_ERRORS, ExternalService
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.contract.service import ServerIdentity
@@ -130,7 +131,7 @@ def test_every_manifest_shows_only_the_type_of_a_handler(body: Any, headers: dic
 
 
 @pytest.mark.requirement("API-4.3-1", "API-4.3-2", "API-4.3-3", "API-4.8-1", "API-8.2-1", "API-8.2-3", "API-8.7-1")
-@pytest.mark.requirement("API-8.3-2", "API-8.6-2", "API-9.5-1")
+@pytest.mark.requirement("API-8.3-2", "API-8.6-2", "API-9.5-1", "API-13.1-5")
 def test_the_manifest_has_the_structure_of_the_draft() -> None:
     redirect = Redirect(from_method="RESERVE", from_path="/room", to_method="BOOK")
     policies = Policies(methods=MethodPolicy(disallow=("TRADE",), legacy=("GET",), redirects=(redirect,)))
@@ -196,6 +197,20 @@ def test_the_manifest_says_what_the_operator_declared() -> None:
     }
     assert manifest["custom_methods"] == ["GLAZE"]
     assert (manifest["hosted_protocols"], manifest["agent_disclosure_notice"]) == ([hosted], "Ask the desk.")
+
+
+@pytest.mark.requirement("API-6.2-2", "API-6.4-5")
+def test_optional_fields_of_an_endpoint_are_published_where_they_are_declared() -> None:
+    old = Deprecation(deprecated_in="2.1.0", removed_in="3.0.0", successor_method="RESERVE", successor_path="/rooms")
+    bench = build(replace(ROOM, namespace="reservations", deprecated=old), make_endpoint("FIND", "/room", echo))
+    listed = {each["method"]: each for each in bench.send("DISCOVER", "/").json["endpoints"] if each["path"] == "/room"}
+    assert (listed["BOOK"]["namespace"], listed["BOOK"]["required_scopes"]) == ("reservations", ["booking:room"])
+    assert listed["BOOK"]["deprecated"] == {
+        "deprecated_in": "2.1.0",
+        "removed_in": "3.0.0",
+        "successor": {"method": "RESERVE", "path": "/rooms"},
+    }
+    assert listed["FIND"].keys() - {"required_scopes"} == PARTS
 
 
 @pytest.mark.requirement("API-8.2-2")

@@ -50,7 +50,7 @@ def test_an_unsigned_manifest_is_a_warning(published: dict[str, Any]) -> None:
     assert "D158" in {finding.rule for finding in checked.findings if finding.severity == "warning"}
 
 
-@pytest.mark.requirement("API-8.3-8", "API-8.5-5")
+@pytest.mark.requirement("API-8.3-8", "API-8.5-5", "API-12-1")
 @pytest.mark.parametrize(
     ("pointer", "value", "expected"),
     [
