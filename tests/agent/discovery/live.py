@@ -159,10 +159,10 @@ async def look(script: Script, *, tls: Any = True, **options: Any) -> Examinatio
         return await Examiner(fetcher).examine(address(web.url))
 
 
-async def check(script: Script, *, tls: Any = True, **options: Any) -> LiveCheck:
+async def check(script: Script, *, path: str = "", tls: Any = True, **options: Any) -> LiveCheck:
     """The whole check of a host."""
     async with serving(script, tls=tls) as web, fetching(retries=0, insecure=True, **options) as fetcher:
-        return await check_live(address(web.url), Examiner(fetcher), CONTEXT)
+        return await check_live(address(web.url + path), Examiner(fetcher), CONTEXT)
 
 
 def rules(found: LiveCheck) -> list[str]:

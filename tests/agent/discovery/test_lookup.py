@@ -70,6 +70,24 @@ async def test_the_discovery_document_comes_first_and_is_enough() -> None:
     assert found.findings == ()
 
 
+async def test_alias_is_read_only_if_it_is_named() -> None:
+    found, web = await look({"/ai": FLIGHTS}, "/ai")
+    assert web.targets == [AI, "/ai", "/ai/:discover"]
+    assert (found.kind, found.name) == ("ai", "Flights")
+    assert [capability.path for capability in found.capabilities] == ["/api/flights"]
+    found, web = await look({"/ai": FLIGHTS})
+    assert "/ai" not in web.targets
+    assert found.kind == "none"
+
+
+async def test_well_known_path_wins_over_a_named_alias() -> None:
+    found, web = await look(
+        {AI: FLIGHTS, "/ai": {**FLIGHTS, "service": {**FLIGHTS["service"], "name": "Other"}}}, "/ai"
+    )
+    assert found.name == "Flights"
+    assert "/ai" not in web.targets
+
+
 async def test_then_come_the_agis_summary_and_the_document_it_names() -> None:
     summary = {"agis": "1.0", "service": "Rooms", "agtp": "agtp://rooms.test", "agis_document": "/rooms.agis"}
     found, web = await look({SUMMARY: summary, "/rooms.agis": yaml(AGIS)})

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agent.discovery.live import AI
 
-from bespeak.agent.discovery.platform_rating import is_specific, rate
+from bespeak.agent.discovery.platform_rating import is_specific, rate, read_platform_data
 
 ONE: dict[str, Any] = AI["capabilities"][0]
 
@@ -47,8 +47,14 @@ def capability(**members: Any) -> dict[str, Any]:
         (98, "Excellent", capability(description="x" * 101)),
         (97, "Excellent", capability(description="short")),
         (96, "Excellent", capability(method="FETCH")),
-        (90, "Excellent", capability(id="")),
+        (80, "Good", capability(id="")),
+        (100, "Excellent", changed(auth={}, token_hints={})),
+        (95, "Excellent", service(category="travel")),
+        (89, "Good", service(description=" ")),
+        (90, "Excellent", changed(capabilities=[ONE, {**ONE, "returns": "a"}, {**ONE, "id": "", "returns": ""}])),
+        (98, "Excellent", service(description="\U0001f6eb" * 76)),
         (15, "Poor", {}),
+        (15, "Poor", [1]),
         (0, "Poor", None),
     ],
 )
@@ -56,14 +62,32 @@ def test_a_document_has_the_points_of_the_platform(points: int, grade: str, data
     assert rate(data, 0.1) == (points, grade)
 
 
-def test_a_slow_answer_costs_five_points() -> None:
-    assert rate(AI, 3.5).points == 95
+def test_a_slow_answer_counts_as_none() -> None:
+    assert rate(AI, 3.5).points == 0
     assert rate(AI, None).points == 100
 
 
-@pytest.mark.parametrize(("text", "specific"), [("a, b", False), ("id, name", True), ("items[]", True), (7, False)])
+@pytest.mark.parametrize(
+    ("text", "specific"),
+    [
+        ("a, b", False),
+        ("id, name", True),
+        ("items[]", True),
+        (7, False),
+        ("withdrawal", False),
+        ("room with a view", True),
+    ],
+)
 def test_returns_are_specific_by_their_signs(text: object, specific: bool) -> None:
     assert is_specific(text) is specific
+
+
+@pytest.mark.parametrize(
+    ("body", "data"),
+    [(b'\xef\xbb\xbf{"a": 1, "a": 2}', {"a": 2}), (b"<html>", None), (b"[" * 100_000, None), (b"null", None)],
+)
+def test_body_is_read_as_the_platform_reads_it(body: bytes, data: object) -> None:
+    assert read_platform_data(body) == data
 
 
 JSON = st.recursive(

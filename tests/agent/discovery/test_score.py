@@ -35,7 +35,7 @@ def test_the_parts_are_a_hundred_points() -> None:
 
 async def test_a_host_in_order_has_them_all_and_nothing_would_raise_it() -> None:
     score = await scored(host())
-    assert (score.points, score.gains, score.rating, score.grade) == (100, [], 100, "Excellent")
+    assert (score.points, score.gains, score.rating) == (100, [], (100, "Excellent"))
     assert [(part.name, part.of) for part in score.parts] == list(PARTS.items())
 
 
@@ -96,7 +96,18 @@ async def test_without_a_document_there_are_hardly_any_points() -> None:
 async def test_a_bad_certificate_leaves_nothing_to_score() -> None:
     score = await scored(host(), tls=server_tls("other.test"))
     assert score.points < 10
-    assert score.rating == 0
+    assert score.rating is None
+
+
+async def test_json_is_rated_whatever_its_media_type_as_the_platform_does() -> None:
+    score = await scored(host({AI_PATH: served(AI, Content_Type="text/html")}))
+    assert score.rating == (100, "Excellent")
+
+
+async def test_host_without_a_document_has_no_rating_because_the_platform_reads_the_alias_too() -> None:
+    alias_only = {AI_PATH: always(404), "/ai": served(AI)}
+    assert (await scored(host(alias_only))).rating is None
+    assert (await scored(host(alias_only), path="/ai")).rating == (100, "Excellent")
 
 
 async def test_making_up_for_a_gain_brings_its_points() -> None:

@@ -93,6 +93,13 @@ def test_missing_score_is_zero_with_a_warning() -> None:
     assert (document["trust_score"], document["trust_warning"]) == (0.0, "trust-score-degraded")
 
 
+def test_a_score_always_comes_with_the_time_it_was_computed() -> None:
+    assert project(updated_at="2026-02-02T08:00:00Z")["trust_score_computed_at"] == "2026-02-02T08:00:00Z"
+    issuer = project(trust_score=0.9, trust_score_computed_at="2026-01-05T00:00:00Z")
+    assert issuer["trust_score_computed_at"] == "2026-01-05T00:00:00Z"
+    assert project(trust_score=0.9, trust_score_computed_at=7)["trust_score_computed_at"] == UPDATED
+
+
 def test_a_warning_of_the_issuer_is_passed_on() -> None:
     document = project(trust_warning="under-review", trust_explanation="Asked twice.")
     assert (document["trust_warning"], document["trust_explanation"]) == ("under-review", "Asked twice.")

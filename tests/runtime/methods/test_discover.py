@@ -94,7 +94,8 @@ def test_the_inventory_lists_every_endpoint_and_itself() -> None:
 def test_the_floor_is_in_the_manifest_and_every_endpoint_is_complete() -> None:
     bench = build(ROOM)
     manifest = bench.send("DISCOVER", "/").json
-    assert sorted(manifest["embedded_methods"]) == sorted(COGNITIVE + MECHANICS)
+    assert sorted(method["name"] for method in manifest["embedded_methods"]) == sorted(COGNITIVE + MECHANICS)
+    assert all(method["description"] for method in manifest["embedded_methods"])
     assert {e["method"] for e in manifest["endpoints"] if e["path"] == "/"} >= {*COGNITIVE, *MECHANICS}
     assert {bench.send(method, "/").status for method in COGNITIVE + MECHANICS}.isdisjoint({404, 405, 459, 460})
     for endpoint in manifest["endpoints"]:
@@ -195,7 +196,7 @@ def test_the_manifest_says_what_the_operator_declared() -> None:
         "issued": "",
         "updated": "",
     }
-    assert manifest["custom_methods"] == ["GLAZE"]
+    assert [method["name"] for method in manifest["custom_methods"]] == ["GLAZE"]
     assert (manifest["hosted_protocols"], manifest["agent_disclosure_notice"]) == ([hosted], "Ask the desk.")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bespeak.text.diagnostics.score import Gain, Part, Score, score_entry, score_lines, shown
@@ -10,8 +12,7 @@ SCORE = Score(
     subject="https://flights.test",
     parts=(Part(name="document", points=33.4, of=35), Part(name="headers", points=65, of=65)),
     gains=(Gain(points=1.6, part="document", what="Mend the warnings", rules=("D175",)),),
-    rating=94,
-    grade="Excellent",
+    rating=(94, "Excellent"),
 )
 
 
@@ -29,6 +30,12 @@ def test_text_shows_total_parts_and_improvements() -> None:
         "  headers      65 of 65",
         "  +1.6  Mend the warnings (D175)",
     ]
+
+
+def test_unknown_rating_is_left_out() -> None:
+    unrated = replace(SCORE, rating=None)
+    assert score_lines(unrated)[0] == "https://flights.test: score 98/100"
+    assert score_entry(unrated)["platform"] is None
 
 
 def test_json_shows_the_same() -> None:

@@ -13,7 +13,7 @@ from bespeak.agent.discovery.ai_reading import read_ai_document
 from bespeak.agent.discovery.document_kind import AGIS, DISCOVERY, OPENAPI, SUMMARY, DocumentKind
 from bespeak.agent.discovery.fetched import Fetched, FetchFault
 from bespeak.agent.discovery.fetcher import Fetcher
-from bespeak.agent.discovery.lookup import OPENAPI_PLACES, WELL_KNOWN_AGIS, WELL_KNOWN_AI
+from bespeak.agent.discovery.lookup import ALIAS, OPENAPI_PLACES, WELL_KNOWN_AGIS, WELL_KNOWN_AI
 from bespeak.agent.discovery.web_address import AddressFault, WebAddress, parse_address, resolve_address
 from bespeak.documents.agis.document import AgisDocument, read_agis
 from bespeak.documents.ai.document import AiDocument
@@ -30,7 +30,6 @@ LONGEST: Final = 20.0
 """Seconds for one document, including every robots.txt needed on the way."""
 WELL_KNOWN_AGTP: Final = "/.well-known/agtp"
 LLMS: Final = "/llms.txt"
-ALIAS: Final = "/ai"
 ABSENT: Final = "/.well-known/bespeak-asks-what-is-not-there"
 """Path that no service has."""
 PLACES: Final = frozenset({"/", WELL_KNOWN_AI, WELL_KNOWN_AGIS, WELL_KNOWN_AGTP, OPENAPI_PLACES[0], LLMS, ALIAS})
@@ -162,8 +161,8 @@ class Examiner:
                 )
                 head = await self._get(seen, served.fetched.final_url, kind)
                 seen.documents[name] = replace(served, head=head)
-        # The alias is checked only if the host has the document (ai-discovery-01 4).
-        if seen.there("ai") is not None:
+        # The alias is checked only if the host has the document (ai-discovery-01 4), or if the user names it.
+        if seen.there("ai") is not None or seen.address.path == ALIAS:
             seen.alias = await self._get(seen, f"{seen.address.origin}{ALIAS}", _ALIAS)
         seen.absent = await self._get(seen, f"{seen.address.origin}{ABSENT}", _ABSENT)
 

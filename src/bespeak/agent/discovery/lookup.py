@@ -24,6 +24,8 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_text import json_table
 
 WELL_KNOWN_AI: Final = "/.well-known/ai"
+ALIAS: Final = "/ai"
+"""Alias of the discovery document; read only if the user names it (ai-discovery-01 4)."""
 WELL_KNOWN_AGIS: Final = "/.well-known/agis.json"
 OPENAPI_PLACES: Final = ("/openapi.json", "/.well-known/openapi.json", "/openapi.yaml")
 _DOCUMENTS: Final = (".json", ".yaml", ".yml", ".agis")
@@ -53,7 +55,9 @@ class Lookup:
         return search.result(await self._preferences(search))
 
     async def _look_around(self, search: Search) -> None:
-        await self._read_ai(search)
+        await self._read_ai(search, WELL_KNOWN_AI)
+        if search.address.path == ALIAS and search.ai is None and not search.is_hopeless():
+            await self._read_ai(search, ALIAS)
         if search.is_hopeless():
             return
         if _may_be_face(search):
@@ -63,8 +67,8 @@ class Lookup:
                 return
             await look(search)
 
-    async def _read_ai(self, search: Search) -> None:
-        fetched = await self._get(search, f"{search.address.origin}{WELL_KNOWN_AI}", DISCOVERY)
+    async def _read_ai(self, search: Search, path: str) -> None:
+        fetched = await self._get(search, f"{search.address.origin}{path}", DISCOVERY)
         if not fetched.ok:
             return
         document, found = read_ai_document(fetched.body, fetched.final_url, most=self._most)

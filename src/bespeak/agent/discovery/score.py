@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from bespeak.agent.discovery.examination import Examination
-from bespeak.agent.discovery.platform_rating import rate
+from bespeak.agent.discovery.platform_rating import Rating, rate, read_platform_data
 from bespeak.checks.lint import served_agreement as agreement
 from bespeak.checks.lint import served_answer as answer
 from bespeak.documents.ai.document import AiDocument
@@ -52,15 +52,25 @@ def score(seen: Examination, findings: Iterable[Diagnostic]) -> Score:
     gains = [
         Gain(points=check.lost, part=check.part, what=check.what, rules=check.rules) for check in checks if check.lost
     ]
-    ai = seen.documents.get("ai")
-    rating = rate(seen.ai_data, ai.fetched.first_seconds if ai else None)
     return Score(
         subject=str(seen.address.origin),
         parts=parts,
         gains=sorted(gains, key=lambda gain: -gain.points),
-        rating=rating.points,
-        grade=rating.grade,
+        rating=_platform_rating(seen),
     )
+
+
+def _platform_rating(seen: Examination) -> Rating | None:
+    """Rate the host as the platform does; None if we have not seen what it would see.
+
+    The platform reads the well-known path and the alias /ai, whichever has JSON, and asks no robots.txt.
+    """
+    ai = seen.documents.get("ai")
+    for fetched in (ai.fetched if ai else None, seen.alias):
+        data = read_platform_data(fetched.body) if fetched is not None and fetched.ok else None
+        if fetched is not None and data is not None:
+            return rate(data, fetched.first_seconds)
+    return None
 
 
 def _served(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:

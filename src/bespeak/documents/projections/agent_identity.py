@@ -28,7 +28,6 @@ _PASSED_ON: Final = (
     "package_integrity_hash",
     "audit_log_uri",
     "escalation_policy",
-    "trust_score_computed_at",
 )
 """Further fields of an issuer that are published. All others stay in the operator's file: a document must not
 contain code, keys, tokens or history, and an unknown field may hold any of them.
@@ -50,6 +49,7 @@ def project_identity(
     """
     said = agent.document
     issued = agent.issued_at or issued
+    updated = agent.updated_at or issued
     tier = agent.trust_tier or ORG_ASSERTED
     document: dict[str, Any] = {
         "agtp_version": AGTP_VERSION,
@@ -63,7 +63,7 @@ def project_identity(
         "owner_id": agent.owner_id or agent.principal_id or "",
         "issuer": agent.issuer or f"agtp://{service.identity.server_id}",
         "issued_at": issued,
-        "updated_at": agent.updated_at or issued,
+        "updated_at": updated,
         "status": agent.status,
         "methods": list(dict.fromkeys((*FLOOR_METHODS, *agent.methods))),
         "capabilities": _list(said.get("capabilities")),
@@ -72,6 +72,8 @@ def project_identity(
         "requires": {"methods": list(agent.methods), "scopes": list(agent.scopes), "wildcards": agent.wildcards},
         "wildcards": agent.wildcards,
         "trust_score": agent.trust_score or 0.0,
+        # AGTP-TRUST: a score comes with the time it was computed; existing clients reject one without.
+        "trust_score_computed_at": _text(said.get("trust_score_computed_at")) or updated,
         "trust_tier": tier,
         "verification_path": agent.verification_path or SELF_SIGNED,
         "delegation_permitted": agent.delegation_permitted,
@@ -103,6 +105,10 @@ def _warning(agent: Agent, tier: int) -> dict[str, str]:
         "trust_warning": warning,
         "trust_explanation": explained if isinstance(explained, str) else " ".join(reasons),
     }
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _list(value: object) -> list[Any]:

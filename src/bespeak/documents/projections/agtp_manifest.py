@@ -65,6 +65,7 @@ def project_manifest(
     time of first issue.
     """
     identity = service.identity
+    published = [endpoint for endpoint in endpoints if not endpoint.internal]
     if hosted is None:
         hosted = service.agents if service.agent_disclosure == "public" else ()
     manifest: dict[str, Any] = {
@@ -80,9 +81,9 @@ def project_manifest(
             "contact": identity.contact,
             "supported_features": list(identity.supported_features),
         },
-        "embedded_methods": list(FLOOR_METHODS),
-        "custom_methods": list(policies.methods.custom),
-        "endpoints": [project_endpoint(endpoint) for endpoint in endpoints if not endpoint.internal],
+        "embedded_methods": _list_methods(FLOOR_METHODS, published),
+        "custom_methods": _list_methods(policies.methods.custom, published),
+        "endpoints": [project_endpoint(endpoint) for endpoint in published],
         "agent_disclosure": service.agent_disclosure,
         "hosted_agents": [agent.reference() for agent in hosted if agent.is_discoverable],
         "agent_disclosure_notice": service.agent_disclosure_notice,
@@ -95,6 +96,16 @@ def project_manifest(
     manifest["server"] |= {"issued": identity.issued or issued or updated, "updated": updated}
     manifest["manifest_signature"] = None
     return manifest
+
+
+def _list_methods(names: Iterable[str], endpoints: Iterable[Endpoint]) -> list[dict[str, str]]:
+    """List methods as objects: the draft leaves the form open (8.4), and existing clients read `name` from each."""
+    described = {endpoint.method: endpoint.description for endpoint in sorted(endpoints, key=_is_at_root)}
+    return [{"name": name, "description": described.get(name, "")} for name in names]
+
+
+def _is_at_root(endpoint: Endpoint) -> bool:
+    return endpoint.path == "/"
 
 
 def content_version(content: Mapping[str, Any]) -> str:

@@ -37,10 +37,10 @@ class Score:
     parts: Sequence[Part]
     gains: Sequence[Gain] = ()
     """Possible improvements, largest first."""
-    rating: int = 0
-    """Rating out of 100 by the public platform for discovery documents, whose rules are more lenient."""
-    grade: str = ""
-    """Grade that the platform gives for the rating."""
+    rating: tuple[int, str] | None = None
+    """Points out of 100 and grade by the public platform for discovery documents, whose rules are more lenient; None if
+    unknown.
+    """
 
     @property
     def points(self) -> int:
@@ -50,7 +50,10 @@ class Score:
 
 def score_lines(score: Score) -> list[str]:
     """Format the score for people: total, parts, possible gains."""
-    said = f'score {score.points}/100 (the platform\'s own rating: {score.rating}, "{score.grade}")'
+    said = f"score {score.points}/100"
+    if score.rating is not None:
+        points, grade = score.rating
+        said += f' (the platform\'s own rating: {points}, "{grade}")'
     widest = max((len(part.name) for part in score.parts), default=0)
     lines = [f"{score.subject}: {said}"]
     lines += [f"  {part.name:<{widest}}  {shown(part.points):>5} of {part.of}" for part in score.parts]
@@ -70,7 +73,7 @@ def score_entry(score: Score) -> dict[str, Any]:
             {"points": round(gain.points, 2), "part": gain.part, "what": gain.what, "rules": list(gain.rules)}
             for gain in score.gains
         ],
-        "platform": {"points": score.rating, "grade": score.grade},
+        "platform": None if score.rating is None else {"points": score.rating[0], "grade": score.rating[1]},
     }
 
 
