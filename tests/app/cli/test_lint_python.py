@@ -112,3 +112,9 @@ def test_a_module_that_cannot_be_used_is_a_finding_with_its_line(here: Path, tex
     (here / "rooms.py").write_text(text)
     code, found = run("rooms.py")
     assert (code, [found_at[:3] for found_at in found]) == (1, [(rule, "rooms.py", line)])
+
+
+def test_a_declaration_that_is_refused_offers_no_fix(here: Path) -> None:
+    (here / "rooms.py").write_text(app().replace('"BOOK"', '"BOOKK"'))
+    data = json.loads(CliRunner().invoke(lint, ["rooms.py", "--format", "json"]).stdout)
+    assert ([one["rule"] for one in data["findings"]], data["summary"]["fixable_unsafe"]) == (["M202"], 0)

@@ -195,7 +195,7 @@ class Project:
         shown = self._shown(path)
         name = relative_to(path, judge.config.base)
         placed = [
-            replace(one, location=replace(one.location, file=shown) if one.location else Location(shown))
+            replace(one, location=replace(one.location, file=shown) if one.location else Location(shown), fix=None)
             for one in findings
         ]
         found = tuple(Finding(judge.weighed(one), fingerprint(one, name, None)) for one in placed)
