@@ -33,7 +33,10 @@ _LONGEST_REMEMBERED: Final = 512
 
 
 class Principals:
-    """Resolves ids to principals with their authority. Recent results are cached until an agent changes."""
+    """Resolves ids to principals with their authority. Recent results are cached until an agent changes.
+
+    Claimed and proven ids have a cache each, by the rule of `wire.memory`: strangers cannot displace what was proven.
+    """
 
     def __init__(
         self,

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
+import bespeak
 from bespeak.protocol.wire.memory import Memory
+
+SOURCE = Path(bespeak.__file__).parent
+OF_OUR_OWN = {"_declared", "load_bundled", "load_schema"}
+"""Functions with a cache without bound whose arguments are types or bundled names, never what callers send."""
 
 
 def test_a_text_is_read_once() -> None:
@@ -25,3 +33,15 @@ def test_a_long_text_is_not_kept() -> None:
     assert len(memory) == 0
     assert memory[b"x" * 9] == 9
     assert len(memory) == 1
+
+
+def test_no_cache_of_arguments_is_without_bound() -> None:
+    unbounded = set()
+    for file in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef) and any(
+                ast.unparse(each) in ("cache", "functools.cache", "lru_cache(None)", "lru_cache(maxsize=None)")
+                for each in node.decorator_list
+            ):
+                unbounded |= {node.name} if node.args.args else set()
+    assert unbounded == OF_OUR_OWN

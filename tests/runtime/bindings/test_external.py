@@ -23,6 +23,7 @@ from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.scope import Scopes
 from bespeak.runtime.bindings.external import MAX_RESPONSE_BYTES, ExternalBinding, bind_external
+from bespeak.runtime.bindings.upstream_pool import UpstreamPool
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 pytestmark = pytest.mark.anyio
@@ -160,6 +161,21 @@ async def facade(
             yield binding, server
         finally:
             await binding.aclose()
+
+
+async def test_a_call_waits_for_its_place_within_its_own_timeout(authority: trustme.CA) -> None:
+    async with upstream(authority, answer(200)) as server:
+        pool = UpstreamPool(server.tls, most=1)
+        for seconds in (0.1, 20.0):
+            handler = ExternalService(url=server.url, method="POST", timeout_seconds=seconds)
+            binding = bind_external(endpoint(handler), handler, {}, pool=pool)
+            assert isinstance(binding, ExternalBinding)
+            if seconds < 1:
+                async with pool.places:
+                    assert (await refusal(binding)).code == "upstream_timeout"
+            else:
+                assert not isinstance(await binding.call({}, CONTEXT), Refused)
+        await pool.aclose()
 
 
 async def refusal(binding: ExternalBinding, **given: Any) -> Refused:

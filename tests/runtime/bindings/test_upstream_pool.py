@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import resource
+
 import httpx
 import pytest
 
@@ -30,3 +32,8 @@ async def test_a_closed_pool_is_empty_and_can_be_closed_again() -> None:
     await pool.aclose()
     await pool.aclose()
     assert pool.hosts == 0
+
+
+def test_calls_leave_most_descriptors_of_the_process_to_others() -> None:
+    places = UpstreamPool().places._value
+    assert places == resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 8

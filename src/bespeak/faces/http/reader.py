@@ -54,7 +54,7 @@ class Asked(NamedTuple):
 
 
 Heads = dict[bytes, tuple[Head, int]]
-"""Cache of parsed heads with the body length they announce: clients repeat their heads."""
+"""Cache of parsed heads with the body length they announce: clients repeat their heads. `wire.memory` has the rule."""
 
 
 class _Unreadable(Exception):

@@ -11,8 +11,14 @@ ValueT = TypeVar("ValueT")
 class Memory(dict[bytes, ValueT]):
     """`memory[text]` returns the parser's result for the text. A full cache is emptied.
 
-    It holds up to `most` texts of at most `longest` bytes, because peers choose the texts and must not choose its size.
-    The parser must depend only on the text, and its results must not be modified.
+    This is the rule for every cache of what callers send, whatever holds it:
+
+    - The key has everything that the value depends on. A value with credentials is found only by a caller that sends
+      these credentials: nothing is stored for bytes that arrived at another time, or under a part of the request.
+    - Peers choose the texts and must not choose the size: it holds up to `most` texts of at most `longest` bytes.
+    - Values are not modified, since several requests share them.
+    - An entry that a stranger displaces costs others time and changes no answer. What took a proof to make, such as a
+      verified token, is cached apart from what anyone can cause to be made.
     """
 
     __slots__ = ("_longest", "_most", "_read")

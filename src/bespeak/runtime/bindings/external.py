@@ -83,7 +83,7 @@ class ExternalBinding:
         if isinstance(request, list):
             return self._unusable(request)
         try:
-            async with asyncio.timeout(self._handler.timeout_seconds):
+            async with asyncio.timeout(self._handler.timeout_seconds), self._pool.places:
                 return await self._exchange(request)
         except TimeoutError:
             return self._failed(
