@@ -77,7 +77,8 @@ def call(
     more = dict(_read_header(header) for header in headers)
 
     async def run() -> Reply:
-        async with open_service(service, **options) as client:
+        # A case or a session that ends with the command would mislead, so a loaded service has no store.
+        async with open_service(service, with_state=False, **options) as client:
             return await client.request(
                 method,
                 path,

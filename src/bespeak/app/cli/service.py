@@ -133,8 +133,12 @@ async def open_service(
     most_capabilities: int | None = MOST_CAPABILITIES,
     timeout: float,  # noqa: ASYNC109 - the deadline of each call
     report: Callable[[list[Diagnostic]], None] = print_findings,
+    with_state: bool = True,
 ) -> AsyncIterator[ServiceClient]:
-    """Connect to a live service by its URI, or load one from a folder, a file or module:app."""
+    """Connect to a live service by its URI, or load one from a folder, a file or module:app.
+
+    `with_state` gives a loaded one a store in memory, so that it describes itself as if it were served.
+    """
     if as_name is not None:
         if agent_id is not None:
             raise click.UsageError("Give either --agent-id or --as.")
@@ -185,7 +189,7 @@ async def open_service(
                 timeout=timeout,
                 agent_key=agent_key,
                 token=token,
-                with_state=False,  # a case or a session that ends with the command would mislead
+                with_state=with_state,
             ) as client:
                 yield client
 
