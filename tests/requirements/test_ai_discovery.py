@@ -259,7 +259,7 @@ async def test_the_document_of_the_root_becomes_a_map_of_verbs_and_endpoints() -
     assert endpoint.input_schema["required"] == ["from"]
 
 
-@pytest.mark.requirement("AGIS-11-3", "AGIS-13-1", "AGIS-13-2")
+@pytest.mark.requirement("AGIS-11-3", "AGIS-13-1", "AGIS-13-2", "AGIS-13-4")
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
@@ -268,8 +268,9 @@ async def test_the_document_of_the_root_becomes_a_map_of_verbs_and_endpoints() -
         ({"endpoints": [{**AGIS["endpoints"][0], "method": "POST"}]}, "M2"),
         ({"endpoints": [{**AGIS["endpoints"][0], "path": "/find-flight"}]}, "P3"),
         ({"endpoints": [{**AGIS["endpoints"][0], "output": {"type": "text"}}]}, "J6"),
+        ({"endpoints": [{**AGIS["endpoints"][0], "input": {"properties": {"from": {"minimum": "1"}}}}]}, "J625"),
     ],
-    ids=["an unused verb", "an undeclared verb", "a method of HTTP", "a verb in the path", "no schema"],
+    ids=["an unused verb", "an undeclared verb", "a method of HTTP", "a verb in the path", "no schema", "no input"],
 )
 async def test_a_document_that_breaks_the_rules_is_a_failed_discovery(changes: dict[str, Any], rule: str) -> None:
     found, _ = await look(agis(**changes))

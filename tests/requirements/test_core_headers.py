@@ -72,7 +72,7 @@ async def _refusals(bench: StatefulBench) -> list[tuple[int, Reply]]:
     ]
 
 
-@pytest.mark.requirement("CORE-2.3-15", "CORE-2.4-1", "CORE-2.4-2")
+@pytest.mark.requirement("CORE-2.3-15", "CORE-2.4-1", "CORE-2.4-2", "CORE-2.4-7", "CORE-2.4-11")
 @pytest.mark.anyio
 @pytest.mark.parametrize("audited", [False, True])
 async def test_every_kind_of_answer_names_the_server_and_its_task_and_no_retired_header(audited: bool) -> None:
@@ -89,6 +89,7 @@ async def test_every_kind_of_answer_names_the_server_and_its_task_and_no_retired
     for _, reply in replies:
         assert (reply.header("Server-ID"), reply.header("Task-ID")) == ("test.example", "t-1")
         assert not names(reply) & RETIRED
+        assert (reply.header("Content-Type"), reply.header("AGTP-API-Version")) == ("application/vnd.agtp+json", "1.0")
 
 
 @pytest.mark.requirement("CORE-2.4-1", "CORE-2.4-2")

@@ -70,7 +70,7 @@ def test_a_constraint_that_cannot_be_applied_is_refused(wanted: dict[str, Any]) 
     assert reply.status == 422
 
 
-@pytest.mark.requirement("CORE-4.2-2")
+@pytest.mark.requirement("CORE-4.2-2", "CORE-4.2-6")
 @pytest.mark.parametrize(
     ("caller", "seen"),
     [

@@ -53,6 +53,7 @@ def test_python_values_become_json() -> None:
     assert bench.send("FETCH", "/nothing").json == {}
 
 
+@pytest.mark.requirement("CORE-5.4-3")
 @pytest.mark.requirement("API-6.3-4")
 def test_a_declared_error_is_a_422_with_its_name_and_details() -> None:
     def refuse(context: Any) -> None:

@@ -58,7 +58,6 @@ def test_methods_are_compared_without_regard_to_case(method: str) -> None:
     assert clinic().send(method, "/visit", method_grammar="AGIS/1.0").status == 200
 
 
-@pytest.mark.requirement("CORE-6.3-1")
 def test_without_the_header_the_catalog_decides_to_the_letter() -> None:
     assert clinic().send("BOOK", "/visit").status == 200
     assert clinic().send("book", "/visit").status == 459

@@ -104,7 +104,7 @@ def test_an_invalid_scope_is_a_400_that_shows_it() -> None:
         assert len(found.message) < 400
 
 
-@pytest.mark.requirement("CORE-6.1-5", "CORE-7.4-3", "CORE-7.4-4")
+@pytest.mark.requirement("CORE-6.1-5", "CORE-7.4-3", "CORE-7.4-4", "CORE-3-6")
 def test_a_suspended_agent_is_a_503_and_a_revoked_one_a_410() -> None:
     assert refused(principals(status="Suspended").resolve(KNOWN, None)).status == 503
     for state in ("revoked", "Retired", "deprecated"):

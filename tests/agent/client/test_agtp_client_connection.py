@@ -82,6 +82,17 @@ async def test_an_answer_that_is_not_agtp_or_breaks_off_is_a_protocol_error(scri
     assert not connection.is_reusable
 
 
+@pytest.mark.requirement("CORE-2.1-5")
+@pytest.mark.parametrize("text", [b"", b" ", b" OK", b" Not Found", b" 200 OK", b" \xc3\xa4\t!"])
+async def test_the_text_of_a_status_decides_nothing(scripted, text: bytes) -> None:
+    connection = await AgtpClientConnection.open(
+        "127.0.0.1", await scripted(b"AGTP/1.0 503" + text + b"\r\nContent-Length: 2\r\n\r\n{}")
+    )
+    response = await connection.request("QUERY", "/")
+    assert (response.status, response.body) == (503, b"{}")
+    connection.close()
+
+
 async def test_a_server_that_closes_without_a_byte_is_a_reset(scripted) -> None:
     connection = await AgtpClientConnection.open("127.0.0.1", await scripted(b""))
     with pytest.raises(ConnectionResetError, match="without an answer"):

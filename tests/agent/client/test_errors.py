@@ -17,7 +17,6 @@ def error_of(status: int, code: str = "x", **members: Any) -> errors.ServiceErro
     return errors.error_of(Reply(status, "", {}, json.dumps({"error": {"code": code, **members}}).encode()))
 
 
-@pytest.mark.requirement("CORE-2.1-5")
 @pytest.mark.parametrize(
     ("status", "expected"),
     [

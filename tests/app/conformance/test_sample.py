@@ -33,7 +33,6 @@ def test_a_sample_has_no_more_than_the_schema_requires(schema: dict[str, Any], e
     assert sample(schema) == expected
 
 
-@pytest.mark.requirement("AGIS-13-4")
 @pytest.mark.parametrize(
     "schema",
     [

@@ -49,7 +49,6 @@ def test_http_beyond_this_machine_is_held_to_the_same_rules(tmp_path: Path) -> N
         plan_settings("rooms:app", ServerDocument(), address=":5000", http=":5000")
 
 
-@pytest.mark.requirement("CORE-10.1-2")
 def test_plain_tcp_beyond_this_machine_must_be_asked_for() -> None:
     with pytest.raises(ConfigError, match="needs TLS"):
         plan_settings("rooms:app", ServerDocument(), address="0.0.0.0:4480")

@@ -276,7 +276,7 @@ def test_a_handler_that_cannot_be_used_is_shown_in_the_configuration(
     assert rule in {finding.rule for finding in target.findings}
 
 
-@pytest.mark.requirement("AGIS-10.1-2")
+@pytest.mark.requirement("AGIS-1.3-1", "AGIS-2-1")
 def test_a_verb_beyond_the_catalog_is_served_with_and_without_the_grammar_header(rooms: Path) -> None:
     write(rooms, ADMIT)
     (rooms / f"{module_in(rooms)}.py").write_text("def book(room_id): ...\ndef admit(name): return {'name': name}\n")
@@ -289,6 +289,8 @@ def test_a_verb_beyond_the_catalog_is_served_with_and_without_the_grammar_header
     assert bench.send("ADMIT", "/guest", {"name": "Ann"}).json == {"name": "Ann"}
     assert bench.send("ADMIT", "/guest", {"name": "Ann"}, method_grammar="AGIS/1.0").json == {"name": "Ann"}
     assert "ADMIT" in bench.send("DISCOVER", "/").json["policies"]["methods"]["custom"]
+    found = bench.send("DISCOVER", "/", accept="application/agis").json
+    assert "ADMIT" in found["vocabulary"]["declared_verbs"]
 
 
 def test_a_document_that_becomes_invalid_is_no_longer_served(rooms: Path) -> None:

@@ -76,16 +76,16 @@ def test_a_cost_is_an_amount_in_a_registered_unit(cost: Any, found: list[tuple[s
     assert check(data) == found
 
 
-@pytest.mark.requirement("AGIS-8.1-1")
+@pytest.mark.requirement("AGIS-8.1-1", "AGIS-8.1-6")
 @pytest.mark.parametrize("key", ["agis", "service", "agtp", "endpoints", "vocabulary"])
 def test_a_required_field_that_is_missing_or_empty_is_an_error(key: str) -> None:
     data = booking()
     del data[key]
     assert check(data) == [("D120", "")]
     assert f"`{key}` is missing" in only(data).message
-    for empty in (None, "", "  ", {}):
+    for empty in (None, "", "  ", {}, *([[]] if key == "endpoints" else [])):
         data[key] = empty
-        rule = "D125" if key == "endpoints" and empty == {} else "D120"
+        rule = "D125" if key == "endpoints" and empty in ({}, []) else "D120"
         assert check(data) == [(rule, f"/{key}")], empty
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -46,6 +47,15 @@ def test_written_document_is_readable() -> None:
     assert "\n\nendpoints:\n  - method: BOOK\n    path: /room\n    semantic:\n      intent: Books a room" in text
     assert "confidence_guidance: 0.85\n" in text
     assert "errors: [room_unavailable]\n" in text
+
+
+@pytest.mark.requirement("AGIS-10-4")
+def test_booleans_are_lower_case_and_decimals_plain() -> None:
+    data = booking()
+    data["endpoints"][0]["semantic"] |= {"is_idempotent": True, "confidence_guidance": 0.85}
+    for text in (write_yaml(data), write_json(data)):
+        assert re.search(r'"?is_idempotent"?: true\b', text)
+        assert re.search(r'"?confidence_guidance"?: 0\.85\b', text)
 
 
 def test_endpoints_are_separated_by_an_empty_line() -> None:

@@ -91,6 +91,38 @@ def test_an_identity_without_proof_carries_a_warning_and_its_reason() -> None:
 def test_missing_score_is_zero_with_a_warning() -> None:
     document = project(trust_tier=1, verification_path="dns-anchored")
     assert (document["trust_score"], document["trust_warning"]) == (0.0, "trust-score-degraded")
+    assert document["trust_explanation"] == "No trust score has been computed."
+
+
+@pytest.mark.requirement("CORE-7.3-5")
+@pytest.mark.parametrize(("score", "warned"), [(0.0, True), (0.49, True), (0.5, False), (1.0, False)])
+def test_a_low_score_comes_with_a_warning(score: float, warned: bool) -> None:
+    document = project(trust_tier=1, verification_path="dns-anchored", trust_score=score)
+    assert document["trust_score"] == score
+    assert (document.get("trust_warning") == "trust-score-degraded") is warned
+    assert (document.get("trust_explanation") == "The trust score is low.") is warned
+
+
+@pytest.mark.requirement("CORE-7.3-2")
+@pytest.mark.parametrize(
+    ("said", "published"),
+    [
+        (
+            {"issued_at": "2026-02-02T08:00:00Z", "updated_at": "2026-02-01T08:00:00Z"},
+            ("2026-02-02T08:00:00Z", "2026-02-02T08:00:00Z"),
+        ),
+        (
+            {"issued_at": "2026-02-02T08:00:00Z", "updated_at": "2026-02-02T10:30:00+02:00"},
+            ("2026-02-02T08:00:00Z", "2026-02-02T10:30:00+02:00"),
+        ),
+        ({"issued_at": "2026-02-02T08:00:00Z"}, ("2026-02-02T08:00:00Z", "2026-02-02T08:00:00Z")),
+        ({"updated_at": "2026-02-01T08:00:00Z"}, ("2026-02-01T08:00:00Z", "2026-02-01T08:00:00Z")),
+        ({}, (UPDATED, UPDATED)),
+    ],
+)
+def test_a_document_is_not_updated_before_it_was_issued(said: dict[str, str], published: tuple[str, str]) -> None:
+    document = project(**said)
+    assert (document["issued_at"], document["updated_at"]) == published
 
 
 def test_a_score_always_comes_with_the_time_it_was_computed() -> None:
@@ -125,7 +157,16 @@ def test_private_fields_are_not_published(member: dict[str, Any]) -> None:
 
 @pytest.mark.requirement("CORE-7.3-4")
 def test_known_fields_of_the_issuer_are_published() -> None:
-    said = {"org_domain": "acme.example", "cert_status": "valid", "audit_log_uri": "agtp://acme.example/records"}
+    said = {
+        **dict.fromkeys(("org_domain", "governance_zone", "cert_fingerprint", "cert_status", "dns_anchor_record"), "a"),
+        **dict.fromkeys(("log_inclusion_proof", "package_format", "package_integrity_hash", "audit_log_uri"), "b"),
+        "trust_tier": 1,
+        "verification_path": "hybrid",
+        "escalation_policy": {"to": "desk"},
+        "delegation_permitted": True,
+        "max_delegation_depth": 2,
+    }
+    assert len(said) == 14
     assert project(**said).items() >= said.items()
 
 

@@ -94,6 +94,10 @@ def test_a_signed_namespace_verifies_and_shows_any_change() -> None:
     key = generate_key()
     sign = partial(sign_content, key=key)
     document = project_namespace(AGENTS, service(), generated_at=NOW, sign=sign, key_id=key_id(key))
+    assert document.keys() == {
+        *("document_type", "schema_version", "org_domain", "governance_zone", "generated_at", "agents"),
+        *("total_active", "namespace_cert_fingerprint", "signature"),
+    }
     signature = document["signature"]
     assert (signature["algorithm"], signature["key_id"]) == ("EdDSA", key_id(key))
     assert verify_content(signature["value"], canonical_namespace(document), key).trusted

@@ -106,7 +106,7 @@ def test_a_name_with_a_file_extension_is_redirected_to_the_name(target: str, loc
     assert (reply.status, reply.error["code"], reply.header("Location")) == (301, "moved-permanently", location)
 
 
-@pytest.mark.requirement("CORE-3-3")
+@pytest.mark.requirement("CORE-3-3", "CORE-3-12")
 @pytest.mark.parametrize("name", ["a%20b", "%C3%A4", ".agent", "a~b"])
 def test_a_name_that_no_agent_can_have_is_400(name: str) -> None:
     reply = served().send("DESCRIBE", f"/agents/{name}")

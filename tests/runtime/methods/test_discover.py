@@ -250,7 +250,7 @@ def test_the_root_returns_the_agis_document_on_request() -> None:
 
 
 @pytest.mark.process
-@pytest.mark.requirement("AGIS-11-1")
+@pytest.mark.requirement("AGIS-11-1", "AGIS-10.1-2")
 def test_the_agis_document_at_the_root_passes_every_pass() -> None:
     with serving() as served, connect_sync(served.uri) as hotel:
         document = hotel.request("DISCOVER", "/", headers={"Accept": AGIS})

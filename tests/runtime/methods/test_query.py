@@ -49,10 +49,13 @@ def test_objects_are_searched_too_and_the_threshold_holds() -> None:
 
 @pytest.mark.requirement("CORE-4.1-5")
 def test_a_scope_names_the_resources_to_search() -> None:
-    bench = build(resources=(RULES,))
-    assert ask(bench, {"intent": "dogs", "scope": "rules"})["result"]["result_count"] == 1
+    pets = Resource(name="pets", description="Pets.", items=lambda: ["Dogs sleep in the barn."])
+    bench = build(resources=(RULES, pets))
+    for scope, sources in ((None, {"rules", "pets"}), ("rules", {"rules"}), (["pets"], {"pets"})):
+        result = ask(bench, {"intent": "dogs", **({} if scope is None else {"scope": scope})})["result"]
+        assert {found["source"] for found in result["results"]} == sources
     refused = ask(bench, {"intent": "dogs", "scope": ["attic"]})
-    assert (refused["status"], refused["error"]["resources"]) == (404, ["rules"])
+    assert (refused["status"], refused["error"]["resources"]) == (404, ["rules", "pets"])
 
 
 def test_without_resources_the_refusal_names_the_reason() -> None:

@@ -250,7 +250,6 @@ def test_trust_tier_without_proof_is_an_error(fields: dict[str, Any], rule: str)
     assert rule in {finding.rule for finding in findings}
 
 
-@pytest.mark.requirement("CORE-7.3-2")
 @pytest.mark.parametrize(
     "fields",
     [

@@ -46,6 +46,7 @@ def test_issued_record_is_valid_and_gives_its_id() -> None:
 def test_a_record_has_the_fields_of_both_forms_and_no_private_key() -> None:
     record = issued(public_key=AGENT.as_dict(private=True), more={"org_domain": "library.example"}).document
     assert {"owner", "scope", "trust_tier", "verification_path", "archetype", "governance_zone"} <= set(record)
+    assert {"issued_at", "signature", "issuer_public_key"} <= set(record)
     assert {"agtp_genesis_version", "name", "owner_id", "principal_id", "agent_public_key", "issuer"} <= set(record)
     assert record["org_domain"] == "library.example"
     assert str(AGENT.as_dict(private=True)["d"]) not in repr(record)
@@ -96,6 +97,12 @@ def test_a_record_that_breaks_a_rule_is_not_issued(members: dict[str, Any]) -> N
     refused = issue(**members)
     assert isinstance(refused, Refused)
     assert refused.code == "genesis-invalid"
+
+
+@pytest.mark.requirement("CORE-7.2-3")
+@pytest.mark.parametrize("archetype", ["assistant", "analyst", "executor", "orchestrator", "monitor"])
+def test_each_archetype_of_the_draft_can_be_issued(archetype: str) -> None:
+    assert issued(archetype=archetype).document["archetype"] == archetype
 
 
 @pytest.mark.requirement("CORE-7.2-4")

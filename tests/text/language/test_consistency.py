@@ -273,7 +273,6 @@ def test_long_text_is_judged(text: str) -> None:
     assert judge(text, "Books a room").verdict in {"consistent", "violation", "warning", "unverifiable"}
 
 
-@pytest.mark.requirement("AGIS-13-8")
 @given(st.text(max_size=30), st.text())
 def test_every_text_gets_a_judgement_that_agrees_with_its_score(method: str, intent: str) -> None:
     judgement = judge(method, intent)

@@ -12,6 +12,7 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.policy import FLOOR_METHODS
 from bespeak.contract.service import AGTP_VERSION, Service
 from bespeak.contract.trust import ORG_ASSERTED, SELF_SIGNED, UNVERIFIED
+from bespeak.protocol.exchange.instant import read_instant
 
 DOCUMENT_TYPE: Final = "agtp-identity"
 SIGNATURE_MEMBER: Final = "manifest_signature"
@@ -35,6 +36,9 @@ contain code, keys, tokens or history, and an unknown field may hold any of them
 
 _UNVERIFIED: Final = "An organisation asserts this identity; no proof of it is available."
 _NO_SCORE: Final = "No trust score has been computed."
+_LOW_SCORE: Final = "The trust score is low."
+_LEAST_SCORE: Final = 0.5
+"""Score below which a document carries a warning; the draft asks for one and names no bound."""
 
 _SORTED: Final = msgspec.json.Encoder(order="sorted")
 
@@ -50,6 +54,8 @@ def project_identity(
     said = agent.document
     issued = agent.issued_at or issued
     updated = agent.updated_at or issued
+    if _is_before(updated, issued):  # core 7.3: a document is not updated before it was issued
+        issued = updated = agent.issued_at or updated
     tier = agent.trust_tier or ORG_ASSERTED
     document: dict[str, Any] = {
         "agtp_version": AGTP_VERSION,
@@ -92,11 +98,13 @@ def project_identity(
 
 
 def _warning(agent: Agent, tier: int) -> dict[str, str]:
-    """Return the trust warning of an identity without proof or without a score (core 7.3)."""
+    """Return the trust warning of an identity without proof, without a score or with a low one (core 7.3)."""
     said = agent.document.get("trust_warning")
     reasons = [_UNVERIFIED] if tier == ORG_ASSERTED else []
     if agent.trust_score is None:
         reasons.append(_NO_SCORE)
+    elif agent.trust_score < _LEAST_SCORE:
+        reasons.append(_LOW_SCORE)
     if not reasons and not isinstance(said, str):
         return {}
     warning = said if isinstance(said, str) else UNVERIFIED if tier == ORG_ASSERTED else "trust-score-degraded"
@@ -109,6 +117,11 @@ def _warning(agent: Agent, tier: int) -> dict[str, str]:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _is_before(one: str, other: str) -> bool:
+    first, second = read_instant(one), read_instant(other)
+    return first is not None and second is not None and first < second
 
 
 def _list(value: object) -> list[Any]:

@@ -31,6 +31,10 @@ def test_a_grave_method_counts_as_irreversible_unless_it_says_otherwise(impact: 
         "impact_tier": impact,
     }
     assert of_endpoint(method="CANCEL", semantic=semantic) == expected
+    semantic |= {"intent": "Transfers the room of the guest", "outcome": "The reservation has another guest"}
+    assert of_endpoint(method="TRANSFER", semantic=semantic) == expected
+    semantic |= {"intent": "Executes the order of the guest", "outcome": "The order has status EXECUTED"}
+    assert of_endpoint(method="EXECUTE", semantic=semantic) == expected
 
 
 @pytest.mark.requirement("AGIS-6.2-14")

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from bespeak.checks.lint.subject import Declared
 from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.rule import declared_in
-from bespeak.text.language.embedding import PACKAGE
 
 CONTEXT = Context(catalog=load_bundled())
 
@@ -90,9 +88,13 @@ def test_the_suggested_verb_and_the_suggested_sentence_are_right() -> None:
 
 
 @pytest.mark.requirement("AGIS-9.1-4")
-def test_cosine_is_shown_with_the_judgement() -> None:
+@pytest.mark.parametrize(("near", "shown"), [(0.61, True), (None, False)])
+def test_cosine_is_shown_with_the_judgement_where_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, near: float | None, shown: bool
+) -> None:
+    monkeypatch.setattr(consistency, "cosine", lambda method, intent: near)
     (finding,) = check("CANCEL", "Retrieves cancellation policy")
-    assert ("(information only)" in finding.message) is (find_spec(PACKAGE) is not None)
+    assert finding.message.endswith("; cosine 0.61 (information only)") is shown
 
 
 def test_an_operation_next_to_the_methods_is_a_warning() -> None:

@@ -217,6 +217,7 @@ def test_parameters_are_in_snake_case(name: str) -> None:
 )
 def test_other_names_are_a_warning_on_the_key(name: str, meant: str) -> None:
     found = advice("J628", document(endpoint(input=closed(**{name: {}}))))
+    assert found.severity == "warning"
     assert found.on_key
     assert meant in found.help
 

@@ -144,6 +144,19 @@ def test_only_wrong_case_has_a_safe_fix(field: str, value: str, rule: str, point
     assert (change.at, change.value) == (f"/endpoints/0/semantic/{pointer}", value.strip().lower())
 
 
+@pytest.mark.requirement("AGIS-6.2-2", "AGIS-6.2-8")
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("capability", "discovery transaction modification retrieval analysis notification"),
+        ("impact_tier", "informational reversible irreversible"),
+    ],
+)
+def test_the_words_of_the_draft_are_right(field: str, values: str) -> None:
+    for value in values.split():
+        assert not {"S415", "S416"} & {*of_endpoint(semantic={field: value})}, value
+
+
 @pytest.mark.requirement("AGIS-6.2-4")
 @pytest.mark.parametrize("guidance", [0, 1, 0.0, 1.0, 0.85])
 def test_a_share_is_a_confidence(guidance: float) -> None:
@@ -193,7 +206,8 @@ def test_level_two_requires_what_level_one_recommends() -> None:
     hints = {"room_id": ["the blue room"]}
     semantic = {"state_transition": transition, "parameter_hints": hints}
     assert of_endpoint(level=2, semantic=semantic) == []
-    assert of_endpoint(level=2, semantic={**semantic, "capability": GONE}) == ["S425"]
+    for field in ("capability", "confidence_guidance", "impact_tier", "is_idempotent"):
+        assert "S425" in of_endpoint(level=2, semantic={**semantic, field: GONE}), field
     assert advice("S425", document(endpoint(semantic={"capability": GONE})), level=2).severity == "error"
 
 
