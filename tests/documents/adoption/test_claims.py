@@ -26,15 +26,20 @@ def test_operation_that_keeps_its_path_is_not_displaced() -> None:
     assert places(("GET", "/v1/room/{id}"), ("GET", "/room/{id}"))[1] == "FETCH /room/{id}"
 
 
-def test_a_second_operation_on_a_place_gets_another_verb() -> None:
+def test_a_second_operation_on_a_place_gets_another_path() -> None:
     first, second = places(("GET", "/room/{id}"), ("GET", "/room/{id}/"))
-    assert (first, second) == ("FETCH /room/{id}", "RETRIEVE /room/{id}")
+    assert (first, second) == ("FETCH /room/{id}", "FETCH /room/by-id/{id}")
+
+
+def test_the_update_of_a_patch_gives_way_to_that_of_a_put() -> None:
+    candidates = [Candidate(method=method, path="/room/{id}", name="updateRoom") for method in ("PUT", "PATCH")]
+    assert [claim.verb.verb for claim in claim_places(candidates, CATALOG)] == ["UPDATE", "MODIFY"]
 
 
 def test_templates_that_match_the_same_request_get_different_paths() -> None:
     first, second = places(("GET", "/room/{id}"), ("GET", "/room/{name}"))
     assert first != second
-    assert second == "RETRIEVE /room/{name}"
+    assert second == "FETCH /room/by-name/{name}"
 
 
 def test_endpoint_that_took_the_first_choice_is_reported() -> None:

@@ -29,13 +29,13 @@ def guessed(method: str, path: str, name: str = "", summary: str = "", *, can_be
         ("POST", "/pets/{id}/archive", "", False, "reversible", False),
         ("POST", "/x", "", False, "irreversible", False),
         ("PUT", "/pets/{id}", "updatePet", True, "reversible", True),
-        ("PUT", "/pets/{id}", "updatePet", False, "irreversible", True),
+        ("PUT", "/pets/{id}", "updatePet", False, "reversible", True),
         ("PATCH", "/pets/{id}", "", True, "reversible", False),
-        ("GET", "/orders/{id}/cancel", "cancelOrder", False, "irreversible", True),
+        ("GET", "/orders/{id}/cancel", "cancelOrder", False, "irreversible", False),
         ("POST", "/mail/test", "testMail", False, "irreversible", False),
         ("POST", "/invoices/{id}/mark_lost", "", True, "irreversible", False),
         ("PUT", "/pulls/{id}/merge", "mergePull", True, "irreversible", True),
-        ("GET", "/jobs/{id}", "triggerJob", False, "irreversible", True),
+        ("GET", "/jobs/{id}", "triggerJob", False, "irreversible", False),
     ],
 )
 def test_an_impact_follows_from_method_and_words(  # noqa: PLR0917 - a row of a table

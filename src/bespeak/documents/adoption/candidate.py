@@ -29,8 +29,14 @@ class Candidate:
     """True if the output schema is a list."""
     failures: Mapping[str, str] = field(default_factory=dict)
     """Descriptions of the documented 4xx and 5xx statuses, by status: `404`, `4XX`."""
+    successes: frozenset[str] = frozenset()
+    """Documented 2xx statuses."""
+    starts_job: bool = False
+    """True if the answer names work that goes on after it: a job, a task."""
     has_readable_state: bool = False
     """True if another call returns the state that this one overwrites."""
+    is_undone: bool = False
+    """True if another call takes back what this one does: the DELETE beside a POST."""
     read_only: bool | None = None
     """Hint of an upstream without methods (MCP `readOnlyHint`); None if it gives none."""
     destructive: bool | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import dropwhile, islice, takewhile
+from itertools import dropwhile, takewhile
 from typing import Final
 
 from bespeak.contract.catalog.catalog import Catalog
@@ -14,11 +14,12 @@ from bespeak.documents.adoption.candidate import Candidate
 from bespeak.documents.adoption.guess import UNSURE, Guess
 from bespeak.documents.adoption.naming import plural, words
 from bespeak.documents.adoption.path_choice import PathChoice, choose_path, other_paths, topic_of
-from bespeak.documents.adoption.verb_choice import VerbChoice, choose_verb, further_verbs, is_verb
+from bespeak.documents.adoption.verb_choice import VerbChoice, choose_verb
+from bespeak.documents.adoption.verb_words import is_verb
 from bespeak.protocol.fault import Fault
 
-_OTHER_VERBS: Final = 2
-"""Number of other verbs to try before another path: a third one would hardly have the same meaning."""
+_OF_THE_METHOD: Final = {"PUT": "REPLACE", "PATCH": "MODIFY"}
+"""What a method means where UPDATE is taken by the other one."""
 _RELATING: Final = frozenset({"by", "for", "from", "to", "of", "in", "on", "with", "using", "via", "and", "or"})
 """Words of a name that end the thing it is about."""
 
@@ -58,7 +59,7 @@ def claim_places(candidates: Sequence[Candidate], catalog: Catalog) -> list[Clai
     wanted = []
     for candidate in candidates:
         verb = choose_verb(candidate, catalog)
-        wanted.append(Claim(verb, _path(candidate, verb.verb, verb.word, catalog)))
+        wanted.append(Claim(verb, _path(candidate, verb.verb, verb.word if verb.says_all else "", catalog)))
     taken: dict[str, TemplateSet] = {}
     claims: list[Claim | None] = [None] * len(wanted)
     for at in sorted(range(len(wanted)), key=lambda index: (bool(wanted[index].path.reasons), index)):
@@ -86,8 +87,9 @@ def _settle(candidate: Candidate, wanted: Claim, catalog: Catalog, taken: dict[s
 def _choices(candidate: Candidate, wanted: Claim, catalog: Catalog) -> Iterator[tuple[str, str]]:
     verb = wanted.verb.verb
     yield verb, wanted.path.path
-    for other in islice(further_verbs(wanted.verb, catalog), _OTHER_VERBS):
-        yield other, _path(candidate, other, wanted.verb.word, catalog).path
+    own = _OF_THE_METHOD.get(candidate.method or "")
+    if verb == "UPDATE" and own in catalog.names:
+        yield own, wanted.path.path
     for path in other_paths(wanted.path, candidate.path or "", verb, catalog.names):
         yield verb, path
 

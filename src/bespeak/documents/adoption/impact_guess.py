@@ -8,7 +8,11 @@ from typing import Final
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.documents.adoption.candidate import Candidate
 from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
-from bespeak.documents.adoption.verb_choice import VerbChoice, changes, changing_words
+from bespeak.documents.adoption.naming import singular, words
+from bespeak.documents.adoption.read_evidence import acts, only_reads
+from bespeak.documents.adoption.verb_choice import VerbChoice, is_reading
+from bespeak.documents.adoption.verb_words import changes, changing_words
+from bespeak.text.language.meanings import NOT_UNDOING
 from bespeak.text.language.operation_class import operation_classes
 
 _READ_CATEGORIES: Final = frozenset({"discovery", "retrieval", "analysis"})
@@ -22,21 +26,20 @@ _UNDONE_BY: Final = frozenset(
 """Verbs that another verb of the catalog undoes."""
 _OVERWRITING: Final = frozenset(
     {
-        "UPDATE",
-        "MODIFY",
-        "REPLACE",
-        "SET",
-        "CHANGE",
-        "EDIT",
-        "REVISE",
-        "ADJUST",
-        "AMEND",
-        "ALTER",
-        "CONFIGURE",
-        "RENAME",
+        *("UPDATE", "MODIFY", "REPLACE", "SET", "CHANGE", "EDIT", "REVISE", "ADJUST", "AMEND", "ALTER", "CONFIGURE"),
+        *("RENAME", "MOVE", "PATCH", "UPSERT", "LOCK", "UNLOCK", "PIN", "UNPIN", "TOGGLE"),
     }
 )
-"""Verbs that only replace values."""
+"""Verbs and words that only replace values."""
+_UNDOING: Final = ("un", "dis", "de")
+"""Prefixes of words for taking back: doing it again restores what was."""
+_LEAVING: Final = frozenset(
+    {
+        *("message", "mail", "email", "sms", "fax", "call", "notification", "invitation", "tweet", "dispatch"),
+        *("payment", "charge", "payout", "refund", "transfer", "transaction", "purchase", "order", "donation"),
+    }
+)
+"""Things that have left, or money that has moved, once they exist; deleting the record does not bring them back."""
 _AGAINST: Final = {
     "informational": frozenset({"transaction", "modification", "creation"}),
     "reversible": frozenset({"discovery", "retrieval"}),
@@ -45,7 +48,8 @@ _AGAINST: Final = {
 """Capabilities that contradict an impact (AGIS 6.2)."""
 _TRIED: Final = frozenset({"test", "try", "ping", "chat"})
 """Words that look like reading but may act: a test mail is sent, a test hook is called."""
-_IDEMPOTENT: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
+_IDEMPOTENT: Final = frozenset({"PUT", "DELETE"})
+"""Methods whose effect a repetition does not add to. A GET that acts after all keeps to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ class ImpactGuess:
 def guess_impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> ImpactGuess:
     """Guess the impact of a call, whether it may be repeated, and its capability."""
     guess = _impact if candidate.method else _impact_without_method
-    impact, why, sure, other = guess(candidate, choice)
+    impact, why, sure, other = guess(candidate, choice, catalog)
     doubtful = impact == "informational" and not candidate.claims_to_read
     grave = impact == "irreversible" or doubtful
     risk: Risk = "high" if grave else "medium" if impact == "reversible" else "low"
@@ -104,7 +108,7 @@ def _repetition_reason(candidate: Candidate, impact: str) -> str:
     return "its hints say so" if candidate.idempotent else "nothing says that it can be repeated"
 
 
-def _impact_without_method(candidate: Candidate, choice: VerbChoice) -> tuple[str, str, float, str]:
+def _impact_without_method(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> tuple[str, str, float, str]:
     """Guess by words and hints. A hint can confirm the words but never overrule a word that changes something."""
     word, source = next(changing_words(candidate), ("", ""))
     if candidate.destructive is not True and not word and not changes(choice.verb) and choice.word not in _TRIED:
@@ -128,21 +132,39 @@ def _reads(choice: VerbChoice) -> bool:
     return reads and bool(choice.word) and choice.word not in _TRIED and choice.confidence >= UNSURE
 
 
-def _impact(candidate: Candidate, choice: VerbChoice) -> tuple[str, str, float, str]:
-    method, verb, can_be_read = candidate.method, choice.verb, candidate.has_readable_state
+def _impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> tuple[str, str, float, str]:
+    method, verb, word = candidate.method, choice.verb, choice.word
     if candidate.claims_to_read:
-        if choice.word and changes(verb):
-            return "irreversible", f"its words mean {verb}, although {method} should only read", 0.4, "informational"
-        return "informational", f"{method} changes nothing", 0.9, ""
-    if method == "DELETE":
-        return "irreversible", "deleted data is lost", 0.9, "reversible, if it can be restored"
-    if method in ("PUT", "PATCH"):
-        if can_be_read and (verb in _OVERWRITING or verb in _UNDONE_BY):
-            return "reversible", "the former state can be read and written back", 0.6, "irreversible"
-        why = "the former state cannot be read, so it cannot be restored"
-        return "irreversible", why if not can_be_read else f"no call undoes {verb}", 0.6, "reversible"
-    if _reads(choice):
-        return "informational", f"'{choice.word}' only reads, although it is a {method}", 0.7, "irreversible"
+        acting = acts(candidate)
+        if acting:
+            return "irreversible", f"its words say '{acting}', although {method} should only read", 0.4, "informational"
+        return "informational", f"{method} changes nothing", 0.6 if choice.refused else 0.9, ""
+    if method == "POST" and is_reading(verb, catalog) and only_reads(candidate, word):
+        return "informational", f"'{word}' only reads, although it is a {method}", 0.7, "irreversible"
     if verb in _UNDONE_BY:
         return "reversible", f"another call undoes {verb}", 0.6, "irreversible"
+    if method == "DELETE":
+        if _takes_back(word or choice.refused):
+            return "reversible", f"doing it again undoes '{word or choice.refused}'", 0.5, "irreversible"
+        return "irreversible", "deleted data is lost", 0.9, "reversible, if it can be restored"
+    if verb in _OVERWRITING and (not word or {word.upper(), verb} <= _OVERWRITING) and not choice.refused:
+        if candidate.has_readable_state:
+            return "reversible", "the former state can be read and written back", 0.6, "irreversible"
+        return "reversible", "the former values can be written back", 0.5, "irreversible, if nobody knows them"
+    if candidate.is_undone and _can_be_taken_back(candidate, verb, catalog):
+        return "reversible", "another call of the description deletes or corrects it", 0.6, "irreversible"
     return "irreversible", f"nothing says that a {method} can be undone", 0.6, "reversible"
+
+
+def _takes_back(word: str) -> bool:
+    rests = (word.removeprefix(prefix) for prefix in _UNDOING if word.startswith(prefix))
+    return any(operation_classes(rest) is not None for rest in rests) and word not in NOT_UNDOING
+
+
+def _can_be_taken_back(candidate: Candidate, verb: str, catalog: Catalog) -> bool:
+    """Return True unless something has been sent, paid or destroyed."""
+    classes = operation_classes(verb.lower())
+    if classes is None or classes.main in ("SEND", "DELETE") or "transaction" in catalog.verbs[verb].categories[:1]:
+        return False
+    literals = [words(part) for part in (candidate.path or "").split("/") if part and "{" not in part]
+    return not literals or singular(literals[-1][-1] if literals[-1] else "") not in _LEAVING

@@ -8,16 +8,12 @@ from functools import lru_cache
 from typing import Final
 
 from bespeak.contract.catalog.catalog import Catalog
-from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.candidate import READING, Candidate
 from bespeak.documents.adoption.naming import is_plural, words
-from bespeak.documents.adoption.path_choice import COMMANDS, bare_path
-from bespeak.text.language.action_intent import action_intent
-from bespeak.text.language.head_verb import head_verbs
-from bespeak.text.language.lexicon import lexicon
-from bespeak.text.language.operation_class import CHANGING, operation_classes
-from bespeak.text.language.segment import is_plain_verb
+from bespeak.documents.adoption.read_evidence import only_reads
+from bespeak.documents.adoption.verb_words import Said, changes, changing_words, said_words
+from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.suggestion import fitting_verbs, third_person
-from bespeak.text.language.verb_form import lemmas
 
 _SAID: Final = {
     **dict.fromkeys(("get", "show", "view", "read", "return", "returns", "give", "display"), ("FETCH", "RETRIEVE")),
@@ -39,7 +35,10 @@ _SAID: Final = {
     **dict.fromkeys(("star", "like", "tag", "label", "vote"), ("SET", "CREATE")),
     **dict.fromkeys(("unstar", "unlike", "untag", "unfollow"), ("UNLINK", "REMOVE")),
     **dict.fromkeys(("trigger", "do", "perform", "call"), ("EXECUTE", "RUN")),
-    **dict.fromkeys(("preview",), ("RENDER", "FETCH")),
+    **dict.fromkeys(("preview",), ("FETCH", "RENDER")),
+    **dict.fromkeys(("write",), ("SUBMIT", "SET")),
+    **dict.fromkeys(("trash",), ("REMOVE", "ARCHIVE")),
+    **dict.fromkeys(("favorite",), ("SET", "CREATE")),
     **dict.fromkeys(("rerun",), ("RETRY", "RUN")),
 }
 """Verbs for words that APIs use and the catalog lacks or understands differently."""
@@ -53,36 +52,29 @@ _BY_METHOD: Final = {
     "PATCH": ("MODIFY", "UPDATE", "CHANGE"),
     "DELETE": ("REMOVE", "CANCEL", "PURGE"),
 }
+_TAKING_AWAY: Final = frozenset({"ARCHIVE", "RESET", "CLOSE", "REVERT", "UNDO", "CLEAR", "UNASSIGN", "EXPIRE"})
+"""Verbs of a DELETE that are not of the class for removing."""
+_ENDING: Final = 0.4
 _ALONE: Final = {"DELETE": 0.8, "PATCH": 0.8, "POST": 0.4, "": 0.3}
 """Confidence in a method by itself: a POST may be anything, and without a method nothing is known."""
 _LISTS: Final = ("LIST", "DISCOVER", "QUERY")
-_HTTP_WORDS: Final = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
-_GENERIC: Final = frozenset({*_HTTP_WORDS, "create", "execute", "process", "handle", "run"})
-"""Verbs that are less specific than a final segment such as /cancel."""
-_LIST_WORDS: Final = frozenset({"list", "all", "lists", "index", "every"})
-_SEVERAL: Final = frozenset({"batch", "bulk", "mass"})
-"""Words before the verb that give a number: batchGet."""
-_LEADING: Final = frozenset({"mark", "add", "get", "delete", "set"})
-"""Words of _SAID that are the command if they begin a name of several words."""
+_LIST_WORDS: Final = frozenset({"list", "all", "index", "every"})
 _REFUSED: Final = frozenset({"CONNECT", "TRACE"})
 """Verbs of the catalog that AGIS 4.3 reserves for HTTP."""
 _FLOOR: Final = frozenset({"PROPOSE", "DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "PLAN"})
 """Verbs with a meaning between agents; only the exact word chooses them."""
-_LIGHT: Final = frozenset({"place", "make", "do", "perform", "take"})
-"""Verbs whose object names the action: placeOrder."""
-_ENDINGS: Final = frozenset({"list", "create", "retrieve", "update", "destroy", "delete", "get", "search", "query"})
-"""Verbs that frameworks write after the noun: orders_list."""
-_MORE: Final = {
-    "READ": ("FETCH", "RETRIEVE", "QUERY", "FIND", "LOOKUP", "READ", "OBTAIN", "ACCESS", "INSPECT", "EXAMINE"),
-    "ANALYZE": ("CHECK", "EVALUATE", "ASSESS", "ANALYZE", "REVIEW", "EXAMINE"),
-    "CREATE": ("CREATE", "SUBMIT", "REGISTER", "ESTABLISH", "PRODUCE", "ISSUE", "DEFINE", "GENERATE"),
-    "UPDATE": ("UPDATE", "MODIFY", "REPLACE", "SET", "CHANGE", "EDIT", "REVISE", "ADJUST", "AMEND", "ALTER"),
-    "DELETE": ("REMOVE", "PURGE", "CANCEL", "TERMINATE", "WITHDRAW"),
-    "SEND": ("SEND", "NOTIFY", "PUBLISH", "MESSAGE", "REPORT"),
-    "CONTROL": ("EXECUTE", "RUN", "START", "INITIATE", "PROCESS"),
-}
-"""Alternatives by class of operation, for a verb whose path is taken."""
-_USUAL: Final = frozenset(verb for verbs in _MORE.values() for verb in verbs)
+_READING: Final = frozenset({"discovery", "retrieval", "analysis"})
+"""Categories of the catalog for verbs that change nothing."""
+_SAME: Final = frozenset(
+    {
+        *("get", "show", "view", "read", "return", "give", "display", "add", "new", "make", "insert", "upload"),
+        *("delete", "destroy", "del", "drop", "erase", "clear", "discard", "patch", "edit", "count", "lookup"),
+        *("login", "signin", "logon", "logout", "signout", "logoff", "signup", "copy", "clone", "rerun", "exists"),
+    }
+)
+"""Words whose meaning the verb of _SAID keeps. Of the others something is lost, so they stay in the path."""
+_SURELY: Final = 0.6
+"""Highest confidence in a verb for reading that a POST does not prove."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,149 +88,71 @@ class VerbChoice:
     """Verbs that fit as well, the best first."""
     word: str = ""
     """Word of the description that chose the verb; empty if only the method decided."""
+    refused: str = ""
+    """More reliable word that the method contradicts: `cancel` of a GET."""
+
+    @property
+    def says_all(self) -> bool:
+        """True if the verb has the whole meaning of the word."""
+        return self.verb.lower() == self.word or self.word in _SAME
 
 
 def choose_verb(candidate: Candidate, catalog: Catalog) -> VerbChoice:
-    """Choose the verb of a candidate, with a confidence and alternatives."""
+    """Choose the verb of a candidate, with a confidence and alternatives. The method is never contradicted."""
     names = catalog.names - _REFUSED
+    refused = ""
     for word, source, trust in _said(candidate):
-        found, sure = _verbs_for(word, names)
-        if not found or not _is_possible(word, candidate):
-            continue
+        given, sure = _verbs_for(word, names)
         if word in ("get", "show", "return", "read", "view") and is_list(candidate):
-            found = tuple(verb for verb in (*_LISTS, *found) if verb in names)
-        agrees = _agrees(word, candidate)
-        confidence = round(min(0.95, trust * sure * (1.0 if agrees else 0.7)), 2)
-        doubt = "" if agrees else f", which {candidate.method or 'its read-only hint'} does not suggest"
-        return VerbChoice(found[0], confidence, f"{source} says '{word}'{doubt}", found[1:], word)
+            given = tuple(verb for verb in (*_LISTS, *given) if verb in names)
+        found = tuple(verb for verb in given if permits(candidate, verb, catalog))
+        if not found or found[0] != given[0]:
+            refused = refused or word
+            continue
+        confidence = round(min(0.95, trust * sure), 2)
+        doubt = ""
+        if refused:
+            confidence, doubt = min(confidence, 0.5), f", although '{refused}' is said too"
+        elif candidate.method == "POST" and is_reading(found[0], catalog) and not only_reads(candidate, word):
+            confidence, doubt = min(confidence, _SURELY), ", which a POST does not prove"
+        return VerbChoice(found[0], confidence, f"{source} says '{word}'{doubt}", found[1:], word, refused)
     method = candidate.method or ("GET" if candidate.claims_to_read and not any(changing_words(candidate)) else "")
     usual = (*_LISTS, *_BY_METHOD["GET"]) if method == "GET" and is_list(candidate) else None
     found = tuple(verb for verb in usual or _BY_METHOD.get(method, ("EXECUTE",)) if verb in names)
     why = f"by {candidate.method} alone" if candidate.method else "no word names the action"
-    return VerbChoice(found[0], _ALONE.get(candidate.method or "", 0.7), why, found[1:])
+    sure = _ALONE.get(candidate.method or "", 0.7)
+    if refused:
+        why, sure = f"{why}: it contradicts '{refused}'", min(sure, 0.4)
+    return VerbChoice(found[0], sure, why, found[1:], refused=refused)
 
 
-def further_verbs(choice: VerbChoice, catalog: Catalog) -> Iterator[str]:
-    """Yield other verbs for the same action, for a path that is taken."""
-    seen = {choice.verb}
-    classes = operation_classes(choice.verb.lower())
-    for verb in (*choice.others, *(_MORE[classes.main] if classes else ())):
-        if verb not in seen and verb in catalog.names:
-            seen.add(verb)
-            yield verb
-
-
-def changes(word: str) -> bool:
-    """Return True if a verb changes state."""
-    classes = operation_classes(word.lower())
-    return classes is not None and classes.main in CHANGING
-
-
-def is_verb(word: str) -> bool:
-    """Return True if a word of a name is mostly used as a verb."""
-    return bool(_base(word)) and (word in _SAID or is_plain_verb(_base(word), lexicon()))
-
-
-def changing_words(candidate: Candidate) -> Iterator[tuple[str, str]]:
-    """Yield the verbs anywhere in a candidate's words that change something, each with its place."""
-    for word in words(candidate.name):
-        if is_verb(word) and changes(_base(word)):
-            yield _base(word), candidate.name_kind
-    for text, source in ((candidate.summary, "the summary"), (candidate.description, "the description")):
-        for head in head_verbs(text[:400]) if text else ():
-            if head.kind in ("head", "coordinated", "meant", "nominal") and changes(head.verb):
-                yield head.verb, source
-
-
-def _said(candidate: Candidate) -> Iterator[tuple[str, str, float]]:
-    """Yield the words that may be the verb, each with its place and confidence."""
-    if candidate.method is not None:
-        yield from _verb_words(candidate, candidate.method)
-        return
-    said = list(_verb_words(candidate, ""))
-    # github_get_issue: no method is repeated in the name, so its `get` is the verb.
-    said += [(word, candidate.name_kind, 0.8) for word in words(candidate.name) if word in _HTTP_WORDS]
-    if not changes(said[0][0] if said else ""):
-        # Only the words show whether a call changes something, so a word for a change comes first.
-        yield from ((word, source, 0.6) for word, source in changing_words(candidate))
-    yield from said
-
-
-def _verb_words(candidate: Candidate, method: str) -> Iterator[tuple[str, str, float]]:
-    parts = _without_number(words(candidate.name))
-    tail = _verb_at_end(method, bare_path(candidate.path or ""))
-    first = parts[0] if parts else ""
-    if tail and (not first or first in _GENERIC or first == tail or not _base(first)):
-        yield tail, "the end of the path", 0.9
-    if first in _LIGHT and len(parts) > 1 and _base(parts[1]) == parts[1] and not is_plural(parts[1]):
-        yield parts[1], candidate.name_kind, 0.85
-    elif first and first != method.lower() and _is_verb_here(first, parts):
-        yield _base(first), candidate.name_kind, 0.95
-    summary = _summary_verb(candidate)
-    if summary:
-        yield summary, "the summary", 0.9
-    # In pets_list, PetController_create and repos/list-for-org the verb follows the noun.
-    for word in parts[1:]:
-        if word not in _HTTP_WORDS and _base(word) == word and is_plain_verb(word, lexicon()):
-            yield word, candidate.name_kind, 0.85
-    if len(parts) > 1 and parts[-1] in _ENDINGS:
-        yield parts[-1], candidate.name_kind, 0.85
-    if first in _HTTP_WORDS and first == method.lower():
-        yield first, candidate.name_kind, 0.95
-
-
-def _without_number(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words of a name from its verb on: `batchGetItem` and `re-run` begin with `get` and `rerun`."""
-    if len(parts) > 1 and parts[0] in _SEVERAL:
-        return parts[1:]
-    return (f"re{parts[1]}", *parts[2:]) if len(parts) > 1 and parts[0] == "re" else parts
-
-
-def _summary_verb(candidate: Candidate) -> str:
-    for text in (candidate.summary, candidate.description):
-        heads = head_verbs(text[:400]) if text else ()
-        usable = [head for head in heads if head.kind in ("head", "meant", "nominal")]
-        if usable:
-            return usable[0].verb
-    return ""
-
-
-def _verb_at_end(method: str, path: str) -> str:
-    """Return the last segment if it is a command: /orders/{id}/cancel, /jobs/{id}:run."""
-    before, _, segment = path.rstrip("/").rpartition("/")
-    command = ":" in segment or (method == "POST" and before.endswith("}"))
-    if "{" in segment or ":" in segment:
-        segment = segment.rpartition(":")[2] if not segment.endswith("}") else ""
-    parts = _without_number(words(segment))
-    if not parts or is_plural(parts[0]):
-        return ""
-    word = parts[0] if len(parts) == 1 else "".join(parts)
-    if command and len(parts) > 1 and not is_plural(parts[-1]) and operation_classes(word) is None:
-        # mark_uncollectible, reset-password: the first word is the command.
-        return parts[0] if is_plain_verb(parts[0], lexicon()) or parts[0] in _LEADING else ""
-    if word in COMMANDS and (method in ("GET", "POST") or word in _SAID):
-        return word
-    # A command follows a colon, and mostly also the resource of a POST, even if the word can be a noun.
-    sure = command or is_plain_verb(word, lexicon())
-    return word if sure and (operation_classes(word) is not None or word in _SAID) else ""
-
-
-def _is_verb_here(word: str, parts: tuple[str, ...]) -> bool:
-    """Return True if the first word of a name is its verb: it is in `orderPizza`, not in `orderHistory`."""
-    if word in _SAID or is_plain_verb(word, lexicon()):
-        return bool(_base(word))
-    if len(parts) > 1 and parts[-1] in _ENDINGS:
+def permits(candidate: Candidate, verb: str, catalog: Catalog) -> bool:
+    """Return True if a method allows a verb: a GET never one that changes something, a DELETE never one that reads."""
+    if candidate.method is None or candidate.method == "POST":
+        return True
+    if candidate.method in READING:
+        return is_reading(verb, catalog)
+    if not changes(verb) or catalog.verbs[verb].categories[0] in ("retrieval", "analysis"):
         return False
-    return bool(_base(word)) and not is_plural(word) and len(parts) > 1 and action_intent(word).kind == "action"
+    classes = operation_classes(verb.lower())
+    ends = classes is not None and max(classes.of("DELETE"), classes.of("CONTROL")) >= _ENDING
+    return candidate.method != "DELETE" or ends or verb in _TAKING_AWAY
 
 
-@lru_cache(maxsize=4096)
-def _base(word: str) -> str:
-    """Return the base form of a verb; empty for other words."""
-    if word in _SAID or operation_classes(word) is not None:
-        return word
-    found = [lemma.verb for lemma in lemmas(word) if lemma.form in ("third", "gerund", "base")]
-    return next((verb for verb in found if operation_classes(verb) is not None), "")
+def is_reading(verb: str, catalog: Catalog) -> bool:
+    """Return True if a verb of the catalog changes nothing, by its class and by its categories."""
+    return not changes(verb) and not _READING.isdisjoint(catalog.verbs[verb].categories)
+
+
+def _said(candidate: Candidate) -> Iterator[Said]:
+    """Yield the words that may be the verb. Without a method, a word for a change comes first."""
+    if candidate.method is not None:
+        yield from said_words(candidate)
+        return
+    said = list(said_words(candidate))
+    if not changes(said[0].word if said else ""):
+        yield from (Said(word, source, 0.6) for word, source in changing_words(candidate))
+    yield from said
 
 
 @lru_cache(maxsize=4096)
@@ -250,34 +164,16 @@ def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float
     capital = word.upper()
     near = fitting_verbs(f"{third_person(word)} the thing", names - _FLOOR)
     if capital in names:
-        return (capital, *(verb for verb in near if verb != capital and verb in _USUAL)), 1.0
-    return near[:1] + tuple(verb for verb in near[1:] if verb in _USUAL), 0.75
-
-
-def _is_possible(word: str, candidate: Candidate) -> bool:
-    """Return True if a word can be the verb: for a GET, two places must say that it changes something."""
-    if candidate.claims_to_read and word == "invoke":
-        return False  # `Invoke function delta` means reading in OData
-    if not candidate.claims_to_read or candidate.method is None or not changes(word) or word in _SAID:
-        return True
-    summary = _summary_verb(candidate)
-    return changes(summary) if summary else is_plain_verb(word, lexicon())
-
-
-def _agrees(word: str, candidate: Candidate) -> bool:
-    if candidate.claims_to_read:
-        return not changes(word) or word == "count"
-    if candidate.method == "DELETE":
-        classes = operation_classes(word)
-        return classes is not None and (classes.of("DELETE") >= 0.4 or word in ("delete", "remove"))
-    return candidate.method in ("POST", None) or changes(word)
+        return (capital, *(verb for verb in near if verb != capital)), 1.0
+    return near, 0.75
 
 
 def is_list(candidate: Candidate) -> bool:
     """Return True if the answer is a collection: by its schema, its words, or a plural at the end of path or name."""
     if candidate.returns_list:
         return True
-    said = {*words(candidate.name), *words(candidate.summary[:200])}
+    named = words(candidate.name)
+    said = {*named[:2], *candidate.summary[:200].lower().split()}
     segment = (candidate.name if candidate.path is None else candidate.path).rstrip("/").rpartition("/")[2]
     last = words(segment)
     return bool(said & _LIST_WORDS) or ("{" not in segment and bool(last) and is_plural(last[-1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -21,10 +22,13 @@ from bespeak.documents.openapi.description import Description, Operation
 from bespeak.documents.openapi.input_shape import InputShape, shape_input
 from bespeak.documents.openapi.output_shape import Known, shape_output
 from bespeak.documents.openapi.schema_fit import SchemaFitter
+from bespeak.documents.openapi.siblings import Siblings
 from bespeak.protocol.exchange.headers import is_header_value
 from bespeak.text.diagnostics.brief import brief
 
 _TIMEOUT: Final = 30.0
+_JOB_ID: Final = re.compile(r"(?:job|task|operation|run|execution|batch)_?id", re.IGNORECASE)
+"""Fields of an answer that name work which goes on."""
 _SAFE: Final = "/{}:@!$&'()*+,;=-._~%"
 
 
@@ -39,8 +43,8 @@ def make_facades(description: Description, catalog: Catalog) -> tuple[list[Facad
             left_out.append(LeftOut(f"{operation.method} {operation.path}", reason))
         else:
             usable.append(operation)
-    readable = {(one.base, one.path) for one in description.operations if one.method == "GET"}
-    candidates = [as_candidate(one, has_readable_state=(one.base, one.path) in readable) for one in usable]
+    siblings = Siblings(description.operations)
+    candidates = [as_candidate(one, siblings) for one in usable]
     facades: list[Facade] = []
     for operation, judgement in zip(usable, judge_all(candidates, catalog), strict=True):
         try:
@@ -54,9 +58,10 @@ def make_facades(description: Description, catalog: Catalog) -> tuple[list[Facad
     return facades, left_out
 
 
-def as_candidate(operation: Operation, *, has_readable_state: bool = False) -> Candidate:
+def as_candidate(operation: Operation, siblings: Siblings) -> Candidate:
     """Convert an operation to the form that the importers' common judgement needs."""
     answers = operation.answers
+    good = [one for one in answers if one.status[:1] == "2"]
     return Candidate(
         name=operation.operation_id,
         name_kind="operationId",
@@ -65,9 +70,12 @@ def as_candidate(operation: Operation, *, has_readable_state: bool = False) -> C
         summary=operation.summary,
         description=operation.description,
         tags=operation.tags,
-        returns_list=any(one.status[:1] == "2" and (one.schema or {}).get("type") == "array" for one in answers),
+        returns_list=any((one.schema or {}).get("type") == "array" for one in good),
         failures={one.status: one.description for one in answers if one.status[:1] in ("4", "5")},
-        has_readable_state=has_readable_state,
+        successes=frozenset(one.status for one in good),
+        starts_job=any(_JOB_ID.fullmatch(name) for one in good for name in (one.schema or {}).get("properties") or ()),
+        has_readable_state=siblings.has_readable_state(operation),
+        is_undone=siblings.is_undone(operation),
     )
 
 

@@ -1,0 +1,42 @@
+"""Evidence that a call by POST changes nothing. Without it every POST counts as a change."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak.documents.adoption.candidate import READING, Candidate
+from bespeak.documents.adoption.verb_words import SURE, changes, changing_words, name_verb, path_verb
+
+_ON_A_COMMAND: Final = frozenset(
+    {
+        *("search", "query", "list", "find", "count", "validate", "preview", "estimate", "calculate", "compare"),
+        *("simulate", "explain", "suggest", "autocomplete"),
+    }
+)
+"""Words that mean reading even as a command on one thing: /orders/{id}/preview."""
+_IN_A_NAME: Final = _ON_A_COMMAND | {"get", "fetch", "retrieve", "lookup", "describe", "check"}
+"""Words that mean reading as the verb of a name. As a command they may act: /repos/{id}/fetch, /todos/{id}/check."""
+_MADE: Final = frozenset({"201", "202", "204"})
+"""Statuses of an answer to something that was created, begun or done (RFC 9110 15.3)."""
+_PRODUCING: Final = frozenset(
+    {"generate", "render", "build", "produce", "compose", "compile", "export", "print", "draw", "convert", "format"}
+)
+"""Verbs for making the answer itself: a GET that renders a page changes nothing."""
+
+
+def only_reads(candidate: Candidate, word: str) -> bool:
+    """Return True if a word in the place of the verb means reading, and nothing speaks against it."""
+    named, tail = name_verb(candidate), path_verb(candidate)
+    as_command = tail is not None and tail.word == word and (named is None or named.word != word)
+    if word not in (_ON_A_COMMAND if as_command else _IN_A_NAME):
+        return False
+    return candidate.successes.isdisjoint(_MADE) and not candidate.starts_job and not any(changing_words(candidate))
+
+
+def acts(candidate: Candidate) -> str:
+    """Return the verb by which a call that should only read does more: `cancel` in GET /orders/{id}/cancel."""
+    if candidate.method not in READING:
+        return ""
+    found = [one for one in (name_verb(candidate), path_verb(candidate)) if one is not None and one.trust >= SURE]
+    acting = [one.word for one in found if changes(one.word) and one.word not in _PRODUCING]
+    return acting[0] if acting and found[0].word == acting[0] else ""

@@ -1,0 +1,271 @@
+"""The words that may name the action of a candidate: in its name wherever they stand, in its path, in its prose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.naming import is_plural, singular, words
+from bespeak.documents.adoption.path_choice import COMMANDS, bare_path
+from bespeak.text.language.action_intent import action_intent
+from bespeak.text.language.head_verb import HeadVerb, head_verbs
+from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.operation_class import CHANGING, operation_classes
+from bespeak.text.language.segment import is_plain_verb
+from bespeak.text.language.verb_form import lemmas
+
+SPOKEN: Final = frozenset(
+    {
+        *("get", "show", "view", "read", "return", "give", "display", "post", "add", "new", "make", "insert", "save"),
+        *("store", "put", "upload", "delete", "destroy", "del", "drop", "erase", "clear", "discard", "patch", "edit"),
+        *("login", "signin", "logon", "logout", "signout", "logoff", "signup", "count", "lookup", "does", "is", "has"),
+        *("exists", "test", "can", "move", "copy", "clone", "mark", "lock", "unlock", "pin", "unpin", "toggle"),
+        *("change", "upsert", "leave", "star", "like", "tag", "label", "vote", "unstar", "unlike", "untag"),
+        *("unfollow", "trigger", "do", "perform", "call", "preview", "rerun", "write", "trash", "favorite"),
+    }
+)
+"""Words that APIs use as verbs and the catalog lacks or understands differently."""
+
+_HTTP: Final = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
+_SAYING: Final = frozenset({"get", "delete", "patch"})
+"""Methods that name the action as well as a word would; POST and PUT may mean anything."""
+_GENERIC: Final = frozenset({*_HTTP, "create", "add", "execute", "process", "handle", "run", "do", "update", "list"})
+"""Verbs that are less specific than a final segment such as /cancel."""
+_MANNERS: Final = frozenset({"batch", "bulk", "mass", "multi", "dry"})
+"""Words before the verb that say how: batchGet."""
+_LIGHT: Final = frozenset({"place", "make", "do", "perform", "take"})
+"""Verbs whose object names the action: placeOrder."""
+_ENDINGS: Final = frozenset(
+    {"list", "create", "retrieve", "update", "destroy", "delete", "get", "search", "query", "put"}
+)
+"""Verbs that frameworks write after the noun: orders_list."""
+_LEADING: Final = frozenset({"mark", "add", "get", "delete", "set", "check", "list", "save"})
+"""Words that are the command if they begin a segment of several words."""
+_SAYING_LITTLE: Final = frozenset({"invoke", "call", "use", "perform"})
+SURE: Final = 0.85
+"""Trust in a word that is hardly ever a noun in its place."""
+_SEPARATOR: Final = re.compile(r"[^A-Za-z0-9-]+")
+_LONGEST: Final = 400
+
+
+class Said(NamedTuple):
+    """A word that may be the verb."""
+
+    word: str
+    source: str
+    trust: float
+
+
+def said_words(candidate: Candidate) -> Iterator[Said]:
+    """Yield the words that may be the verb, the most reliable first."""
+    method = (candidate.method or "").lower()
+    named, tail, heads = name_verb(candidate), path_verb(candidate), _prose_verbs(candidate)
+    name, end = named.word if named else "", tail.word if tail else ""
+    if tail and (name in ("", end) or name in _GENERIC) and (tail.trust >= SURE or end in (name, *heads)):
+        yield tail._replace(trust=0.9)
+    if named and name == method and method in _SAYING:
+        yield named
+    elif named and name != method and (named.trust >= SURE or name in (end, *heads)):
+        yield named._replace(trust=max(named.trust, 0.9))
+    yield from (Said(word, "the summary" if candidate.summary else "the description", 0.9) for word in heads)
+    # A word that is a noun as well, and that no other place confirms.
+    yield from (one._replace(trust=0.6) for one in (tail, named) if one and one.word != method)
+
+
+def is_verb(word: str) -> bool:
+    """Return True if a word of a name is mostly used as a verb."""
+    return bool(base(word)) and (word in SPOKEN or is_plain(base(word)))
+
+
+def changes(word: str) -> bool:
+    """Return True if a verb changes state."""
+    classes = operation_classes(word.lower())
+    return classes is not None and classes.main in CHANGING
+
+
+def changing_words(candidate: Candidate) -> Iterator[tuple[str, str]]:
+    """Yield the verbs anywhere in a candidate's words that change something, each with its place."""
+    named = [part for section in _sections(candidate) for part in section]
+    for at, word in enumerate(named):
+        if (is_plain(word) or (at == 0 and word in SPOKEN)) and changes(word):
+            yield word, candidate.name_kind
+    for text, source in ((candidate.summary, "the summary"), (candidate.description, "the description")):
+        for head in _heads(text):
+            said = head.kind in ("head", "coordinated", "meant", "nominal") and head.verb not in _SAYING_LITTLE
+            if said and changes(head.verb):
+                yield head.verb, source
+
+
+@lru_cache(maxsize=4096)
+def base(word: str) -> str:
+    """Return the base form of a verb; empty for other words."""
+    if word in SPOKEN or operation_classes(word) is not None:
+        return word
+    found = [lemma.verb for lemma in lemmas(word) if lemma.form in ("third", "gerund", "base")]
+    return next((verb for verb in found if operation_classes(verb) is not None), "")
+
+
+def is_plain(word: str) -> bool:
+    """Return True if a word in a name is a verb wherever it stands."""
+    return is_plain_verb(word, lexicon()) or word in lexicon().paths["sure"]
+
+
+def _heads(text: str) -> Sequence[HeadVerb]:
+    return head_verbs(text[:_LONGEST]) if text else ()
+
+
+def _prose_verbs(candidate: Candidate) -> list[str]:
+    """Return the verbs of the summary, else of the description. What a noun names counts only for reading calls."""
+    kinds = ("head", "meant", "nominal") if candidate.claims_to_read else ("head", "light", "meant", "nominal")
+    for text in (candidate.summary, candidate.description):
+        usable = [one for one in _heads(text) if one.kind in kinds and one.verb not in _SAYING_LITTLE]
+        if candidate.claims_to_read:  # in `Projects of the caller` the resource looks like a verb
+            things = {part for segment in _literals(candidate) for part in words(segment)} - _ENDINGS - COMMANDS
+            things.difference_update(words(candidate.name)[:1])
+            usable = [one for one in usable if one.verb not in things or is_plain(one.verb)]
+        if not candidate.claims_to_read:
+            nouns = [one for one in usable if one.kind in ("meant", "nominal")]
+            usable = [one for one in usable if one not in nouns or changes(one.verb)] or usable
+        if usable:
+            return [one.verb for one in usable]
+    return []
+
+
+def name_verb(candidate: Candidate) -> Said | None:
+    """Return the verb of a name: its verb word, wherever it stands."""
+    sections = _sections(candidate)
+    if not sections:
+        return None
+    kind, method = candidate.name_kind, (candidate.method or "").lower()
+    first = sections[0][0]
+    if first == method:
+        return Said(first, kind, 0.95)
+    heads = _prose_verbs(candidate)
+    if first in heads and first not in _LIGHT and not is_plural(first):
+        return Said(first, kind, 0.95)
+    resources = _resources(candidate)
+    several = len(sections) > 1 and not _is_snake(candidate.name)
+    # In VirtualMachines_Start and compute.instances.insert the verb follows the noun.
+    for section in reversed(sections[1:] if several else [[part for one in sections for part in one]]):
+        found = _verb_of(section, resources, method)
+        if found:
+            # Where the path names nothing, the name is the command: POST / with Action=Scan.
+            alone = candidate.path is not None and not _literals(candidate)
+            return Said(found[0], kind, max(found[1], SURE) if alone else found[1])
+    for part in sections[0] if several else ():
+        if is_plain(part) and part not in resources:
+            return Said(part, kind, 0.85)
+    return None
+
+
+def _verb_of(parts: Sequence[str], resources: frozenset[str], method: str) -> tuple[str, float] | None:
+    """Return the verb in the words of a name: the first, the last or any other, and how sure it is."""
+    first, last = parts[0], parts[-1]
+    if first in _LIGHT and len(parts) > 1 and base(parts[1]) == parts[1] and not is_plural(parts[1]):
+        return parts[1], 0.85
+    if is_plain(first) and first not in resources:
+        return first, 0.95
+    if last != method and (is_plain(last) or (last in _ENDINGS and len(parts) > 1)) and last not in resources:
+        return last, 0.9
+    inner = next((part for part in parts[1:] if part not in _HTTP and is_plain(part) and part not in resources), "")
+    if inner:
+        return inner, 0.85
+    if base(first) and not is_plural(first) and first not in resources:
+        if first in SPOKEN and first != method:
+            return base(first), 0.9
+        acting = action_intent(first)
+        if len(parts) > 1 and (acting.kind == "action" or acting.group == "vague"):
+            # In bookRoom for /rooms, the path names the object, so the word before it is the verb.
+            sure = 0.95 if last in resources else SURE if _is_verbal(first) and last not in _ENDINGS else 0.6
+            return base(first), sure
+    verbal = last in SPOKEN or _is_verbal(last)
+    if base(last) == last and verbal and not is_plural(last) and last not in resources:
+        return last, 0.6
+    return None
+
+
+def _is_verbal(word: str) -> bool:
+    counts = lexicon().counts(word)
+    return counts.verb > counts.noun
+
+
+def _sections(candidate: Candidate) -> list[list[str]]:
+    """Split a name at its separators, without what generators add: the method, the path, `using`, a number."""
+    sections = [list(words(part)) for part in _SEPARATOR.split(candidate.name[:_LONGEST])]
+    sections = [section for section in sections if section]
+    flat = [part for section in sections for part in section]
+    method = (candidate.method or "").lower()
+    path = [part for segment in bare_path(candidate.path or "").split("/") for part in words(segment)]
+    kept = len(flat)
+    while kept > 1 and flat[kept - 1].isdecimal():
+        kept -= 1
+    if method and kept > 1 and flat[kept - 1] == method:
+        kept -= 1
+        if path and flat[:kept][-len(path) :] == path:
+            kept -= len(path)
+    if kept > 1 and flat[kept - 1] == "using":
+        kept -= 1
+    found: list[list[str]] = []
+    for section in sections:
+        rest = without_manner(section[: max(kept, 0)])
+        kept -= len(section)
+        if rest:
+            found.append(list(rest))
+    return found
+
+
+def _is_snake(name: str) -> bool:
+    return name == name.lower() and not set(name) & set("/.:")
+
+
+def without_manner(parts: Sequence[str]) -> Sequence[str]:
+    """Return the words of a name from its verb on: `batchGetItem` and `re-run` begin with `get` and `rerun`."""
+    if len(parts) > 1 and parts[0] in _MANNERS:
+        return parts[1:]
+    return (f"re{parts[1]}", *parts[2:]) if len(parts) > 1 and parts[0] == "re" else parts
+
+
+def _resources(candidate: Candidate) -> frozenset[str]:
+    """Return the words that a path uses as names of things: `issue` in /issues/{id}/transitions."""
+    literals = [segment for segment in _literals(candidate) if segment.lower() not in COMMANDS]
+    found: set[str] = set()
+    for at, segment in enumerate(literals):
+        parts = words(segment.partition(":")[0])
+        if parts and (at + 1 < len(literals) or is_plural(parts[-1])) and parts[0] not in lexicon().paths["sure"]:
+            found.update((parts[-1], singular(parts[-1]), parts[0]))
+    return frozenset(found)
+
+
+def _literals(candidate: Candidate) -> list[str]:
+    segments = (segment.partition("(")[0] for segment in bare_path(candidate.path or "").split("/"))
+    return [segment for segment in segments if segment and "{" not in segment]
+
+
+def path_verb(candidate: Candidate) -> Said | None:
+    """Return the command at the end of a path: /orders/{id}/cancel, /jobs/{id}:run, /chat.delete."""
+    method, path = candidate.method or "", bare_path(candidate.path or "")
+    before, _, segment = path.rstrip("/").rpartition("/")
+    marked = ":" in segment
+    command = marked or (method == "POST" and before.endswith("}"))
+    if "{" in segment or marked:
+        segment = segment.rpartition(":")[2] if not segment.endswith("}") else ""
+    parts = without_manner(words(segment.rpartition(".")[2]))
+    if not parts or is_plural(parts[0]):
+        return None
+    word, where = "".join(parts), "the end of the path"
+    if len(parts) > 1 and operation_classes(word) is None:
+        # mark_uncollectible, reset-password: the first word is the command.
+        leads = is_plain(parts[0]) or (command and parts[0] in _LEADING)
+        return Said(parts[0], where, 0.86 if command else 0.6) if leads and not is_plural(segment) else None
+    if word in COMMANDS and (method in ("GET", "POST") or word in SPOKEN):
+        return Said(word, where, 0.9)
+    if operation_classes(word) is None and word not in SPOKEN:
+        return None
+    # A command follows a colon, and mostly also the resource of a POST, even if the word can be a noun.
+    sure = marked or is_plain(word) or (command and (_is_verbal(word) or word in SPOKEN))
+    if not sure and method != "POST":
+        return None
+    return Said(word, where, 0.9 if sure else 0.5)

@@ -1,0 +1,61 @@
+"""A POST only reads if its verb says so and nothing speaks against it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.read_evidence import acts, only_reads
+
+
+def post(path: str, name: str = "", **fields: Any) -> Candidate:
+    return Candidate(method="POST", path=path, name=name, **fields)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "word"),
+    [
+        (post("/pets/search"), "search"),
+        (post("/carts/{id}/estimate"), "estimate"),
+        (post("/names", "checkName", successes=frozenset({"200"})), "check"),
+        (post("/names", "names_get"), "get"),
+    ],
+)
+def test_reading_verb_is_enough_if_nothing_contradicts_it(candidate: Candidate, word: str) -> None:
+    assert only_reads(candidate, word)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "word"),
+    [
+        (post("/pets/search", successes=frozenset({"200", "201"})), "search"),
+        (post("/pets/search", successes=frozenset({"202"})), "search"),
+        (post("/pets/validate", successes=frozenset({"204"})), "validate"),
+        (post("/pets/search", starts_job=True), "search"),
+        (post("/pets/search", summary="Search pets and delete them"), "search"),
+        (post("/pets", "findAndRemovePets"), "find"),
+        (post("/repos/{id}/fetch"), "fetch"),
+        (post("/todos/{id}/check"), "check"),
+        (post("/phones/{id}/verify", "verifyPhone"), "verify"),
+        (post("/reviews", "reviewOrder"), "review"),
+    ],
+)
+def test_status_answer_prose_or_another_verb_speak_against_reading(candidate: Candidate, word: str) -> None:
+    assert not only_reads(candidate, word)
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "verb"),
+    [
+        ("/orders/{id}/cancel", "cancelOrder", "cancel"),
+        ("/orders/{id}/cancel", "", "cancel"),
+        ("/user/logout", "logoutUser", "logout"),
+        ("/invoices/{id}/pdf", "renderInvoice", ""),
+        ("/issues/create-meta", "getCreateMeta", ""),
+        ("/report", "report", ""),
+    ],
+)
+def test_get_acts_if_its_verb_does(path: str, name: str, verb: str) -> None:
+    assert acts(Candidate(method="GET", path=path, name=name)) == verb
