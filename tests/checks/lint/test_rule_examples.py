@@ -28,7 +28,7 @@ ELSEWHERE: Final = {
     **{rule.id: "reported for what a server on the web answers" for rule in _ON_THE_WEB if rule.bad},
     "D129": "reported by `bespeak format`",
     **dict.fromkeys(("D160", "D161", "D163", "D164", "D166", "D167", "D169"), "reported by `bespeak import openapi`"),
-    **dict.fromkeys(("H701", "H702", "H704"), "reported by a server that binds its handlers"),
+    **dict.fromkeys(("H701", "H702", "H704", "H707"), "reported by a server that binds its handlers"),
     **dict.fromkeys(("H703", "J607"), "reported where the function is at hand"),
     **dict.fromkeys(("H705", "H706"), "a document and a configuration beside it"),
     "Y892": "reported by a server that publishes its endpoints",
