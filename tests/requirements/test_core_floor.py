@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.service import AGENT, build
+from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.runtime.methods.floor import FLOOR
 
@@ -83,3 +83,10 @@ def test_methods_are_published_as_the_table_has_them() -> None:
     assert {method for method, semantic in published.items() if semantic["is_idempotent"]} == IDEMPOTENT
     informational = {method for method, semantic in published.items() if semantic["impact"] == "informational"}
     assert informational == {"QUERY", "DISCOVER", "DESCRIBE", "SUMMARIZE", "PLAN"}
+
+
+@pytest.mark.requirement("CORE-4.13-4")
+@pytest.mark.parametrize("method", ["X-BOOK", "X-TEST", "X-"])
+def test_an_experimental_name_is_an_unknown_verb(method: str) -> None:
+    reply = build(make_endpoint("BOOK", "/room", echo)).send(method, "/room")
+    assert (reply.status, reply.error["code"]) == (459, "method-violation")

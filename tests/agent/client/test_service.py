@@ -109,6 +109,7 @@ async def test_less_of_an_answer_is_asked_for_in_the_query() -> None:
     ]
 
 
+@pytest.mark.requirement("CORE-6.1-16")
 async def test_request_raises_for_no_refusal() -> None:
     async with service_of(always(262, {"error": {"code": "authorization-required", "type": "scope-required"}})) as (
         service,
@@ -120,6 +121,7 @@ async def test_request_raises_for_no_refusal() -> None:
     assert reply.error.code == "authorization-required"
 
 
+@pytest.mark.requirement("CORE-6.1-16")
 async def test_call_gives_the_output_or_raises_the_typed_error() -> None:
     refusal = {"error": {"code": "room_unavailable", "message": "Taken.", "details": {"next": 3}}}
     script = in_turn(
