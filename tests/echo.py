@@ -42,6 +42,11 @@ class Got:
     def form(self) -> list[tuple[str, str]]:
         return parse_qsl(self.body.decode("ascii"), keep_blank_values=True, errors="strict")
 
+    @property
+    def nested(self) -> dict[str, Any]:
+        """Form with the brackets of its names resolved, as PHP, Rack and qs do: objects and numbered lists."""
+        return nested(self.form)
+
     def header(self, name: str) -> str | None:
         (*_, last) = [None, *(value for key, value in self.headers if key == name)]
         return last
@@ -54,6 +59,28 @@ class Got:
     def parts(self) -> list[tuple[str | None, str | None, bytes]]:
         """Name, file name and content of each part of a multipart body."""
         return parts_of(self.header("content-type") or "", self.body)
+
+
+def nested(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    """Resolve `a[b][c]=1`, `a[0][b]=1` and `a[]=1`; a name that is used twice otherwise is an error."""
+    root: dict[str, Any] = {}
+    for name, value in pairs:
+        first, _, rest = name.partition("[")
+        keys = [first, *rest.removesuffix("]").split("][")] if rest else [first]
+        here = root
+        for key in keys[:-1]:
+            here = here.setdefault(key, {})
+        last = keys[-1] or str(len(here))
+        assert last not in here, name
+        here[last] = value
+    return {name: _lists(value) for name, value in root.items()}
+
+
+def _lists(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    items = {key: _lists(item) for key, item in value.items()}
+    return list(items.values()) if list(items) == [str(n) for n in range(len(items))] else items
 
 
 def parts_of(content_type: str, body: bytes) -> list[tuple[str | None, str | None, bytes]]:

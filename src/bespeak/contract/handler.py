@@ -161,6 +161,9 @@ class ExternalService:
         read=_read_lists,
         values=Setting(meaning="The notation.", choices=LIST_STYLES),
     )
+    reserved: tuple[str, ...] = setting(
+        (), "Fields in the query or a form whose `:/?@!$'()*,;` are not percent-encoded.", read=Table.texts
+    )
     header_fields: Mapping[str, str] = setting(
         {}, "Field = the header that it becomes. Several values are joined by commas."
     )
@@ -172,6 +175,7 @@ class ExternalService:
         None, "The field whose value is the JSON body, for upstreams whose body is not an object."
     )
     files: tuple[str, ...] = setting((), "File fields of a multipart body, given as base64.", read=Table.texts)
+    part_types: Mapping[str, str] = setting({}, "Field = the media type of its part in a multipart body.")
     answer: str = setting("json", "The form of the upstream's answer.", choices=ANSWER_FORMS)
     output_field: str | None = setting(None, "The output field for an answer that is text, or JSON but not an object.")
 

@@ -22,6 +22,8 @@ MAX_HEADER: Final = 8 * 1024
 """Limit of a header filled from the input, in characters; most servers accept no more."""
 
 _SIGNS: Final = {"comma": ",", "space": " ", "pipe": "|"}
+_RESERVED: Final = ":/?@!$'()*,;"
+"""Reserved characters (RFC 3986 2.2) that have no meaning of their own in a query or form."""
 _DECODINGS: Final = 4
 """How often a value may be percent-encoded; one that is encoded more often can only be an attempt to hide something."""
 _UNSAFE: Final = re.compile(r"[/\\\x00-\x1f\x7f]")
@@ -100,24 +102,32 @@ def in_cookie(value: Any, at: str, faults: list[Violation]) -> str:
     return quote(joined(value, ",", at, faults), safe=_COOKIE_SAFE)
 
 
-def pairs(name: str, value: Any, style: str, at: str, faults: list[Violation]) -> Iterator[tuple[str, str]]:
+def pairs(
+    name: str, value: Any, style: str, at: str, faults: list[Violation], *, reserved: bool = False
+) -> Iterator[tuple[str, str]]:
     """Return the names and encoded values of one field in a query or form. Null and empty values are omitted.
 
-    A space becomes %20: forms also read a plus as a space, but RFC 3986 does not.
+    A space becomes %20: forms also read a plus as a space, but RFC 3986 does not. With `reserved`, reserved characters
+    stay as they are, except those that separate pairs.
     """
+    # The comma stays as it is for upstreams that split first; space and pipe have no place in a URL.
+    safe = _RESERVED if reserved else "," if style == "comma" and isinstance(value, list | dict) else ""
+    return ((key, quote(text, safe=safe)) for key, text in texts(name, value, style, at, faults))
+
+
+def texts(name: str, value: Any, style: str, at: str, faults: list[Violation]) -> Iterator[tuple[str, str]]:
+    """Return the names and values of one field that is written in a style. Null and empty values are omitted."""
     if value is None:
         return
     if style in _SIGNS and isinstance(value, list | dict):
         if value:
-            sign = _SIGNS[style]
-            # The comma stays as it is for upstreams that split first; space and pipe have no place in a URL.
-            yield name, quote(joined(value, sign, at, faults), safe="," if sign == "," else "")
+            yield name, joined(value, _SIGNS[style], at, faults)
     elif style == "deep" and isinstance(value, list | dict):
         yield from _deep(name, value, at, faults, 1)
     elif style != "json" and isinstance(value, list):
-        yield from ((name, quote(as_text(item), safe="")) for item in value if item is not None)
+        yield from ((name, as_text(item)) for item in value if item is not None)
     else:
-        yield name, quote(as_text(value), safe="")
+        yield name, as_text(value)
 
 
 def _deep(
@@ -132,11 +142,13 @@ def _deep(
         below = child(at, key)
         if isinstance(key, str) and ("[" in key or "]" in key):
             faults.append(unusable(below, f"the name {brief(key)} contains a bracket, which starts another level"))
+        elif key == "":
+            faults.append(unusable(below, "an empty name is not allowed: [] adds to a list"))
         inner = f"{name}[{key if numbered or isinstance(value, dict) else ''}]"
         if isinstance(item, list | dict) and depth < DEEPEST:
             yield from _deep(inner, item, below, faults, depth + 1)
         else:
-            yield inner, quote(as_text(item), safe="")
+            yield inner, as_text(item)
 
 
 def encode_pairs(encoded: Iterable[tuple[str, str]]) -> str:

@@ -107,9 +107,14 @@ def test_one_value_needs_no_style() -> None:
 
 def test_exploded_object_becomes_its_properties() -> None:
     schema = {"type": "object", "properties": {"fromDate": TEXT, "to": TEXT}, "required": ["to"]}
-    shape = shaped(parameter("range", schema=schema))
+    shape = shaped(parameter("range", schema=schema, required=True))
     assert shape.query == ["from_date", "to"]
     assert shape.schema["required"] == ["to"]
+
+
+def test_properties_of_an_optional_object_are_optional() -> None:
+    schema = {"type": "object", "properties": {"to": TEXT}, "required": ["to"]}
+    assert shaped(parameter("range", schema=schema, required=False)).schema["required"] == []
 
 
 @pytest.mark.parametrize(

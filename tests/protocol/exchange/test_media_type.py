@@ -4,7 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.protocol.exchange.media_type import essence, foreign_charset, is_json
+from bespeak.protocol.exchange.media_type import essence, foreign_charset, is_json, is_media_type
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("image/png", True),
+        ('text/csv; charset=utf-8; header="present"', True),
+        ("image/*", False),
+        ("text", False),
+        ("text/plain, text/csv", False),
+        ("text/plain\r\nX-Evil: 1", False),
+        ('text/plain; a="\r\nX-Evil: 1"', False),
+        ("text/" + "x" * 200, False),
+    ],
+)
+def test_a_media_type_has_a_type_a_subtype_and_parameters(text: str, expected: bool) -> None:
+    assert is_media_type(text) is expected
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def build_request(
     headers = dict(parts.headers)
     if parts.cookies:
         headers["Cookie"] = "; ".join(parts.cookies)
-    body, media_type = _body(parts, capability.media_type)
+    body, media_type = _body(parts, capability.media_type, capability.form_styles)
     if media_type is not None:
         headers["Content-Type"] = media_type
     if parts.faults:
@@ -97,14 +97,17 @@ def _put(parts: _Parts, placement: Placement, value: Any, at: str) -> None:
                 parts.faults.append(unusable(at, f"the document sends it as cookie {brief(name)}, which is not valid"))
 
 
-def _body(parts: _Parts, media_type: str) -> tuple[bytes, str | None]:
+def _body(parts: _Parts, media_type: str, styles: Mapping[str, str]) -> tuple[bytes, str | None]:
     """Return the body and its media type, or None if there is no body."""
     if not (parts.has_whole or parts.body):
         return b"", None
     content = parts.whole if parts.has_whole else parts.body
     kind = essence(media_type)
     if kind == FORM and isinstance(content, dict):
-        fields = (pairs(name, value, "repeat", child("", name), parts.faults) for name, value in content.items())
+        fields = (
+            pairs(name, value, styles.get(name, "repeat"), child("", name), parts.faults)
+            for name, value in content.items()
+        )
         return encode_pairs(chain.from_iterable(fields)).encode(), media_type
     if is_json(kind):
         return msgspec.json.encode(content), media_type

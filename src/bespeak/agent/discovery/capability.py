@@ -63,6 +63,8 @@ class Capability:
     """Placements of members that do not follow the default of the method."""
     media_type: str = "application/json"
     """Media type of the body."""
+    form_styles: Mapping[str, str] = field(default_factory=dict)
+    """Serialisation of several values of a field of a form, one of LIST_STYLES; `repeat` for the others."""
     credentials: tuple[CredentialPlace, ...] = ()
     """Places for a credential; the first supported one is used. Empty if the document names none."""
     deprecated: bool = False

@@ -16,8 +16,10 @@ from bespeak.agent.discovery.capability import (
     resolve_template,
 )
 from bespeak.agent.discovery.web_address import AddressFault, WebAddress
+from bespeak.contract.schema.reference import resolve
 from bespeak.documents.adoption.naming import unused
-from bespeak.documents.openapi.description import Body, Description, Operation, SecurityScheme
+from bespeak.documents.openapi.description import Body, Description, Operation, SecurityScheme, list_style
+from bespeak.protocol.exchange.media_type import FORM, essence, is_json
 
 _WHOLE: Final = "body"
 _WORD: Final = re.compile(r"[^A-Za-z0-9]+")
@@ -48,6 +50,7 @@ def openapi_capabilities(
                 description=operation.summary or operation.description,
                 credentials=_credentials(operation, description.schemes),
                 media_type=operation.body.media_type if operation.body else "application/json",
+                form_styles=_form_styles(operation.body),
                 output_schema=_output(operation),
                 deprecated=operation.deprecated,
                 **_input(operation, target),
@@ -100,6 +103,20 @@ def _body_members(body: Body, others: Mapping[str, Any]) -> Iterable[tuple[str, 
     needed = body.schema.get("required")
     for name, schema in properties.items():
         yield name, schema, Placement("body", name), body.required and isinstance(needed, list) and name in needed
+
+
+def _form_styles(body: Body | None) -> dict[str, str]:
+    if body is None or essence(body.media_type) != FORM:
+        return {}
+    properties = body.schema.get("properties", {})
+    found: dict[str, str] = {}
+    for name, encoding in body.encoding.items():
+        schema = resolve(properties.get(name), body.schema, most=8)
+        if encoding.style:
+            found[name] = list_style(encoding.style, schema, explode=encoding.explode)
+        elif encoding.content_types and is_json(encoding.content_types[0]):
+            found[name] = "json"
+    return found
 
 
 def _is_plain(schema: Mapping[str, Any]) -> bool:

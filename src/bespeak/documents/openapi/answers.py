@@ -75,4 +75,6 @@ class AnswerReader:
         found = self._bodies.content(spot.below("content"), "output")
         if found is None:
             return DocumentedResponse(status=status, description=description)
-        return DocumentedResponse(status=status, description=description, media_type=found[0], schema=found[1])
+        return DocumentedResponse(
+            status=status, description=description, media_type=found.media_type, schema=found.schema
+        )

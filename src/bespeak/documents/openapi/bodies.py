@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from bespeak.documents.openapi.description import Body
+from bespeak.documents.openapi.description import Body, Encoding
+from bespeak.documents.openapi.encodings import read_encodings
 from bespeak.documents.openapi.media_types import JSON, MULTIPART, default_schema, is_binary, preferred, sent_type
 from bespeak.documents.openapi.notices import Notices
 from bespeak.documents.openapi.parameters import ParameterReader, without_place
@@ -17,6 +18,18 @@ from bespeak.protocol.exchange.media_type import FORM, essence
 from bespeak.text.diagnostics.brief import brief
 
 _BODYLESS: Final = frozenset({"GET", "HEAD", "TRACE"})
+_FORMS: Final = frozenset({FORM, MULTIPART})
+
+
+class Content(NamedTuple):
+    """Content of a body or a response, in the media type that is sent."""
+
+    media_type: str
+    schema: dict[str, Any]
+    other_types: tuple[str, ...]
+    """Other media types that are offered."""
+    spot: Spot
+    """Place of the media type."""
 
 
 class BodyReader:
@@ -55,33 +68,35 @@ class BodyReader:
         if found is None:
             self._notices.error(UNCLEAR_BODY, "the body has no `content`; any JSON is sent", spot)
             return Body(media_type=JSON, required=False, schema={})
-        media_type, schema, others = found
         return Body(
-            media_type=media_type,
+            media_type=found.media_type,
             required=bool(spot.flag("required")),
-            schema=schema,
+            schema=found.schema,
             description=spot.text("description"),
-            other_types=others,
+            other_types=found.other_types,
+            encoding=read_encodings(found.spot, self._notices) if essence(found.media_type) in _FORMS else {},
         )
 
-    def content(self, content: Spot, direction: Direction) -> tuple[str, dict[str, Any], tuple[str, ...]] | None:
-        """Return the media type to send, its schema, and the other types that are offered."""
+    def content(self, content: Spot, direction: Direction) -> Content | None:
+        """Read the content in the media type to send; return None if there is none."""
         offered = preferred(name for name, _ in content.entries())
         if not offered:
             return None
         if len(offered) > 1 and direction == "input":
             shown = ", ".join(offered[1:5])
             self._notices.info(UNCLEAR_BODY, f"{offered[0]} is sent; {shown} is also offered", content)
-        chosen = self._references.follow(content.below(offered[0]))
-        schema = chosen.below("schema") if chosen is not None else None
-        if schema is None or schema.value in (None, {}, True):
+        given = content.below(offered[0])
+        chosen = self._references.follow(given) or Spot(None, given.document, given.at)
+        schema = chosen.below("schema")
+        if schema.value in (None, {}, True):
             if essence(offered[0]) == JSON:
                 self._notices.info(UNCLEAR_BODY, "the body has no schema; any JSON is accepted", content)
-            return sent_type(offered[0]), default_schema(offered[0]), tuple(offered[1:])
-        made = dict(self._schemas.read(schema, direction))
-        if is_binary(offered[0]) and "type" not in made and "$ref" not in made:
             made = default_schema(offered[0])
-        return sent_type(offered[0]), made, tuple(offered[1:])
+        else:
+            made = dict(self._schemas.read(schema, direction))
+            if is_binary(offered[0]) and "type" not in made and "$ref" not in made:
+                made = default_schema(offered[0])
+        return Content(sent_type(offered[0]), made, tuple(offered[1:]), chosen)
 
     def read_swagger(
         self, item: Spot, operation: Spot, parameters: ParameterReader, consumes: list[str]
@@ -99,7 +114,7 @@ class BodyReader:
                     UNCLEAR_PARAMETER, "there is a body, so the fields of a form are left out", operation
                 )
             return self._whole(whole, consumes)
-        return self._form(list(spots.values()), operation, consumes) if spots else None
+        return self._form(list(spots.values()), operation, parameters, consumes) if spots else None
 
     def _whole(self, spot: Spot, consumes: list[str]) -> Body:
         offered = preferred(consumes) or [JSON]
@@ -113,12 +128,13 @@ class BodyReader:
             other_types=tuple(offered[1:]),
         )
 
-    def _form(self, spots: list[Spot], operation: Spot, consumes: list[str]) -> Body:
+    def _form(self, spots: list[Spot], operation: Spot, parameters: ParameterReader, consumes: list[str]) -> Body:
         has_file = any(spot.value.get("type") == "file" for spot in spots)
-        offered = [kind for kind in preferred(consumes) if essence(kind) in {FORM, MULTIPART}]
+        offered = [kind for kind in preferred(consumes) if essence(kind) in _FORMS]
         media_type = MULTIPART if has_file or (offered and essence(offered[0]) == MULTIPART) else FORM
         properties: dict[str, Any] = {}
         required: list[str] = []
+        encoding: dict[str, Encoding] = {}
         for spot in spots:
             name = spot.text("name")
             if not name:
@@ -128,6 +144,8 @@ class BodyReader:
             if spot.text("description"):
                 schema.setdefault("description", spot.text("description"))
             properties[name] = schema
+            style, explode = parameters.style(spot, "query")
+            encoding[name] = Encoding(style=style, explode=explode)
             if spot.flag("required"):
                 required.append(name)
         if not properties:
@@ -136,7 +154,7 @@ class BodyReader:
         if required:
             made["required"] = required
         others = tuple(kind for kind in offered if essence(kind) != media_type)
-        return Body(media_type=media_type, required=bool(required), schema=made, other_types=others)
+        return Body(media_type=media_type, required=bool(required), schema=made, other_types=others, encoding=encoding)
 
 
 def _is_table(spot: Spot) -> bool:

@@ -10,7 +10,15 @@ from bespeak.contract.rate import Rate
 
 Place = Literal["path", "query", "header", "cookie"]
 
-_LIST_STYLES: Final = {"spaceDelimited": "space", "pipeDelimited": "pipe", "deepObject": "deep"}
+_LIST_STYLES: Final = {"spaceDelimited": "space", "pipeDelimited": "pipe"}
+
+
+def list_style(style: str, schema: Mapping[str, Any], *, explode: bool) -> str:
+    """Return the notation of several values, one of LIST_STYLES; `repeat` for a single value."""
+    if style == "deepObject":
+        return "deep"
+    one = schema.get("type") in ("string", "integer", "number", "boolean")
+    return "repeat" if explode or one else _LIST_STYLES.get(style, "comma")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,16 +36,26 @@ class Parameter:
     is_json: bool = False
     """True if the value is sent as JSON text (`content: application/json`)."""
     deprecated: bool = False
+    reserved: bool = False
+    """True if reserved characters are not percent-encoded."""
 
     @property
     def list_style(self) -> str:
         """Notation of several values in a query, one of LIST_STYLES; `repeat` for a single value."""
-        if self.is_json:
-            return "json"
-        if self.style in _LIST_STYLES:
-            return _LIST_STYLES[self.style]
-        one = self.schema.get("type") in ("string", "integer", "number", "boolean")
-        return "repeat" if self.explode or one else "comma"
+        return "json" if self.is_json else list_style(self.style, self.schema, explode=self.explode)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoding:
+    """How one field of a form or of a multipart body is written."""
+
+    style: str = ""
+    """Style of its value as for a query parameter; empty if the description names none."""
+    explode: bool = True
+    reserved: bool = False
+    """True if reserved characters are not percent-encoded."""
+    content_types: tuple[str, ...] = ()
+    """Media types of its value, the one to send first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +68,8 @@ class Body:
     description: str = ""
     other_types: tuple[str, ...] = ()
     """Other media types that the description offers."""
+    encoding: Mapping[str, Encoding] = field(default_factory=dict)
+    """Encodings of the fields of a form, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -126,11 +126,13 @@ class _Maker:
             timeout_seconds=_TIMEOUT,
             query=tuple(given.query),
             lists=given.lists,
+            reserved=tuple(given.reserved),
             header_fields=given.header_fields,
             cookie_fields=given.cookie_fields,
             body=given.body if given.body_field is None else None,
             body_field=given.body_field,
             files=given.files,
+            part_types=given.part_types,
             answer=returned.answer,
             output_field=returned.output_field,
         )

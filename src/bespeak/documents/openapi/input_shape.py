@@ -12,7 +12,7 @@ from bespeak.documents.adoption.guess import Guess
 from bespeak.documents.adoption.naming import snake_case, unused, words
 from bespeak.documents.adoption.path_choice import PathChoice
 from bespeak.documents.openapi.adopted_definitions import Definitions
-from bespeak.documents.openapi.body_shape import BodyShape, shape_body
+from bespeak.documents.openapi.body_shape import BodyShape, members, shape_body
 from bespeak.documents.openapi.description import Operation, Parameter
 from bespeak.documents.openapi.schema_fit import SchemaFitter, bound
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value
@@ -38,6 +38,7 @@ class InputShape:
     schema: dict[str, Any] = field(default_factory=dict)
     query: list[str] = field(default_factory=list)
     lists: dict[str, str] = field(default_factory=dict)
+    reserved: list[str] = field(default_factory=list)
     header_fields: dict[str, str] = field(default_factory=dict)
     cookie_fields: dict[str, str] = field(default_factory=dict)
     transform: dict[str, str] = field(default_factory=dict)
@@ -47,6 +48,7 @@ class InputShape:
     body: str = "none"
     body_field: str | None = None
     files: tuple[str, ...] = ()
+    part_types: dict[str, str] = field(default_factory=dict)
     guesses: list[Guess] = field(default_factory=list)
 
 
@@ -120,6 +122,8 @@ class _Shaper:
             self._rename(own, name)
             if parameter.list_style != "repeat":
                 shape.lists[own] = parameter.list_style
+            if parameter.reserved:
+                shape.reserved.append(own)
             clean = self._paged(own, name, clean)
         self._properties[own] = {**clean, "deprecated": True} if parameter.deprecated else clean
         if required:
@@ -199,6 +203,9 @@ class _Shaper:
             self._properties[own] = dict(schema) if isinstance(schema, Mapping) else ({} if schema else {"not": {}})
             self._rename(own, name)
         shape.files = tuple(named[name] for name in body.files)
+        shape.lists.update((named[name], style) for name, style in body.lists.items())
+        shape.reserved += [named[name] for name in body.reserved]
+        shape.part_types = {named[name]: kind for name, kind in body.part_types.items()}
         needed = [named[name] for name in body.needed]
         if body.required:
             self._required += needed
@@ -267,9 +274,7 @@ class _Shaper:
 def _exploded(parameter: Parameter) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
     """Yield the properties of an object that are separate query parameters (style form, exploded)."""
     schema = parameter.schema
-    properties = schema.get("properties")
-    plain = parameter.place == "query" and parameter.style == "form" and parameter.explode and not parameter.is_json
-    if plain and schema.get("type") == "object" and isinstance(properties, Mapping) and properties:
-        required = schema.get("required", ())
-        for name, part in properties.items():
-            yield name, {**part, "$defs": schema["$defs"]} if "$defs" in schema else part, name in required
+    if parameter.place == "query" and parameter.style == "form" and parameter.explode and not parameter.is_json:
+        for name, part, needed in members(schema):
+            own = {**part, "$defs": schema["$defs"]} if "$defs" in schema else part
+            yield name, own, needed and parameter.required

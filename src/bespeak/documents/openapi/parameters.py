@@ -6,6 +6,7 @@ import re
 from typing import Any, Final
 
 from bespeak.documents.openapi.description import Parameter, Place
+from bespeak.documents.openapi.encodings import FORM_STYLES, read_style
 from bespeak.documents.openapi.media_types import is_json, preferred
 from bespeak.documents.openapi.notices import Notices
 from bespeak.documents.openapi.references import References
@@ -19,7 +20,7 @@ MAX_PARAMETERS: Final = 200
 
 _STYLES: Final[dict[Place, tuple[str, ...]]] = {
     "path": ("simple", "label", "matrix"),
-    "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject"),
+    "query": FORM_STYLES,
     "header": ("simple",),
     "cookie": ("form",),
 }
@@ -111,7 +112,7 @@ class ParameterReader:
             message = f"the header {brief(name)} is not a parameter: the facade sets it itself"
             self._notices.info(UNCLEAR_PARAMETER, message, spot)
             return None
-        style, explode = self._style(spot, place)
+        style, explode = self.style(spot, place)
         schema, as_json = self._schema(spot)
         return Parameter(
             name=name,
@@ -123,9 +124,11 @@ class ParameterReader:
             explode=explode,
             is_json=as_json,
             deprecated=bool(spot.flag("deprecated")),
+            reserved=bool(spot.flag("allowReserved")),
         )
 
-    def _style(self, spot: Spot, place: Place) -> tuple[str, bool]:
+    def style(self, spot: Spot, place: Place) -> tuple[str, bool]:
+        """Return the style of a parameter, and True if it is exploded."""
         default = _STYLES[place][0]
         if self._swagger:
             collection = spot.text("collectionFormat") or "csv"
@@ -137,13 +140,7 @@ class ParameterReader:
                 collection = "csv"
             wanted, repeated = _COLLECTIONS[collection]
             return (wanted if wanted in _STYLES[place] else default), repeated
-        style = spot.text("style") or default
-        if style not in _STYLES[place]:
-            message = f"the style {brief(style)} is not allowed for a {place} parameter; {default} is used"
-            self._notices.warning(UNCLEAR_PARAMETER, message, spot.below("style"))
-            style = default
-        explode = spot.flag("explode")
-        return style, explode if explode is not None else style in {"form", "deepObject"}
+        return read_style(spot, _STYLES[place], f"{place} parameter", self._notices)
 
     def _schema(self, spot: Spot) -> tuple[dict[str, Any], bool]:
         """Return the schema of a parameter, and True if its value is sent as JSON."""

@@ -25,8 +25,9 @@ _NO_NAME: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST_NAME: Final = 80
 
 _UPSTREAM_KEYS: Final = (
-    *("headers", "query_credentials", "cookie_credentials", "query", "lists", "header_fields", "cookie_fields"),
-    *("input_transform", "body", "body_field", "files", "answer", "output_field", "output_transform", "error_map"),
+    *("headers", "query_credentials", "cookie_credentials", "query", "lists", "reserved", "header_fields"),
+    *("cookie_fields", "input_transform", "body", "body_field", "files", "part_types", "answer", "output_field"),
+    *("output_transform", "error_map"),
 )
 _UPSTREAM_DEFAULTS: Final = {"answer": "json"}
 

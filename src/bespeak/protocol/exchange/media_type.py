@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 FORM: Final = "application/x-www-form-urlencoded"
+
+_NAME: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_MEDIA_TYPE: Final = re.compile(
+    rf'{_NAME}/{_NAME}(?:[ \t]*;[ \t]*{_NAME}=(?:{_NAME}|"[^"\\\x00-\x1f\x7f-\U0010ffff]*"))*'
+)
+"""RFC 9110 8.3.1, without backslashes in parameters."""
+
+
+def is_media_type(text: str) -> bool:
+    """Return True if a text is one media type, with or without parameters."""
+    return len(text) <= 200 and _MEDIA_TYPE.fullmatch(text) is not None and "*" not in essence(text)
 
 
 def essence(media_type: str) -> str:

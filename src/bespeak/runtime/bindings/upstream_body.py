@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bespeak.contract.http_value import as_text, encode_pairs, pairs, unusable
+from bespeak.contract.http_value import as_text, encode_pairs, pairs, texts, unusable
 from bespeak.contract.schema.violation import Violation
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.source.pointer import child
@@ -26,6 +26,10 @@ class Field(NamedTuple):
     value: Any
     style: str
     """Format of several values, one of LIST_STYLES."""
+    reserved: bool = False
+    """True if reserved characters are not percent-encoded."""
+    part_type: str | None = None
+    """Media type of its part in a multipart body; None for the usual one."""
 
     @property
     def pointer(self) -> str:
@@ -41,7 +45,9 @@ def form_body(fields: Mapping[str, Field], faults: list[Violation]) -> bytes:
 def form_pairs(fields: Mapping[str, Field], faults: list[Violation]) -> list[tuple[str, str]]:
     """Return the names and encoded values of fields for a query or a form."""
     return [
-        pair for name, field in fields.items() for pair in pairs(name, field.value, field.style, field.pointer, faults)
+        pair
+        for name, field in fields.items()
+        for pair in pairs(name, field.value, field.style, field.pointer, faults, reserved=field.reserved)
     ]
 
 
@@ -49,15 +55,20 @@ def multipart_body(fields: Mapping[str, Field], files: Collection[str], faults: 
     """Encode fields, by upstream name, as parts; `files` lists, by contract name, those to be decoded as files."""
     parts: list[Part] = []
     for name, field in fields.items():
-        parts += _file_parts(name, field, faults) if field.name in files else _text_parts(name, field.value)
+        parts += _file_parts(name, field, faults) if field.name in files else _text_parts(name, field, faults)
     return parts
 
 
-def _text_parts(name: str, value: Any) -> Iterator[Part]:
-    for item in value if isinstance(value, list) else (value,):
+def _text_parts(name: str, field: Field, faults: list[Violation]) -> Iterator[Part]:
+    value = field.value
+    if isinstance(value, list | dict) and field.style not in ("repeat", "json"):
+        for key, text in texts(name, value, field.style, field.pointer, faults):
+            yield key, (None, text.encode(), field.part_type)
+        return
+    for item in value if isinstance(value, list) and field.style != "json" else (value,):
         if item is not None:
             kind = "application/json" if isinstance(item, list | dict) else None
-            yield name, (None, as_text(item).encode(), kind)
+            yield name, (None, as_text(item).encode(), field.part_type or kind)
 
 
 def _file_parts(name: str, field: Field, faults: list[Violation]) -> Iterator[Part]:
@@ -73,7 +84,7 @@ def _file_parts(name: str, field: Field, faults: list[Violation]) -> Iterator[Pa
             at = child(field.pointer, index) if several else field.pointer
             faults.append(unusable(at, f"{brief(item)} is not valid base64; send the content of a file as base64"))
         else:
-            yield name, (name, content, "application/octet-stream")
+            yield name, (name, content, field.part_type or "application/octet-stream")
 
 
 def json_body(fields: Mapping[str, Field]) -> bytes:

@@ -44,6 +44,8 @@ class RequestPlan:
         self._handler = handler
         self._form = handler.body_form
         self._query = frozenset(handler.query)
+        self._reserved_fields = frozenset(handler.reserved)
+        self._part_types = handler.part_types
         address, _, own = handler.url.partition("#")[0].partition("?")
         self._address, self._own = address, own
         configured = {name.lower(): value for name, value in credentials.headers.items()}
@@ -143,7 +145,10 @@ class RequestPlan:
     def _named(self, fields: Mapping[str, Any]) -> dict[str, Field]:
         """Map upstream names to fields; if two collide, the renamed one wins."""
         names = self._handler.input_transform
-        styled = {name: Field(name, value, self._style(name)) for name, value in fields.items()}
+        styled = {
+            name: Field(name, value, self._style(name), name in self._reserved_fields, self._part_types.get(name))
+            for name, value in fields.items()
+        }
         found = {name: field for name, field in styled.items() if name not in names}
         found.update((names[name], field) for name, field in styled.items() if name in names)
         return found

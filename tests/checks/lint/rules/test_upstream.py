@@ -69,6 +69,8 @@ def test_a_handler_that_uses_every_key_once_is_fine(found: Found) -> None:
         {"cookie_fields": {"rom_id": "room"}},
         {"body_field": "rom_id"},
         {"body": "form", "lists": {"rom_id": "comma"}},
+        {"body": "form", "reserved": ("rom_id",)},
+        {"body": "multipart", "part_types": {"rom_id": "text/csv"}},
     ],
     ids=",".join,
 )
@@ -146,6 +148,7 @@ def test_output_without_properties_may_have_any_field(room: Endpoint, catalog: C
     "fields",
     [
         {"lists": {"tags": "comma"}},
+        {"reserved": ("tags",)},
         {"method": "GET", "header_fields": {"tags": "X-Tags"}, "lists": {"tags": "comma"}},
         {"method": "GET", "url": "https://upstream.example/{tags}", "lists": {"tags": "comma"}},
         {"method": "GET", "lists": {"tags": "tabs"}},
@@ -155,9 +158,24 @@ def test_a_style_without_effect_or_meaning_is_refused(found: Found, fields: dict
     assert found(**fields) == ["H726"]
 
 
-@pytest.mark.parametrize("fields", [{"method": "GET"}, {"query": ("tags",)}, {"body": "form"}, {"body": "none"}])
+@pytest.mark.parametrize(
+    "fields", [{"method": "GET"}, {"query": ("tags",)}, {"body": "form"}, {"body": "none"}, {"body": "multipart"}]
+)
 def test_a_style_is_for_queries_and_forms(found: Found, fields: dict[str, Any]) -> None:
-    assert found(lists={"tags": "deep"}, **fields) == []
+    assert found(lists={"tags": "deep"}, reserved=("tags",), **fields) == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"body": "form", "part_types": {"tags": "text/csv"}},
+        {"body": "multipart", "part_types": {"tags": "text/csv\r\nX-Evil: 1"}},
+        {"body": "multipart", "part_types": {"tags": "image/*"}},
+    ],
+)
+def test_a_part_type_is_a_media_type_of_a_multipart_body(found: Found, fields: dict[str, Any]) -> None:
+    assert found(**fields) == ["H722"]
+    assert found(body="multipart", part_types={"tags": "text/csv; charset=utf-8"}) == []
 
 
 @pytest.mark.parametrize(

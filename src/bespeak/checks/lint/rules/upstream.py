@@ -9,6 +9,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ANSWER_FORMS, BODY_FORMS, LIST_STYLES, ExternalService, is_reserved_header
 from bespeak.contract.schema.subschemas import COMPOSING
 from bespeak.protocol.exchange.headers import is_header_name
+from bespeak.protocol.exchange.media_type import is_media_type
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.rule import Rule
@@ -131,6 +132,13 @@ def _places(handler: ExternalService) -> Iterator[tuple[str, str, str]]:
         yield handler.body_field, "body_field", "/handler/body_field"
 
 
+def _notations(handler: ExternalService) -> Iterator[tuple[str, str, str]]:
+    """Yield each field whose notation a handler sets, with the key that sets it and its place in the endpoint."""
+    for key, keyed in (("lists", handler.lists), ("part_types", handler.part_types)):
+        yield from ((name, key, child(f"/handler/{key}", name)) for name in keyed)
+    yield from ((name, "reserved", f"/handler/reserved/{index}") for index, name in enumerate(handler.reserved))
+
+
 def _check_fields(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
     declared = _declared(endpoint.input_schema)
     placed = dict.fromkeys(handler.path_fields, "url")
@@ -142,10 +150,10 @@ def _check_fields(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diag
         if first != key:
             message = f"{brief(name)} is in {first} and in {key}"
             yield TWO_PLACES.at(endpoint, at, message, "Keep the one that the upstream expects.")
-    for name in handler.lists:
+    for name, key, at in _notations(handler):
         if declared is not None and name not in declared:
-            message = f"lists names {brief(name)}, which the input schema does not declare"
-            yield UNKNOWN_FIELD.at(endpoint, child("/handler/lists", name), message, _known(declared))
+            message = f"{key} names {brief(name)}, which the input schema does not declare"
+            yield UNKNOWN_FIELD.at(endpoint, at, message, _known(declared))
 
 
 def _check_body(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
@@ -161,6 +169,15 @@ def _check_body(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagno
     if handler.files and form != "multipart":
         advice = 'Write body = "multipart", or remove files.'
         yield FILES.at(endpoint, "/handler/files", f"files cannot be sent in a body that is {form}", advice)
+    for name, media_type in handler.part_types.items():
+        at = child("/handler/part_types", name)
+        if form != "multipart":
+            advice = 'Write body = "multipart", or remove part_types.'
+            yield FILES.at(endpoint, at, f"a body that is {form} has no parts with media types", advice)
+        elif not is_media_type(media_type):
+            yield FILES.at(
+                endpoint, at, f"{brief(media_type)} is not a valid media type", "Write for example image/png."
+            )
     if handler.body_field is not None and form != "json":
         message = f"body_field is the whole body, which cannot be {form}"
         advice = 'Write body = "json", or remove body_field to send all fields as the body.'
@@ -169,15 +186,15 @@ def _check_body(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagno
 
 def _check_lists(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
     elsewhere = {name for name, key, _ in _places(handler) if key != "query"} | {*handler.path_fields}
-    implied = handler.body_form in ("none", "form") or handler.body_field is not None
+    implied = handler.body_form in ("none", "form", "multipart") or handler.body_field is not None
     for name, style in handler.lists.items():
-        at = child("/handler/lists", name)
         if style not in LIST_STYLES:
             message = f"the style of {brief(name)} is one of {', '.join(LIST_STYLES)}, not {brief(style)}"
-            yield LISTS.at(endpoint, at, message)
-        if name in elsewhere or not (implied or name in handler.query):
-            message = f"{brief(name)} is not in the query or a form, so its style has no effect"
-            yield LISTS.at(endpoint, at, message, "Add it to query, or remove it from lists.")
+            yield LISTS.at(endpoint, child("/handler/lists", name), message)
+    for name, key, at in _notations(handler):
+        if key != "part_types" and (name in elsewhere or not (implied or name in handler.query)):
+            message = f"{brief(name)} is not in the query or a form, so {key} has no effect"
+            yield LISTS.at(endpoint, at, message, f"Add it to query, or remove it from {key}.")
 
 
 def _check_headers(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
