@@ -83,7 +83,7 @@ def _manifest() -> dict[str, Any]:
                     "successor": {"method": "RESERVE", "path": "/rooms"},
                 },
             ),
-            endpoint("DISCOVER", "/methods"),
+            endpoint("DISCOVER", "/methods", output_schema={"type": "array", "items": {"type": "object"}}),
         ],
         "agent_disclosure": "public",
         "hosted_agents": [],
@@ -105,7 +105,7 @@ def _manifest() -> dict[str, Any]:
                 ],
             },
         },
-        "manifest_signature": "e30..c2ln",
+        "manifest_signature": "eyJhbGciOiJFZERTQSJ9..c2ln",
     }
 
 
@@ -138,6 +138,21 @@ class Miniature:
     contract: dict[str, Any] = field(default_factory=_manifest)
     """What it does."""
     known_agents: set[str] | None = None
+    rights: dict[str | None, set[str]] = field(default_factory=dict)
+    """Methods of an agent; all if it is not listed."""
+    wrapped: bool = False
+    """True if input is taken in the envelope only."""
+    media: set[str] | None = None
+    """Media types of input; any if None."""
+    proposal_at: tuple[str, ...] = ()
+    """Members around a proposal."""
+    method_first: bool = False
+    """True if a method without an endpoint is 405 on any path."""
+    input_first: bool = False
+    """True if input is validated before scope."""
+    validates: bool = True
+    wire: Callable[[bytes], list[bytes]] = lambda data: [data]
+    """How an answer is cut into pieces."""
     strict: bool = True
     merges_query: bool = True
     decodes_query: bool = True
@@ -168,6 +183,8 @@ class Miniature:
             return refusal(400, "invalid-request-line")
         if self.known_agents is not None and agent not in self.known_agents:
             return refusal(401, "agent-unknown")
+        if ask.body and self.media is not None and ask.headers.get("content-type") not in self.media:
+            return refusal(400, "unsupported-media-type")
         if ask.method not in CATALOG:
             return refusal(459, "method-violation", method=ask.method, catalog_version="9.1.0")
         return self._structure(ask)
@@ -180,11 +197,22 @@ class Miniature:
         for entry in self.contract["policies"]["methods"]["redirects"]:
             if (method, path) == (entry["from_method"], entry["from_path"]):
                 method, path = entry["to_method"], entry["to_path"]
+        if method not in self.rights.get(ask.headers.get("agent-id"), CATALOG):
+            return refusal(405, "not-for-you")
+        bound = {*FLOOR, *(item["method"] for item in self.contract["endpoints"])}
+        allow = self.contract["policies"]["methods"]["allow"]
+        if (self.method_first and method not in bound) or (allow != "*" and method not in (*allow, *FLOOR)):
+            return refusal(405, "method-not-allowed", allowed_methods_for_path=[], redirects_for_path={})
         here = [item for item in self.contract["endpoints"] if _matches(item["path"], path)]
         found = next((item for item in here if item["method"] == method), None)
         if method in self.contract["policies"]["methods"]["disallow"] or (here and found is None):
             names = [item["method"] for item in here]
-            return refusal(405, "method-not-allowed", allowed_methods_for_path=names, redirects_for_path={})
+            redirects = {
+                entry["from_method"]: entry["to_method"]
+                for entry in self.contract["policies"]["methods"]["redirects"]
+                if entry["from_path"] == path
+            }
+            return refusal(405, "method-not-allowed", allowed_methods_for_path=names, redirects_for_path=redirects)
         if found is not None:
             answer = self._endpoint(ask, found)
             if "deprecated" in found:
@@ -198,43 +226,30 @@ class Miniature:
         return refusal(422, "missing-required-params")
 
     def _propose(self, proposal: Any) -> Answer:
-        if not isinstance(proposal, dict):
-            return refusal(400, "invalid-body")
         if not self.contract["policies"]["synthesis_enabled"]:
             return refusal(463, "proposal-rejected", reason="synthesis-disabled")
+        for member in self.proposal_at:
+            proposal = proposal.get(member) if isinstance(proposal, dict) else None
+        if not isinstance(proposal, dict) or not {"method", "path", "semantic"} <= proposal.keys():
+            return refusal(400, "invalid-body")
         if proposal["method"] not in CATALOG:
             return refusal(459, "method-violation")
         if "query" in proposal["path"]:
             return refusal(460, "endpoint-violation")
-        return refusal(400, "invalid-proposal")
+        if len(proposal["semantic"]) < 7 or proposal["input_schema"]["type"] != "object":
+            return refusal(400, "invalid-proposal")
+        if proposal["required_scopes"]:
+            return refusal(262, "authorization-required", type="scope-required")
+        return refusal(463, "proposal-rejected", reason="composition-impossible")
 
     def _endpoint(self, ask: Ask, found: dict[str, Any]) -> Answer:
-        needed = set(found.get("required_scopes", []))
-        if needed and "agent-id" not in ask.headers:
-            return refusal(262, "authorization-required", type="credentials-missing")
-        if needed - {scope.strip() for scope in ask.headers.get("authority-scope", "").split(",")}:
-            return refusal(455, "scope-violation")
-        given = json.loads(ask.body) if ask.body else {}
-        if not isinstance(given, dict):
-            return refusal(400, "invalid-body")
-        captured = {
-            part[1:-1]: unquote(value)
-            for part, value in zip(found["path"].split("/"), ask.path.split("/"), strict=False)
-            if part.startswith("{")
-        }
-        query = dict(parse_qsl(ask.query) if self.decodes_query else _undecoded(ask.query)) if self.merges_query else {}
-        merged = {**given, **query} if self.query_wins else {**query, **given}
-        value = {**merged, **captured}
-        schema = found["input_schema"]
-        wrong = [name for name in schema.get("required", []) if name not in value]
-        wrong += [name for name in value if name not in schema["properties"]] if self.strict else []
-        wrong += [
-            name
-            for name, given in value.items()
-            if "enum" in (rule := schema["properties"].get(name, {})) and given not in rule["enum"]
-        ]
-        if wrong:
-            return refusal(422, "input-validation-failed", violations=[{"pointer": f"/{name}"} for name in wrong])
+        gates = [self._check_scope, self._check_input]
+        for gate in reversed(gates) if self.input_first else gates:
+            refused = gate(ask, found)
+            if refused is not None:
+                return refused
+        value = self._input(ask, found)
+        assert isinstance(value, dict)
         self.invoked.append((f"{found['method']} {found['path']}", value))
         if found["path"] == "/methods":
             return Answer(
@@ -246,15 +261,56 @@ class Miniature:
             )
         return Answer(200, {"ok": True})
 
+    def _check_scope(self, ask: Ask, found: dict[str, Any]) -> Answer | None:
+        needed = set(found.get("required_scopes", []))
+        if needed and "agent-id" not in ask.headers:
+            return refusal(262, "authorization-required", type="credentials-missing")
+        if needed - {scope.strip() for scope in ask.headers.get("authority-scope", "").split(",")}:
+            return refusal(455, "scope-violation")
+        return None
+
+    def _input(self, ask: Ask, found: dict[str, Any]) -> dict[str, Any] | None:
+        given = json.loads(ask.body) if ask.body else {"parameters": {}} if self.wrapped else {}
+        if self.wrapped:
+            given = given.get("parameters") if isinstance(given, dict) else None
+        if not isinstance(given, dict):
+            return None
+        captured = {
+            part[1:-1]: unquote(value)
+            for part, value in zip(found["path"].split("/"), ask.path.split("/"), strict=False)
+            if part.startswith("{")
+        }
+        query = dict(parse_qsl(ask.query) if self.decodes_query else _undecoded(ask.query)) if self.merges_query else {}
+        merged = {**given, **query} if self.query_wins else {**query, **given}
+        return {**merged, **captured}
+
+    def _check_input(self, ask: Ask, found: dict[str, Any]) -> Answer | None:
+        value = self._input(ask, found)
+        if value is None:
+            return refusal(400, "invalid-body")
+        schema = found["input_schema"]
+        wrong = [name for name in schema.get("required", []) if name not in value]
+        wrong += [name for name in value if name not in schema["properties"]] if self.strict else []
+        wrong += [
+            name
+            for name, given in value.items()
+            if self.validates and "enum" in (rule := schema["properties"].get(name, {})) and given not in rule["enum"]
+        ]
+        if wrong:
+            return refusal(422, "input-validation-failed", violations=[{"pointer": f"/{name}"} for name in wrong])
+        return None
+
     @asynccontextmanager
-    async def serve(self, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+    async def serve(
+        self, tls: ssl.SSLContext | None = None, stalled: asyncio.Event | None = None
+    ) -> AsyncIterator[str]:
         """Listen on loopback and close after each reply, as the reference implementation does."""
 
         async def talk(incoming: asyncio.StreamReader, outgoing: asyncio.StreamWriter) -> None:
             try:
-                head = (await incoming.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-                _, method, target = head[0].split(" ")
-                headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:-2])}
+                asked = (await incoming.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+                _, method, target = asked[0].split(" ")
+                headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in asked[1:-2])}
                 body = await incoming.readexactly(int(headers["content-length"]))
                 path, _, query = target.partition("?")
                 answer = self.answer(Ask(method, path, query, headers, body))
@@ -263,8 +319,13 @@ class Miniature:
                     f"AGTP/1.0 {answer.status} Text",
                     *(f"{name}: {value}" for name, value in answer.headers.items()),
                 ]
-                outgoing.write("\r\n".join([*lines, f"Content-Length: {len(content)}", "", ""]).encode() + content)
-                await outgoing.drain()
+                head = "\r\n".join([*lines, f"Content-Length: {len(content)}", "", ""])
+                for piece in self.wire(head.encode() + content):
+                    outgoing.write(piece)
+                    await outgoing.drain()
+            except TimeoutError:  # how a test makes it wait
+                assert stalled is not None
+                await stalled.wait()
             except ConnectionResetError:  # how a test makes it fall silent
                 pass
             finally:
@@ -279,7 +340,7 @@ class Miniature:
 def _matches(template: str, path: str) -> bool:
     wanted, given = template.split("/"), path.split("/")
     return len(wanted) == len(given) and all(
-        part.startswith("{") or part == value for part, value in zip(wanted, given, strict=True)
+        (part.startswith("{") and value) or part == value for part, value in zip(wanted, given, strict=True)
     )
 
 

@@ -8,12 +8,12 @@ from bespeak.app.conformance.check import (
     Outcome,
     Subject,
     Verdict,
-    accepted,
     all_of,
+    could_not_tell,
+    expect,
     failed,
     faults,
     passed,
-    skipped,
 )
 from bespeak.app.conformance.probe import Exchanged
 from bespeak.app.conformance.report import ITEMS, Report, Result
@@ -40,8 +40,11 @@ def test_one_failure_breaks_conformance() -> None:
     assert not _report(i03=failed("no")).conforms
 
 
-def test_warnings_and_skips_do_not_break_conformance() -> None:
-    assert _report(i03=Outcome(Verdict.WARN, "hm"), i04=skipped("why")).conforms
+def test_warnings_and_undecided_checks_do_not_break_conformance() -> None:
+    report = _report(i03=Outcome(Verdict.WARN, "hm"), i04=could_not_tell("why"))
+    assert (report.conforms, report.is_conclusive) == (True, False)
+    assert report.verdict("13.1-04") is Verdict.COULD_NOT_TELL
+    assert [line for _, line in report.lines()][-1] == "1 warn, 1 could-not-tell, 12 pass"
 
 
 def test_the_text_names_every_item_and_its_verdict() -> None:
@@ -82,8 +85,8 @@ def test_the_json_form_has_items_and_checks() -> None:
 
 
 def test_most_severe_verdict_counts() -> None:
-    assert all_of([passed(), failed("a"), skipped("b"), failed("c")]) == failed("a; c")
-    assert all_of([passed(), skipped("b")]).verdict is Verdict.PASS
+    assert all_of([passed(), failed("a"), could_not_tell("b"), failed("c")]) == failed("a; c")
+    assert all_of([passed(), could_not_tell("b")]).verdict is Verdict.COULD_NOT_TELL
     assert all_of([]).verdict is Verdict.NOT_APPLICABLE
 
 
@@ -108,7 +111,43 @@ def test_field_is_found_at_any_place_servers_use(body: bytes, expected: str | No
     assert Exchanged("QUERY", "/", b"", 400, "", {}, body).field("reason") == expected
 
 
-def test_identity_refusal_skips_the_check() -> None:
-    turned_down = Exchanged("QUERY", "/x", b"", 401, "Unauthorized", {}, b"")
-    assert accepted(SEEN) == passed(SEEN)
-    assert accepted(turned_down).verdict is Verdict.SKIP
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (401, b""),
+        (403, b""),
+        (404, b'{"error":{"code":"agent-not-found"}}'),
+        (400, b'{"error":{"code":"missing_agent_id"}}'),
+        (404, b'{"error":"UNKNOWN_IDENTITY"}'),
+        (262, b'{"error":{"type":"credentials-missing"}}'),
+        (455, b""),
+        (429, b""),
+        (503, b""),
+    ],
+)
+def test_refusal_of_the_caller_is_no_evidence(status: int, body: bytes) -> None:
+    seen = Exchanged("QUERY", "/x", b"", status, "", {}, body)
+    assert expect(seen, 404, 400).verdict is Verdict.COULD_NOT_TELL
+
+
+def test_status_alone_decides_if_the_refusal_is_about_the_request() -> None:
+    assert expect(SEEN, 404) == passed(SEEN)
+    assert expect(SEEN, 405, 460).note == "answered 404, expected 405 Method Not Allowed or 460 Endpoint Violation"
+
+
+@pytest.mark.parametrize(("name", "named"), [("id", False), ("invalid", True), ("ROOM", True), ("oom", False)])
+def test_name_counts_only_as_a_whole_word(name: str, named: bool) -> None:
+    assert Exchanged("QUERY", "/", b"", 422, "", {}, b'{"invalid":"/room"}').names(name) is named
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b'{"code":"A_B"}', "a-b"),
+        (b'{"error":{"error_code":"a"}}', "a"),
+        (b'{"error":"Not Found"}', "not found"),
+        (b"[]", ""),
+    ],
+)
+def test_error_code_is_found_at_any_place_servers_use(body: bytes, code: str) -> None:
+    assert Exchanged("QUERY", "/", b"", 400, "", {}, body).code == code

@@ -137,6 +137,8 @@ SUPPORTED = "catalog_versions_supported"
 WRONG: list[tuple[str, Callable[[Any], None]]] = [
     ("13.1-01a", _without("endpoints")),
     ("13.1-01a", _rooms(errors=None)),
+    ("13.1-01b", _rooms(path="/rooms/que-ry")),
+    ("13.1-01e", _rooms(errors=[{"code": "x"}])),
     ("13.1-01b", _rooms(method="query")),
     ("13.1-01b", _rooms(method="GET")),
     ("13.1-01b", _rooms(path="/rooms/")),
@@ -147,17 +149,27 @@ WRONG: list[tuple[str, Callable[[Any], None]]] = [
     ("13.1-01f", lambda mini: mini.manifest["endpoints"].append(mini.endpoint("QUERY", "/rooms"))),
     ("13.1-02a", _spoil(_status(459), status=405)),
     ("13.1-02b", _spoil(_status(459), body=_error(catalog_version="9.1.0"))),
-    ("13.1-02d", _spoil(lambda ask, _: ask.method == "zzyzxq", status=422)),
+    ("13.1-02d", _spoil(lambda ask, _: ask.method == "discover", status=200)),
+    ("13.1-02d", _spoil(lambda ask, _: ask.method == "Discover", status=404)),
+    ("13.1-02d", _spoil(lambda ask, _: ask.method == "query", status=422)),
+    ("13.1-02d", _spoil(lambda ask, _: ask.method == "ZZ", status=404)),
     ("13.1-02e", _spoil(lambda ask, _: ask.method == "SUSPEND", status=459)),
     ("13.1-02e", _spoil(lambda ask, _: ask.method == "NOTIFY", status=405)),
+    ("13.1-02e", _spoil(lambda ask, _: ask.method == "CONFIRM", status=404, body=_error(code="endpoint-not-found"))),
+    ("13.1-02e", _spoil(lambda ask, _: ask.method == "DELEGATE", status=501)),
     ("13.1-03a", _spoil(lambda ask, _: ask.path == "/query", status=404)),
     ("13.1-03b", _spoil(lambda ask, _: "-" in ask.path and "query" not in ask.path, status=404)),
     ("13.1-03c", _spoil(_status(460), body=_error(code="endpoint-violation"))),
     ("13.1-03d", _spoil(lambda ask, _: ask.path == "/things/", status=404)),
     ("13.1-03e", _spoil(lambda ask, _: "query" in ask.query, status=460)),
+    ("13.1-03e", _spoil(lambda ask, _: bool(ask.query), status=404)),
     ("13.1-03f", _spoil(lambda ask, _: "#" in ask.path, status=404)),
     ("13.1-03f", _spoil(_status(400), body=_error(code="invalid-wire-format"))),
     ("13.1-04a", lambda mini: mini.manifest["policies"]["methods"].update(legacy=["FETCH"])),
+    ("13.1-04a", lambda mini: mini.manifest["policies"]["methods"].update(redirects=[{"from_method": "BOOK"}])),
+    ("13.1-04a", lambda mini: mini.manifest["policies"].update(methods="*")),
+    ("13.1-04b", lambda mini: mini.manifest["policies"]["methods"].update(disallow=["FETCH"])),
+    ("13.1-04d", _spoil(lambda ask, _: ask.method == "DELETE", status=200)),
     ("13.1-04b", _spoil(lambda ask, _: ask.method == "TRANSFER", status=404)),
     ("13.1-04c", lambda mini: mini.manifest["policies"]["methods"].update(allow=["BOOK"])),
     ("13.1-04d", _spoil(lambda ask, _: ask.method == "GET", status=200)),
@@ -173,7 +185,11 @@ WRONG: list[tuple[str, Callable[[Any], None]]] = [
     ("13.1-05e", _policies(synthesis_enabled="no")),
     ("13.1-05e", _manifest(server={"server_id": "mini.example"})),
     ("13.1-05e", _manifest(agent_disclosure="private", hosted_agents=[{"agent_id": AGENT}])),
-    ("13.1-05f", _manifest(embedded_methods=["QUERY"])),
+    ("13.1-05e", _manifest(agent_disclosure="authenticated", hosted_agents=[{"agent_id": AGENT}])),
+    ("13.1-05e", lambda mini: mini.manifest["server"].update(issued="yesterday")),
+    ("13.1-05e", _policies(scope_required_for_invocation="yes")),
+    ("13.1-05a", _spoil(_is_manifest, status=400, body=_error(code="missing-agent-id"))),
+    ("13.1-06a", _rooms(recipe="rooms-of-yesterday")),
     ("13.1-06a", _rooms(handler={"type": "registered_function", "function": "hotel.rooms"})),
     ("13.1-06a", _rooms(handler={"type": "wishful"})),
     ("13.1-07a", _spoil(_status(463), body=_error(code="proposal-rejected", reason="policy-refused"))),
@@ -182,6 +198,7 @@ WRONG: list[tuple[str, Callable[[Any], None]]] = [
     ("13.1-08b", _spoil(lambda ask, answer: answer.status == 405 and ask.method == "SUMMARIZE", status=404)),
     ("13.1-08c", _spoil(_status(405), body=_error(allowed_methods_for_path=["QUERY"]))),
     ("13.1-08c", _spoil(_status(405), body=_error(allowed_methods_for_path=[], redirects_for_path={}))),
+    ("13.1-08c", _spoil(_status(405), body=_error(allowed_methods_for_path=["QUERY", "RESERVE", "RENT", "SUMMARIZE"]))),
     ("13.1-08d", _spoil(_status(455), status=200)),
     ("13.1-08e", _spoil(_status(262), body=_error(code="authorization-required"))),
     ("13.1-09a", _semantic(confidence=1.5)),
@@ -194,7 +211,9 @@ WRONG: list[tuple[str, Callable[[Any], None]]] = [
     ("13.1-10c", _flag("merges_query", False)),
     ("13.1-10d", _flag("decodes_query", False)),
     ("13.1-10e", _flag("query_wins", True)),
+    ("13.1-10f", _spoil(lambda ask, answer: answer.status == 200 and ask.path == "/rooms", body=["ok"])),
     ("13.1-11a", _headers(_status(422), AGTP_Catalog_Warning="obsolete")),
+    ("13.1-11a", _headers(_status(422), AGTP_Catalog_Warning="deprecated; successor")),
     ("13.1-12a", _headers(_status(422), AGTP_Endpoint_Warning=None)),
     ("13.1-12a", _headers(_status(422), AGTP_Endpoint_Warning="deprecated")),
     ("13.1-13a", _spoil(_is_inventory, status=404)),
@@ -215,7 +234,7 @@ async def test_server_with_one_defect_fails_that_check(mini: Any, check: str, ch
 
 
 async def test_every_check_of_a_must_can_fail() -> None:
-    elsewhere = {"13.1-05i", "13.1-07b", "13.1-07c", "13.1-07d", "13.1-07e", "13.1-08f", "13.1-11b"}
+    elsewhere = {"13.1-05i", "13.1-07b", "13.1-07c", "13.1-07d", "13.1-07e", "13.1-07f", "13.1-08f", "13.1-11b"}
     assert {check.id for check in CHECKS if check.level == "MUST"} == {name for name, _ in WRONG} | elsewhere
 
 
@@ -226,7 +245,11 @@ async def test_every_check_of_a_must_can_fail() -> None:
         ("13.1-02c", _spoil(_status(459), body=_error(method="ZZYZXQ"))),
         ("13.1-05d", _headers(_is_manifest, Content_Type="application/json")),
         ("13.1-05g", _headers(_is_manifest, ETag=None)),
+        ("13.1-04a", lambda mini: mini.manifest["policies"].pop("methods")),
+        ("13.1-05f", _manifest(embedded_methods=["QUERY"])),
         ("13.1-05h", _manifest(manifest_signature=None)),
+        ("13.1-05h", _manifest(manifest_signature="signed by Mini")),
+        ("13.1-05h", _manifest(manifest_signature={"signatures": [{"signature": "c2ln"}]})),
         ("13.1-08d", _spoil(_status(455), status=262, body=_error(type="scope-required"))),
         ("13.1-10a", _spoil(_status(422), body=_error(code="input-validation-failed"))),
         ("core-01", _headers(lambda ask, _: "task-id" in ask.headers, Task_ID=None)),
@@ -249,10 +272,17 @@ async def test_with_synthesis_enabled_only_invalid_proposals_are_sent(mini: Any)
 @pytest.mark.parametrize(
     ("check", "number"), [("13.1-07b", 459), ("13.1-07c", 460), ("13.1-07d", 400), ("13.1-07e", 400)]
 )
-async def test_a_proposal_that_is_not_evaluated_fails(mini: Any, check: str, number: int) -> None:
+@pytest.mark.parametrize("status", [262, 463])
+async def test_a_proposal_that_is_not_evaluated_fails(mini: Any, check: str, number: int, status: int) -> None:
     _policies(synthesis_enabled=True)(mini)
-    _spoil(lambda ask, answer: ask.method == "PROPOSE" and answer.status == number, status=463)(mini)
+    _spoil(lambda ask, answer: b"semantic" in ask.body and answer.status == number, status=status)(mini)
     assert check in found(await run(mini), Verdict.FAIL)
+
+
+async def test_authority_of_a_proposal_needs_its_reason(mini: Any) -> None:
+    _policies(synthesis_enabled=True)(mini)
+    _spoil(lambda ask, answer: ask.method == "PROPOSE" and answer.status == 262, body=_error(type="no"))(mini)
+    assert "13.1-07f" in found(await run(mini), Verdict.FAIL)
 
 
 async def test_a_manifest_for_every_discover_fails(mini: Any) -> None:
@@ -304,13 +334,13 @@ async def test_agent_id_option_is_the_only_id_used(mini: Any) -> None:
 
 async def test_server_that_rejects_every_agent_skips_checks_with_a_reason(mini: Any) -> None:
     mini.known_agents = set()
-    skipped = found(await run(mini), Verdict.SKIP)
+    skipped = found(await run(mini), Verdict.COULD_NOT_TELL)
     assert "--agent-id" in skipped["13.1-02a"]
 
 
 async def test_refused_anonymous_discovery_does_not_fail_the_manifest(mini: Any) -> None:
     _spoil(_is_manifest, status=262, body=_error(type="anonymous-discovery-disabled"))(mini)
-    assert "13.1-05a" in found(await run(mini), Verdict.SKIP)
+    assert "13.1-05a" in found(await run(mini), Verdict.COULD_NOT_TELL)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,12 @@ from bespeak.app.conformance.check import Verdict
 from bespeak.app.conformance.report import Report
 from bespeak.app.conformance.run import run_conformance
 
-_STYLES: Final = {Verdict.PASS: "green", Verdict.WARN: "yellow", Verdict.FAIL: "bold red"}
+_STYLES: Final = {
+    Verdict.PASS: "green",
+    Verdict.WARN: "yellow",
+    Verdict.COULD_NOT_TELL: "cyan",
+    Verdict.FAIL: "bold red",
+}
 _QUIET: Final = "dim"
 
 
@@ -62,7 +67,8 @@ def conform(
     """Check the server at URI, agtp://HOST[:4480], against AGTP-API 13.1.
 
     The checks are black-box and do not change the server: each request must be refused, or goes to an informational
-    endpoint. Exit codes: 0 all checks passed, 1 a check failed, 2 the server cannot be reached.
+    endpoint. A check passes only if a response shows what it states, and says could-not-tell if none does.
+    Exit codes: 0 no check failed, 1 a check failed, 2 the server cannot be reached.
 
     With --agis, a validator is checked with the AGIS conformance documents: it must accept the valid ones, reject the
     invalid ones and report no errors for the borderline ones (AGIS 9.3).

@@ -22,14 +22,14 @@ class Verdict(StrEnum):
     WARN = "warn"
     """A SHOULD is not met, or the drafts leave the answer open."""
     FAIL = "fail"
-    SKIP = "skip"
-    """The check could not be made; the note gives the reason."""
+    COULD_NOT_TELL = "could-not-tell"
+    """No response shows whether the statement holds; the note gives the reason. Counts neither as pass nor failure."""
     NOT_APPLICABLE = "not-applicable"
     """The server has nothing that the check is about."""
 
 
-SEVERITY: Final = (Verdict.NOT_APPLICABLE, Verdict.SKIP, Verdict.PASS, Verdict.WARN, Verdict.FAIL)
-"""Verdicts from weakest to strongest."""
+SEVERITY: Final = (Verdict.NOT_APPLICABLE, Verdict.PASS, Verdict.COULD_NOT_TELL, Verdict.WARN, Verdict.FAIL)
+"""Verdicts from weakest to strongest: a statement about several things holds only if it is shown for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,8 @@ class Check:
     section: str
     run: Callable[[Subject], Awaitable[Outcome]]
     level: Literal["MUST", "SHOULD"] = "MUST"
+    needs_manifest: bool = True
+    """True if the check compares the server with its manifest."""
 
     def judge(self, outcome: Outcome) -> Outcome:
         """Return the outcome at this check's level."""
@@ -73,14 +75,9 @@ def warned(note: str, *evidence: Exchanged) -> Outcome:
     return Outcome(Verdict.WARN, note, evidence)
 
 
-def skipped(note: str, *evidence: Exchanged) -> Outcome:
-    """Report that the check could not be made."""
-    return Outcome(Verdict.SKIP, note, evidence)
-
-
-def turned_down(seen: Exchanged) -> Outcome:
-    """Report that the server refused our identity before it looked at the request."""
-    return skipped(f"the server rejected the caller with {seen.status}; give --agent-id", seen)
+def could_not_tell(note: str, *evidence: Exchanged) -> Outcome:
+    """Report that the responses show neither that the statement holds nor that it is violated."""
+    return Outcome(Verdict.COULD_NOT_TELL, note, evidence)
 
 
 def not_applicable(note: str) -> Outcome:
@@ -88,19 +85,24 @@ def not_applicable(note: str) -> Outcome:
     return Outcome(Verdict.NOT_APPLICABLE, note)
 
 
+def undecided(seen: Exchanged) -> Outcome | None:
+    """Return why a response says nothing about the request itself; None if it does say something."""
+    if seen.refuses_caller or seen.status == 455:
+        return could_not_tell(f"the server rejected the caller with {seen.status}; give --agent-id", seen)
+    if seen.status in (429, 503):
+        return could_not_tell(f"the server answered {seen.status} {REASONS[seen.status]}; try again later", seen)
+    return None
+
+
 def expect(seen: Exchanged, *statuses: int) -> Outcome:
-    """Judge a response by its status. A refusal of our identity says nothing about the question."""
+    """Judge a response by its status."""
+    refused = None if seen.status in statuses and not seen.refuses_caller else undecided(seen)
+    if refused is not None:
+        return refused
     if seen.status in statuses:
         return passed(seen)
-    if seen.refuses_identity:
-        return turned_down(seen)
     wanted = " or ".join(f"{number} {REASONS[number]}" for number in statuses)
     return failed(f"answered {seen.status}, expected {wanted}", seen)
-
-
-def accepted(seen: Exchanged) -> Outcome:
-    """Accept any response except a refusal of our identity."""
-    return turned_down(seen) if seen.refuses_identity else passed(seen)
 
 
 def all_of(outcomes: Iterable[Outcome]) -> Outcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,9 @@ import msgspec
 
 from bespeak.text.diagnostics.printable import printable
 from bespeak.text.reading.json_data import decode_json
+
+_CALLER: Final = re.compile(r"agent|identity|credential|caller|principal|canonical")
+"""Words in the error code of a refusal that is about the caller: servers differ in their codes."""
 
 _SHOWN: Final = 240
 """Limit of shown evidence; `bespeak call` shows the whole response."""
@@ -52,18 +56,35 @@ class Exchanged:
                 return place[name]
         return None
 
-    def mentions(self, text: str) -> bool:
-        """Return True if the body contains a text."""
-        return text.encode() in self.body
+    @property
+    def code(self) -> str:
+        """Error code in lower case with hyphens; empty if the body has none."""
+        error = self.json.get("error") if isinstance(self.json, dict) else None
+        stated = (self.field("code"), self.field("error_code"), error)
+        return next((text.lower().replace("_", "-") for text in stated if isinstance(text, str)), "")
+
+    def names(self, text: str) -> bool:
+        """Return True if the body contains a text as a whole word, in any case: `id` does not occur in `invalid`."""
+        word = rf"(?<![A-Za-z0-9_]){re.escape(text)}(?![A-Za-z0-9_])"
+        return re.search(word, self.body.decode(errors="replace"), re.IGNORECASE) is not None
+
+    def requires(self, condition: str) -> bool:
+        """Return True if the body states a condition such as `wildcards-required` in one of the usual fields."""
+        return condition in (self.field("type"), self.field("reason"), self.field("condition"), self.code)
 
     @property
-    def refuses_identity(self) -> bool:
-        """True if the server refused our identity before it looked at the request."""
+    def is_success(self) -> bool:
+        """True if the request was carried out. A status from 260 on is an answer to a proposal, or a refusal."""
+        return 200 <= self.status < 260
+
+    @property
+    def refuses_caller(self) -> bool:
+        """True if the server refused our identity or authority, which may be before it looked at the request."""
         if self.status in (401, 403):
             return True
-        return self.field("code") in ("missing-agent-id", "agent-not-found", "invalid-canonical-id") or (
-            self.status == 262 and self.field("type") != "wildcards-required"
-        )
+        if self.status == 262:
+            return not self.requires("wildcards-required")
+        return self.status in (400, 404, 405, 410, 503) and _CALLER.search(self.code) is not None
 
     def __str__(self) -> str:
         said = [f"{self.method} {self.target}"]

@@ -61,7 +61,15 @@ class Report:
     @property
     def conforms(self) -> bool:
         """True if no check failed."""
-        return not any(result.outcome.verdict is Verdict.FAIL for result in self.results)
+        return not self._with(Verdict.FAIL)
+
+    @property
+    def is_conclusive(self) -> bool:
+        """True if every check that applies reached a verdict."""
+        return not self._with(Verdict.COULD_NOT_TELL)
+
+    def _with(self, verdict: Verdict) -> list[Result]:
+        return [result for result in self.results if result.outcome.verdict is verdict]
 
     def of_item(self, item: str) -> list[Result]:
         """Return the results of one item."""
@@ -91,6 +99,7 @@ class Report:
             "agent_id": self.agent_id,
             "agtp_api_version": self.manifest.get("agtp_api_version"),
             "conforms": self.conforms,
+            "conclusive": self.is_conclusive,
             "items": [
                 {"id": item, "title": title, "verdict": str(self.verdict(item))} for item, title in ITEMS.items()
             ],
@@ -105,6 +114,6 @@ def _result_lines(result: Result) -> Iterator[tuple[Verdict | None, str]]:
         return
     if outcome.note:
         yield None, f"            {printable(outcome.note)}"
-    if outcome.verdict in (Verdict.FAIL, Verdict.WARN):
+    if outcome.verdict in (Verdict.FAIL, Verdict.WARN, Verdict.COULD_NOT_TELL):
         for seen in outcome.evidence[:3]:
             yield None, f"            {printable(str(seen))}"

@@ -8,7 +8,7 @@ from typing import Final
 from bespeak.agent.client.errors import UnreachableError
 from bespeak.agent.client.locator import parse_uri
 from bespeak.agent.client.tls import choose_tls
-from bespeak.app.conformance.check import Check, Outcome, failed
+from bespeak.app.conformance.check import Check, Outcome, could_not_tell, failed
 from bespeak.app.conformance.checks import (
     advisories,
     codes,
@@ -77,9 +77,13 @@ async def run_conformance(
 
 
 async def _run(check: Check, subject: Subject) -> Outcome:
+    if check.needs_manifest and not subject.has_manifest:
+        return could_not_tell("the server did not return its manifest", subject.manifest_answer)
     try:
         return await check.run(subject)
-    except (BespeakError, OSError) as error:
+    except OSError as error:  # also a timeout: a slow or overloaded server has not answered yet
+        return could_not_tell(f"no answer: {_reason(error)}")
+    except BespeakError as error:
         return failed(f"no answer: {_reason(error)}")
     except RecursionError:
         return failed("a response is nested too deeply to be parsed")

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
-from urllib.parse import quote
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, Final, TypeVar
 
 import msgspec
 
+from bespeak.app.conformance.form import FORMS, Form
 from bespeak.app.conformance.probe import Exchanged, Send
+from bespeak.app.conformance.published import (
+    concrete_path,
+    mapping,
+    missing_path,
+    objects,
+    path_parameters,
+    properties,
+    strings,
+    valid_input,
+)
 from bespeak.app.conformance.sample import sample
-from bespeak.contract.grammar.path_syntax import Template, parse_template
 
 PROBE_FIELD: Final = "conformance_probe"
 """Field that no endpoint declares. Every input schema is closed, so a request with it must be refused (13.3)."""
@@ -22,7 +33,11 @@ PROBE_AGENT: Final = hashlib.sha256(b"bespeak conformance probe").hexdigest()
 PROBE_SCOPE: Final = "conformance:probe"
 """Scope that no endpoint requires."""
 
-_HOSTED_TRIED: Final = 3
+_HOSTED_TRIED: Final = 8
+_FORMS_TRIED: Final = 3
+_AGENT_ID: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+
+T = TypeVar("T")
 
 
 class Subject:
@@ -33,27 +48,58 @@ class Subject:
 
     def __init__(self, send: Send, agent_id: str | None) -> None:
         self._send = send
+        self._known: dict[object, Any] = {}
         self.agent_id = agent_id
         self.exchanges: list[Exchanged] = []
         self.manifest: Mapping[str, Any] = {}
+        self.has_manifest = False
+        self.identities: tuple[str | None, ...] = (agent_id,)
+        """Identities that may be tried, ours first."""
+        self.form: Form = FORMS[0]
+        self.knows_form = False
+        """True if the server accepted an input in our form: only then is a 400 about the input."""
 
     @classmethod
     async def meet(cls, send: Send, agent_id: str | None = None) -> Subject:
-        """Read the manifest and find an identity that the server accepts."""
+        """Read the manifest, find an identity that the server accepts, and the form in which it takes input."""
         subject = cls(send, agent_id)
         subject.manifest_answer = await subject.send("DISCOVER", "/")
         document = subject.manifest_answer.json
         if subject.manifest_answer.status == 200 and isinstance(document, dict):
-            subject.manifest = document
-        hosted = [agent.get("agent_id") for agent in objects(subject.manifest.get("hosted_agents"))]
-        # A server may accept any well-formed id, only the ids it hosts, or need no id.
-        others = [PROBE_AGENT, *(name for name in hosted[:_HOSTED_TRIED] if isinstance(name, str)), None]
-        for candidate in [agent_id] if agent_id else others:
-            subject.agent_id = candidate
-            subject.inventory_answer = await subject.ask("DISCOVER", "/methods")
-            if not subject.inventory_answer.refuses_identity:
-                break
+            subject.manifest, subject.has_manifest = document, True
+        await subject._choose_identity(agent_id)
+        await subject._learn_form()
         return subject
+
+    async def _choose_identity(self, agent_id: str | None) -> None:
+        """Choose the identity that may do most: both list the endpoints and use a method."""
+        # A server may accept any well-formed id, only the ids it hosts, or need no id.
+        others = (PROBE_AGENT, *_hosted_ids(self.manifest.get("hosted_agents")), None)
+        candidates: tuple[str | None, ...] = (agent_id,) if agent_id else others
+        best = -1
+        for candidate in candidates:
+            inventory = await self.send("DISCOVER", "/methods", agent_id=candidate)
+            accepted = int(not inventory.refuses_caller)
+            if accepted:
+                method = await self.send("QUERY", self.missing_path, agent_id=candidate)
+                accepted += int(not method.refuses_caller and method.status != 405)
+            if accepted > best:
+                best, self.agent_id, self.inventory_answer = accepted, candidate, inventory
+            if best == 2:
+                break
+        self.identities = (self.agent_id, *(each for each in candidates if each != self.agent_id))
+
+    async def _learn_form(self) -> None:
+        """Find the form of input that a harmless endpoint accepts; most servers accept the first."""
+        free = [endpoint for endpoint in self.endpoints if not endpoint.get("required_scopes")]
+        inputs = [(endpoint, given) for endpoint in free for given in _telling_inputs(endpoint)]
+        for endpoint, given in sorted(inputs, key=lambda pair: not pair[1])[:_FORMS_TRIED]:
+            for form in FORMS:
+                self.form = form
+                if (await self.call(endpoint, given)).is_success:
+                    self.knows_form = True
+                    return
+        self.form = FORMS[0]
 
     async def send(
         self,
@@ -64,7 +110,7 @@ class Subject:
         agent_id: str | None = None,
         scope: str | None = None,
         task_id: str | None = None,
-        media: str = "application/json",
+        media: str | None = None,
     ) -> Exchanged:
         """Send one request exactly as given, anonymously unless an agent is named."""
         headers: dict[str, str] = {}
@@ -76,7 +122,7 @@ class Subject:
             headers["Task-ID"] = task_id
         content = b""
         if body is not None:
-            headers["Content-Type"] = media
+            headers["Content-Type"] = media or self.form.media
             content = msgspec.json.encode(body)
         seen = await self._send(method, target, headers, content)
         self.exchanges.append(seen)
@@ -90,10 +136,18 @@ class Subject:
         """Call an endpoint with the scopes it requires, or with the agent's own where ours are not trusted."""
         target = concrete_path(endpoint) + (f"?{query}" if query else "")
         scopes = strings(endpoint.get("required_scopes")) or [PROBE_SCOPE]
-        seen = await self.send(endpoint["method"], target, input, agent_id=self.agent_id, scope=", ".join(scopes))
+        body = self.form.write(input)
+        seen = await self.send(endpoint["method"], target, body, agent_id=self.agent_id, scope=", ".join(scopes))
         if seen.status == 262:
-            seen = await self.ask(endpoint["method"], target, input)
+            seen = await self.ask(endpoint["method"], target, body)
         return seen
+
+    async def once(self, question: Callable[[Subject], Awaitable[T]]) -> T:
+        """Return the result of a question that several checks share; it is put once."""
+        if question not in self._known:
+            self._known[question] = await question(self)
+        result: T = self._known[question]
+        return result
 
     @property
     def endpoints(self) -> list[Mapping[str, Any]]:
@@ -103,6 +157,11 @@ class Subject:
             for endpoint in objects(self.manifest.get("endpoints"))
             if isinstance(endpoint.get("method"), str) and isinstance(endpoint.get("path"), str)
         ]
+
+    @cached_property
+    def missing_path(self) -> str:
+        """Path that no published endpoint covers."""
+        return missing_path(self.endpoints)
 
     @property
     def policies(self) -> Mapping[str, Any]:
@@ -114,53 +173,31 @@ class Subject:
         """Method policy; empty if missing."""
         return mapping(self.policies.get("methods"))
 
-
-def objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Return the objects in a list; empty if the value is not a list."""
-    yield from (item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
-
-
-def strings(value: Any) -> list[str]:
-    """Return the strings in a list; empty if the value is not a list."""
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+    @property
+    def accepts_wildcards(self) -> bool:
+        """True if the server admits calls of undeclared endpoints by mutual consent."""
+        return self.policies.get("wildcards_accepted") is True
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
-    """Return the value if it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
+def _hosted_ids(hosted: Any) -> list[str]:
+    """Return ids of hosted agents, those with most methods first; the format of an entry is up to the operator."""
+    entries = hosted if isinstance(hosted, list) else []
+    counts = [mapping(entry).get("methods_count") for entry in entries]
+    order = sorted(range(len(entries)), key=lambda at: -count if isinstance(count := counts[at], int) else 0)
+    found = (_AGENT_ID.search(msgspec.json.encode(entries[at]).decode()) for at in order[: 4 * _HOSTED_TRIED])
+    return list(dict.fromkeys(match.group() for match in found if match is not None))[:_HOSTED_TRIED]
 
 
-def properties(endpoint: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the declared input fields of an endpoint."""
-    return mapping(mapping(endpoint.get("input_schema")).get("properties"))
-
-
-def path_parameters(endpoint: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the parameters in an endpoint's path."""
-    parsed = parse_template(endpoint["path"])
-    return parsed.parameters if isinstance(parsed, Template) else ()
-
-
-def concrete_path(endpoint: Mapping[str, Any]) -> str:
-    """Return a request path of an endpoint, with a sample value for each parameter."""
-    path: str = endpoint["path"]
-    for name in path_parameters(endpoint):
-        value = sample(mapping(properties(endpoint).get(name)))
-        path = path.replace(f"{{{name}}}", quote(str(value if value is not None else "1"), safe=""))
-    return path
-
-
-def is_informational(endpoint: Mapping[str, Any]) -> bool:
-    """Return True if the endpoint declares that it changes nothing."""
-    return mapping(endpoint.get("semantic")).get("impact") == "informational"
-
-
-def is_refused_when_empty(endpoint: Mapping[str, Any]) -> bool:
-    """Return True if the endpoint requires a field outside its path, so that empty input is refused."""
-    required = strings(mapping(endpoint.get("input_schema")).get("required"))
-    return bool(set(required) - set(path_parameters(endpoint)))
-
-
-def is_safe(endpoint: Mapping[str, Any]) -> bool:
-    """Return True if input with only the probe field is harmless, even on a server that accepts it."""
-    return is_informational(endpoint) or is_refused_when_empty(endpoint)
+def _telling_inputs(endpoint: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Return valid inputs of a harmless endpoint, with an optional field first: an empty input looks alike in all
+    forms.
+    """
+    given = valid_input(endpoint)
+    if given is None:
+        return
+    for name, schema in properties(endpoint).items():
+        value = sample(mapping(schema))
+        if name not in given and name not in path_parameters(endpoint) and value is not None:
+            yield {**given, name: value}
+            break
+    yield given

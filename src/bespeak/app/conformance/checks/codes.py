@@ -2,91 +2,140 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from bespeak.app.conformance.check import (
     Check,
     Outcome,
-    Verdict,
+    could_not_tell,
     expect,
     failed,
     faults,
     not_applicable,
     passed,
-    skipped,
+    undecided,
     warned,
 )
+from bespeak.app.conformance.checks.policy import not_offered
 from bespeak.app.conformance.probe import Exchanged
-from bespeak.app.conformance.subject import PROBE_FIELD, PROBE_SCOPE, Subject, concrete_path, is_safe, objects, strings
+from bespeak.app.conformance.published import (
+    concrete_path,
+    is_informational,
+    is_safe,
+    objects,
+    strings,
+    valid_input,
+)
+from bespeak.app.conformance.subject import PROBE_AGENT, PROBE_FIELD, PROBE_SCOPE, Subject
+from bespeak.contract.policy import FLOOR_METHODS
 
-_READ_ONLY: Final = ("SUMMARIZE", "DESCRIBE", "PLAN", "QUERY")
-"""Floor methods that change nothing: safe to send where they should not be offered."""
+_TRIED: Final = 6
 
 
 async def _not_found(subject: Subject) -> Outcome:
-    if subject.policies.get("wildcards_accepted") is True:
-        return not_applicable("this server accepts undeclared paths")
-    return expect(await subject.ask("QUERY", "/zz-no-such-thing"), 404)
+    # A server that looks at the method first answers 405 for one that has no endpoint at all.
+    bound = (endpoint["method"] for endpoint in subject.endpoints if is_informational(endpoint))
+    methods = list(dict.fromkeys(("DISCOVER", "QUERY", *bound)))[:_TRIED]
+    refused: list[Exchanged] = []
+    for method in methods:
+        seen = await subject.ask(method, subject.missing_path)
+        if seen.status == 404 and not seen.refuses_caller:
+            return await _shown_missing(subject, seen)
+        refused.append(seen)
+    if any(seen.requires("wildcards-required") for seen in refused):
+        return not_applicable("this server asks for consent to undeclared paths")
+    return expect(next((seen for seen in refused if undecided(seen) is None), refused[0]), 404)
+
+
+async def _shown_missing(subject: Subject, seen: Exchanged) -> Outcome:
+    there = subject.inventory_answer
+    if (there.status, there.code) == (404, seen.code):
+        return could_not_tell("DISCOVER /methods is answered in the same way", seen, there)
+    return passed(seen)
+
+
+async def _provoke_405(subject: Subject) -> tuple[str, Exchanged] | Outcome:
+    """Find a path and a method that it does not offer. A server may have more endpoints than it publishes."""
+    outcome: Outcome | None = None
+    for path, method in list(not_offered(subject))[:_TRIED]:
+        seen = await subject.ask(method, path)
+        if seen.status == 405 and not seen.refuses_caller:
+            return path, seen
+        served = seen.is_success or seen.status == 422 or seen.requires("wildcards-required")
+        if not served and undecided(seen) is None:
+            return expect(seen, 405)
+        outcome = outcome or undecided(seen) or could_not_tell(f"{method} {path} is answered with {seen.status}", seen)
+    return outcome or not_applicable("no endpoint has a literal path where a read-only method is missing")
 
 
 async def _not_allowed(subject: Subject) -> Outcome:
-    found = await _provoke_405(subject)
-    return found if isinstance(found, Outcome) else expect(found[1], 405)
+    found = await subject.once(_provoke_405)
+    return found if isinstance(found, Outcome) else passed(found[1])
 
 
 async def _tells_how_to_go_on(subject: Subject) -> Outcome:
-    found = await _provoke_405(subject)
+    found = await subject.once(_provoke_405)
     if isinstance(found, Outcome):
-        return found
-    endpoint, seen = found
-    if seen.status != 405:
-        return skipped("no 405 was returned", seen)
+        return found if found.verdict != "fail" else could_not_tell("no 405 was returned", *found.evidence)
+    return faults(_recovery_faults(subject, *found), found[1])
+
+
+def _recovery_faults(subject: Subject, path: str, seen: Exchanged) -> Iterator[str]:
     allowed, redirects = seen.field("allowed_methods_for_path"), seen.field("redirects_for_path")
-    wrong = []
     if not isinstance(allowed, list):
-        wrong.append("allowed_methods_for_path is not a list")
-    elif endpoint["method"] not in allowed and endpoint["method"] not in strings(subject.method_policy.get("disallow")):
-        wrong.append(f"allowed_methods_for_path lacks {endpoint['method']}")
+        yield "allowed_methods_for_path is not a list"
+    else:
+        policy = subject.method_policy
+        listed = policy.get("allow")
+        for method in dict.fromkeys(each["method"] for each in subject.endpoints if each["path"] == path):
+            admitted = not isinstance(listed, list) or method in (*listed, *FLOOR_METHODS)
+            if method not in allowed and admitted and method not in strings(policy.get("disallow")):
+                yield f"allowed_methods_for_path lacks {method}"
+        if seen.method in allowed:
+            yield f"allowed_methods_for_path has {seen.method}, which was refused"
     if not isinstance(redirects, dict):
-        wrong.append("redirects_for_path is not an object")
-    return faults(wrong, seen)
-
-
-async def _provoke_405(subject: Subject) -> tuple[Mapping[str, Any], Exchanged] | Outcome:
-    if subject.policies.get("wildcards_accepted") is True:
-        return not_applicable("this server accepts undeclared methods")
-    redirected = {entry.get("from_method") for entry in objects(subject.method_policy.get("redirects"))}
-    for endpoint in subject.endpoints:
-        path = endpoint["path"]
-        taken = {other["method"] for other in subject.endpoints if other["path"] == path or "{" in other["path"]}
-        method = next((name for name in _READ_ONLY if name not in taken | redirected), None)
-        if path != "/" and "{" not in path and method is not None:
-            return endpoint, await subject.ask(method, path)
-    return not_applicable("no endpoint has a literal path where a read-only method is missing")
+        yield "redirects_for_path is not an object"
+        return
+    for entry in objects(subject.method_policy.get("redirects")):
+        if entry.get("from_path") == path and entry.get("from_method") not in redirects:
+            yield f"redirects_for_path lacks {entry.get('from_method')}"
 
 
 def _scoped(subject: Subject) -> Mapping[str, Any] | None:
-    """Return a scope-gated endpoint that is safe to call."""
-    gated = (
-        endpoint for endpoint in subject.endpoints if strings(endpoint.get("required_scopes")) and is_safe(endpoint)
-    )
-    return next(gated, None)
+    """Return a scope-gated endpoint that is safe to call, if possible one whose valid input may be sent."""
+    gated = [each for each in subject.endpoints if strings(each.get("required_scopes")) and is_safe(each)]
+    return min(gated, key=lambda endpoint: valid_input(endpoint) is None, default=None)
+
+
+async def _call_scoped(
+    subject: Subject, endpoint: Mapping[str, Any], agent_id: str | None, scope: str | None
+) -> Exchanged:
+    """Call a scope-gated endpoint. A 422 may come first, so valid input follows where nothing can change."""
+    method, path = endpoint["method"], concrete_path(endpoint)
+    seen = await subject.send(method, path, subject.form.write({PROBE_FIELD: True}), agent_id=agent_id, scope=scope)
+    given = valid_input(endpoint)
+    if seen.status == 422 and given is not None:
+        return await subject.send(method, path, subject.form.write(given), agent_id=agent_id, scope=scope)
+    return seen
 
 
 async def _scope_violation(subject: Subject) -> Outcome:
     endpoint = _scoped(subject)
     if endpoint is None:
         return not_applicable("no endpoint requires scopes")
-    seen = await subject.send(
-        endpoint["method"], concrete_path(endpoint), {PROBE_FIELD: True}, agent_id=subject.agent_id, scope=PROBE_SCOPE
-    )
-    if seen.status == 262:  # our claim is wider than the agent's grant; without a claim the grant itself counts
-        seen = await subject.ask(endpoint["method"], concrete_path(endpoint), {PROBE_FIELD: True})
-    if seen.status == 262 and seen.field("type") == "scope-required":
+    seen = await _call_scoped(subject, endpoint, subject.agent_id, PROBE_SCOPE)
+    claimed = seen.status != 262 or seen.requires("scope-required")
+    if not claimed:  # our claim is wider than the agent's grant; without a claim the grant itself counts
+        seen = await _call_scoped(subject, endpoint, subject.agent_id, None)
+    if seen.status == 455:
+        return passed(seen)
+    if seen.status == 262 and seen.requires("scope-required"):
         return warned("answered 262 scope-required as in the base protocol; AGTP-API requires 455", seen)
-    if seen.status == 422 and subject.agent_id is not None:
-        return skipped("the agent holds the scopes; give --agent-id of one that does not", seen)
+    if not claimed and (seen.is_success or seen.status == 422):
+        return could_not_tell("the agent holds the scopes; give --agent-id of one that does not", seen)
+    if seen.status == 422:
+        return could_not_tell("input is validated before scope, and valid input could change something", seen)
     return expect(seen, 455)
 
 
@@ -94,25 +143,30 @@ async def _credentials_missing(subject: Subject) -> Outcome:
     endpoint = _scoped(subject)
     if endpoint is None:
         return not_applicable("no endpoint requires scopes")
-    seen = await subject.send(endpoint["method"], concrete_path(endpoint), {PROBE_FIELD: True})
+    seen = await _call_scoped(subject, endpoint, None, None)
     if seen.status == 262:
-        return passed(seen) if isinstance(seen.field("type"), str) else failed("the 262 response has no type", seen)
-    if seen.status in (400, 401, 403, 455):
-        return Outcome(Verdict.NOT_APPLICABLE, f"a call without identity is answered with {seen.status}", (seen,))
+        named = isinstance(seen.field("type"), str) or isinstance(seen.field("reason"), str)
+        return passed(seen) if named else failed("the 262 response has no type", seen)
+    if seen.refuses_caller or seen.status in (422, 429, 455, 503):
+        return could_not_tell(f"a call without identity is answered with {seen.status}", seen)
     return failed(f"a call without identity is answered with {seen.status}", seen)
 
 
 async def _wildcards_required(subject: Subject) -> Outcome:
-    if subject.policies.get("wildcards_accepted") is not True:
+    if not subject.accepts_wildcards:
         return not_applicable("this server does not accept undeclared methods")
-    seen = await subject.send("QUERY", "/zz-no-such-thing", {PROBE_FIELD: True})
-    if seen.status == 262 and seen.field("type") == "wildcards-required":
+    seen = await subject.send("QUERY", subject.missing_path, {PROBE_FIELD: True})
+    if seen.refuses_caller and subject.agent_id == PROBE_AGENT:  # a hosted agent may have consented
+        seen = await subject.ask("QUERY", subject.missing_path, {PROBE_FIELD: True})
+    if seen.status == 262 and seen.requires("wildcards-required"):
         return passed(seen)
-    return expect(seen, 404, 405)
+    if seen.status in (404, 405):
+        return could_not_tell(f"the call is refused with {seen.status}, which does not ask for consent", seen)
+    return undecided(seen) or failed(f"answered {seen.status}, expected 262 wildcards-required", seen)
 
 
 CHECKS: Final = (
-    Check("13.1-08a", "an unknown path is answered with 404", "5.4, 11", _not_found),
+    Check("13.1-08a", "an unknown path is answered with 404", "5.4, 11", _not_found, needs_manifest=False),
     Check("13.1-08b", "a method that the path does not offer is answered with 405", "11", _not_allowed),
     Check("13.1-08c", "a 405 lists the allowed methods and the redirects", "11", _tells_how_to_go_on),
     Check("13.1-08d", "insufficient scope is answered with 455", "6.3, 13.2", _scope_violation),

@@ -1,135 +1,172 @@
-"""Item 10: input is assembled and validated before anything runs."""
+"""Item 10: input is assembled and validated before anything runs, and output fits its schema."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from bespeak.app.conformance.check import Check, Outcome, Verdict, accepted, expect, failed, not_applicable, warned
+from bespeak.app.conformance.check import (
+    Check,
+    Outcome,
+    Verdict,
+    all_of,
+    could_not_tell,
+    expect,
+    failed,
+    not_applicable,
+    passed,
+    undecided,
+    warned,
+)
 from bespeak.app.conformance.probe import Exchanged
-from bespeak.app.conformance.sample import sample
-from bespeak.app.conformance.subject import (
-    PROBE_FIELD,
-    Subject,
-    is_informational,
+from bespeak.app.conformance.published import (
     is_refused_when_empty,
     mapping,
     path_parameters,
     properties,
-    strings,
+    required_fields,
+    valid_input,
 )
+from bespeak.app.conformance.sample import sample
+from bespeak.app.conformance.subject import PROBE_FIELD, Subject
 from bespeak.contract.policy import SERVER_ENDPOINTS
+from bespeak.contract.schema.compile import Validator, compile_schema
 
 _NOTHING: Final = "no endpoint can be probed without side effects"
+_TRIED: Final = 5
 
 
-def _first(subject: Subject, fits: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any] | None:
-    """Return the first fitting endpoint; prefer the operator's own without scopes."""
-    order = sorted(
-        subject.endpoints, key=lambda endpoint: (bool(endpoint.get("required_scopes")), _is_builtin(endpoint))
-    )
-    return next((endpoint for endpoint in order if fits(endpoint)), None)
+def _ordered(subject: Subject) -> list[Mapping[str, Any]]:
+    """Return the endpoints, the operator's own without scopes first."""
+    return sorted(subject.endpoints, key=lambda each: (bool(each.get("required_scopes")), _is_builtin(each)))
 
 
 def _is_builtin(endpoint: Mapping[str, Any]) -> bool:
     return endpoint["path"] == "/" or (endpoint["method"], endpoint["path"]) in SERVER_ENDPOINTS
 
 
-def _valid_input(endpoint: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return valid input without path parameters; only for endpoints that change nothing."""
-    if not is_informational(endpoint) or endpoint.get("required_scopes"):
-        return None
-    value = sample(mapping(endpoint.get("input_schema")))
-    if not isinstance(value, dict):
-        return None
-    return {name: given for name, given in value.items() if name not in path_parameters(endpoint)}
+def _harmless(subject: Subject) -> list[tuple[Mapping[str, Any], dict[str, Any]]]:
+    """Return the endpoints that change nothing and need no scope, each with valid input."""
+    free = (endpoint for endpoint in _ordered(subject) if not endpoint.get("required_scopes"))
+    return [(endpoint, given) for endpoint in free if (given := valid_input(endpoint)) is not None]
 
 
-def _reports(seen: Exchanged, name: str) -> Outcome:
+def _names(subject: Subject, seen: Exchanged, name: str, valid: Exchanged | None) -> Outcome:
+    """Judge a refusal of input that is wrong because of one field: the response names it, or valid input passes."""
+    if seen.status in (400, 415) and not subject.knows_form:
+        return could_not_tell("the server takes input in none of the forms that we know", seen)
     outcome = expect(seen, 422)
-    if outcome.verdict is Verdict.PASS and not seen.mentions(name):
-        return warned(f"the 422 response does not name {name}", seen)
-    return outcome
+    if outcome.verdict is not Verdict.PASS or seen.names(name):
+        return outcome
+    if valid is None or valid.status == 422 or undecided(valid) is not None:
+        return could_not_tell(f"the 422 response does not name {name}, and may be about something else", seen)
+    return warned(f"the 422 response does not name {name}", seen)
 
 
 async def _undeclared_field(subject: Subject) -> Outcome:
-    endpoint = _first(subject, lambda endpoint: _valid_input(endpoint) is not None)
-    if endpoint is not None:
-        return _reports(
-            await subject.call(endpoint, {**(_valid_input(endpoint) or {}), PROBE_FIELD: True}), PROBE_FIELD
-        )
-    endpoint = _first(subject, is_refused_when_empty)
-    if endpoint is None:
-        return not_applicable(_NOTHING)
-    return _reports(await subject.call(endpoint, {PROBE_FIELD: True}), PROBE_FIELD)
+    for endpoint, given in _harmless(subject)[:1]:
+        valid = await subject.call(endpoint, given)
+        seen = await subject.call(endpoint, {**given, PROBE_FIELD: True})
+        return _names(subject, seen, PROBE_FIELD, valid)
+    for endpoint in filter(is_refused_when_empty, _ordered(subject)):
+        return _names(subject, await subject.call(endpoint, {PROBE_FIELD: True}), PROBE_FIELD, None)
+    return not_applicable(_NOTHING)
 
 
 async def _missing_field(subject: Subject) -> Outcome:
-    endpoint = _first(subject, is_refused_when_empty)
+    fitting = list(filter(is_refused_when_empty, _ordered(subject)))
+    # Valid input may be sent to those that change nothing: then a 422 needs no name to be understood.
+    endpoint = min(fitting, key=lambda each: valid_input(each) is None, default=None)
     if endpoint is None:
         return not_applicable("no endpoint requires a field")
-    required = strings(mapping(endpoint.get("input_schema")).get("required"))
-    missing = next(name for name in required if name not in path_parameters(endpoint))
-    return _reports(await subject.call(endpoint, {}), missing)
+    given = valid_input(endpoint)
+    valid = await subject.call(endpoint, given) if given is not None else None
+    return _names(subject, await subject.call(endpoint, {}), required_fields(endpoint)[0], valid)
 
 
 async def _query_counts(subject: Subject) -> Outcome:
-    endpoint = _first(subject, lambda endpoint: _valid_input(endpoint) is not None) or _first(
-        subject, is_refused_when_empty
-    )
-    if endpoint is None:
-        return not_applicable(_NOTHING)
-    return _reports(await subject.call(endpoint, _valid_input(endpoint), query=f"{PROBE_FIELD}=1"), PROBE_FIELD)
+    query = f"{PROBE_FIELD}=1"
+    for endpoint, given in _harmless(subject)[:1]:
+        valid = await subject.call(endpoint, given)
+        return _names(subject, await subject.call(endpoint, given, query=query), PROBE_FIELD, valid)
+    for endpoint in filter(is_refused_when_empty, _ordered(subject)):
+        return _names(subject, await subject.call(endpoint, query=query), PROBE_FIELD, None)
+    return not_applicable(_NOTHING)
 
 
-def _checked_text(endpoint: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return a text field outside the path whose schema refuses wrong values, with a valid value."""
-    if _valid_input(endpoint) is None:
-        return None
-    for name, declared in properties(endpoint).items():
-        schema = mapping(declared)
-        value = sample(schema)
-        if (
-            name not in path_parameters(endpoint)
-            and isinstance(value, str)
-            and value
-            and {"enum", "format"} & schema.keys()
-        ):
-            return name, value
-    return None
+def _checked_texts(subject: Subject) -> Iterator[tuple[Mapping[str, Any], dict[str, Any], str, str, str]]:
+    """Return text fields outside the path whose schema tells a valid text from its percent-encoded form.
+
+    Each comes with its endpoint, the other input, the name, the valid text and the encoded text.
+    """
+    for endpoint, given in _harmless(subject):
+        for name, declared in properties(endpoint).items():
+            schema = mapping(declared)
+            value, compiled = sample(schema), compile_schema(schema)
+            if name in path_parameters(endpoint) or not isinstance(value, str) or not value:
+                continue
+            encoded = "".join(f"%{octet:02X}" for octet in value.encode())
+            if isinstance(compiled, Validator) and not compiled.is_valid(encoded):
+                yield endpoint, {key: each for key, each in given.items() if key != name}, name, value, encoded
+
+
+_NO_TEXT: Final = "no informational endpoint has a text field that can be invalid"
 
 
 async def _values_are_decoded(subject: Subject) -> Outcome:
-    endpoint = _first(subject, lambda endpoint: _checked_text(endpoint) is not None)
-    checked = _checked_text(endpoint) if endpoint is not None else None
-    if endpoint is None or checked is None:
-        return not_applicable("no informational endpoint has a text field with an enum or a format")
-    name, value = checked
-    others = {key: given for key, given in (_valid_input(endpoint) or {}).items() if key != name}
-    plain = await subject.call(endpoint, others, query=f"{name}={quote(value, safe='')}")
-    encoded = await subject.call(
-        endpoint, others, query=f"{name}=" + "".join(f"%{octet:02X}" for octet in value.encode())
-    )
-    if encoded.status != plain.status:
-        return failed(
-            f"percent-encoded input is answered with {encoded.status}, plain input with {plain.status}", plain, encoded
+    outcome = not_applicable(_NO_TEXT)
+    for endpoint, others, name, value, encoded in list(_checked_texts(subject))[:_TRIED]:
+        plain = await subject.call(endpoint, others, query=f"{name}={quote(value, safe='')}")
+        twice = await subject.call(endpoint, others, query=f"{name}={quote(encoded, safe='')}")
+        if not plain.is_success or twice.status != 422:
+            note = f"a valid value is answered with {plain.status}, an invalid one with {twice.status}"
+            outcome = undecided(plain) or could_not_tell(note, plain, twice)
+            continue
+        seen = await subject.call(endpoint, others, query=f"{name}={encoded}")
+        if seen.is_success:
+            return passed(plain, seen, twice)
+        return undecided(seen) or failed(
+            f"percent-encoded input is answered with {seen.status}, plain input with {plain.status}", plain, seen
         )
-    return accepted(encoded)
+    return outcome
 
 
 async def _body_wins(subject: Subject) -> Outcome:
-    endpoint = _first(subject, lambda endpoint: _checked_text(endpoint) is not None)
-    checked = _checked_text(endpoint) if endpoint is not None else None
-    if endpoint is None or checked is None:
-        return not_applicable("no informational endpoint has a text field with an enum or a format")
-    name, value = checked
-    body = {**(_valid_input(endpoint) or {}), name: value}
-    alone = await subject.call(endpoint, body)
-    both = await subject.call(endpoint, body, query=f"{name}=~")
-    if both.status != alone.status:
-        return failed(f"with a different query value the answer is {both.status}", alone, both)
-    return accepted(both)
+    outcome = not_applicable(_NO_TEXT)
+    for endpoint, others, name, value, encoded in list(_checked_texts(subject))[:_TRIED]:
+        body, query = {**others, name: value}, f"{name}={quote(encoded, safe='')}"
+        alone, only_query = await subject.call(endpoint, body), await subject.call(endpoint, others, query=query)
+        if not alone.is_success or only_query.status != 422:
+            note = f"a valid body is answered with {alone.status}, an invalid query with {only_query.status}"
+            outcome = undecided(alone) or could_not_tell(note, alone, only_query)
+            continue
+        both = await subject.call(endpoint, body, query=query)
+        if both.is_success:
+            return passed(alone, both, only_query)
+        return undecided(both) or failed(f"with a different query value the answer is {both.status}", alone, both)
+    return outcome
+
+
+async def _output_fits(subject: Subject) -> Outcome:
+    """Call harmless endpoints and validate their answers. A server may add fields, and need not check formats."""
+    found: list[Outcome] = []
+    for endpoint, given in _harmless(subject)[:_TRIED]:
+        compiled = compile_schema(mapping(endpoint.get("output_schema")))
+        seen = await subject.call(endpoint, given)
+        if not seen.is_success or not isinstance(compiled, Validator):
+            continue
+        bodies = (seen.json, mapping(seen.json).get("result"))  # the base protocol has an envelope
+        wrong = [
+            [each for each in compiled.violations(body) if each.keyword not in ("additionalProperties", "format")]
+            for body in bodies
+        ]
+        found.append(
+            passed(seen)
+            if not all(wrong)
+            else failed(f"the answer does not fit output_schema: {wrong[0][0].message}", seen)
+        )
+    return all_of(found) if found else could_not_tell("no endpoint could be called successfully")
 
 
 CHECKS: Final = (
@@ -138,4 +175,5 @@ CHECKS: Final = (
     Check("13.1-10c", "query parameters are validated as input", "5.5", _query_counts),
     Check("13.1-10d", "query values are percent-decoded", "5.5", _values_are_decoded),
     Check("13.1-10e", "a body field wins over the query", "5.5", _body_wins),
+    Check("13.1-10f", "successful answers fit the output schema", "13.3", _output_fits),
 )

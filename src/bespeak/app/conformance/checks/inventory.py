@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.app.conformance.check import Check, Outcome, expect, failed, faults, passed, skipped
-from bespeak.app.conformance.subject import Subject, mapping, objects
+from bespeak.app.conformance.check import Check, Outcome, could_not_tell, expect, failed, faults, passed
+from bespeak.app.conformance.published import mapping, objects
+from bespeak.app.conformance.subject import Subject
 
 
 async def _is_exposed(subject: Subject) -> Outcome:
@@ -15,7 +16,7 @@ async def _is_exposed(subject: Subject) -> Outcome:
 async def _is_an_array(subject: Subject) -> Outcome:
     seen = subject.inventory_answer
     if seen.status != 200:
-        return skipped("no inventory was returned")
+        return could_not_tell("no inventory was returned")
     if isinstance(seen.json, list):
         return passed(seen)
     return failed("the body is not a JSON array", seen)
@@ -24,7 +25,7 @@ async def _is_an_array(subject: Subject) -> Outcome:
 async def _is_complete(subject: Subject) -> Outcome:
     seen = subject.inventory_answer
     if seen.status != 200:
-        return skipped("no inventory was returned")
+        return could_not_tell("no inventory was returned")
     # The object form of the reference implementation is reported by the previous check.
     entries = list(objects(seen.json if isinstance(seen.json, list) else mapping(seen.json).get("methods")))
     wrong = [
@@ -32,7 +33,7 @@ async def _is_complete(subject: Subject) -> Outcome:
         for name in ("method", "path", "description")
         if not all(isinstance(entry.get(name), str) for entry in entries)
     ]
-    listed = {(entry.get("method"), entry.get("path")) for entry in entries}
+    listed = {(str(entry.get("method")), str(entry.get("path"))) for entry in entries}
     published = {(endpoint["method"], endpoint["path"]) for endpoint in subject.endpoints}
     wrong += [f"{method} {path} is missing" for method, path in sorted({*published, ("DISCOVER", "/methods")} - listed)]
     return faults(wrong, seen)
@@ -45,8 +46,8 @@ async def _is_published(subject: Subject) -> Outcome:
 
 
 CHECKS: Final = (
-    Check("13.1-13a", "DISCOVER /methods is answered", "5.8", _is_exposed),
-    Check("13.1-13b", "the inventory is a JSON array", "5.8", _is_an_array),
+    Check("13.1-13a", "DISCOVER /methods is answered", "5.8", _is_exposed, needs_manifest=False),
+    Check("13.1-13b", "the inventory is a JSON array", "5.8", _is_an_array, needs_manifest=False),
     Check("13.1-13c", "the inventory lists every endpoint and itself", "5.8", _is_complete),
     Check("13.1-13d", "the manifest lists DISCOVER /methods", "5.8", _is_published),
 )

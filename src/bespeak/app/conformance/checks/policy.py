@@ -2,44 +2,80 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from bespeak.app.conformance.check import Check, Outcome, all_of, expect, failed, faults, not_applicable, passed
-from bespeak.app.conformance.subject import PROBE_FIELD, Subject, concrete_path, is_safe, mapping, objects, strings
+from bespeak.app.conformance.check import (
+    Check,
+    Outcome,
+    Verdict,
+    all_of,
+    could_not_tell,
+    expect,
+    failed,
+    faults,
+    not_applicable,
+    passed,
+    undecided,
+    warned,
+)
+from bespeak.app.conformance.checks.vocabulary import NO_INPUT, NO_VERB
+from bespeak.app.conformance.probe import Exchanged
+from bespeak.app.conformance.published import is_safe, mapping, matches, method_names, objects, strings
+from bespeak.app.conformance.subject import PROBE_FIELD, Subject
 from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS
 
 _HARMLESS: Final = {PROBE_FIELD: True}
 _TRIED: Final = 5
+
+_READ_ONLY: Final = ("SUMMARIZE", "DESCRIBE", "PLAN", "QUERY")
+"""Floor methods that change nothing: safe to send where they should not be offered."""
 
 _CATALOG_VERBS: Final = ("AUDIT", "VERIFY", "RANK", "COMPARE", "INSPECT", "LIST", "READ")
 """Verbs of every published catalog that change nothing by their meaning."""
 
 
 async def _is_published(subject: Subject) -> Outcome:
-    policy = subject.policies.get("methods")
+    if "methods" not in subject.policies:
+        # The manifest of 8.2 has none, and every field of it has a default (9.2).
+        return warned("the manifest has no policies.methods; the defaults apply", subject.manifest_answer)
+    policy = subject.policies["methods"]
     if not isinstance(policy, dict):
-        return failed("the manifest has no policies.methods object", subject.manifest_answer)
-    wrong = []
-    if not (policy.get("allow", "*") == "*" or isinstance(policy.get("allow"), list)):
-        wrong.append(f"allow is {policy['allow']!r}")
-    if not isinstance(policy.get("disallow", []), list):
-        wrong.append(f"disallow is {policy['disallow']!r}")
+        return failed(f"policies.methods is {policy!r}, not an object", subject.manifest_answer)
+    return faults(_policy_faults(policy))
+
+
+def _policy_faults(policy: Mapping[str, Any]) -> Iterator[str]:
+    if policy.get("allow", "*") != "*" and not _is_list_of_names(policy["allow"]):
+        yield f"allow is {policy['allow']!r}"
+    if not _is_list_of_names(policy.get("disallow", [])):
+        yield f"disallow is {policy['disallow']!r}"
     legacy = policy.get("legacy", "NONE")
-    if not (legacy in ("*", "NONE") or (isinstance(legacy, list) and set(strings(legacy)) <= set(LEGACY_VERBS))):
-        wrong.append(f"legacy is {legacy!r}")
-    if not isinstance(policy.get("redirects", []), list):
-        wrong.append(f"redirects is {policy['redirects']!r}")
-    return faults(wrong)
+    if legacy not in ("*", "NONE") and not (_is_list_of_names(legacy) and set(legacy) <= set(LEGACY_VERBS)):
+        yield f"legacy is {legacy!r}"
+    redirects = policy.get("redirects", [])
+    if not isinstance(redirects, list):
+        yield f"redirects is {redirects!r}"
+        return
+    for entry in redirects:
+        methods = [mapping(entry).get(name) for name in ("from_method", "to_method")]
+        paths = [mapping(entry).get(name) for name in ("from_path", "to_path")]
+        if not all(isinstance(name, str) for name in methods) or not all(isinstance(p, str | None) for p in paths):
+            yield f"a redirect is {entry!r}"
+
+
+def _is_list_of_names(value: Any) -> bool:
+    return isinstance(value, list) and len(strings(value)) == len(value)
 
 
 async def _disallowed(subject: Subject) -> Outcome:
-    # A disallowed legacy verb may also be 459, since it is not opted in.
-    methods = [name for name in strings(subject.method_policy.get("disallow")) if name not in LEGACY_VERBS]
+    # A disallowed legacy verb may also be 459, since it is not opted in; a redirect is applied before the policy.
+    redirected = {entry.get("from_method") for entry in objects(subject.method_policy.get("redirects"))}
+    disallowed = strings(subject.method_policy.get("disallow"))
+    methods = [name for name in disallowed if name not in LEGACY_VERBS and name not in redirected]
     if not methods:
         return not_applicable("the policy disallows nothing")
-    return all_of(
-        [expect(await subject.ask(name, _path_of(subject, name), _HARMLESS), 405) for name in methods[:_TRIED]]
-    )
+    return all_of([await _rejected(subject, name) for name in methods[:_TRIED]])
 
 
 async def _not_listed(subject: Subject) -> Outcome:
@@ -48,51 +84,116 @@ async def _not_listed(subject: Subject) -> Outcome:
         return not_applicable("the policy allows every method")
     # Prefer a method that has an endpoint: any other could be refused because it has no route.
     bound = [endpoint["method"] for endpoint in subject.endpoints if is_safe(endpoint)]
-    admitted = {*strings(allow), *FLOOR_METHODS, *strings(subject.manifest.get("custom_methods"))}
-    verb = next((name for name in [*bound, *_CATALOG_VERBS] if name not in admitted), None)
-    if verb is None:
-        return not_applicable("the policy lists every verb we could try")
-    return expect(await subject.ask(verb, _path_of(subject, verb), _HARMLESS), 405)
+    admitted = {*strings(allow), *FLOOR_METHODS, *method_names(subject.manifest.get("custom_methods"))}
+    outcome = not_applicable("the policy lists every verb we could try")
+    for verb in [name for name in dict.fromkeys((*bound, *_CATALOG_VERBS)) if name not in admitted][:_TRIED]:
+        outcome = await _rejected(subject, verb)
+        if outcome.verdict is not Verdict.COULD_NOT_TELL:
+            break
+    return outcome
+
+
+async def _rejected(subject: Subject, verb: str) -> Outcome:
+    """Show that the policy rejects a method with 405, where nothing but the policy can be the reason."""
+    bound = next((each for each in subject.endpoints if each["method"] == verb and is_safe(each)), None)
+    if bound is not None:
+        return expect(await subject.call(bound, _HARMLESS), 405)
+    if verb in FLOOR_METHODS:
+        return expect(await subject.ask(verb, "/", NO_INPUT), 405)
+    seen = await subject.ask(verb, subject.missing_path)
+    if seen.status == 459:  # such an entry of a policy has no effect (9.4)
+        return could_not_tell(f"{verb} is not in the catalog of the server", seen)
+    admitted = await subject.ask("DISCOVER", subject.missing_path)
+    if (seen.status, admitted.status) == (405, 404):
+        return passed(seen, admitted)
+    path, other = next(not_offered(subject), ("/methods", "SUMMARIZE"))
+    seen, unbound = await subject.ask(verb, path, _HARMLESS), await subject.ask(other, path)
+    outcome = expect(seen, 405)
+    if outcome.verdict is Verdict.PASS and _reason(seen) == _reason(unbound):
+        return could_not_tell(f"no endpoint has {verb}, which is answered with 405 as well", seen, unbound)
+    return outcome
+
+
+def _reason(seen: Exchanged) -> tuple[object, ...]:
+    """Return the status, the code and the text of a refusal without the name of its method."""
+    texts = [seen.field(name) for name in ("message", "detail", "explanation", "reason")]
+    return seen.status, seen.code, *(str(text).replace(seen.method, "") for text in texts)
+
+
+def not_offered(subject: Subject) -> Iterator[tuple[str, str]]:
+    """Return published paths, each with a read-only method that it does not offer."""
+    redirects = list(objects(subject.method_policy.get("redirects")))
+    literal = [each["path"] for each in subject.endpoints if each["path"] != "/" and "{" not in each["path"]]
+    redirected = [entry.get("from_path") for entry in redirects]
+    # A path with redirects shows more of the body of a 405.
+    for path in sorted(dict.fromkeys(literal), key=lambda path: path not in redirected):
+        taken = {each["method"] for each in subject.endpoints if matches(each["path"], path)}
+        taken |= {entry.get("from_method") for entry in redirects if entry.get("from_path") in (None, path)}
+        method = next((name for name in _READ_ONLY if name not in taken), None)
+        if method is not None:
+            yield path, method
 
 
 async def _legacy_is_opt_in(subject: Subject) -> Outcome:
     legacy = subject.method_policy.get("legacy", "NONE")
-    if mapping(subject.method_policy.get("aliases")).get("GET"):
-        return not_applicable("GET is an alias here, by a later draft")
-    if legacy == "*" or "GET" in strings(legacy):
-        seen = await subject.ask("GET", "/zz-no-such-thing")
-        return failed("GET is opted in, yet answered with 459", seen) if seen.status == 459 else passed(seen)
-    return expect(await subject.ask("GET", "/"), 459)
+    opted = LEGACY_VERBS if legacy == "*" else strings(legacy)
+    # Aliases are of a later draft; a disallowed verb may be 405.
+    apart = {*mapping(subject.method_policy.get("aliases")), *strings(subject.method_policy.get("disallow"))}
+    found = [await _legacy(subject, verb, verb in opted) for verb in LEGACY_VERBS if verb not in apart]
+    return all_of(found) if found else not_applicable("the legacy verbs are aliases here, by a later draft")
+
+
+async def _legacy(subject: Subject, verb: str, opted_in: bool) -> Outcome:
+    seen = await subject.ask(verb, subject.missing_path)
+    if opted_in:
+        if seen.status == 459:
+            return failed(f"{verb} is opted in, yet answered with 459", seen)
+        unknown = await subject.ask(NO_VERB, subject.missing_path)
+        if unknown.status == 459:  # so another status shows that the verb is admitted
+            return passed(seen, unknown)
+        return undecided(seen) or could_not_tell(f"an unknown verb is answered with {unknown.status}", seen, unknown)
+    if seen.status == 404 and verb == "GET":
+        return expect(await subject.ask(verb, "/"), 459)
+    if seen.status in (404, 405, 262):
+        return undecided(seen) or could_not_tell(f"{verb} is answered with {seen.status} at a missing path", seen)
+    return expect(seen, 459)
 
 
 async def _redirected(subject: Subject) -> Outcome:
-    by_pair = {(endpoint["method"], endpoint["path"]): endpoint for endpoint in subject.endpoints}
     found: list[Outcome] = []
     for entry in objects(subject.method_policy.get("redirects")):
-        path = entry.get("from_path")
-        target = by_pair.get((entry.get("to_method"), entry.get("to_path") or path))
-        if not isinstance(path, str) or "{" in path or target is None or not is_safe(target) or len(found) == _TRIED:
+        target = _redirect_target(subject, entry)
+        method, path = entry.get("from_method"), entry.get("from_path")
+        if target is None or not isinstance(method, str) or len(found) == _TRIED:
             continue
-        seen = await subject.call({**target, "method": str(entry.get("from_method")), "path": path}, _HARMLESS)
-        direct = await subject.call(target, _HARMLESS)
-        found.append(
-            passed(seen, direct)
-            if seen.status == direct.status
-            else failed(f"answered {seen.status}, but its target answers {direct.status}", seen, direct)
-        )
+        source = {**target, "method": method, "path": path if isinstance(path, str) else target["path"]}
+        found.append(await _follows(subject, source, target))
     return all_of(found) if found else not_applicable("no redirect can be tried without side effects")
 
 
-def _path_of(subject: Subject, method: str) -> str:
-    """Return a path where the method is bound and harmless, else an existing path: only then is a 405 about the
-    method.
-    """
-    own = [endpoint for endpoint in subject.endpoints if endpoint["method"] == method]
-    taken = {endpoint["path"] for endpoint in own}
-    others = (endpoint for endpoint in subject.endpoints if endpoint["path"] not in taken)
-    for endpoint in (*filter(is_safe, own), *others):
-        return concrete_path(endpoint)
-    return "/"
+def _redirect_target(subject: Subject, entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the endpoint that a redirect leads to, if it can be called without side effects."""
+    path = entry.get("to_path") or entry.get("from_path")
+    fitting = (
+        endpoint
+        for endpoint in subject.endpoints
+        if endpoint["method"] == entry.get("to_method") and path in (None, endpoint["path"]) and is_safe(endpoint)
+    )
+    return next(fitting, None)
+
+
+async def _follows(subject: Subject, source: Mapping[str, Any], target: Mapping[str, Any]) -> Outcome:
+    seen = await subject.call(source, _HARMLESS)
+    direct = await subject.call(target, _HARMLESS)
+    if not direct.is_success and direct.status not in (422, 455):
+        return could_not_tell(f"its target is answered with {direct.status}", seen, direct)
+    if seen.status == 459:
+        return could_not_tell(f"{seen.method} is not in the catalog of the server", seen)
+    if any((each["method"], each["path"]) == (source["method"], source["path"]) for each in subject.endpoints):
+        return could_not_tell(f"{seen.method} {seen.target} is an endpoint itself", seen, direct)
+    if seen.status == direct.status:
+        return passed(seen, direct)
+    return failed(f"answered {seen.status}, but its target answers {direct.status}", seen, direct)
 
 
 CHECKS: Final = (

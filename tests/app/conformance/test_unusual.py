@@ -1,0 +1,406 @@
+"""Servers that are right in an unusual way: no check fails them, and a check that sees no evidence says so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.app.conformance.conftest import CATALOG, FLOOR, endpoint
+from tests.app.conformance.test_run import AGENT, found, run
+
+from bespeak.app.conformance.check import Verdict
+from bespeak.app.conformance.run import CHECKS
+
+pytestmark = pytest.mark.anyio
+
+OTHER = "b" * 64
+Change = Callable[[Any], None]
+
+
+def _both(change: Callable[[dict[str, Any]], object]) -> Change:
+    """Change what a server publishes and what it does."""
+
+    def apply(mini: Any) -> None:
+        change(mini.manifest)
+        change(mini.contract)
+
+    return apply
+
+
+def _flags(**flags: Any) -> Change:
+    def apply(mini: Any) -> None:
+        for name, value in flags.items():
+            setattr(mini, name, value)
+
+    return apply
+
+
+def _policies(**changes: Any) -> Change:
+    return _both(lambda manifest: manifest["policies"].update(changes))
+
+
+def _method_policy(**changes: Any) -> Change:
+    return _both(lambda manifest: manifest["policies"]["methods"].update(changes))
+
+
+def _spoil(change: Callable[[Any, Any], Any]) -> Change:
+    """Answer as the function says, or as before where it returns None."""
+    return lambda mini: setattr(mini, "spoil", change)
+
+
+def _all(*changes: Change) -> Change:
+    def apply(mini: Any) -> None:
+        for change in changes:
+            change(mini)
+
+    return apply
+
+
+def _keep(*names: str) -> Change:
+    def keep(manifest: dict[str, Any]) -> None:
+        manifest["endpoints"] = [each for each in manifest["endpoints"] if f"{each['method']} {each['path']}" in names]
+
+    return _both(keep)
+
+
+def _hosting(*agents: Any) -> Change:
+    return lambda mini: mini.manifest.update(hosted_agents=list(agents))
+
+
+def _recoded(_ask: Any, answer: Any) -> Any:
+    """The same statuses with codes of its own, at the top of the body."""
+    error = answer.body.get("error") if isinstance(answer.body, dict) else None
+    if error is None or error["code"] == "invalid-request-line":
+        return None
+    return replace(answer, body={**error, "code": f"E{answer.status}"})
+
+
+def _spare_422(_ask: Any, answer: Any) -> Any:
+    return replace(answer, body={"error": {"code": "bad"}}) if answer.status == 422 else None
+
+
+def _lower_headers(_ask: Any, answer: Any) -> Any:
+    return replace(answer, headers={name.lower(): value for name, value in answer.headers.items()})
+
+
+def _quoting_the_path(ask: Any, answer: Any) -> Any:
+    return replace(answer, body={"error": {"code": "grammar", "path": ask.path}}) if answer.status == 460 else None
+
+
+def _confirming_nothing(ask: Any, answer: Any) -> Any:
+    if ask.method in ("CONFIRM", "SUSPEND") and ask.path == "/":
+        return replace(answer, status=404, body={"error": {"code": "no-such-target"}})
+    return None
+
+
+def _asking_consent(ask: Any, answer: Any) -> Any:
+    if answer.status == 404:
+        return replace(answer, status=262, body={"error": {"type": "wildcards-required"}})
+    return None
+
+
+def _busy(ask: Any, answer: Any) -> Any:
+    return replace(answer, status=429, body={}) if ask.path == "/query" else None
+
+
+def _enveloped(ask: Any, answer: Any) -> Any:
+    if answer.status == 200 and ask.path.startswith("/rooms"):
+        return replace(answer, body={"status": 200, "result": answer.body})
+    return None
+
+
+def _unasked_for_agents(ask: Any, answer: Any) -> Any:
+    """As the reference implementation refuses an agent that it does not host."""
+    if ask.headers.get("agent-id", AGENT) != AGENT:
+        return replace(answer, status=404, body={"error": {"code": "agent_not_found"}})
+    return None
+
+
+_ANYTHING: dict[str, Any] = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}},
+    "additionalProperties": False,
+}
+_BY_NAME = endpoint("QUERY", "/{name}", input_schema=_ANYTHING)
+
+RIGHT: dict[str, tuple[Change, set[str]]] = {
+    "input in the envelope only": (_flags(wrapped=True), set()),
+    "strict about the media type": (_flags(media={"application/json", "application/vnd.agtp.endpoint+json"}), set()),
+    "the envelope with another media type": (_flags(wrapped=True, media={"application/json"}), set()),
+    "no templates": (_keep("QUERY /rooms", "RESERVE /rooms", "RENT /rooms", "DISCOVER /methods"), set()),
+    "a template at the root": (_both(lambda manifest: manifest["endpoints"].append(deepcopy(_BY_NAME))), set()),
+    "only built-in endpoints": (
+        _all(_keep("DISCOVER /methods"), _method_policy(redirects=[])),
+        set(),
+    ),
+    "no writable endpoint": (
+        _all(_keep("QUERY /rooms", "FETCH /rooms/{room_id}", "DISCOVER /methods"), _method_policy(redirects=[])),
+        set(),
+    ),
+    "codes of its own": (_spoil(_recoded), set()),
+    "405 before 404": (_flags(method_first=True), set()),
+    "input before scope": (_flags(input_first=True), {"13.1-08d", "13.1-08e"}),
+    "a 422 without details": (_spoil(_spare_422), {"13.1-10b"}),
+    "header names in lower case": (_spoil(_lower_headers), set()),
+    "an answer byte by byte": (_flags(wire=lambda data: [bytes([each]) for each in data]), set()),
+    "a 460 that quotes the path": (_spoil(_quoting_the_path), {"13.1-03c"}),
+    "404 for what a floor method is about": (_spoil(_confirming_nothing), set()),
+    "weak ETag, media type with parameters": (
+        _spoil(
+            lambda _ask, answer: replace(
+                answer, headers={**answer.headers, "ETag": 'W/"7"', "Content-Type": f"{_media(answer)}; charset=utf-8"}
+            )
+        ),
+        set(),
+    ),
+    "no method policy but the defaults": (
+        _all(_method_policy(disallow=[], redirects=[]), lambda mini: mini.manifest["policies"].pop("methods")),
+        set(),
+    ),
+    "toggles with defaults left out": (
+        lambda mini: [
+            mini.manifest["policies"].pop(name) for name in ("max_synthesis_depth", "scope_required_for_invocation")
+        ],
+        set(),
+    ),
+    "floor methods as objects": (
+        lambda mini: mini.manifest.update(embedded_methods=[{"name": name, "description": "It."} for name in FLOOR]),
+        set(),
+    ),
+    "a floor method disallowed": (_method_policy(disallow=["NOTIFY"]), set()),
+    "an unbound verb disallowed, routes first": (
+        _spoil(
+            lambda ask, answer: (
+                replace(answer, status=404, body={"error": {"code": "x"}})
+                if ask.method == "TRANSFER" and ask.path.startswith("/zz-")
+                else None
+            )
+        ),
+        {"13.1-04b"},
+    ),
+    "an unbound verb disallowed, routes first, with a reason": (
+        _spoil(
+            lambda ask, answer: (
+                replace(answer, status=404 if ask.path.startswith("/zz-") else 405, body={"error": {"code": "policy"}})
+                if ask.method == "TRANSFER"
+                else None
+            )
+        ),
+        set(),
+    ),
+    "a disallowed verb that left the catalog": (_method_policy(disallow=["OBSOLETE"]), {"13.1-04b"}),
+    "a list of allowed methods": (_method_policy(allow=["RESERVE", "RENT", "FETCH", "BOOK"]), set()),
+    "legacy verbs opted in": (
+        _all(
+            _method_policy(legacy=["GET"]),
+            _spoil(
+                lambda ask, answer: (
+                    replace(answer, status=404, body={"error": {"code": "endpoint-not-found"}})
+                    if ask.method == "GET"
+                    else None
+                )
+            ),
+        ),
+        set(),
+    ),
+    "a redirect for every path": (
+        _both(
+            lambda manifest: manifest["policies"]["methods"].update(
+                redirects=[{"from_method": "BOOK", "from_path": "/rooms", "to_method": "RESERVE", "to_path": "/rooms"}]
+            )
+        ),
+        set(),
+    ),
+    "input before scope, valid input harmless": (
+        _all(
+            _flags(input_first=True),
+            _both(lambda manifest: manifest["endpoints"][0].update(required_scopes=["rooms:read"])),
+        ),
+        set(),
+    ),
+    "consent for undeclared paths": (_all(_policies(wildcards_accepted=True), _spoil(_asking_consent)), {"13.1-04b"}),
+    "undeclared paths admitted, yet 404": (_policies(wildcards_accepted=True), {"13.1-08f"}),
+    "proposals in parameters.endpoint": (
+        _all(_policies(synthesis_enabled=True), _flags(proposal_at=("parameters", "endpoint"))),
+        set(),
+    ),
+    "proposals in a member, strict about the media type": (
+        _all(
+            _policies(synthesis_enabled=True),
+            _flags(proposal_at=("parameters", "proposal"), media={"application/json"}),
+        ),
+        set(),
+    ),
+    "proposals in a form of its own": (
+        _all(_policies(synthesis_enabled=True), _flags(proposal_at=("wish",))),
+        {"13.1-07b", "13.1-07c", "13.1-07d", "13.1-07e", "13.1-07f"},
+    ),
+    "many agents with few rights each": (
+        _all(
+            _hosting(
+                {"agent_id": AGENT, "methods_count": 2},
+                {"uri": f"agtp://{OTHER}@mini.example", "methods_count": 11},
+                *({"canonical_id": f"{number:064x}"} for number in range(500)),
+            ),
+            _flags(
+                known_agents={AGENT, OTHER},
+                rights={AGENT: {"NOTIFY", "DISCOVER"}, OTHER: CATALOG - {"NOTIFY"}},
+            ),
+        ),
+        {"13.1-08e"},
+    ),
+    "an agent without rights to a floor method": (
+        _all(_hosting({"agent_id": AGENT}), _flags(known_agents={AGENT}, rights={AGENT: CATALOG - {"NOTIFY"}})),
+        {"13.1-02e", "13.1-08e"},
+    ),
+    "agents refused with 404": (_all(_hosting({"agent_id": AGENT}), _spoil(_unasked_for_agents)), set()),
+    "busy for a while": (_spoil(_busy), {"13.1-03a"}),
+    "answers in the envelope": (_spoil(_enveloped), set()),
+    "warnings in another order": (
+        _spoil(
+            lambda _ask, answer: (
+                replace(
+                    answer,
+                    headers={
+                        **answer.headers,
+                        "AGTP-Endpoint-Warning": "deprecated;removed_in=2.0 ;successor=RESERVE /rooms",
+                    },
+                )
+                if "AGTP-Endpoint-Warning" in answer.headers
+                else None
+            )
+        ),
+        set(),
+    ),
+}
+
+
+def _media(answer: Any) -> str:
+    return str(answer.headers["Content-Type"])
+
+
+@pytest.mark.parametrize("name", RIGHT)
+async def test_unusual_server_fails_no_check(mini: Any, name: str) -> None:
+    change, undecided = RIGHT[name]
+    change(mini)
+    report = await run(mini)
+    assert found(report, Verdict.FAIL) == {}
+    assert set(found(report, Verdict.COULD_NOT_TELL)) == undecided
+
+
+WRONG: list[tuple[str, Change]] = [
+    ("13.1-10a", _flags(wrapped=True, strict=False)),
+    ("13.1-10c", _flags(wrapped=True, merges_query=False)),
+    ("13.1-10d", _flags(wrapped=True, decodes_query=False)),
+    ("13.1-10e", _flags(media={"application/json"}, query_wins=True)),
+    (
+        "13.1-08d",
+        _all(
+            _both(lambda manifest: manifest["endpoints"][0].update(required_scopes=["rooms:read"])),
+            _flags(input_first=True),
+            _spoil(lambda _ask, answer: replace(answer, status=200, body={}) if answer.status == 455 else None),
+        ),
+    ),
+    (
+        "13.1-08e",
+        _all(
+            _both(lambda manifest: manifest["endpoints"][0].update(required_scopes=["rooms:read"])),
+            _flags(input_first=True),
+            _spoil(lambda _ask, answer: replace(answer, status=200, body={}) if answer.status == 262 else None),
+        ),
+    ),
+    (
+        "13.1-08a",
+        _all(
+            _policies(wildcards_accepted=True),
+            _spoil(lambda _ask, answer: replace(answer, status=400, body={}) if answer.status == 404 else None),
+        ),
+    ),
+    (
+        "13.1-08b",
+        _all(
+            _policies(wildcards_accepted=True),
+            _spoil(lambda _ask, answer: replace(answer, status=404, body={}) if answer.status == 405 else None),
+        ),
+    ),
+    (
+        "13.1-04c",
+        _all(
+            _keep("QUERY /rooms", "DISCOVER /methods"),
+            lambda mini: mini.manifest["policies"]["methods"].update(allow=["RESERVE"], redirects=[]),
+            _spoil(lambda ask, answer: replace(answer, status=500, body={}) if ask.method == "AUDIT" else None),
+        ),
+    ),
+    ("13.1-12a", _both(lambda manifest: manifest["endpoints"][0].update(deprecated={"deprecated_in": "1"}))),
+]
+
+
+@pytest.mark.parametrize(("check", "change"), WRONG, ids=[f"{at}-{check}" for at, (check, _) in enumerate(WRONG)])
+async def test_defect_is_found_in_an_unusual_server_too(mini: Any, check: str, change: Change) -> None:
+    change(mini)
+    if check == "13.1-12a":  # the warning is on refusals only
+        mini.spoil = lambda _ask, answer: (
+            replace(answer, headers={**answer.headers, "AGTP-Endpoint-Warning": "deprecated"})
+            if answer.status == 422
+            else replace(answer, headers=_without(answer.headers, "AGTP-Endpoint-Warning"))
+        )
+    assert check in found(await run(mini), Verdict.FAIL)
+
+
+def _without(headers: dict[str, str], name: str) -> dict[str, str]:
+    return {key: value for key, value in headers.items() if key != name}
+
+
+UNDECIDED: list[tuple[set[str], Change]] = [
+    ({"13.1-10d", "13.1-10e"}, _spoil(lambda ask, answer: _gone(ask, answer, "/rooms"))),
+    ({"13.1-10d", "13.1-10e"}, _flags(validates=False)),
+    ({"13.1-10e"}, _flags(merges_query=False)),
+    ({"13.1-04e"}, _spoil(lambda ask, answer: _gone(ask, answer, "/rooms"))),
+    ({"13.1-05i"}, _spoil(lambda ask, answer: _gone(ask, answer, "/") if ask.method == "DISCOVER" else None)),
+]
+
+
+def _gone(ask: Any, answer: Any, path: str) -> Any:
+    """A 404 for everything at one path but the manifest."""
+    if ask.path != path or ("agent-id" not in ask.headers and path == "/"):
+        return None
+    return replace(answer, status=404, body={"error": {"code": "gone"}})
+
+
+@pytest.mark.parametrize(("checks", "change"), UNDECIDED)
+async def test_check_without_evidence_says_so(mini: Any, checks: set[str], change: Change) -> None:
+    change(mini)
+    assert checks <= set(found(await run(mini), Verdict.COULD_NOT_TELL))
+
+
+async def test_server_without_a_manifest_for_strangers_decides_few_checks(mini: Any) -> None:
+    mini.spoil = lambda ask, answer: (
+        replace(answer, status=262, body={"error": {"type": "anonymous-discovery-disabled"}})
+        if ask.method == "DISCOVER" and ask.path == "/" and "agent-id" not in ask.headers
+        else None
+    )
+    report = await run(mini)
+    assert found(report, Verdict.FAIL) == {}
+    needing = {check.id for check in CHECKS if check.needs_manifest}
+    assert needing <= set(found(report, Verdict.COULD_NOT_TELL))
+    assert {"13.1-02a", "13.1-03a", "13.1-08a"} <= set(found(report, Verdict.PASS))
+
+
+async def test_slow_server_is_not_failed(mini: Any) -> None:
+    never = asyncio.Event()
+    real = mini.serve
+
+    def stall(ask: Any, _answer: Any) -> Any:
+        if ask.method == "ZZYZXQ":
+            raise TimeoutError
+        return None
+
+    mini.spoil, mini.serve = stall, lambda: real(stalled=never)
+    report = await run(mini, timeout=0.5)
+    never.set()
+    assert "no answer: timeout" in found(report, Verdict.COULD_NOT_TELL)["13.1-02a"]
+    assert "13.1-03a" in found(report, Verdict.PASS)
