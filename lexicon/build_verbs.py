@@ -1,4 +1,7 @@
-"""Build the verb lexicon of bespeak.text.language: `python lexicon/build_verbs.py`, with npm and pip installed."""
+"""Build the verb lexicon of bespeak.text.language: `python lexicon/build_verbs.py`, with npm and pip installed.
+
+With `--lists-only` it needs neither: it reads the lists beside it, and leaves what comes from the sources as it is.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +47,37 @@ def header() -> list[str]:
 def build(folder: Path) -> str:
     """Write the lexicon: a header, and sections separated by blank lines."""
     lists = {name: set(sources.hand_list(f"{name}.txt")) for name in LISTS}
+    found = kept(lists) if sources.lists_only() else fetched(folder, lists)
+    sections: dict[str, Iterable[str]] = {
+        **found,
+        "methods": sorted(catalog() | lists["verbs"]),
+        **{name: ("\n".join(sources.hand_lines(f"{name}.txt")),) for name in ROWS},
+        **{name: sorted(words) for name, words in lists.items() if name != "verbs"},
+    }
+    parts = [f"{name}\n{' '.join(words)}" for name, words in sections.items()]
+    return "\n\n".join(["\n".join([FORMAT, *header()]), *parts])
+
+
+def kept(lists: dict[str, set[str]]) -> dict[str, Iterable[str]]:
+    """Return what the sources said when the file was built; a new verb of the lists counts as a noun otherwise."""
+    shipped = sources.shipped(TARGET)
+    numbers = iter(shipped["counts"].split())
+    rows = map(" ".join, zip(numbers, numbers, numbers, strict=True))
+    counts = dict(zip(shipped["verbs"].split(), rows, strict=True))
+    verbs = (set(counts) - lists["not-verbs"]) | (lists["verbs"] - lists["phrasal"])
+    nouns = set(shipped["nouns"].split()) | (set(counts) & lists["not-verbs"])
+    return {
+        "verbs": sorted(verbs),
+        "counts": (counts.get(verb, "0 4 0" if verb in nouns else "0 0 0") for verb in sorted(verbs)),
+        "irregular": ("\n".join(line for line in shipped["irregular"].split("\n") if line.split()[1] in verbs),),
+        "strong": (verb for verb in shipped["strong"].split() if verb in verbs),
+        "nouns": sorted(nouns - verbs),
+        "others": (word for word in shipped["others"].split() if word not in verbs),
+    }
+
+
+def fetched(folder: Path, lists: dict[str, set[str]]) -> dict[str, Iterable[str]]:
+    """Return what the sources say."""
     wordnet, table = sources.fetch_wordnet(folder), sources.fetch_lemminflect(folder)
     counts, forms = sources.word_counts(wordnet), sources.paradigms(table)
     nouns = {word for word, parts in counts.items() if parts["noun"]} | sources.table_nouns(table)
@@ -56,20 +90,15 @@ def build(folder: Path) -> str:
     verbs |= {name for name in catalog() if not phrasal(name, verbs, lists["phrasal"])}
     irregular, strong = exceptions(forms, verbs)
     usual = sources.table_nouns(table) | {word for word, parts in counts.items() if parts["noun"] >= 1}
-    kept = {word for word in nouns - verbs if word in usual or doubtful(word)}
-    sections: dict[str, Iterable[str]] = {
+    named = {word for word in nouns - verbs if word in usual or doubtful(word)}
+    return {
         "verbs": sorted(verbs),
         "counts": (quarters(counts.get(verb, Counter())) for verb in sorted(verbs)),
         "irregular": ("\n".join(sorted({*irregular, *AUXILIARIES})),),
         "strong": sorted(strong),
-        "methods": sorted(catalog() | lists["verbs"]),
-        "nouns": sorted(kept),
+        "nouns": sorted(named),
         "others": sorted(word for word in others - verbs - nouns if counts[word]["adjective"] >= 1 or doubtful(word)),
-        **{name: ("\n".join(sources.hand_lines(f"{name}.txt")),) for name in ROWS},
-        **{name: sorted(words) for name, words in lists.items() if name != "verbs"},
     }
-    parts = [f"{name}\n{' '.join(words)}" for name, words in sections.items()]
-    return "\n\n".join(["\n".join([FORMAT, *header()]), *parts])
 
 
 def catalog() -> set[str]:

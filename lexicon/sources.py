@@ -107,6 +107,17 @@ def _member(archive: tarfile.TarFile, name: str) -> bytes:
     return file.read()
 
 
+def shipped(path: Path) -> dict[str, str]:
+    """Return the sections of a built file by name."""
+    _, *sections = gzip.decompress(path.read_bytes()).decode("ascii").split("\n\n")
+    return dict(section.split("\n", 1) for section in sections)
+
+
+def lists_only() -> bool:
+    """Return True if only the lists are to be read, and the rest is to stay as the built file has it."""
+    return sys.argv[1:] == ["--lists-only"]
+
+
 def hand_lines(name: str) -> list[str]:
     """Return the lines of a list beside this file; a line that starts with # is a comment."""
     return [line for line in (HERE / name).read_text("utf-8").splitlines() if line and not line.startswith("#")]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.text.language.consistency import VIOLATION_BELOW, WARNING_BELOW, judge
+
+ERRORS = {"seen.txt": 0.0, "unseen.txt": 0.021}
+"""Share of fitting sentences that may be called a violation."""
 
 FITTING = [
     ("BOOK", "Books a restaurant reservation on behalf of the requesting agent"),
@@ -289,3 +294,29 @@ def test_hardly_any_verb_of_the_catalog_contradicts_its_own_description() -> Non
     verbs = load_bundled().verbs
     wrong = [name for name, entry in verbs.items() if judge(name, entry.description).verdict == "violation"]
     assert len(wrong) <= 0.015 * len(verbs), wrong
+
+
+def read_sentences(name: str) -> list[tuple[bool, str, str]]:
+    rows, fits = [], False
+    for line in (Path(__file__).parent / "sentences" / name).read_text("utf-8").splitlines():
+        if line.startswith("["):
+            fits = line == "[fits]"
+        elif line and not line.startswith("#"):
+            method, _, intent = line.partition(" | ")
+            rows.append((fits, method, intent))
+    return rows
+
+
+@pytest.mark.parametrize("name", ["seen.txt", "unseen.txt"])
+def test_sentences_in_the_styles_of_public_apis_are_judged_as_a_person_does(name: str) -> None:
+    rows = [(fits, judge(method, intent), method, intent) for fits, method, intent in read_sentences(name)]
+    wrong = [
+        f"{found.verdict} ({found.reason}): {method} / {intent}"
+        for fits, found, method, intent in rows
+        if fits is (found.verdict in {"violation", "warning"})
+    ]
+    errors = [line for line in wrong if line.startswith("violation")]
+    right = sum(fits for fits, *_ in rows)
+    assert len(rows) > 200
+    assert len(wrong) <= 0.03 * len(rows), "\n".join(wrong)
+    assert len(errors) <= ERRORS[name] * right, "\n".join(errors)

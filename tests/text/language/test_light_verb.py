@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.text.language.light_verb import hinted_verb, meant_verb
+from bespeak.text.language.light_verb import meant_verb
 
 
 @pytest.mark.parametrize(
@@ -23,19 +23,3 @@ from bespeak.text.language.light_verb import hinted_verb, meant_verb
 )
 def test_object_of_a_light_verb_gives_the_verb(verb: str, text: str, expected: tuple[str, int] | None) -> None:
     assert meant_verb(verb, text.split(), 0) == expected
-
-
-@pytest.mark.parametrize(
-    ("verb", "text", "expected"),
-    [
-        ("create", "creates a payment", ("pay", 2)),
-        ("mark", "marks a file for deletion", ("delete", 4)),
-        ("submit", "submits a verification code", ("verify", 2)),
-        ("create", "creates a payment method", None),
-        ("send", "sends a cancellation notice", None),
-        ("mark", "marks a file for the archive", None),
-        ("create", "creates", None),
-    ],
-)
-def test_noun_after_another_verb_can_give_the_verb(verb: str, text: str, expected: tuple[str, int] | None) -> None:
-    assert hinted_verb(verb, text.split(), 0) == expected

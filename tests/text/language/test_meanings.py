@@ -9,6 +9,7 @@ import pytest
 
 from bespeak.text.language.lexicon import lexicon
 from bespeak.text.language.meanings import meanings
+from bespeak.text.language.verb_form import is_verb
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = dict(line.rsplit(" ", 1) for line in meanings().sources)
@@ -62,3 +63,8 @@ def test_verbs_with_a_common_sense_are_synonymous() -> None:
 )
 def test_noun_of_an_action_gives_its_verb(noun: str, verb: str | None) -> None:
     assert meanings().verb_of(noun) == verb
+
+
+def test_every_classified_verb_is_a_method_that_the_lexicon_accepts() -> None:
+    refused = {verb for verb in meanings().hand if not is_verb(verb)}
+    assert refused == set()

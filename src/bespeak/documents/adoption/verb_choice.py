@@ -135,7 +135,7 @@ def permits(candidate: Candidate, verb: str, catalog: Catalog) -> bool:
     if not changes(verb) or catalog.verbs[verb].categories[0] in ("retrieval", "analysis"):
         return False
     classes = operation_classes(verb.lower())
-    ends = classes is not None and max(classes.of("DELETE"), classes.of("CONTROL")) >= _ENDING
+    ends = classes is not None and max(classes.of("DELETE"), classes.of("END")) >= _ENDING
     return candidate.method != "DELETE" or ends or verb in _TAKING_AWAY
 
 

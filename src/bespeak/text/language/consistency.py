@@ -21,8 +21,15 @@ _NAMED: Final = 0.9
 """Weight of a noun that names the method or a synonym: TRANSFER / "Makes a transfer"."""
 _DOUBT: Final = 0.35
 """Weight against the method of a word that may not be a verb: never enough for a violation."""
-_HEARD_FROM: Final[dict[Kind, float]] = {"hint": 0.9, "reading": 0.75}
+_HEARD_FROM: Final[dict[Kind, float]] = {"hint": 0.8, "reading": 0.75}
 """Kinds that count only in favour of a method, with the required similarity: a noun must nearly name the method."""
+_FRAMED: Final = 0.45
+"""Maximum weight of a verb that sets another one going, unless it is the method's own."""
+_SURE: Final = 0.75
+"""Weight of a verb that decides against an opposite before it: "Enables or disables"."""
+_AROUND: Final[frozenset[Kind]] = frozenset({"light", "frame"})
+_BESIDE: Final = _AROUND | {"hint", "reading", "own"}
+"""Kinds that a reading method need not do."""
 _LONGEST_METHOD: Final = 64
 _LONGEST_INTENT: Final = 1000
 
@@ -83,14 +90,25 @@ def _judge(method: str, intent: str) -> Judgement:
 
 
 def _score(verb: str, head: HeadVerb) -> float | None:
+    if head.kind == "own":
+        return 1.0 if verb == head.verb else None
     score = fit(verb, head.verb)
     if score is None:
         return None
     if heard_from := _HEARD_FROM.get(head.kind):
         return min(score, _NAMED) if score >= heard_from else None
+    if head.kind == "frame" and not _is_own(verb, head.verb):
+        return min(score, _FRAMED)
     if head.kind in {"nominal", "doubtful"}:
         score = _doubted(score)
     return min(score, _NAMED) if head.kind in {"meant", "nominal"} else score
+
+
+def _is_own(verb: str, frame: str) -> bool:
+    """Return True if a frame is what the method promises: TRIGGER / "Starts a job that deletes"."""
+    ours, theirs = operation_classes(verb), operation_classes(frame)
+    begin = ours is not None and theirs is not None and min(ours.of("BEGIN"), theirs.of("BEGIN")) >= _SURE
+    return verb == frame or begin or meanings().synonymous(verb, frame)
 
 
 def _doubted(score: float) -> float:
@@ -100,14 +118,17 @@ def _doubted(score: float) -> float:
 def _deciding(verb: str, ours: Classes, rated: list[tuple[float, HeadVerb]]) -> tuple[float, HeadVerb]:
     """Choose the deciding verb: a reading method must do nothing else; another may do more than it says."""
     first = rated[0]
+    best = max(rated, key=itemgetter(0))
     if _only_reads(verb, ours):
-        return min(
-            [rating for rating in rated if rating[1].kind not in {"light", "hint", "reading"}] or rated,
-            key=itemgetter(0),
-        )
-    if meanings().opposite(verb, first[1].verb) and all(head.kind not in _HEARD_FROM for _, head in rated):
-        return first
-    return max(rated, key=itemgetter(0))
+        said = [rating for rating in rated if rating[1].kind not in _BESIDE] or rated
+        worst = min(said, key=itemgetter(0))
+        if said[0][0] >= WARNING_BELOW:
+            return max(worst[0], VIOLATION_BELOW), worst[1]  # it reads, and may do more than it should
+        return worst
+    if meanings().opposite(verb, first[1].verb):
+        own = [rating for rating in rated if rating[1].kind not in _AROUND or rating[1].verb == verb]
+        return best if max(own, key=itemgetter(0))[0] >= _SURE else first
+    return best
 
 
 def _only_reads(verb: str, classes: Classes) -> bool:

@@ -30,6 +30,8 @@ JUMPS: Final = word_set(
 )
 PURPOSES: Final = word_set("send submit post pass upload supply provide issue make query transmit request")
 """Verbs that name the means; the purpose follows "to": sends an image to analyze it."""
+ASKING_THAT: Final = word_set("allow enable let permit request ask cause require demand arrange")
+"""Verbs whose object may be said in the passive: allows a file to be deleted, requests that a job be cancelled."""
 THROUGH_A_NOUN: Final = word_set("make issue provide give offer start expose support")
 MEANS: Final = word_set(
     "request requests call calls way ability means option possibility capability opportunity query command chance "

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from bespeak.text.language.cue_words import (
+    ASKING_THAT,
     BARE_NOUNS,
     BEING,
     CLAUSES,
@@ -22,8 +23,10 @@ from bespeak.text.language.cue_words import (
     USED,
     VERBS_FIRST,
 )
+from bespeak.text.language.frame import TAKING, behind_condition, inner_verb, is_launch, passive_verb
+from bespeak.text.language.hint import hinted_verb
 from bespeak.text.language.lexicon import lexicon
-from bespeak.text.language.light_verb import hinted_verb, meant_verb
+from bespeak.text.language.light_verb import meant_verb
 from bespeak.text.language.meanings import meanings
 from bespeak.text.language.nominal import READING, nominal_verb
 from bespeak.text.language.operation_class import operation_classes
@@ -32,14 +35,19 @@ from bespeak.text.language.two_word_verb import two_word_verb
 from bespeak.text.language.vague_verb import readings
 from bespeak.text.language.verb_form import Lemma, lemmas
 
-Kind = Literal["head", "coordinated", "meant", "nominal", "light", "doubtful", "hint", "reading"]
+Kind = Literal["head", "coordinated", "meant", "nominal", "light", "frame", "doubtful", "hint", "reading", "own"]
 """Role of a verb in its sentence.
 
 head: the main verb. coordinated: beside it. light: a main verb that says little, and meant: what its object names.
-nominal: a noun instead of a verb. doubtful: a verb, or the first part of a compound noun. hint: a noun that may name
-the action. reading: a possible meaning of a vague verb. The last two count only in favour of a method.
+frame: a verb that sets another one going. nominal: a noun instead of a verb. doubtful: a verb, or the first part of a
+compound noun. hint: a noun that may name the action. reading: a possible meaning of a vague verb. own: a verb that only
+leads to the head. The last three count only in favour of a method.
 """
 
+_SAYING: Final = (BEING | MODALS | {"has", "have"}) - {"get", "gets", "do", "does"}
+"""Words behind a subject: "Profiles are updated"."""
+_AFTER_NOUNS: Final = (PREPOSITIONS | CLAUSES | {","}) - {"to", "when", "if", "as"}
+"""Words behind the last of several nouns: "its owner and labels of"."""
 _MARKS: Final = frozenset({":", "-", "–", "—", "|", ")"})
 _LABEL: Final = 4
 _MOSTLY: Final = 0.6
@@ -79,6 +87,8 @@ class _Reader:
     def __init__(self, sentence: list[Word]) -> None:
         self.sentence = sentence
         self.lower = [word.lower for word in sentence]
+        self.frames: list[tuple[_Found, Kind]] = []
+        """Verbs that led to another one: "Uploads a file to analyze it", "Allows a user to book"."""
 
     def read(self) -> list[HeadVerb]:
         for start in self._starts():
@@ -95,10 +105,11 @@ class _Reader:
         return [self._head(named[1], named[0], "nominal")] if named else []
 
     def _starts(self) -> list[int]:
-        """Yield where the sentence may begin: at its first word, and after a label such as "Users:"."""
+        """Yield where the sentence may begin: at its first word, and after a label or a condition."""
         marks = [at + 1 for at, word in enumerate(self.lower[:_FAR]) if word in _MARKS]
         labels = [at for at in marks if at <= _LABEL and self._verb(at) and (at == 2 or self._form(0) != "third")]
-        return [*labels[:1], 0, *marks[:2]]
+        condition = behind_condition(self.lower)
+        return [*labels[:1], *([] if condition is None else [condition]), 0, *marks[:2]]
 
     def _word(self, at: int) -> str:
         return self.lower[at] if 0 <= at < len(self.lower) else ""
@@ -123,7 +134,7 @@ class _Reader:
             else:
                 break
         found = self._verb(at)
-        if found is None or self._is_noun_here(at, found):
+        if found is None or found.verb == "be" or self._is_noun_here(at, found):
             return None
         return self._jump(_Found(at, found))
 
@@ -203,6 +214,8 @@ class _Reader:
         if two_word_verb(lemma.verb, self.lower, at):
             return False
         if lemma.form == "third":
+            if follower in _SAYING:
+                return share[1] > 0
             if follower in {"and", "or"} and self._form(at + 2) == "third":
                 return False
             ends = not follower or (at + 2 == len(self.lower) and follower in meanings().hand)
@@ -214,7 +227,7 @@ class _Reader:
             return follower in BARE_NOUNS and follower not in PREPOSITIONS
         if lemma.verb not in meanings().hand and (share[0] < 0.03 or share[1] >= 0.3):
             return True
-        if follower in {"is", "are", "was", "will", "has", "were"}:
+        if follower in _SAYING:
             return True
         if share[1] + share[2] < 0.2 or lemma.verb in VERBS_FIRST:
             return False
@@ -235,13 +248,16 @@ class _Reader:
         """Move from "allows a customer to book" to "book"; return the verb itself if it leads to no other."""
         at, lemma = found
         verb = lemma.verb
-        if verb not in JUMPS and verb not in PURPOSES:
+        if verb not in JUMPS and verb not in PURPOSES and verb not in ASKING_THAT:
             return found
         purpose = verb not in JUMPS
         for place in range(at + 1, min(at + _FAR, len(self.lower))):
             word = self.lower[place]
             if word in CLAUSES and word != "that":
                 break
+            if word == "be" and verb in ASKING_THAT and (passive := passive_verb(self.lower, place)):
+                self.frames.append((found, "own"))
+                return _Found(passive[1], Lemma(passive[0], lemma.form))
             if word in {"to", "you"} and place + 1 < len(self.lower):
                 after = place + 1
                 while self._word(after).endswith("ly"):
@@ -250,6 +266,7 @@ class _Reader:
                     target = self._verb(after)
                     assert target is not None
                     if self._leads_to(verb, at, place) and self._is_aim(target, after, purpose):
+                        self.frames.append((found, "light" if purpose else "own"))
                         return self._jump(_Found(after, target))
             if word in {"for", "of", "by"} and verb != "call" and self._form(place + 1) == "gerund" and not purpose:
                 target = self._verb(place + 1)
@@ -281,14 +298,15 @@ class _Reader:
         for at, word in enumerate(self.lower[:_FAR]):
             if word in CLAUSES:
                 return None
-            if word in BEING:
-                after = at + 1
-                while self._word(after).endswith("ly") or self._word(after) in {"be", "being", "been", "not"}:
-                    after += 1
-                for lemma in lemmas(self._word(after)):
-                    if lemma.form in {"past", "participle"}:
-                        return _Found(after, lemma)
+            if word in BEING and (found := self._participle(at)):
+                return found
         return None
+
+    def _participle(self, being: int) -> _Found | None:
+        while self._word(being + 1) in {"be", "being", "been", "not"}:
+            being += 1
+        found = passive_verb(self.lower, being) if being + 1 < len(self.lower) else None
+        return _Found(found[1], Lemma(found[0], "participle")) if found else None
 
     def _third_person(self) -> _Found | None:
         """Return a verb after an unknown subject: "The concierge reserves a table"."""
@@ -320,9 +338,18 @@ class _Reader:
         """Add the particle of the head verb, the meaning of a light verb, and the coordinated verbs."""
         at, lemma = found
         result: list[HeadVerb] = []
-        for place, one in [(at, lemma), *self._coordinated(at, lemma)]:
+        coordinated = self._coordinated(at, lemma)
+        for place, one in [(at, lemma), *coordinated]:
             kind: Kind = "coordinated" if place != at else "doubtful" if self._is_doubtful(at, lemma) else "head"
             verb = two_word_verb(one.verb, self.lower, place) or one.verb
+            if inner := inner_verb(verb, self.lower, place):
+                result += [self._head(inner[1], inner[0], "head"), self._head(place, verb, "frame")]
+                result.append(self._head(place, "start", "hint"))
+                continue
+            if is_launch(verb, self.lower, place):
+                result.append(self._head(place, "start", "hint"))
+            if verb in TAKING and coordinated:
+                kind = "frame"
             meant = meant_verb(verb, self.lower, place)
             if meant:
                 result.append(self._head(meant[1], meant[0], "meant"))
@@ -333,6 +360,7 @@ class _Reader:
             if hint := hinted_verb(verb, self.lower, place):
                 result.append(self._head(hint[1], hint[0], "hint"))
             result += [self._head(place, reading, "reading") for reading in readings(verb, self.lower, place)]
+        result += [self._head(found.at, found.lemma.verb, kind) for found, kind in self.frames]
         return result[: 2 * _MOST]
 
     def _head(self, at: int, verb: str, kind: Kind) -> HeadVerb:
@@ -352,10 +380,15 @@ class _Reader:
                     after += 1
                 lemma = self._verb(after)
                 if lemma and lemma.form == head.form and self._is_verb_here(last, after, lemma, near=place == last + 1):
-                    found.append((after, lemma))
-                    last = place = after
+                    led = self._jump(_Found(after, lemma))
+                    found.append((led.at, led.lemma))
+                    last = place = led.at
             place += 1
         return found
+
+    def _is_listed(self, at: int) -> bool:
+        """Return True if a word ends a list of nouns that look like verbs: "the create and update times"."""
+        return self._word(at - 3) in DETERMINERS and self._form(at - 2) == "base" and self._word(at + 1).isalpha()
 
     def _is_verb_here(self, head: int, at: int, lemma: Lemma, near: bool) -> bool:
         """Return True if a word after the object is a second verb and not another noun: "by make, model and trim"."""
@@ -367,8 +400,10 @@ class _Reader:
             return False
         if follower in {"it", "them"} or (follower in DETERMINERS and share >= 0.2):
             return True
+        if lemma.form == "third" and lexicon().share(lemma.verb)[1] and (not follower or follower in _AFTER_NOUNS):
+            return False
         if lemma.form == "base":
-            if lemma.verb not in meanings().hand:
+            if lemma.verb not in meanings().hand or self._is_listed(at):
                 return False
             if not PREPOSITIONS.isdisjoint(self.lower[head + 1 : at - 1]):
                 return share >= 0.9 and self.sentence[at].text.islower()

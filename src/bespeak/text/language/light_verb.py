@@ -17,7 +17,9 @@ ASKING: Final = word_set(
     "initiate request submit start trigger launch begin place issue file process complete raise invoke post send"
 )
 """Verbs whose object says more: "submits a cancellation request"."""
-LIGHT: Final = EMPTY | ASKING
+DEFERRING: Final = frozenset({"schedule", "queue", "enqueue", "begin", "stage"})
+"""Verbs whose object says more only if it is a noun of action: "schedules the removal of", but not "a visit"."""
+LIGHT: Final = EMPTY | ASKING | DEFERRING
 OBTAINING: Final = frozenset({"request", "provide", "give"})
 """Verbs that read when one of _INFORMATION is their object."""
 
@@ -40,33 +42,11 @@ _SKIPPED: Final = word_set(
     "the a an this that these all any each every some its their your new existing specific single given current "
     "out full partial quick real-time simple"
 )
-_REACH: Final = 8
+REACH: Final = 8
 
 
-_MAKING: Final = word_set("create add open generate register record issue log place enter submit")
-_ENTERING: Final = frozenset({"submit", "enter"})
-_DESTINING: Final = word_set("mark flag schedule queue set stage put")
-
-
-def hinted_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] | None:
-    """Return the verb named by a noun after another verb; it can support a method but never contradict one.
-
-    To create a payment is to pay, to mark a file for deletion is to delete it, and to submit a verification code is to
-    verify; but the same words may describe the thing that was paid, deleted or verified.
-    """
-    if verb in _DESTINING:
-        for place in range(at + 2, min(at + _REACH, len(sentence) - 1)):
-            if sentence[place] == "for" and (found := _doing(sentence[place + 1])):
-                return found, place + 1
-    if verb in _MAKING:
-        phrase = _object(sentence, at + 1)
-        for place in reversed(phrase if verb in _ENTERING else phrase[-1:]):
-            if found := _named(sentence[place]):
-                return found, place
-    return None
-
-
-def _doing(noun: str) -> str | None:
+def action_noun(noun: str) -> str | None:
+    """Return the verb of a noun that names an action by its ending: deletion, removal."""
     found = meanings().verb_of(noun)
     return found if found and noun.endswith(DOING) else None
 
@@ -75,7 +55,7 @@ def meant_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] |
     """Return the verb that the object of a light verb names, and the place of that noun."""
     if verb not in LIGHT and verb not in OBTAINING:
         return None
-    phrase = _object(sentence, at + 1)
+    phrase = object_places(sentence, at + 1)
     if not phrase:
         return None
     if verb in OBTAINING and sentence[at + 1] != "back" and sentence[phrase[-1]] in _INFORMATION:
@@ -83,19 +63,23 @@ def meant_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] |
     if verb not in LIGHT:
         return None
     last = phrase[-1]
+    if sentence[last] == "query":
+        return "query", last
+    if verb in DEFERRING:
+        return (found, last) if (found := action_noun(sentence[last])) else None
     if sentence[last] in WRAPPERS:
-        if len(phrase) > 1 and (found := _named(sentence[phrase[-2]])):
+        if len(phrase) > 1 and (found := named_verb(sentence[phrase[-2]])):
             return found, phrase[-2]
         if verb in ASKING and verb != "place":
             return None
-    found = _named(sentence[last])
+    found = named_verb(sentence[last])
     return (found, last) if found else None
 
 
-def _object(sentence: Sequence[str], start: int) -> list[int]:
+def object_places(sentence: Sequence[str], start: int) -> list[int]:
     """Return the places of the object's words, without articles; "a request to" counts up to "to"."""
     places: list[int] = []
-    for place in range(start, min(start + _REACH, len(sentence))):
+    for place in range(start, min(start + REACH, len(sentence))):
         word = sentence[place]
         if word in _STOPS:
             if places:
@@ -106,7 +90,7 @@ def _object(sentence: Sequence[str], start: int) -> list[int]:
     return places
 
 
-def _named(noun: str) -> str | None:
+def named_verb(noun: str) -> str | None:
     """Return the verb of a noun: by derivation, by the same spelling, or by its -ing form."""
     found = None if noun in READ_NOUNS else meanings().verb_of(noun)
     if found and found in meanings().hand and noun.endswith(DOING):

@@ -18,6 +18,13 @@ GENERIC: Final = word_set(
 """Verbs whose meaning is in their object."""
 
 _PRODUCING: Final = word_set("produce generate provide compile prepare give create")
+_PRODUCERS: Final = word_set(
+    "generate run invoke execute produce render compile synthesize convert transform process prepare call issue draw "
+    "compose derive project export sign encrypt decrypt encode decode hash compress authenticate authorize exchange "
+    "login signin"
+)
+_ANSWERING: Final = word_set("return output yield respond")
+"""Methods whose result is the answer, and verbs that say so."""
 _ANY_OPERATION: Final = word_set("execute run process invoke operate do")
 """Verbs that do whatever their object is; only reading differs."""
 _HALF_READING: Final = word_set(
@@ -25,6 +32,7 @@ _HALF_READING: Final = word_set(
 )
 """Verbs whose result may be just the answer, so that a reading method gets only a warning."""
 _WARNED: Final = 0.35
+_GOOD: Final = 0.5
 _SYNONYM: Final = 0.8
 _DOUBTFUL_SYNONYM: Final = 0.4
 _CONTRADICTION: Final = 0.2
@@ -36,6 +44,8 @@ def fit(method: str, verb: str) -> float | None:
     """Return how well two lower-case verbs fit, 0 (opposite) to 1 (same); None if they say too little."""
     if method == verb:
         return 1.0
+    if method == "batch":
+        return None  # it says how many, not what
     known = meanings()
     if known.opposite(method, verb):
         return 0.0
@@ -47,10 +57,12 @@ def fit(method: str, verb: str) -> float | None:
         return None
     score = class_fit(ours, theirs)
     if (method in _ANY_OPERATION and theirs.main != "READ") or (verb in _ANY_OPERATION and ours.main != "READ"):
-        return None if score < 0.5 else score
+        if score >= _GOOD:
+            return score
+        return _WARNED if method in _ANY_OPERATION and theirs.main == "DELETE" else None
     if known.synonymous(method, verb):
         score = max(score, _SYNONYM if score > _CONTRADICTION else _DOUBTFUL_SYNONYM)
-    if analyzes and verb in _PRODUCING:
+    if (analyzes and verb in _PRODUCING) or (method in _PRODUCERS and verb in _ANSWERING):
         score = max(score, 0.6)
     if ours.main == "READ" and verb in _HALF_READING:
         score = max(score, _WARNED)
