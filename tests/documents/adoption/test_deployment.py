@@ -18,8 +18,8 @@ from bespeak.documents.files.folder_replacement import write_folder
 ORIGIN = Origin(command="mcp", form="a list of MCP tools", title="Acme Rooms")
 
 
-def facade(name: str, url: str = "https://rooms.example/call") -> Facade:
-    [judgement] = judge_all([Candidate(name=name)], load_bundled())
+def facade(name: str, url: str = "https://rooms.example/call", path: str | None = None) -> Facade:
+    [judgement] = judge_all([Candidate(name=name, path=path)], load_bundled())
     endpoint = Endpoint(
         method=judgement.method,
         path=judgement.path.path,
@@ -47,3 +47,8 @@ def test_folder_of_tools_is_a_deployment_with_a_review(tmp_path: Path) -> None:
 def test_hosts_are_named_once() -> None:
     facades = [facade("a"), facade("b", "https://other.example"), facade("c")]
     assert upstream_hosts(facades) == ["rooms.example", "other.example"]
+
+
+def test_names_that_lint_would_take_for_verbs_are_allowed() -> None:
+    made = make_deployment(ORIGIN, [facade("list_rooms", path="/rooms/starred"), facade("book_room")], [])
+    assert 'allowed-segments = ["starred"]' in made.files["bespeak.toml"]

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.documents.adoption.naming import hyphenated, is_plural, plural, singular, snake_case, unused, words
+from bespeak.documents.adoption.naming import (
+    hyphenated,
+    is_plural,
+    plural,
+    singular,
+    snake_case,
+    unused,
+    without_manner,
+    words,
+)
 
 
 @pytest.mark.parametrize(
@@ -73,3 +82,8 @@ def test_accents_are_removed_from_letters() -> None:
     assert hyphenated("Aufträge") == "auftraege"
     assert hyphenated("año-été") == "ano-ete"
     assert singular("statuses") == "status"
+
+
+def test_verb_follows_words_for_the_manner() -> None:
+    given = ("batchGetItem", "re-run", "dry-run-order", "getItem", "batch")
+    assert [without_manner(words(name))[0] for name in given] == ["get", "rerun", "dryrun", "get", "batch"]

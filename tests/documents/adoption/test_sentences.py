@@ -42,10 +42,23 @@ def written(verb: str, path: str, summary: str = "", description: str = "", *, i
         ("FETCH", "/pets", "You must call this first", "Fetch pets"),
         ("FETCH", "/pets", "See https://x.example/docs", "Fetch pets"),
         ("FETCH", "/pets", "Pets", "Fetch pets"),
+        ("FETCH", "/lists/{id}/board", "getListsBoardByIdList()", "Fetch the board of the named list"),
+        ("LIST", "/orders", "getAll", "List orders"),
+        ("SEARCH", "/issues", "Search for issues (POST)", "Search for issues"),
+        ("SEND", "/me/mails", "Invoke action sendMail", "Send mails"),
+        ("CREATE", "/reviews", "create a SubjectAccessReview", "Create a subject access review"),
+        ("APPROVE", "/orders/{id}/approval", "approve", "Approve the named order"),
+        ("RESET", "/users/{id}/password", "", "Reset the password of the named user"),
     ],
 )
 def test_intent_is_a_command_with_the_meaning_of_the_verb(verb: str, path: str, summary: str, intent: str) -> None:
     assert written(verb, path, summary).intent == intent
+
+
+def test_summary_that_repeats_the_name_is_not_used() -> None:
+    candidate = Candidate(method="GET", path="/boards/{id}/lists", name="getBoardsLists", summary="getBoardsLists()")
+    said = write_sentences(candidate, "LIST", "/boards/{id}/lists", impact="informational")
+    assert said.intent == "List the lists of the named board"
 
 
 @pytest.mark.parametrize(

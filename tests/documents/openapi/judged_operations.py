@@ -60,7 +60,7 @@ def _answer(written: str) -> tuple[str, dict[str, Any]]:
 
 def _is_prose(intent: str) -> bool:
     """Return True if an intent has no brackets, no version and no joined words."""
-    return re.search(r"[a-z][A-Z]|[(){}_]|\bv[0-9]+\b", intent) is None
+    return re.search(r"\b[a-z]+[A-Z]|([A-Z][a-z]+){3}|[(){}_]|\bv[0-9]+\b", intent) is None
 
 
 def read_table() -> list[list[Judged]]:

@@ -13,15 +13,13 @@ from bespeak.contract.grammar.template_set import TemplateSet
 from bespeak.documents.adoption.candidate import Candidate
 from bespeak.documents.adoption.guess import UNSURE, Guess
 from bespeak.documents.adoption.naming import plural, words
-from bespeak.documents.adoption.path_choice import PathChoice, choose_path, other_paths, topic_of
+from bespeak.documents.adoption.path_choice import RELATING, PathChoice, choose_path, other_paths, topic_of
 from bespeak.documents.adoption.verb_choice import VerbChoice, choose_verb
 from bespeak.documents.adoption.verb_words import is_verb
 from bespeak.protocol.fault import Fault
 
 _OF_THE_METHOD: Final = {"PUT": "REPLACE", "PATCH": "MODIFY"}
 """What a method means where UPDATE is taken by the other one."""
-_RELATING: Final = frozenset({"by", "for", "from", "to", "of", "in", "on", "with", "using", "via", "and", "or"})
-"""Words of a name that end the thing it is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +106,6 @@ def _named_path(candidate: Candidate, word: str, verbs: frozenset[str]) -> str:
     parts = words(candidate.name)
     doing = [index for index, part in enumerate(parts) if part == word or is_verb(part)]
     start = doing[0] if doing else 0
-    thing = list(dropwhile(lambda part: part in _RELATING or part == word or is_verb(part), parts[start:]))
-    name = "-".join(takewhile(lambda part: part not in _RELATING, thing)) or "-".join(parts[:start])
+    thing = list(dropwhile(lambda part: part in RELATING or part == word or is_verb(part), parts[start:]))
+    name = "-".join(takewhile(lambda part: part not in RELATING, thing)) or "-".join(parts[:start])
     return f"/{name if leaking_segment(f'/{name}', verbs) is None else plural(name)}"

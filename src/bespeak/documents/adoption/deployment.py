@@ -13,6 +13,7 @@ from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.adoption.facade import Facade, Origin, Variable
 from bespeak.documents.adoption.guess import RISKS, Guess, LeftOut
 from bespeak.documents.adoption.naming import hyphenated
+from bespeak.documents.adoption.path_choice import style_fault
 from bespeak.documents.adoption.plain_text import plain_text
 from bespeak.documents.adoption.review import review_text, used_variables
 from bespeak.documents.projections.deployment_files import configuration_data, endpoint_data, function_names
@@ -48,7 +49,7 @@ def make_deployment(
     names = function_names([facade.endpoint for facade in facades])
     entries = [(f"{ENDPOINTS}/{name.replace('_', '-')}.toml", one) for name, one in zip(names, facades, strict=True)]
     service, general = _service(origin, facades)
-    files = {"bespeak.toml": _configuration(service, general, origin)}
+    files = {"bespeak.toml": _configuration(service, general, origin, _odd_segments(facades))}
     written: Written = {}
     files.update((file, _endpoint_file(facade, origin, written)) for file, facade in entries)
     files[REVIEW] = review_text(origin, entries, left_out, general, notes)
@@ -117,11 +118,21 @@ def _guess(key: str, text: str, why: str, confidence: float, otherwise: str) -> 
     return Guess(at=f"/server/{key}", text=text, why=why, confidence=confidence, otherwise=otherwise, risk="medium")
 
 
-def _configuration(service: Service, guesses: Sequence[Guess], origin: Origin) -> str:
+def _odd_segments(facades: Sequence[Facade]) -> list[str]:
+    """Return the segments that keep the upstream's name, although lint would take it for a verb: /starred."""
+    pairs = ((segment, one.endpoint.method) for one in facades for segment in one.endpoint.path[1:].split("/"))
+    return sorted({segment for segment, method in pairs if "{" not in segment and style_fault(segment, method)})
+
+
+def _configuration(service: Service, guesses: Sequence[Guess], origin: Origin, odd: Sequence[str]) -> str:
     comments: dict[str, list[str]] = {"": [f"{origin.made_by} of {_shown(origin.source) or 'a description'}."]}
     for guess in guesses:
         comments.setdefault(guess.at, []).append(_shown(guess.comment))
-    return toml_text(configuration_data(service), comments)
+    data = configuration_data(service)
+    if odd:
+        data["lint"] = {"allowed-segments": list(odd)}
+        comments["/lint/allowed-segments"] = ["Names of the upstream that look like forms of verbs."]
+    return toml_text(data, comments)
 
 
 def _endpoint_file(facade: Facade, origin: Origin, written: Written) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -18,6 +18,10 @@ _SPELLED: Final = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss", "ø": "o", "ł": "l"}
 )
 """Spellings of letters that ASCII does not have."""
+_MANNERS: Final = frozenset({"batch", "bulk", "mass", "multi"})
+"""Words before a verb that say how many things it is about."""
+_JOINED: Final = frozenset({"re", "dry"})
+"""Words that make one verb with the next: re-run, dry-run."""
 _NO_PLURALS: Final = frozenset(
     {
         "news",
@@ -48,6 +52,13 @@ def words(text: str) -> tuple[str, ...]:
         text = "".join(letter for letter in text if not unicodedata.combining(letter))
     parts = _NO_WORD.split(_HUMP.sub(" ", text))
     return tuple(part.lower() for part in parts if part)
+
+
+def without_manner(parts: Sequence[str]) -> Sequence[str]:
+    """Return the words of a name from its verb on: `batchGetItem` and `re-run` begin with `get` and `rerun`."""
+    if len(parts) > 1 and parts[0] in _MANNERS:
+        return parts[1:]
+    return (parts[0] + parts[1], *parts[2:]) if len(parts) > 1 and parts[0] in _JOINED else parts
 
 
 def snake_case(text: str, otherwise: str = "field") -> str:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
 from bespeak.contract.grammar.path_syntax import leaking_segment
 from bespeak.documents.adoption.candidate import Candidate
-from bespeak.documents.adoption.naming import hyphenated, is_plural, plural, snake_case, unused, words
+from bespeak.documents.adoption.naming import hyphenated, is_plural, plural, snake_case, unused, without_manner, words
 from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.meanings import meanings
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.segment import judge_segment
 
@@ -33,8 +35,14 @@ COMMANDS: Final = frozenset(
     }
 )
 """Nouns that are commands at the end of a path."""
+_NAMING: Final = frozenset({"past", "form", "last form", "inside", "joined"})
+"""Places of a verb in which it mostly belongs to a name: /starred, /user-exists."""
 _METHODS: Final = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
 _SHOWN: Final = 60
+_OF_DEEDS: Final = ("ion", "ment", "al", "ance", "ence", "ure")
+"""Endings of nouns for actions; those in -er name who acts."""
+RELATING: Final = frozenset({"by", "for", "from", "to", "of", "in", "on", "with", "using", "via", "and", "or"})
+"""Words of a name that end the thing it is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +70,8 @@ def choose_path(described: str, verb: str, verbs: frozenset[str], *, topic: str 
     reasons: list[str] = []
     names = _parameter_names(described.partition("#")[0], reasons)
     described = bare_path(described)
-    pieces = [piece for segment in described.split("/") if segment for piece in _pieces(segment, names, reasons)]
+    parts = [part for segment in described.split("/") if segment for part in _commands_apart(segment, word)]
+    pieces = [piece for part in parts for piece in _pieces(part, names, reasons)]
     reasons += [f"{piece[:_SHOWN]!r} has no letters" for piece in pieces if not _is_named(piece)]
     pieces, version = _without_version([piece for piece in pieces if _is_named(piece)], reasons)
     segments: list[str] = []
@@ -72,9 +81,10 @@ def choose_path(described: str, verb: str, verbs: frozenset[str], *, topic: str 
                 segments.append(piece)
             continue
         last, following = segments[-1] if segments else "", pieces[at + 1] if at + 1 < len(pieces) else ""
-        said = (word and "".join(words(piece)) == word) or _says(hyphenated(piece), verb)
+        said = (word and "".join(without_manner(words(piece))) == word) or _says(hyphenated(piece), verb)
         # The first segment owns the parameters of a path, unless a noun follows: /search/issues.
-        if said and (_acts(piece, last) if last else following[:1] not in ("", "{")):
+        first = following[:1] not in ("", "{") and "".join(words(piece)) == verb.lower()
+        if said and (_acts(piece, last) if last else first):
             reasons.append(f"{piece[:_SHOWN]!r} only repeats {verb}")
             continue
         name = _segment(piece, verb, verbs, reasons, alone=at == 0 and len(pieces) == 1, topic=topic)
@@ -124,20 +134,23 @@ def other_paths(choice: PathChoice, described: str, verb: str, verbs: frozenset[
 
 def topic_of(candidate: Candidate, verbs: frozenset[str] = frozenset()) -> str:
     """Return the subject of a candidate: its first tag, its first literal segment, or the noun in its name."""
-    literals = [name for part in bare_path(candidate.path or "").split("/") for name in _literals(part)]
+    path = bare_path(candidate.path or "")
+    literals = [name for part in path.split("/") for name in _literals(part.partition(":")[0])]
     things = [name for name in map(hyphenated, literals) if name and name not in _PREFIXES]
     # A path that is only a command does not name a resource.
-    if len(things) == 1 and leaking_segment(f"/{things[0]}", verbs) is not None:
-        things.insert(0, _object_of(candidate))
-    found = (hyphenated(name) for name in (*candidate.tags[:1], *things, _object_of(candidate)))
+    if len(things) == 1 and (leaking_segment(f"/{things[0]}", verbs) is not None or judge_segment(things[0])):
+        things = [_object_of(candidate), *things] if "{" not in path else []
+    found = (hyphenated(name) for name in (*candidate.tags[:1], *things, "" if "{" in path else _object_of(candidate)))
     return next((name for name in found if name and not _VERSION.fullmatch(name) and not name.isdecimal()), "")
 
 
 def _object_of(candidate: Candidate) -> str:
     """Return the noun in a name: `table` in `CreateTable`, `root` in `read_root__get`."""
     _, *rest = words(candidate.name) or ("",)
-    if "using" in rest:
-        rest = rest[: rest.index("using")]
+    while rest and rest[0] in RELATING and rest[0] != "using":
+        rest.pop(0)
+    end = next((at for at, word in enumerate(rest) if word in RELATING), len(rest))
+    rest = rest[:end]
     while rest and rest[-1] in _METHODS:
         rest.pop()
     return "-".join(rest[:3])
@@ -151,6 +164,12 @@ def _parameter_names(described: str, reasons: list[str]) -> dict[str, str]:
             if names[found] != found:
                 reasons.append(f"{{{found[:_SHOWN]}}} is renamed to {{{names[found]}}}")
     return names
+
+
+def _commands_apart(segment: str, word: str) -> tuple[str, ...]:
+    """Split `users.list` of an API that calls functions, if the last part is the verb."""
+    before, _, last = segment.rpartition(".")
+    return (before, last) if before and word and "{" not in segment and words(last)[:1] == (word,) else (segment,)
 
 
 def _pieces(segment: str, names: Mapping[str, str], reasons: list[str]) -> Iterator[str]:
@@ -177,17 +196,17 @@ def _literal_piece(text: str, segment: str, reasons: list[str]) -> Iterator[str]
 
 
 def _without_version(pieces: list[str], reasons: list[str]) -> tuple[list[str], str]:
-    version = ""
-    while len(pieces) > 1 and (_is_version(pieces[0]) or pieces[0].lower() in _PREFIXES):
-        if pieces[0].lower() in _PREFIXES and not _is_version(pieces[1]):
-            break
-        dropped, *pieces = pieces
-        reasons.append(f"{dropped[:_SHOWN]!r} does not name a resource")
-        version = dropped if _is_version(dropped) else version
-    if len(pieces) == 1 and _is_version(pieces[0]):
-        reasons.append(f"{pieces[0][:_SHOWN]!r} does not name a resource")
-        return [], pieces[0]
-    return pieces, version
+    """Remove the version at the beginning, with the words before it that do not name a resource: /rest/api/3."""
+    general = 0
+    while general < len(pieces) and pieces[general].lower() in _PREFIXES:
+        general += 1
+    numbered = general > 0 and general < len(pieces) and pieces[general].isdecimal()
+    if general == len(pieces) or not (numbered or _is_version(pieces[general])):
+        return pieces, ""
+    dropped, rest = pieces[: general + 1], pieces[general + 1 :]
+    reasons += [f"{piece[:_SHOWN]!r} does not name a resource" for piece in dropped]
+    more, later = _without_version(rest, reasons)
+    return more, later or ("" if numbered else dropped[-1])
 
 
 def _is_named(piece: str) -> bool:
@@ -246,8 +265,17 @@ def _is_noun(word: str) -> bool:
     return (counts.noun > 0 and counts.noun >= counts.verb) or is_plural(word)
 
 
+def style_fault(name: str, verb: str) -> bool:
+    """Return True if a segment follows AGTP-API 5.1, but lint would take it for a form of a verb: `starred`."""
+    verdict = judge_segment(name, verb)
+    return verdict is not None and (verdict.tier == "warning" or verdict.reason in _NAMING)
+
+
 def _is_fine(name: str, verb: str, verbs: frozenset[str]) -> bool:
-    return leaking_segment(f"/{name}", verbs) is None and judge_segment(name, verb) is None
+    """Return True if a segment may stay: it is not a method (AGTP-API 5.1), and does not plainly say an action."""
+    if leaking_segment(f"/{name}", verbs) is not None:
+        return False
+    return judge_segment(name, verb) is None or style_fault(name, verb)
 
 
 def _nouns(name: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
@@ -257,10 +285,23 @@ def _nouns(name: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
         return
     verdict = judge_segment(name, verb)
     instead = (verdict.instead if verdict is not None else None) or ""
-    several = plural(name) if _is_noun(words(name)[-1]) else ""
-    for choice in (name, several, instead, f"{name}-request", f"{name}-record", plural(name)):
-        if choice and _is_fine(choice, verb, verbs):
+    last = words(name)[-1]
+    several = plural(name) if lexicon().counts(last).noun or is_plural(last) or last not in lexicon().verbs else ""
+    for choice in (name, several, instead, _deed(name), f"{name}-request", f"{name}-record", plural(name)):
+        # The upstream's own name may look like a verb; a name made here may not.
+        if choice and _is_fine(choice, verb, verbs) and (choice == name or judge_segment(choice, verb) is None):
             yield choice
+
+
+@lru_cache(maxsize=1)
+def _deeds() -> Mapping[str, str]:
+    """Return the noun of each verb, the shortest of several: cancellation of cancel."""
+    nouns = sorted(meanings().nouns.items(), key=lambda pair: -len(pair[0]))
+    return {verb: noun for noun, verb in nouns if noun.endswith(_OF_DEEDS)}
+
+
+def _deed(name: str) -> str:
+    return f"{name[:-1]}ation" if name.endswith("ize") else _deeds().get(name, "")
 
 
 def _thing(topic: str, segments: list[str], verb: str, verbs: frozenset[str]) -> str:

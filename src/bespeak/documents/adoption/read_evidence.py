@@ -10,7 +10,7 @@ from bespeak.documents.adoption.verb_words import SURE, changes, changing_words,
 _ON_A_COMMAND: Final = frozenset(
     {
         *("search", "query", "list", "find", "count", "validate", "preview", "estimate", "calculate", "compare"),
-        *("simulate", "explain", "suggest", "autocomplete"),
+        *("simulate", "dryrun", "explain", "suggest", "autocomplete"),
     }
 )
 """Words that mean reading even as a command on one thing: /orders/{id}/preview."""

@@ -17,6 +17,7 @@ from bespeak.text.language.consistency import judge
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.injection import addressed, link, role_marker
 from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.meanings import meanings
 from bespeak.text.language.mechanism import mechanism
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.sentence import is_english
@@ -66,6 +67,14 @@ _OPENING: Final = re.compile(
     re.IGNORECASE,
 )
 """Filler words before the verb."""
+_ASIDE: Final = re.compile(r"\s*\([^()]*\)\Z")
+"""Brackets at the end: the arguments of a function, the method, a note."""
+_CALLED: Final = re.compile(r"invoke (?:action|function)\b", re.IGNORECASE)
+"""Words of a generator instead of a sentence."""
+_JOINED: Final = re.compile(r"[a-z]+(?:[A-Z][a-z0-9]*)+|(?:[A-Z][a-z]+){3,}")
+"""Words of a program: `sendMail`, `SubjectAccessReview`; not GitHub."""
+_FEW_NAMES: Final = 4
+"""Maximum number of words in the name of a function that reads as a sentence."""
 _FEW: Final = 10
 """Maximum number of words in a phrase that gets a verb put before it."""
 
@@ -82,7 +91,7 @@ class Sentences:
 
 def write_sentences(candidate: Candidate, verb: str, path: str, *, impact: str) -> Sentences:
     """Write intent, outcome and description of a candidate under a verb and a path."""
-    thing = _thing(path)
+    thing = _thing(path, verb)
     if not thing.single and is_list(candidate):
         *before, last = thing.listed.split()
         thing = replace(thing, listed=" ".join((*before, plural(last))))
@@ -113,24 +122,34 @@ class _Thing:
     """Name as in the path, `pets`."""
     single: bool
     """True if a parameter selects one of them."""
+    owner: str = ""
+    """Thing that it belongs to, if a parameter selects that: `user` in /users/{id}/orders."""
 
 
-def _thing(path: str) -> _Thing:
+def _thing(path: str, verb: str) -> _Thing:
     segments = [segment for segment in path.split("/") if segment]
-    literals = [segment for segment in segments if not segment.startswith("{")]
-    named = [one for one in literals if one not in _MYSELF and one.partition("-")[0] not in _AS]
-    listed = (named[-1] if named else "item").replace("-", " ")
+    literals = [at for at, segment in enumerate(segments) if not segment.startswith("{")]
+    named = [at for at in literals if segments[at] not in _MYSELF and segments[at].partition("-")[0] not in _AS]
+    # APPROVE /orders/{id}/approval is about the order.
+    while len(named) > 1 and meanings().verb_of(segments[named[-1]]) == verb.lower():
+        named.pop()
+    at = named[-1] if named else -1
+    listed = (segments[at] if named else "item").replace("-", " ")
     *before, last = listed.split()
     name = " ".join((*before, singular(last)))
-    ending = segments[-1] if segments else ""
-    return _Thing(name, listed, ending.startswith("{") or ending in _MYSELF)
+    rest = segments[at + 1 :]
+    single = any(part.startswith("{") or part in _MYSELF for part in rest)
+    selected = at > 1 and segments[at - 1].startswith("{") and not segments[at - 2].startswith("{")
+    owner = singular(segments[at - 2].replace("-", " ")) if selected and not single else ""
+    return _Thing(name, listed, single, owner)
 
 
 def _intents(candidate: Candidate, verb: str, thing: _Thing) -> Iterator[tuple[str, str, float]]:
     """Yield sentences for the intent, the best first, with their source and confidence."""
     for text, source, sure in ((candidate.summary, "the summary", 0.9), (candidate.description, "description", 0.8)):
-        said = _OPENING.sub("", _in_words(first_sentence(text)))
-        if not said or not is_english(sentence_words(said)):
+        bare = _ASIDE.sub("", first_sentence(text))
+        said = _OPENING.sub("", _in_words(bare, thing)) if bare != candidate.name else ""
+        if not said or _CALLED.match(said) or not is_english(sentence_words(said)):
             continue
         heads = head_verbs(said)
         if source == "description" and heads and _is_narrative(said, heads[0].start):
@@ -150,24 +169,26 @@ def _is_narrative(sentence: str, start: int) -> bool:
     return start > 0 and not first.lower().endswith("ly")
 
 
-def _in_words(said: str) -> str:
-    """Write out a function name or a title: `getUserById`, `Read Own Items`."""
+def _in_words(said: str, thing: _Thing) -> str:
+    """Write out a function name or a title: `getUserById`, `Read Own Items`. A name without the thing says nothing."""
     parts = said.split()
-    if len(parts) == 1 and len(words(said)) > 1 and said.isidentifier():
-        return " ".join(words(said)).capitalize()
+    if len(parts) == 1 and said.isidentifier() and len(words(said)) > 1:
+        named = words(said)
+        about = len(named) <= _FEW_NAMES and not {*thing.name.split(), *thing.listed.split()}.isdisjoint(named)
+        return " ".join(named).capitalize() if about else ""
     if len(parts) > 1 and all(part.istitle() or part.isupper() or part.isdigit() for part in parts):
         return " ".join((parts[0], *(part.lower() if part.istitle() else part for part in parts[1:])))
-    return said
+    return " ".join(" ".join(words(part)) if _JOINED.fullmatch(part) else part for part in parts)
 
 
 def _plainly(verb: str, thing: _Thing) -> str:
-    if thing.name == verb.lower():
+    if thing.name == verb.lower() and not thing.owner:
         return f"{verb.capitalize()} what the caller asks for"
     if thing.single:
         which = f"the named {thing.name}"
     else:
-        which = _with_article(thing.name) if verb in _MAKING else thing.listed
-    return f"{verb.capitalize()} {which}"
+        which = _with_article(thing.name) if verb in _MAKING else f"{'the ' if thing.owner else ''}{thing.listed}"
+    return f"{verb.capitalize()} {which}{f' of the named {thing.owner}' if thing.owner else ''}"
 
 
 def _led(verb: str, phrase: str) -> str:

@@ -40,6 +40,7 @@ _SAID: Final = {
     **dict.fromkeys(("trash",), ("REMOVE", "ARCHIVE")),
     **dict.fromkeys(("favorite",), ("SET", "CREATE")),
     **dict.fromkeys(("rerun",), ("RETRY", "RUN")),
+    **dict.fromkeys(("dryrun",), ("SIMULATE", "EVALUATE")),
 }
 """Verbs for words that APIs use and the catalog lacks or understands differently."""
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from bespeak.documents.adoption.candidate import Candidate
-from bespeak.documents.adoption.naming import is_plural, singular, words
+from bespeak.documents.adoption.naming import is_plural, singular, without_manner, words
 from bespeak.documents.adoption.path_choice import COMMANDS, bare_path
 from bespeak.text.language.action_intent import action_intent
 from bespeak.text.language.head_verb import HeadVerb, head_verbs
@@ -24,7 +24,7 @@ SPOKEN: Final = frozenset(
         *("login", "signin", "logon", "logout", "signout", "logoff", "signup", "count", "lookup", "does", "is", "has"),
         *("exists", "test", "can", "move", "copy", "clone", "mark", "lock", "unlock", "pin", "unpin", "toggle"),
         *("change", "upsert", "leave", "star", "like", "tag", "label", "vote", "unstar", "unlike", "untag"),
-        *("unfollow", "trigger", "do", "perform", "call", "preview", "rerun", "write", "trash", "favorite"),
+        *("unfollow", "trigger", "do", "perform", "call", "preview", "rerun", "write", "trash", "favorite", "dryrun"),
     }
 )
 """Words that APIs use as verbs and the catalog lacks or understands differently."""
@@ -34,8 +34,6 @@ _SAYING: Final = frozenset({"get", "delete", "patch"})
 """Methods that name the action as well as a word would; POST and PUT may mean anything."""
 _GENERIC: Final = frozenset({*_HTTP, "create", "add", "execute", "process", "handle", "run", "do", "update", "list"})
 """Verbs that are less specific than a final segment such as /cancel."""
-_MANNERS: Final = frozenset({"batch", "bulk", "mass", "multi", "dry"})
-"""Words before the verb that say how: batchGet."""
 _LIGHT: Final = frozenset({"place", "make", "do", "perform", "take"})
 """Verbs whose object names the action: placeOrder."""
 _ENDINGS: Final = frozenset(
@@ -44,7 +42,10 @@ _ENDINGS: Final = frozenset(
 """Verbs that frameworks write after the noun: orders_list."""
 _LEADING: Final = frozenset({"mark", "add", "get", "delete", "set", "check", "list", "save"})
 """Words that are the command if they begin a segment of several words."""
-_SAYING_LITTLE: Final = frozenset({"invoke", "call", "use", "perform"})
+_EMPTY: Final = frozenset({"invoke", "call", "use"})
+"""Verbs of prose that say nothing: `Invoke action move`."""
+_SAYING_LITTLE: Final = _EMPTY | {"perform", "do", "make"}
+"""Verbs of prose whose object says what happens: `Perform a search`."""
 SURE: Final = 0.85
 """Trust in a word that is hardly ever a noun in its place."""
 _SEPARATOR: Final = re.compile(r"[^A-Za-z0-9-]+")
@@ -94,8 +95,7 @@ def changing_words(candidate: Candidate) -> Iterator[tuple[str, str]]:
             yield word, candidate.name_kind
     for text, source in ((candidate.summary, "the summary"), (candidate.description, "the description")):
         for head in _heads(text):
-            said = head.kind in ("head", "coordinated", "meant", "nominal") and head.verb not in _SAYING_LITTLE
-            if said and changes(head.verb):
+            if head.kind not in ("hint", "reading") and head.verb not in _SAYING_LITTLE and changes(head.verb):
                 yield head.verb, source
 
 
@@ -121,7 +121,7 @@ def _prose_verbs(candidate: Candidate) -> list[str]:
     """Return the verbs of the summary, else of the description. What a noun names counts only for reading calls."""
     kinds = ("head", "meant", "nominal") if candidate.claims_to_read else ("head", "light", "meant", "nominal")
     for text in (candidate.summary, candidate.description):
-        usable = [one for one in _heads(text) if one.kind in kinds and one.verb not in _SAYING_LITTLE]
+        usable = [one for one in _heads(text) if one.kind in kinds and one.verb not in _EMPTY]
         if candidate.claims_to_read:  # in `Projects of the caller` the resource looks like a verb
             things = {part for segment in _literals(candidate) for part in words(segment)} - _ENDINGS - COMMANDS
             things.difference_update(words(candidate.name)[:1])
@@ -219,13 +219,6 @@ def _sections(candidate: Candidate) -> list[list[str]]:
 
 def _is_snake(name: str) -> bool:
     return name == name.lower() and not set(name) & set("/.:")
-
-
-def without_manner(parts: Sequence[str]) -> Sequence[str]:
-    """Return the words of a name from its verb on: `batchGetItem` and `re-run` begin with `get` and `rerun`."""
-    if len(parts) > 1 and parts[0] in _MANNERS:
-        return parts[1:]
-    return (f"re{parts[1]}", *parts[2:]) if len(parts) > 1 and parts[0] == "re" else parts
 
 
 def _resources(candidate: Candidate) -> frozenset[str]:
