@@ -65,6 +65,8 @@ class Service:
     require_known_agents: bool | None = None
     """True to refuse Agent-IDs without a document (401); None to do so as soon as one agent is registered."""
     rate_limits: RateLimits = field(default_factory=RateLimits)
+    trusts_upstreams: bool = False
+    """True if answers of upstreams are passed on although they break the output schema."""
     apis: tuple[Mapping[str, Any], ...] = ()
     hosted_protocols: tuple[Mapping[str, Any], ...] = ()
     resources: tuple[Resource, ...] = ()

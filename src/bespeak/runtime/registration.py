@@ -195,15 +195,26 @@ class Registrar:
 
         if self.upstreams is None:
             self.upstreams = UpstreamPool()
-        bound = bind_external(endpoint, handler, self._environment, pool=self.upstreams)
+        returned = compile_schema(self._output_schema(endpoint))
+        bound = bind_external(
+            endpoint,
+            handler,
+            self._environment,
+            pool=self.upstreams,
+            output=None if isinstance(returned, Fault) else returned,
+            trusts=self.service.trusts_upstreams,
+        )
         return (None, bound) if isinstance(bound, list) else (bound.call, [])
 
+    def _output_schema(self, endpoint: Endpoint) -> Mapping[str, Any]:
+        """Return the schema that outputs are checked by."""
+        schema = endpoint.output_schema
+        closed = self.policies.strict_output and schema.get("type") == "object"
+        return {**schema, "additionalProperties": False} if closed else schema
+
     def _compile(self, endpoint: Endpoint, call: Callable[..., Any]) -> Route | None:
-        output_schema = endpoint.output_schema
-        if self.policies.strict_output and output_schema.get("type") == "object":
-            output_schema = {**output_schema, "additionalProperties": False}
         received = compile_schema(endpoint.input_schema)
-        returned = compile_schema(output_schema)
+        returned = compile_schema(self._output_schema(endpoint))
         if isinstance(received, Fault) or isinstance(returned, Fault):
             return None
         advisories = endpoint_advisories(endpoint, self.catalog)

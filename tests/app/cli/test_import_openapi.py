@@ -94,6 +94,15 @@ def test_a_description_without_a_server_needs_one(tmp_path: Path) -> None:
     assert 'url = "https://other.example/v3/notes?limit=20"' in (tmp_path / "out/endpoints/list-notes.toml").read_text()
 
 
+def test_server_wins_over_the_described_one_and_the_review_says_so(file: Path, tmp_path: Path) -> None:
+    run(file, "-o", tmp_path / "out", "--server", "https://other.example/v3")
+    assert 'url = "https://other.example/v3/notes?limit=20"' in (tmp_path / "out/endpoints/list-notes.toml").read_text()
+    review = (tmp_path / "out/REVIEW.md").read_text()
+    assert (
+        "- --server: https://other.example/v3 is used instead of https://notes.example/v2, in 10 operations" in review
+    )
+
+
 @pytest.mark.parametrize("server", ["ftp://x", "notes", "https://", "https://x/?a=1"])
 def test_server_must_be_a_url(file: Path, tmp_path: Path, server: str) -> None:
     with pytest.raises(ConfigError, match="--server"):

@@ -70,6 +70,8 @@ def respond(seen: Seen) -> tuple[int, str, bytes]:
         return 404, "application/json", b'{"detail": "no such note"}'
     if seen.path.endswith("/taken"):
         return 409, "application/json", b"{}"
+    if b"surprise" in seen.body:
+        return 201, "application/json", b'{"note": 7}'
     if seen.method == "DELETE":
         return 204, "text/plain", b""
     if seen.path.endswith("/text"):

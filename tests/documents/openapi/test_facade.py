@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,37 @@ def test_a_file_is_sent_as_bytes(service: SyncServiceClient, notes: NotesApi) ->
 def test_body_that_is_not_an_object_is_one_field(service: SyncServiceClient, notes: NotesApi) -> None:
     service.call("SEARCH", "/notes", body=["red", "green"])
     assert (notes.last.path, notes.last.json) == ("/v2/notes/search", ["red", "green"])
+
+
+@pytest.mark.process
+def test_an_unexpected_answer_after_an_effect_does_not_invite_a_repetition(
+    service: SyncServiceClient, notes: NotesApi
+) -> None:
+    before = len(notes.seen)
+    for _ in range(2):
+        reply = service.request("CREATE", "/notes", {"body_note_text": "surprise"}, idempotency_key="k-1")
+        error = reply.json()["error"]
+        assert (reply.status, error["code"]) == (422, "upstream-output-invalid")
+        assert error["details"] == {"upstream_status": 201, "effect": "possible"}
+        assert "do not repeat it without the same Idempotency-Key" in error["message"]
+    assert len(notes.seen) == before + 1
+
+
+@pytest.mark.process
+def test_an_unexpected_answer_of_a_trusted_upstream_is_passed_on(notes: NotesApi, folder: Path, tmp_path: Path) -> None:
+    trusting = shutil.copytree(folder, tmp_path / "trusting")
+    with (trusting / "bespeak.toml").open("a") as file:
+        file.write("\n[upstream]\ntrust_answers = true\n")
+    env = {"UPSTREAM_ACME_NOTES_API_KEY": "secret-key", "SSL_CERT_FILE": str(notes.authority)}
+    with (
+        serving(trusting, "--strict", env=env) as served,
+        bespeak.connect_sync(served.uri, agent_id=AGENT, scopes=SCOPES) as service,
+    ):
+        before = len(notes.seen)
+        for _ in range(2):
+            reply = service.request("CREATE", "/notes", {"body_note_text": "surprise"}, idempotency_key="k-2")
+            assert (reply.status, reply.json()) == (200, {"note": 7})
+        assert len(notes.seen) == before + 1
 
 
 @pytest.mark.process

@@ -112,6 +112,23 @@ def test_exploded_object_becomes_its_properties() -> None:
     assert shape.schema["required"] == ["to"]
 
 
+def test_optional_fields_that_exclude_each_other_are_noted() -> None:
+    said = "Cannot be used together with `endingBefore`."
+    before = parameter("endingBefore")
+    shape = shaped(parameter("startingAfter", description=said), before)
+    (guess,) = [guess for guess in shape.guesses if guess.at == "/input_schema"]
+    assert guess.text == "starting_after and ending_before may be sent together"
+    assert said in guess.why
+    body = {
+        "type": "object",
+        "properties": {"email": TEXT, "id": {**TEXT, "description": "Not both this and `email`."}},
+    }
+    noted = shaped(body=json_body({"$ref": "#/$defs/B", "$defs": {"B": body}})).guesses
+    assert [guess.text for guess in noted] == ["id and email may be sent together"]
+    needed = parameter("startingAfter", description=said, required=True)
+    assert shaped(needed, before).guesses == []
+
+
 def test_properties_of_an_optional_object_are_optional() -> None:
     schema = {"type": "object", "properties": {"to": TEXT}, "required": ["to"]}
     assert shaped(parameter("range", schema=schema, required=False)).schema["required"] == []

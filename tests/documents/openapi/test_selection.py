@@ -37,12 +37,14 @@ def test_patterns_choose_operations(include: tuple[str, ...], exclude: tuple[str
     assert [DESCRIPTION.operations.index(operation) for operation in found] == kept
 
 
-def test_server_is_set_for_operations_without_one() -> None:
-    bases = [operation.base for operation in with_server(DESCRIPTION, "https://b.example/v1/").operations]
-    assert bases == ["https://b.example/v1", "https://a.example", "https://b.example/v1"]
+def test_server_is_set_for_all_operations_and_replaced_addresses_are_counted() -> None:
+    changed, replaced = with_server(DESCRIPTION, "https://b.example/v1/")
+    assert {operation.base for operation in changed.operations} == {"https://b.example/v1"}
+    assert replaced == {"https://a.example": 1}
+    assert with_server(changed, "https://b.example/v1")[1] == {}
 
 
 def test_address_with_unresolved_variables_is_replaced() -> None:
     open_ended = Operation(method="GET", path="/pets", base="https://{tenant}.example/{version}", pointer="")
-    [operation] = with_server(Description(openapi="3.0.3", operations=(open_ended,)), "https://b.example").operations
-    assert operation.base == "https://b.example"
+    changed, _ = with_server(Description(openapi="3.0.3", operations=(open_ended,)), "https://b.example")
+    assert changed.operations[0].base == "https://b.example"

@@ -7,7 +7,7 @@ import contextlib
 import json
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -16,12 +16,14 @@ import trustme
 
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.handler import UPSTREAM_ERRORS, ExternalService
+from bespeak.contract.schema.compile import Validator, compile_schema
 from bespeak.contract.semantic import Semantic
 from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.scope import Scopes
+from bespeak.runtime.answer import Answer
 from bespeak.runtime.bindings.external import MAX_RESPONSE_BYTES, ExternalBinding, bind_external
 from bespeak.runtime.bindings.upstream_pool import UpstreamPool
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -191,6 +193,65 @@ def findings(url: str, environment: Mapping[str, str] | None = None, **fields: A
     assert isinstance(found, list)
     assert all(finding.severity == "error" for finding in found)
     return found
+
+
+RESERVED = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+
+
+def checked(url: str, tls: ssl.SSLContext, *, trusts: bool = False, **semantic: Any) -> ExternalBinding:
+    handler = ExternalService(url=url, method="POST")
+    contract = endpoint(handler)
+    contract = replace(contract, output_schema=RESERVED, semantic=replace(contract.semantic, **semantic))
+    output = compile_schema(RESERVED)
+    assert isinstance(output, Validator)
+    binding = bind_external(contract, handler, {}, tls=tls, output=output, trusts=trusts)
+    assert isinstance(binding, ExternalBinding)
+    return binding
+
+
+@pytest.mark.parametrize(
+    ("semantic", "advice"),
+    [
+        ({}, "may have taken effect: do not repeat it without the same Idempotency-Key."),
+        ({"is_idempotent": True}, "may have taken effect; it is idempotent and may be repeated."),
+        ({"impact": "informational", "capability": "retrieval"}, "breaks the output schema of BOOK /room."),
+    ],
+)
+@pytest.mark.parametrize(("code", "body"), [(201, b'{"id": 7}'), (200, b"[]"), (204, b"")])
+async def test_answer_that_breaks_the_schema_says_what_happened(
+    authority: trustme.CA, semantic: dict[str, Any], advice: str, code: int, body: bytes
+) -> None:
+    async with upstream(authority, answer(code, body)) as server:
+        binding = checked(server.url, server.tls, **semantic)
+        refused = await refusal(binding)
+        await binding.aclose()
+    assert refused.code == "upstream-output-invalid"
+    assert refused.message.startswith(f"The upstream answered {code}, but its answer breaks the output schema")
+    assert refused.message.endswith(advice)
+    effect = {} if "impact" in semantic else {"effect": "possible"}
+    assert refused.details == {"details": {"upstream_status": code, **effect}}
+    assert "Retry-After" not in dict(refused.headers)
+
+
+async def test_invalid_answer_of_a_trusted_upstream_is_passed_on_and_logged(
+    authority: trustme.CA, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with upstream(authority, answer(201, b'{"id": 7, "secret": "s3"}')) as server:
+        binding = checked(server.url, server.tls, trusts=True)
+        passed = await binding.call({}, CONTEXT)
+        await binding.aclose()
+    assert isinstance(passed, Answer)
+    assert json.loads(passed.body) == {"id": 7, "secret": "s3"}
+    assert "/properties/id/type" in caplog.text
+    assert "s3" not in caplog.text
+
+
+@pytest.mark.parametrize("trusts", [False, True])
+async def test_valid_answer_is_returned_unchanged(authority: trustme.CA, trusts: bool) -> None:
+    async with upstream(authority, answer(200, b'{"id": "r-1"}')) as server:
+        binding = checked(server.url, server.tls, trusts=trusts)
+        assert await binding.call({}, CONTEXT) == {"id": "r-1"}
+        await binding.aclose()
 
 
 async def test_the_input_goes_out_as_json_and_the_answer_comes_back(authority: trustme.CA) -> None:

@@ -80,7 +80,7 @@ def agis(file: Path, output: Path, force: bool) -> int:
     metavar="PATTERN",
     help="Skip operations whose tag, path or operationId matches; repeatable.",
 )
-@click.option("--server", metavar="URL", help="Base URL of the API, if the description has none.")
+@click.option("--server", metavar="URL", help="Base URL of the API, instead of the described ones.")
 @click.option("--insecure", is_flag=True, help="Allow plain HTTP from other hosts.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def openapi(  # noqa: PLR0917 - click passes them all by name
@@ -116,10 +116,14 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
         findings = [finding for finding in findings if finding.rule != UNCLEAR_SERVER.id or finding.severity == "info"]
     if not as_json:
         print_findings(finding for finding in findings if finding.severity != "info")
-    if server is not None:
-        description = with_server(description, server)
     description = select_operations(description, include, exclude)
     notes = [LeftOut(finding.pointer or "the description", finding.message) for finding in findings]
+    if server is not None:
+        description, replaced = with_server(description, server)
+        notes[:0] = [
+            LeftOut("--server", f"{server} is used instead of {base}, in {count} operation{'' if count == 1 else 's'}")
+            for base, count in replaced.most_common()
+        ]
     with without_collections():
         imported = import_description(description, notes)
     if not imported.facades:

@@ -10,6 +10,7 @@ from bespeak.documents.adoption.candidate import Candidate
 from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
 from bespeak.documents.adoption.naming import singular, words
 from bespeak.documents.adoption.read_evidence import acts, only_reads
+from bespeak.documents.adoption.repetition import adds_record
 from bespeak.documents.adoption.verb_choice import VerbChoice, is_reading
 from bespeak.documents.adoption.verb_words import changes, changing_words
 from bespeak.text.language.meanings import NOT_UNDOING
@@ -71,14 +72,16 @@ def guess_impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> 
     doubtful = impact == "informational" and not candidate.claims_to_read
     grave = impact == "irreversible" or doubtful
     risk: Risk = "high" if grave else "medium" if impact == "reversible" else "low"
-    idempotent = impact == "informational" or candidate.method in _IDEMPOTENT or candidate.idempotent is True
+    adding = adds_record(candidate)
+    repeatable = candidate.method in _IDEMPOTENT and not adding
+    idempotent = impact == "informational" or repeatable or candidate.idempotent is True
     outcome = 0.9 if impact == "informational" else 0.8
     guesses = [
         Guess(at="/semantic/impact", text=f"impact {impact}", why=why, confidence=sure, otherwise=other, risk=risk),
         Guess(
             at="/semantic/is_idempotent",
             text=f"{'may' if idempotent else 'may not'} be repeated",
-            why=_repetition_reason(candidate, impact),
+            why=adding or _repetition_reason(candidate, impact),
             confidence=0.8 if candidate.method not in ("POST", None) else 0.7,
             risk="medium" if idempotent and impact != "informational" else "low",
         ),

@@ -75,6 +75,7 @@ class Deployment:
             vocabulary=server.vocabulary,
             data_manifest=server.data_manifest,
             rate_limits=server.limits.rate,
+            trusts_upstreams=server.upstream.trust_answers,
         )
         return replace(service, catalog=server.main.catalog) if server.main.catalog else service
 

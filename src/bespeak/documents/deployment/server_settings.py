@@ -1,4 +1,4 @@
-"""Settings of the server itself: `[server]`, `[agents]`, `[listen]`, `[limits]` and `[[resources]]`."""
+"""Settings of the server itself: `[server]`, `[agents]`, `[listen]`, `[limits]`, `[upstream]` and `[[resources]]`."""
 
 from __future__ import annotations
 
@@ -147,6 +147,17 @@ class LimitSettings:
         None, "Bytes of all unfinished requests of one worker.", kind="count", security=True
     )
     rate: RateLimits = table(RateLimits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamSettings:
+    """Upstreams of all external_service handlers."""
+
+    trust_answers: bool = setting(
+        False,
+        "Pass on answers that break the output schema, with a warning in the log. Without it they are refused with "
+        "`upstream-output-invalid`.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from bespeak.documents.deployment.server_settings import (
     ListenSettings,
     ResourceSettings,
     ServerSettings,
+    UpstreamSettings,
 )
 from bespeak.state.audit.settings import REFERENCE_KEYS, AuditSettings
 from bespeak.state.identity.settings import AuthSettings
@@ -78,6 +79,7 @@ class ServerDocument:
     mtls: ClientCertificateSettings = table(ClientCertificateSettings)
     http: HttpSettings = table(HttpSettings)
     limits: LimitSettings = table(LimitSettings)
+    upstream: UpstreamSettings = table(UpstreamSettings)
     document: Path | None = setting(None, "An AGIS document whose endpoints are served.", kind="path")
     handlers: tuple[HandlerEntry, ...] = setting(
         (), '`[handlers."METHOD /path"]`: the handlers of the endpoints of `document`.', kind="map", read=read_handlers

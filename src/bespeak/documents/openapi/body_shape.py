@@ -115,12 +115,12 @@ def _spread(shape: BodyShape, name: str, schema: Mapping[str, Any]) -> None:
     shape.properties = {key: part for entry in entries for key, part in entry.items()}
 
 
-def members(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool]]:
+def members(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
     """Yield the properties of an object, and True for required ones."""
     properties, required = schema.get("properties"), schema.get("required", ())
     if schema.get("type") == "object" and isinstance(properties, Mapping):
         for name, part in properties.items():
-            yield name, part, name in required
+            yield name, part if isinstance(part, Mapping) else {}, name in required
 
 
 def _form(media_type: str) -> str | None:

@@ -24,6 +24,7 @@ from bespeak.text.source.pointer import is_index, unescaped
 from bespeak.text.source.span import Location
 from bespeak.text.source.text_position import location_of
 from bespeak.text.source.yaml_fault import fault_of
+from bespeak.text.source.yaml_tabs import without_tab_lines
 
 MAX_BYTES: Final = 40 << 20
 """Maximum size of a description. The largest public ones have about 12 MB."""
@@ -86,10 +87,27 @@ def _repeated(key: str, place: Location) -> Diagnostic:
     return DUPLICATE.found(message, place, advice="Remove one of the two, or rename it.", severity="warning")
 
 
-def _yaml(text: str, name: str, path: Path | None) -> tuple[Document | None, list[Diagnostic]]:
-    reader = YamlReader()
+def _read_yaml(text: str) -> tuple[YamlReader, str]:
+    """Read a YAML text; return the reader, and the text that its places are in."""
     try:
+        reader = YamlReader()
         reader.read(text)
+    except yaml.YAMLError as error:
+        plain = without_tab_lines(text)
+        if plain == text:
+            raise
+        try:
+            reader = YamlReader()
+            reader.read(plain)
+        except yaml.YAMLError:
+            raise error from None
+        return reader, plain
+    return reader, text
+
+
+def _yaml(text: str, name: str, path: Path | None) -> tuple[Document | None, list[Diagnostic]]:
+    try:
+        reader, text = _read_yaml(text)
     except NotationError as reason:
         place = location_of(text, name, reason.start, reason.end)
         return None, [

@@ -8,12 +8,14 @@ from typing import Any, Final
 
 from bespeak.contract.handler import is_reserved_header
 from bespeak.contract.schema.compile import compile_schema
+from bespeak.contract.schema.reference import resolve
 from bespeak.documents.adoption.guess import Guess
 from bespeak.documents.adoption.naming import snake_case, unused, words
 from bespeak.documents.adoption.path_choice import PathChoice
 from bespeak.documents.openapi.adopted_definitions import Definitions
 from bespeak.documents.openapi.body_shape import BodyShape, members, shape_body
 from bespeak.documents.openapi.description import Operation, Parameter
+from bespeak.documents.openapi.exclusions import exclusions
 from bespeak.documents.openapi.schema_fit import SchemaFitter, bound
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value
 from bespeak.protocol.fault import Fault
@@ -82,6 +84,7 @@ class _Shaper:
             if parameter.place != "path":
                 self._add_parameter(parameter)
         self._add_body(body)
+        self._note_exclusions(operation)
         self._finish()
         return self._shape
 
@@ -212,6 +215,20 @@ class _Shaper:
         elif needed:
             # The body may be omitted, but if it is sent, its required fields must be there.
             shape.schema["dependentRequired"] = dict.fromkeys(named.values(), needed)
+
+    def _note_exclusions(self, operation: Operation) -> None:
+        shape = self._shape
+        upstream = {**shape.transform, **shape.header_fields, **shape.cookie_fields}
+        optional = {upstream.get(own, own): own for own in self._properties if own not in self._required}
+        # Descriptions as they were written: the marks around names are not in the contract.
+        said = {one.name: one.description or one.schema.get("description") for one in operation.parameters}
+        if operation.body is not None:
+            body = resolve(operation.body.schema, operation.body.schema, most=8)
+            said.update((name, part.get("description")) for name, part, _ in members({"type": "object", **body}))
+        texts = {name: str(said.get(name) or "") for name in optional}
+        for one, other, sentence in exclusions(texts):
+            text = f"{optional[one]} and {optional[other]} may be sent together"
+            self._guess(text, f"its description says: {sentence}", 0.4, "send only one of them")
 
     def _finish(self) -> None:
         shape = self._shape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fnmatch import translate
@@ -23,14 +24,12 @@ def select_operations(
     return replace(description, operations=kept)
 
 
-def with_server(description: Description, server: str) -> Description:
-    """Set the address of operations that have none, or one with unresolved variables."""
+def with_server(description: Description, server: str) -> tuple[Description, Counter[str]]:
+    """Set the address of all operations, and count the operations of each described address that is replaced."""
     base = server.rstrip("/")
-    operations = tuple(
-        operation if operation.base and "{" not in operation.base else replace(operation, base=base)
-        for operation in description.operations
-    )
-    return replace(description, operations=operations)
+    replaced = Counter(one.base for one in description.operations if one.base and one.base != base)
+    operations = tuple(replace(operation, base=base) for operation in description.operations)
+    return replace(description, operations=operations), replaced
 
 
 def _patterns(texts: Iterable[str]) -> list[re.Pattern[str]]:

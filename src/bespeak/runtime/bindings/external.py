@@ -14,10 +14,12 @@ import msgspec
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import UPSTREAM_ERRORS, ExternalService
+from bespeak.contract.schema.compile import Validator
 from bespeak.contract.schema.violation import Violation
 from bespeak.protocol import status
 from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Answer
 from bespeak.runtime.bindings.upstream_answer import decode_answer, decode_text, rename, retry_after
 from bespeak.runtime.bindings.upstream_pool import UpstreamPool
 from bespeak.runtime.bindings.upstream_request import RequestPlan
@@ -26,10 +28,15 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 _logger = logging.getLogger(__name__)
 
+OUTPUT_INVALID: Final = "upstream-output-invalid"
+"""Code for an upstream's answer that breaks the output schema. The upstream has carried the call out."""
+
 MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024
 """Maximum size of an upstream response; the draft sets no limit."""
 
 _MOST_VIOLATIONS: Final = 100
+_SHOWN: Final = 5
+"""Places of violations in the log."""
 _DRAINED_BYTES: Final = 64 * 1024
 _DRAINED_SECONDS: Final = 0.5
 _LATER: Final = (("Retry-After", "5"),)
@@ -44,11 +51,14 @@ def bind_external(
     *,
     pool: UpstreamPool | None = None,
     tls: ssl.SSLContext | None = None,
+    output: Validator | None = None,
+    trusts: bool = False,
 ) -> ExternalBinding | list[Diagnostic]:
     """Build the binding of an external_service endpoint, or return the findings that prevent its registration.
 
     `environment` resolves `${VAR}` in credentials. `pool` holds the connections shared with other endpoints. Without a
-    pool the binding has its own connections, for which `tls` replaces the system's trust store.
+    pool the binding has its own connections, for which `tls` replaces the system's trust store. `output` checks the
+    answers; with `trusts`, invalid ones are logged and passed on.
     """
     findings = check_setup(endpoint, handler)
     credentials = resolve_credentials(endpoint, handler, environment)
@@ -56,7 +66,13 @@ def bind_external(
     if findings or isinstance(credentials, list) or url is None:
         return [*findings, *(credentials if isinstance(credentials, list) else ())]
     return ExternalBinding(
-        endpoint, handler, RequestPlan(handler, credentials), UpstreamPool(tls) if pool is None else pool, url
+        endpoint,
+        handler,
+        RequestPlan(handler, credentials),
+        UpstreamPool(tls) if pool is None else pool,
+        url,
+        output=output,
+        trusts=trusts,
     )
 
 
@@ -64,9 +80,20 @@ class ExternalBinding:
     """Calls one upstream. Upstream failures are returned as declared errors, never raised."""
 
     def __init__(
-        self, endpoint: Endpoint, handler: ExternalService, plan: RequestPlan, pool: UpstreamPool, url: httpx.URL
+        self,
+        endpoint: Endpoint,
+        handler: ExternalService,
+        plan: RequestPlan,
+        pool: UpstreamPool,
+        url: httpx.URL,
+        *,
+        output: Validator | None = None,
+        trusts: bool = False,
     ) -> None:
         self._endpoint = endpoint
+        self._output = output
+        self._trusts = trusts
+        self._aftermath = _aftermath(endpoint)
         # The five errors of every upstream are described here, with the particulars.
         declared = (error for error in endpoint.errors if error.name not in UPSTREAM_ERRORS)
         self._meanings = {error.name: error.description for error in declared}
@@ -86,13 +113,14 @@ class ExternalBinding:
             async with asyncio.timeout(self._handler.timeout_seconds), self._pool.places:
                 return await self._exchange(request)
         except TimeoutError:
-            return self._failed(
-                "upstream_timeout", f"The upstream took longer than {self._handler.timeout_seconds:g} s."
-            )
+            message = f"The upstream took longer than {self._handler.timeout_seconds:g} s."
+            return self._failed("upstream_timeout", message, took_effect=True)
         except (httpx.TransportError, UnicodeError) as error:
-            failed = self._failed("upstream_connection_error", "The upstream cannot be reached.", cause=error)
+            unsent = isinstance(error, httpx.ConnectError)
+            message = "The upstream cannot be reached." if unsent else "The connection to the upstream failed."
+            failed = self._failed("upstream_connection_error", message, cause=error, took_effect=not unsent)
             # Nothing was sent, so the same request may be repeated, even with the same key.
-            return msgspec.structs.replace(failed, headers=_LATER) if isinstance(error, httpx.ConnectError) else failed
+            return msgspec.structs.replace(failed, headers=_LATER) if unsent else failed
 
     async def aclose(self) -> None:
         """Close the pooled connections, including those of other endpoints with the same pool."""
@@ -105,12 +133,12 @@ class ExternalBinding:
             refused = self._judge(response)
             if refused is not None or self._is_unread(request, response):
                 await _drain(response)
-                return {} if refused is None else refused
+                return self._check({}, response) if refused is None else refused
             body = bytearray()
             async for chunk in response.aiter_raw():
                 body += chunk
                 if len(body) > MAX_RESPONSE_BYTES:
-                    return self._malformed(f"is larger than {MAX_RESPONSE_BYTES} bytes")
+                    return self._malformed(f"is larger than {MAX_RESPONSE_BYTES} bytes", response)
         finally:
             await response.aclose()
         return self._read(body, response)
@@ -125,12 +153,25 @@ class ExternalBinding:
             else:
                 payload = decode_text(body, response.charset_encoding, response.headers.get("content-encoding"))
         except ValueError as error:
-            return self._malformed(str(error))
+            return self._malformed(str(error), response)
         if isinstance(payload, dict):
-            return rename(payload, self._incoming)
+            return self._check(rename(payload, self._incoming), response)
         # Only an object has fields to rename; the output schema decides whether anything else is valid.
         field = self._handler.output_field
-        return payload if field is None else {field: payload}
+        return self._check(payload if field is None else {field: payload}, response)
+
+    def _check(self, output: Any, response: httpx.Response) -> Any:
+        """Return a valid output. Refuse an invalid one as final: a server error would invite a second call."""
+        if self._output is None or self._output.is_valid(output):
+            return output
+        violations = self._output.violations(output)
+        places = ", ".join(dict.fromkeys(one.schema_pointer or f"/{one.keyword}" for one in violations[:_SHOWN]))
+        if self._trusts:
+            _logger.warning("%s: the answer of the upstream breaks the output schema at %s", self._endpoint, places)
+            return Answer(msgspec.json.encode(output))
+        code = response.status_code
+        message = f"The upstream answered {code}, but its answer breaks the output schema of {self._endpoint}."
+        return self._failed(OUTPUT_INVALID, message, code, cause=f"at {places}", took_effect=True)
 
     def _judge(self, response: httpx.Response) -> Refused | None:
         code = response.status_code
@@ -149,16 +190,27 @@ class ExternalBinding:
         refused = self._failed(mapped, message, code)
         return msgspec.structs.replace(refused, headers=retry_after(code, response.headers))
 
-    def _malformed(self, fault: str) -> Refused:
-        return self._failed("upstream_malformed_response", f"The upstream's response {fault}.")
+    def _malformed(self, fault: str, response: httpx.Response) -> Refused:
+        message = f"The upstream's response {fault}."
+        return self._failed("upstream_malformed_response", message, response.status_code, took_effect=True)
 
     def _failed(
-        self, name: str, message: str, upstream_status: int | None = None, *, cause: Exception | None = None
+        self,
+        name: str,
+        message: str,
+        upstream_status: int | None = None,
+        *,
+        cause: Exception | str | None = None,
+        took_effect: bool = False,
     ) -> Refused:
+        """Build the refusal for a failed call. `took_effect` is True if the upstream may have carried it out."""
         # The cause may name the upstream's host, which must not be disclosed (core 10.1, item 12).
         _logger.warning("%s: %s: %s", self._endpoint, name, cause or message)
-        details = {} if upstream_status is None else {"details": {"upstream_status": upstream_status}}
-        return Refused(status.UNPROCESSABLE, name, message, details)
+        details: dict[str, Any] = {} if upstream_status is None else {"upstream_status": upstream_status}
+        if took_effect and self._aftermath:
+            details["effect"] = "possible"
+            message += self._aftermath
+        return Refused(status.UNPROCESSABLE, name, message, {"details": details} if details else {})
 
     def _unusable(self, violations: list[Violation]) -> Refused:
         return Refused(
@@ -167,6 +219,15 @@ class ExternalBinding:
             f"The input of {self._endpoint} cannot be passed on: {violations[0].message}.",
             {"violations": [msgspec.to_builtins(violation) for violation in violations[:_MOST_VIOLATIONS]]},
         )
+
+
+def _aftermath(endpoint: Endpoint) -> str:
+    """Return what a caller must know after a call whose result is unclear."""
+    if endpoint.semantic.impact == "informational":
+        return ""
+    if endpoint.semantic.is_idempotent:
+        return " The call may have taken effect; it is idempotent and may be repeated."
+    return " The call may have taken effect: do not repeat it without the same Idempotency-Key."
 
 
 async def _drain(response: httpx.Response) -> None:
