@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from bespeak.text.language.method_word import HTTP_METHODS, judge_method
 
 
-@pytest.mark.parametrize("method", ["BOOK", "FIND", "RESERVE", "", "  "])
+@pytest.mark.parametrize("method", ["BOOK", "FIND", "RESERVE", "DIFF", "FAVORITE", "TEXT", "SMS", "", "  "])
 def test_a_verb_in_base_form_and_a_missing_method_have_no_faults(method: str) -> None:
     assert judge_method(method) == ()
 
@@ -23,11 +23,33 @@ def test_a_verb_in_base_form_and_a_missing_method_have_no_faults(method: str) ->
         ("GET", "http", "FETCH"),
         ("AVAILABLE", "state", ""),
         ("FLOOBLE", "unknown", ""),
+        ("BULK", "noun", ""),
+        ("CARD", "noun", ""),
+        ("PHONE", "vague", ""),
+        ("BATCHINSERT", "compound", "INSERT"),
+        ("batchInsert", "compound", "INSERT"),
+        ("BULK_UPDATE", "compound", "UPDATE"),
+        ("ORDERCANCEL", "compound", "CANCEL"),
+        ("userCreate", "compound", "CREATE"),
     ],
 )
 def test_a_fault_has_a_kind_and_a_replacement(method: str, kind: str, instead: str) -> None:
     (fault,) = judge_method(method)
     assert (fault.kind, fault.instead) == (kind, instead)
+
+
+@pytest.mark.parametrize(
+    ("method", "advice"),
+    [
+        ("BATCHINSERT", "Write INSERT."),
+        ("BATCHGETITEM", "Write FETCH /item."),
+        ("bulkCreateUsers", "Write CREATE /users."),
+        ("ORDERCANCEL", "Write CANCEL /order."),
+        ("FINDRESTAURANT", "Write FIND /restaurant."),
+    ],
+)
+def test_advice_for_joined_words_moves_the_noun_into_the_path(method: str, advice: str) -> None:
+    assert judge_method(method)[0].advice == advice
 
 
 @pytest.mark.parametrize("verbs", HTTP_METHODS.values())

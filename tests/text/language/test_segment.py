@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,7 +66,13 @@ def test_verb_is_an_error_with_a_suggestion(segment: str, verb: str, instead: st
     assert (verdict.tier, verdict.verb, verdict.instead) == ("error", verb, instead)
 
 
-@pytest.mark.parametrize("segment", ["book-table", "search-users", "start", "createorder", "add-to-data"])
+@pytest.mark.parametrize(
+    "segment",
+    [
+        *("book-table", "search-users", "start", "createorder", "add-to-data"),
+        *("searching", "start-job", "startJob", "payOrder"),
+    ],
+)
 def test_a_word_that_is_likely_a_verb_is_a_warning(segment: str) -> None:
     verdict = judge_segment(segment)
     assert verdict is not None
@@ -81,9 +89,12 @@ def test_a_segment_that_is_the_method_is_an_error() -> None:
     assert judge_segment("booking", "BOOK") is None
 
 
+REFUSED = {"seen.txt": 0.0, "unseen.txt": 0.025}
+"""Share of things that may be refused as verbs."""
+
 VERB_FORMS = """
-to-book to-cancel toBook found finds sends fetches cancels deletes exists created sent sold booked confirmed
-archived confirming creating cancelling validating sending getting adding updating searching sending-mail
+to-book to-cancel toBook found finds fetches cancels deletes exists created sent sold booked confirmed
+archived confirming creating cancelling validating sending getting adding updating sending-mail
 sendingMail deleting-users verifying-identity finds-rooms gets-user user-exists order-created items-found
 bulk-delete-users was-sent
 """
@@ -95,6 +106,7 @@ existing-customers remaining-balance missing-items connecting-flights recurring-
 signing-keys lost-and-found left-luggage sales-orders savings-accounts returns data-processing time-to-live
 to-do to-dos to-address holdings earnings filings offerings paintings recordings tests runs holds uploads likes
 visits claims moves transfers stays used-cars paid-leave approved-vendors related-items seed rose thought
+edits installs sends text sms diff showRoom
 """
 
 
@@ -129,3 +141,23 @@ def test_a_past_form_that_is_rather_an_adjective_is_a_warning(segment: str, verb
 @pytest.mark.parametrize("segment", ["crew", "left", "led", "seed", "bread", "created-order"])
 def test_a_thing_that_looks_like_a_past_form_passes(segment: str) -> None:
     assert judge_segment(segment) is None
+
+
+@pytest.mark.parametrize("name", ["seen.txt", "unseen.txt"])
+def test_segments_of_public_apis_are_judged_as_a_person_does(name: str) -> None:
+    groups: dict[str, list[str]] = {}
+    for line in (Path(__file__).parent / "segments" / name).read_text("utf-8").splitlines():
+        if line.startswith("["):
+            group = groups.setdefault(line[1:-1], [])
+        elif line and not line.startswith("#"):
+            group += line.split()
+    refused = [segment for segment in groups["things"] if (found := judge_segment(segment)) and found.tier == "error"]
+    missed = [segment for segment in groups["verbs"] if judge_segment(segment) is None]
+    assert len(refused) <= REFUSED[name] * len(groups["things"]), refused
+    assert len(missed) <= 0.1 * len(groups["verbs"]), missed
+
+
+def test_a_verb_behind_a_resource_is_a_warning() -> None:
+    assert judge_segment("search", last=True) == SegmentVerdict("warning", "search", "tail")
+    assert judge_segment("search") is None
+    assert judge_segment("order", last=True) is None

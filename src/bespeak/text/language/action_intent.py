@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.meanings import meanings
 from bespeak.text.language.verb_form import classify
 
 _REASONS: Final = {
@@ -24,6 +25,8 @@ _LONGEST: Final = 40
 _ADJECTIVE_SHARE: Final = 0.6
 _NOUN_SHARE: Final = 0.5
 _VERB_SHARE: Final = 0.03
+_UNCLASSED_SHARE: Final = 0.36
+"""Minimum share of verb uses of a verb that nobody has classified by hand: PHONE and BOARD are read as nouns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ def _verdict(word: str) -> ActionIntent:
     as_verb, as_noun, as_adjective = words.share(base)
     if as_adjective >= _ADJECTIVE_SHARE:
         return ActionIntent("borderline", _ADJECTIVE, instead, "condition")
-    if as_verb < _VERB_SHARE and as_noun > _NOUN_SHARE:
+    least = _VERB_SHARE if base in meanings().hand else _UNCLASSED_SHARE
+    if as_verb < least and as_noun > _NOUN_SHARE:
         return ActionIntent("borderline", _NOUN, instead, "thing")
     return _ACTION

@@ -12,7 +12,7 @@ from bespeak.text.diagnostics.brief import brief
 from bespeak.text.language.action_intent import ActionIntent, action_intent
 from bespeak.text.language.foreign_verb import INFINITIVES
 from bespeak.text.language.lexicon import lexicon
-from bespeak.text.language.verb_form import Form, classify
+from bespeak.text.language.verb_form import MANNERS, Form, classify
 
 Kind = Literal[
     "whitespace",
@@ -172,7 +172,8 @@ def _form(method: str, form: Form) -> MethodFault | None:
         if _is_chance(method, form.base):
             return MethodFault("unknown", f"{method} is not a known verb")
         verb = _action(form.base)
-        return MethodFault("compound", f"{method} joins a verb and a noun", _write(verb, form.rest), verb)
+        what = "a verb and a noun" if form.rest else "two words"
+        return MethodFault("compound", f"{method} joins {what}", _write(verb, form.rest), verb)
     if joined and form.kind in ("compound", "unknown"):
         verb, things = _verb_and_things(pieces)
         return MethodFault("compound", f"{method} joins {len(pieces)} words", _write(verb, things), verb)
@@ -194,10 +195,13 @@ def _no_action(method: str, verdict: ActionIntent) -> MethodFault:
 
 def _verb_and_things(pieces: list[str]) -> tuple[str, str]:
     """Split joined words into the verb and the rest as a path segment."""
-    at, base = next(
-        ((at, form.base) for at, piece in enumerate(pieces) if (form := classify(piece.lower())).base), (0, pieces[0])
-    )
-    rest = [piece.lower() for number, piece in enumerate(pieces) if number != at and piece.isalpha()]
+    lower = [piece.lower() for piece in pieces]
+    verbs = [(at, form.base) for at, piece in enumerate(lower) if (form := classify(piece)).base] or [(0, lower[0])]
+    sure = lexicon().paths["sure"]
+    at, base = next((found for found in verbs if found[1] in sure), verbs[0])
+    if lower[at] in MANNERS and len(verbs) > 1:
+        at, base = verbs[1]
+    rest = [piece for number, piece in enumerate(lower) if number != at and piece.isalpha() and piece not in MANNERS]
     verb = _action(base or pieces[at])
     # What follows a state is what is true of the thing, not the thing: isAvailable, hasSeats.
     return verb, "" if action_intent(base or "").kind == "state" else "-".join(rest)

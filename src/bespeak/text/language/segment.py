@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final, Literal
 
 from bespeak.text.language.lexicon import Lexicon, lexicon
-from bespeak.text.language.verb_form import MAKERS, PARTICLES, Inflection, classify, lemmas
+from bespeak.text.language.verb_form import MAKERS, MANNERS, PARTICLES, Inflection, classify, lemmas
 
 Tier = Literal["error", "warning"]
 Reason = Literal[
@@ -25,6 +25,7 @@ Reason = Literal[
     "last",
     "last form",
     "joined",
+    "tail",
 ]
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -40,17 +41,15 @@ _NOUN_SHARE: Final = 0.06
 """Minimum share of noun uses: below it a word is a verb."""
 _ADJECTIVE_SHARE: Final = 0.5
 _VERB_SHARE: Final = 0.5
+_SURELY: Final = 0.6
+"""Minimum share of verb uses of a verb before a noun that often makes compounds: startJob, but not bookTitle."""
 _SEEN: Final = 4
 """Count of one use in the counted texts, in quarters."""
-_MANNERS: Final = frozenset(("bulk", "batch", "mass", "multi", "auto", "quick", "soft", "hard", "force", "self"))
-"""Words of manner: without the verb, /bulk-delete names nothing."""
 _METHODS_OF_ALL: Final = frozenset(
     ("add", "create", "delete", "fetch", "find", "get", "make", "remove", "send", "update")
 )
 """Verbs that belong into the method; their noun (creation) would only hide that."""
-_THINGS: Final = frozenset(
-    ("makes", "updates", "resets", "finding", "making", "onboarding", "offboarding", "roaming", "tagging")
-)
+_THINGS: Final = frozenset(("finding", "making", "onboarding", "offboarding", "roaming", "tagging"))
 """Forms of verbs that name things in paths, although dictionaries do not say so."""
 _PROTECTED: Final = 0.1
 """Minimum share of noun uses that protects a past form: left, but not found."""
@@ -72,12 +71,18 @@ class SegmentVerdict:
     instead: str | None = None
 
 
-def judge_segment(segment: str, method: str = "") -> SegmentVerdict | None:
-    """Return what is wrong with a literal segment under a method; None if it names a thing."""
+def judge_segment(segment: str, method: str = "", *, last: bool = False) -> SegmentVerdict | None:
+    """Return what is wrong with a literal segment under a method; None if it names a thing.
+
+    `last` says that the segment ends a path and that a resource stands before it: /user/search.
+    """
     # Before the cache, which is to hold short words only.
     if len(segment) > _LONGEST or not segment.isascii():
         return None
-    return _judge(segment, method.lower() if len(method) <= _LONGEST else "")
+    found = _judge(segment, method.lower() if len(method) <= _LONGEST else "")
+    if found is None and last and segment in lexicon().paths["tails"]:
+        return SegmentVerdict("warning", segment, "tail")
+    return found
 
 
 @lru_cache(maxsize=8192)
@@ -132,13 +137,15 @@ def _past(word: str, base: str, words: Lexicon) -> Tier | None:
 
 def _doing(word: str, base: str, words: Lexicon) -> Tier | None:
     """Judge a lone form in -ing: many are nouns (booking), or come from a noun that became a verb (hosting)."""
+    paths = words.paths
+    likely = base in paths["thirds"] or base in paths["alone"] or base in paths["tails"]
     if word in _THINGS or (word in words.nouns and base not in _METHODS_OF_ALL):
-        return None
-    if words.counts(base).verb < _SEEN and base not in words.paths["sure"]:
-        return "warning" if base.startswith(_VERB_PREFIXES) or base.endswith(MAKERS) else None
-    if not _is_action(base, words) and words.share(base)[0] <= _VERB_SHARE:
-        return None
-    return "error" if _is_method(base, words) else "warning"
+        return "warning" if likely and word not in _THINGS else None
+    if base in paths["sure"] or (words.counts(base).verb >= _SEEN and is_plain_verb(base, words)):
+        return "error" if _is_method(base, words) else "warning"
+    made = base.startswith(_VERB_PREFIXES) or base.endswith(MAKERS)
+    seen = words.counts(base).verb >= _SEEN and words.share(base)[0] > _VERB_SHARE
+    return "warning" if made or likely or seen or base in paths["usual"] else None
 
 
 def _gerund(word: str, base: str, words: Lexicon) -> Tier | None:
@@ -158,6 +165,11 @@ def _is_action(verb: str, words: Lexicon) -> bool:
     return verb in words.paths["sure"] or is_plain_verb(verb, words)
 
 
+def _is_name(joined: str, words: Lexicon) -> bool:
+    """Return True if two words are also written as one noun: showRoom, book-mark."""
+    return any(word in words.nouns or words.share(word)[1] > 0 for word in (joined, joined.removesuffix("s")))
+
+
 def _is_phrase(first: str, second: str, words: Lexicon) -> bool:
     """Return True if two words are a noun that is also written as one: check-in, add-on."""
     joined = first + second
@@ -173,7 +185,12 @@ def _several(parts: list[str], camel: bool, method: str, words: Lexicon) -> Segm
         return SegmentVerdict("error", first, "method", rest)
     if first == "to" and _is_command(parts[1], method, words):
         return SegmentVerdict("error", parts[1], "infinitive", "-".join(parts[2:]) or _noun(parts[1], words))
-    start = None if first in _MANNERS and len(parts) == 2 else "-".join(parts[:-1])
+    if len(parts) == 2 and _is_name("".join(parts), words):
+        return None
+    # Without the verb, /bulk-delete names nothing.
+    start = None if first in MANNERS and len(parts) == 2 else "-".join(parts[:-1])
+    if start is None and _is_command(last, method, words) and last not in words.paths["usual"]:
+        return SegmentVerdict("error" if _is_action(last, words) else "warning", last, "last")
     closing = _closing_form(parts, words)
     if closing and not _is_action(first, words):
         return SegmentVerdict(*closing, "last form", start)
@@ -181,7 +198,7 @@ def _several(parts: list[str], camel: bool, method: str, words: Lexicon) -> Segm
         return SegmentVerdict(tier, first, "first", rest)
     if leading := _leading_form(parts, words):
         return SegmentVerdict(*leading, "first form", rest)
-    if first in _MANNERS and len(parts) > 2 and (tier := _leading(parts[1:], camel, words)):
+    if first in MANNERS and len(parts) > 2 and (tier := _leading(parts[1:], camel, words)):
         return SegmentVerdict(tier, parts[1], "inside", "-".join(parts[2:]))
     if is_plain_verb(last, words):
         return SegmentVerdict("error", last, "last", start)
@@ -236,15 +253,17 @@ def _leading(parts: list[str], camel: bool, words: Lexicon) -> Tier | None:
     if first in paths["strict"]:
         return "error"
     head = last in paths["heads"]
-    if first in paths["sure"] or is_plain_verb(first, words):
+    usual = first in paths["usual"]
+    if first in paths["sure"] or (not usual and is_plain_verb(first, words)):
         if head:
             return "warning" if len(parts) > 2 else None
         return "error"
-    if first not in paths["usual"]:
+    if not usual:
         return None
     call = first in paths["calls"]
     if head or last in paths["holders"]:
-        return "warning" if len(parts) > 2 and (call or first == "list") else None
+        surely = not head and words.share(first)[0] >= _SURELY and first not in paths["things"]
+        return "warning" if (call and surely) or (len(parts) > 2 and (call or first == "list")) else None
     return "error" if call and camel else "warning"
 
 
@@ -264,19 +283,8 @@ def is_plain_verb(word: str, words: Lexicon) -> bool:
 
 
 def _third_person(word: str, words: Lexicon) -> str | None:
-    """Return the verb of a form in -s that cannot be a plural: exists, finds; but fills and moves can."""
-    found = lemmas(word)
-    if not word.endswith("s") or word in _THINGS or word in words.nouns or not found:
-        return None
-    if found[0].verb in words.paths["sure"]:
-        return found[0].verb
-    if classify(word).kind != "inflected" or word[:-2] + "is" in words.nouns:
-        return None
-    for verb, _ in found:
-        counts = words.counts(verb)
-        if counts.noun or counts.verb < _SEEN or not is_plain_verb(verb, words):
-            return None
-    return found[0].verb
+    """Return the verb of a third person that cannot be a plural: exists, finds; but edits, installs and moves can."""
+    return next((verb for verb, form in lemmas(word) if form == "third" and verb in words.paths["thirds"]), None)
 
 
 def _noun(verb: str, words: Lexicon) -> str | None:

@@ -27,6 +27,8 @@ PREFIXES: Final = (
     "re", "un", "de", "dis", "pre", "over", "mis", "out", "up", "co", "auto", "under", "sub", "inter", "cross", "fore",
     "multi", "post",
 )  # fmt: skip
+MANNERS: Final = frozenset(("bulk", "batch", "mass", "multi", "auto", "quick", "soft", "hard", "force", "self"))
+"""Words before a verb that say how it is done: batch-insert."""
 MAKERS: Final = ("ize", "ise", "ify")
 """Endings that turn any word into a verb."""
 
@@ -197,6 +199,8 @@ def _outweighs(word: str, other: str, words: Lexicon) -> bool:
 
 def _camel(pieces: list[str], words: Lexicon) -> Form:
     parts = [piece.lower() for piece in pieces]
+    if parts[0] in MANNERS and _is_command(parts[1], words):
+        del parts[0]
     first = next((lemma.verb for lemma in lemmas(parts[0])), None)
     if first is None:
         return _UNKNOWN
@@ -206,8 +210,18 @@ def _camel(pieces: list[str], words: Lexicon) -> Form:
 def _compound(word: str, words: Lexicon) -> Form | None:
     """Split a joined verb and object; of several readings choose the one with the likeliest verb.
 
-    Two nouns are not a compound verb, even if the first begins like one: transactionstatus.
+    Two nouns are not a compound verb, even if the first begins like one: transactionstatus. A word of manner is not
+    the verb, and neither is a noun before a verb: batchinsert, ordercancel.
     """
+    for end in range(3, len(word) - _SHORTEST_REST + 1):
+        first, behind = word[:end], word[end:]
+        if first in MANNERS:
+            if _is_command(behind, words):
+                return Form("compound", behind, "")
+            if inner := _compound(behind, words):
+                return inner
+        elif _is_noun(first, words) and behind in words.paths["sure"]:
+            return Form("compound", behind, first)
     best: tuple[tuple[bool, int], Form] | None = None
     for end in range(2, len(word) - _SHORTEST_REST + 1):
         verb = word[:end]
@@ -219,6 +233,11 @@ def _compound(word: str, words: Lexicon) -> Form | None:
             if best is None or rank > best[0]:
                 best = rank, Form("compound", verb, rest)
     return best and best[1]
+
+
+def _is_command(word: str, words: Lexicon) -> bool:
+    """Return True if a word is a usual verb of contracts, whatever else it may be."""
+    return word in words.verbs and (word in words.lists["methods"] or word in words.paths["sure"])
 
 
 def split_nouns(text: str, words: Lexicon, most: int = 2) -> str | None:

@@ -210,6 +210,7 @@ _WHERE: Final[dict[Reason, str]] = {
     "last": "ends with the verb {}",
     "last form": "ends with a form of the verb {}",
     "joined": "joins the verb {} and a noun",
+    "tail": "reads like the verb {} behind a resource",
 }
 _NAME_THE_THING: Final = "The method names the action; the path names its object."
 _SHOWN: Final = 120
@@ -308,8 +309,8 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
     yield from _check_first(endpoint, segments, context)
     yield from _check_parameters(endpoint, segments)
     judged = {
-        segment: judge_segment(segment, endpoint.method)
-        for segment in segments[:_MOST]
+        segment: judge_segment(segment, endpoint.method, last=place > 0 and place == len(segments) - 1)
+        for place, segment in enumerate(segments[:_MOST])
         if segment and not spelling.is_parameter(segment) and segment not in context.allowed_segments
     }
     verdicts = {segment: verdict for segment, verdict in judged.items() if verdict is not None}
