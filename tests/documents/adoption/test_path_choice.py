@@ -49,6 +49,7 @@ SEGMENTS = st.one_of(
         ("/ChangeOrderCharges/{id}", "FETCH", "/change-order-charges/{id}"),
         ("/user/starred/{repo}", "SET", "/user/starred/{repo}"),
         ("/rest/api/3/field", "LIST", "/field"),
+        ("/3/movie/popular", "LIST", "/movie/popular"),
         ("/invoices/{id}/finalize", "UPDATE", "/invoices/{id}/finalization"),
         ("/users/{id}/activate", "UPDATE", "/users/{id}/activation"),
         ("/users/{id}/activate", "ACTIVATE", "/users/{id}"),
@@ -97,6 +98,7 @@ def test_every_path_keeps_the_grammar(segments: list[str], verb: str) -> None:
 def test_topic_is_the_first_tag_or_the_first_noun() -> None:
     assert topic_of(operation("/x", tags=("Pet Store",))) == "pet-store"
     assert topic_of(operation("/{id}/parts")) == "parts"
+    assert topic_of(operation("/{id}/parts", tags=("0:0",))) == "parts"
     assert topic_of(operation("/")) == ""
 
 

@@ -21,6 +21,7 @@ def post(path: str, name: str = "", **fields: Any) -> Candidate:
         (post("/carts/{id}/estimate"), "estimate"),
         (post("/names", "checkName", successes=frozenset({"200"})), "check"),
         (post("/names", "names_get"), "get"),
+        (post("/validations/email", "POST_validations-email", summary="Validate an address"), "validate"),
     ],
 )
 def test_reading_verb_is_enough_if_nothing_contradicts_it(candidate: Candidate, word: str) -> None:
@@ -40,6 +41,8 @@ def test_reading_verb_is_enough_if_nothing_contradicts_it(candidate: Candidate, 
         (post("/todos/{id}/check"), "check"),
         (post("/phones/{id}/verify", "verifyPhone"), "verify"),
         (post("/reviews", "reviewOrder"), "review"),
+        (post("/oauth/token", "getToken"), "get"),
+        (post("/credits", summary="Get a credit"), "get"),
     ],
 )
 def test_status_answer_prose_or_another_verb_speak_against_reading(candidate: Candidate, word: str) -> None:

@@ -60,6 +60,7 @@ def operation(method: str, path: str, name: str = "", summary: str = "", **field
         ("POST", "/reviews/{id}/events", "pulls/submit-review", "Submit a review", "SUBMIT"),
         ("POST", "/balancers/{id}/droplets", "loadBalancers_add_droplets", "", "CREATE"),
         ("POST", "/attributes", "Attribute_CreateConfig", "", "CREATE"),
+        ("POST", "/player/next", "skip-track", "Skip a track", "EXECUTE"),
         ("DELETE", "/locks/{id}", "issues/unlock", "Unlock an issue", "REMOVE"),
     ],
 )

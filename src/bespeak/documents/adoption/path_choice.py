@@ -141,7 +141,12 @@ def topic_of(candidate: Candidate, verbs: frozenset[str] = frozenset()) -> str:
     if len(things) == 1 and (leaking_segment(f"/{things[0]}", verbs) is not None or judge_segment(things[0])):
         things = [_object_of(candidate), *things] if "{" not in path else []
     found = (hyphenated(name) for name in (*candidate.tags[:1], *things, "" if "{" in path else _object_of(candidate)))
-    return next((name for name in found if name and not _VERSION.fullmatch(name) and not name.isdecimal()), "")
+    return next((name for name in found if _names(name)), "")
+
+
+def _names(text: str) -> bool:
+    """Return True if a text has letters and is not a version."""
+    return any(map(str.isalpha, text)) and _VERSION.fullmatch(text) is None
 
 
 def _object_of(candidate: Candidate) -> str:
@@ -200,7 +205,7 @@ def _without_version(pieces: list[str], reasons: list[str]) -> tuple[list[str], 
     general = 0
     while general < len(pieces) and pieces[general].lower() in _PREFIXES:
         general += 1
-    numbered = general > 0 and general < len(pieces) and pieces[general].isdecimal()
+    numbered = general < len(pieces) - (not general) and pieces[general].isdecimal()
     if general == len(pieces) or not (numbered or _is_version(pieces[general])):
         return pieces, ""
     dropped, rest = pieces[: general + 1], pieces[general + 1 :]
@@ -310,7 +315,7 @@ def _thing(topic: str, segments: list[str], verb: str, verbs: frozenset[str]) ->
     bare = [word for word in parameter.split("_") if word and word not in ("id", "uuid", "name", "key", "slug")]
     for choice in (topic, plural("-".join(bare)) if bare else "", "items"):
         found = next(_nouns(choice, verb, verbs), "") if choice else ""
-        if found and not found.isdecimal() and _VERSION.fullmatch(found) is None:
+        if _names(found):
             return found
     return "items"
 

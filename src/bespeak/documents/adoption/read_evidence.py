@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bespeak.documents.adoption.candidate import READING, Candidate
+from bespeak.documents.adoption.naming import words
 from bespeak.documents.adoption.verb_words import SURE, changes, changing_words, name_verb, path_verb
 
 _ON_A_COMMAND: Final = frozenset(
@@ -13,8 +14,11 @@ _ON_A_COMMAND: Final = frozenset(
         *("simulate", "dryrun", "explain", "suggest", "autocomplete"),
     }
 )
-"""Words that mean reading even as a command on one thing: /orders/{id}/preview."""
-_IN_A_NAME: Final = _ON_A_COMMAND | {"get", "fetch", "retrieve", "lookup", "describe", "check"}
+"""Words that mean reading even as a command on one thing, and in prose: /orders/{id}/preview."""
+_FETCHING: Final = frozenset({"get", "fetch", "retrieve"})
+_ISSUED: Final = frozenset({"token", "session", "credential", "credentials", "secret", "otp", "nonce"})
+"""Things that are made when somebody gets them: POST /oauth/token with `getToken`."""
+_IN_A_NAME: Final = _ON_A_COMMAND | _FETCHING | {"lookup", "describe", "check"}
 """Words that mean reading as the verb of a name. As a command they may act: /repos/{id}/fetch, /todos/{id}/check."""
 _MADE: Final = frozenset({"201", "202", "204"})
 """Statuses of an answer to something that was created, begun or done (RFC 9110 15.3)."""
@@ -26,9 +30,10 @@ _PRODUCING: Final = frozenset(
 
 def only_reads(candidate: Candidate, word: str) -> bool:
     """Return True if a word in the place of the verb means reading, and nothing speaks against it."""
-    named, tail = name_verb(candidate), path_verb(candidate)
-    as_command = tail is not None and tail.word == word and (named is None or named.word != word)
-    if word not in (_ON_A_COMMAND if as_command else _IN_A_NAME):
+    named = name_verb(candidate)
+    if word not in (_IN_A_NAME if named is not None and named.word == word else _ON_A_COMMAND):
+        return False
+    if word in _FETCHING and not _ISSUED.isdisjoint(words(f"{candidate.name} {candidate.path}")):
         return False
     return candidate.successes.isdisjoint(_MADE) and not candidate.starts_job and not any(changing_words(candidate))
 

@@ -12,6 +12,7 @@ from bespeak.documents.adoption.candidate import READING, Candidate
 from bespeak.documents.adoption.naming import is_plural, words
 from bespeak.documents.adoption.read_evidence import only_reads
 from bespeak.documents.adoption.verb_words import Said, changes, changing_words, said_words
+from bespeak.text.language.meanings import meanings
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.suggestion import fitting_verbs, third_person
 
@@ -56,6 +57,15 @@ _BY_METHOD: Final = {
 _TAKING_AWAY: Final = frozenset({"ARCHIVE", "RESET", "CLOSE", "REVERT", "UNDO", "CLEAR", "UNASSIGN", "EXPIRE"})
 """Verbs of a DELETE that are not of the class for removing."""
 _ENDING: Final = 0.4
+_GENERAL: Final = {
+    "READ": "FETCH",
+    "ANALYZE": "EVALUATE",
+    "CREATE": "CREATE",
+    "UPDATE": "UPDATE",
+    "DELETE": "REMOVE",
+    "SEND": "SEND",
+}
+"""Verbs for words of a class that the catalog has no synonym of. The path keeps the word."""
 _ALONE: Final = {"DELETE": 0.8, "PATCH": 0.8, "POST": 0.4, "": 0.3}
 """Confidence in a method by itself: a POST may be anything, and without a method nothing is known."""
 _LISTS: Final = ("LIST", "DISCOVER", "QUERY")
@@ -166,7 +176,15 @@ def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float
     near = fitting_verbs(f"{third_person(word)} the thing", names - _FLOOR)
     if capital in names:
         return (capital, *(verb for verb in near if verb != capital)), 1.0
-    return near, 0.75
+    again = capital.removeprefix("RE")  # to resend is to send
+    if again != capital and again in names:
+        return (again, *(verb for verb in near if verb != again)), 0.75
+    same = tuple(verb for verb in near if meanings().synonymous(word, verb.lower()))
+    if same:
+        return same, 0.75
+    classes = operation_classes(word)
+    general = _GENERAL.get(classes.main, "EXECUTE") if classes else ""
+    return ((general, *(verb for verb in near if verb != general)), 0.65) if general in names else (near, 0.65)
 
 
 def is_list(candidate: Candidate) -> bool:

@@ -90,6 +90,8 @@ def changes(word: str) -> bool:
 def changing_words(candidate: Candidate) -> Iterator[tuple[str, str]]:
     """Yield the verbs anywhere in a candidate's words that change something, each with its place."""
     named = [part for section in _sections(candidate) for part in section]
+    if named[:1] == [(candidate.method or "").lower()]:
+        named = named[1:]
     for at, word in enumerate(named):
         if (is_plain(word) or (at == 0 and word in SPOKEN)) and changes(word):
             yield word, candidate.name_kind
