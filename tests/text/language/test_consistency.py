@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.text.language.consistency import VIOLATION_BELOW, WARNING_BELOW, judge
 
-ERRORS = {"seen.txt": 0.0, "unseen.txt": 0.021}
-"""Share of fitting sentences that may be called a violation."""
+FLOORS = {"seen.txt": (0.96, 0.01), "unseen.txt": (0.97, 0.021)}
+"""Least accuracy, and largest share of fitting sentences that may be called a violation."""
 
 FITTING = [
     ("BOOK", "Books a restaurant reservation on behalf of the requesting agent"),
@@ -318,5 +318,6 @@ def test_sentences_in_the_styles_of_public_apis_are_judged_as_a_person_does(name
     errors = [line for line in wrong if line.startswith("violation")]
     right = sum(fits for fits, *_ in rows)
     assert len(rows) > 200
-    assert len(wrong) <= 0.03 * len(rows), "\n".join(wrong)
-    assert len(errors) <= ERRORS[name] * right, "\n".join(errors)
+    accuracy, refused = FLOORS[name]
+    assert len(wrong) <= (1 - accuracy) * len(rows), "\n".join(wrong)
+    assert len(errors) <= refused * right, "\n".join(errors)

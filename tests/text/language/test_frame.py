@@ -57,6 +57,10 @@ def test_the_first_verb_is_the_one_inside_the_frame(text: str, verb: str) -> Non
         ("Gets statistics about opens, clicks, and bounces", {"get"}),
         ("Lists jobs and allows you to filter them", {"list", "filter", "allow"}),
         ("Uploads a file to analyze it", {"upload", "analyze"}),
+        ("Tells the service to stop an export", {"tell", "stop"}),
+        ("Cleans a pool by deleting its entries", {"clean", "delete"}),
+        ("Adds or removes members", {"add", "remove", "change"}),
+        ("Retrieve upgrade, patch, and reset history", {"retrieve"}),
     ],
 )
 def test_all_verbs_and_no_nouns_are_found(text: str, verbs: set[str]) -> None:

@@ -24,6 +24,8 @@ from bespeak.text.language.hint import hinted_verb
         ("stop", "stops", None),
         ("remove", "removes the lock of a page", ("unlock", 2)),
         ("remove", "removes a page", None),
+        ("cancel", "cancels the deletion of a key", ("restore", 2)),
+        ("cancel", "cancels the creation of a key", None),
     ],
 )
 def test_noun_after_another_verb_can_give_the_verb(verb: str, text: str, expected: tuple[str, int] | None) -> None:

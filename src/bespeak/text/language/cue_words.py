@@ -28,7 +28,9 @@ JUMPS: Final = word_set(
     "allow enable let permit help use utilize call attempt try want need provide offer give serve able intend design "
     "exist require facilitate support make invoke employ wish aim expose start"
 )
-PURPOSES: Final = word_set("send submit post pass upload supply provide issue make query transmit request")
+PURPOSES: Final = word_set(
+    "send submit post pass upload supply provide issue make query transmit request tell instruct ask"
+)
 """Verbs that name the means; the purpose follows "to": sends an image to analyze it."""
 ASKING_THAT: Final = word_set("allow enable let permit request ask cause require demand arrange")
 """Verbs whose object may be said in the passive: allows a file to be deleted, requests that a job be cancelled."""

@@ -360,8 +360,20 @@ class _Reader:
             if hint := hinted_verb(verb, self.lower, place):
                 result.append(self._head(hint[1], hint[0], "hint"))
             result += [self._head(place, reading, "reading") for reading in readings(verb, self.lower, place)]
+        result += self._means(at)
+        if any(meanings().opposite(lemma.verb, one.verb) for _, one in coordinated):
+            result.append(self._head(at, "change", "hint"))  # to add or remove members is to change a group
         result += [self._head(found.at, found.lemma.verb, kind) for found, kind in self.frames]
         return result[: 2 * _MOST]
+
+    def _means(self, at: int) -> list[HeadVerb]:
+        """Return the verb that says how: "Cleans up a pool by deleting its entries"."""
+        for place in range(at + 2, len(self.lower) - 1):
+            if self.lower[place] == "by" and self._form(place + 1) == "gerund":
+                lemma = self._verb(place + 1)
+                assert lemma is not None
+                return [self._head(place + 1, two_word_verb(lemma.verb, self.lower, place + 1) or lemma.verb, "hint")]
+        return []
 
     def _head(self, at: int, verb: str, kind: Kind) -> HeadVerb:
         return HeadVerb(verb, self.sentence[at].start, self.sentence[at].end, kind)
@@ -386,9 +398,10 @@ class _Reader:
             place += 1
         return found
 
-    def _is_listed(self, at: int) -> bool:
-        """Return True if a word ends a list of nouns that look like verbs: "the create and update times"."""
-        return self._word(at - 3) in DETERMINERS and self._form(at - 2) == "base" and self._word(at + 1).isalpha()
+    def _is_listed(self, head: int, at: int) -> bool:
+        """Return True if a word is in a list of nouns that look like verbs: "the create and update times"."""
+        first = head + 2 if self._word(head + 1) in DETERMINERS else head + 1
+        return first < at and self._form(first) == "base" and self._word(first + 1) in {",", "and", "or"}
 
     def _is_verb_here(self, head: int, at: int, lemma: Lemma, near: bool) -> bool:
         """Return True if a word after the object is a second verb and not another noun: "by make, model and trim"."""
@@ -403,7 +416,7 @@ class _Reader:
         if lemma.form == "third" and lexicon().share(lemma.verb)[1] and (not follower or follower in _AFTER_NOUNS):
             return False
         if lemma.form == "base":
-            if lemma.verb not in meanings().hand or self._is_listed(at):
+            if lemma.verb not in meanings().hand or self._is_listed(head, at):
                 return False
             if not PREPOSITIONS.isdisjoint(self.lower[head + 1 : at - 1]):
                 return share >= 0.9 and self.sentence[at].text.islower()

@@ -11,6 +11,7 @@ from typing import Final
 
 from bespeak.text.language.light_verb import REACH, action_noun, named_verb, object_places
 from bespeak.text.language.meanings import meanings
+from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.sentence import word_set
 from bespeak.text.language.verb_form import lemmas
 
@@ -58,6 +59,15 @@ def _lifted(_: str, sentence: Sequence[str], at: int) -> Hint | None:
     return next((found for place in places if (found := _undone(sentence[place], place))), None)
 
 
+def _reversed(_: str, sentence: Sequence[str], at: int) -> Hint | None:
+    """Find a removal that is taken back: "cancels the deletion of a key" is restore."""
+    for place in object_places(sentence, at + 1)[-1:]:
+        classes = operation_classes(action_noun(sentence[place]) or "")
+        if classes is not None and classes.main == "DELETE":
+            return "restore", place
+    return None
+
+
 def _made(verb: str, sentence: Sequence[str], at: int) -> Hint | None:
     """Find the action that a thing stands for: "creates a payment", "submits a verification code"."""
     phrase = object_places(sentence, at + 1)
@@ -79,6 +89,7 @@ _FINDERS: Final[tuple[tuple[frozenset[str], Callable[[str, Sequence[str], int], 
     (word_set("mark flag schedule queue set stage put label declare designate"), _destined),
     (word_set("move send put transfer drop throw place"), _moved),
     (word_set("stop end cease"), _ended),
+    (word_set("cancel reverse revert undo abort"), _reversed),
     (word_set("remove delete lift clear drop take revoke cancel end"), _lifted),
     (word_set("create add open generate register record issue log place enter submit"), _made),
 )

@@ -60,7 +60,7 @@ def meant_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] |
         return None
     if verb in OBTAINING and sentence[at + 1] != "back" and sentence[phrase[-1]] in _INFORMATION:
         return "get", phrase[-1]
-    if verb not in LIGHT:
+    if verb not in LIGHT or (verb == "take" and "from" in sentence[at : at + REACH]):
         return None
     last = phrase[-1]
     if sentence[last] == "query":

@@ -39,6 +39,7 @@ _READINGS: Final = {
     "go": {"on": "continue", "back": "trace", "ahead": "continue"},
     "carry": {"between": "relay", "to": "deliver", "over": "transfer"},
     "express": {"as": "quantify", "in": "convert"},
+    "return": {"money": "refund reimburse", "funds": "refund reimburse", "newly": "create"},
     "turn": {"in": "redeem", "to": "switch"},
     "break": {"off": "abort"},
     "leave": {"with": "deposit"},

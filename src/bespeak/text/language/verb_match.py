@@ -11,7 +11,7 @@ from bespeak.text.language.sentence import word_set
 
 GENERIC: Final = word_set(
     "take bring make provide give put raise do have be go come keep hold work serve support include "
-    "contain offer deal cover concern involve represent act begin cause carry perform conduct handle use utilize "
+    "contain offer deal cover concern involve represent act cause carry perform conduct handle use utilize "
     "want need can may must help facilitate specify indicate mean proceed happen occur refer relate depend belong "
     "become let want try wish like require meet leave pass express turn break"
 )
@@ -48,7 +48,7 @@ def fit(method: str, verb: str) -> float | None:
         return None  # it says how many, not what
     known = meanings()
     if known.opposite(method, verb):
-        return 0.0
+        return None if verb == "make" else 0.0  # to make something invalid is to delete it
     ours, theirs = operation_classes(method), operation_classes(verb)
     if ours is None or theirs is None:
         return None
