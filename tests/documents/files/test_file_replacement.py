@@ -20,6 +20,14 @@ def test_the_text_is_new_and_the_mode_is_old(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.agis"]
 
 
+def test_the_byte_order_mark_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.agis"
+    for text in ("new", "\ufeffnew"):
+        path.write_bytes(b"\xef\xbb\xbfold")
+        replace_text(path, text)
+        assert path.read_bytes() == b"\xef\xbb\xbfnew"
+
+
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
     path = tmp_path / "real.agis"
     path.write_text("old")

@@ -96,11 +96,13 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
     """Create a deployment from an OpenAPI description (2.0, 3.0 or 3.1; JSON or YAML).
 
     Each operation becomes an endpoint that calls the HTTP API. Missing information is guessed conservatively: each
-    guess is a comment in its file, and REVIEW.md lists all guesses, the riskiest first.
+    doubtful guess is a comment in its file, REVIEW.md lists what could hurt first, and `bespeak review` walks through
+    the endpoints.
 
     \b
     Example:
     bespeak import openapi https://api.acme.example/openapi.json -o acme
+    bespeak review acme
     bespeak lint acme
     bespeak serve acme
     """
@@ -207,11 +209,11 @@ def _print_summary(output: Path, imported: Imported) -> None:
     noted = f", {len(imported.notes)} notes on the description" if len(imported.notes) > 1 else ""
     noted = ", one note on the description" if len(imported.notes) == 1 else noted
     click.echo(f"{shown}: {count} endpoint{'' if count == 1 else 's'}, {len(imported.left_out)} left out{noted}")
-    click.echo(f"Guesses by risk: {guesses}. Review {shown}/REVIEW.md first.")
+    click.echo(f"Guesses by risk: {guesses}. Read {shown}/REVIEW.md.")
     if imported.variables:
         names = ", ".join(variable.name for variable in imported.variables)
         click.echo(f"Set {names} before serving.")
-    click.echo(f"Then: bespeak lint {shown}; bespeak serve {shown}")
+    click.echo(f"Then: bespeak review {shown}; bespeak lint {shown}; bespeak serve {shown}")
 
 
 def _write(folder: Path, files: dict[str, str], *, force: bool, outdated: Collection[str] = ()) -> None:

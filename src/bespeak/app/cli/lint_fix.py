@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import codecs
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from difflib import unified_diff
-from pathlib import Path
-from typing import Final
 
 import click
 
@@ -18,8 +15,6 @@ from bespeak.errors import ConfigError
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.printable import printable
 from bespeak.text.diagnostics.report import Finding
-
-_MARK: Final = codecs.BOM_UTF8.decode()
 
 
 class Fixes:
@@ -51,7 +46,7 @@ class Fixes:
             return
         for one in self._changed:
             try:
-                replace_text(one.path, _mark(one.path) + one.result.text)
+                replace_text(one.path, one.result.text)
             except OSError as error:
                 raise ConfigError(f"{one.path} cannot be written: {error.strerror or error}") from error
 
@@ -81,9 +76,3 @@ class Fixes:
 
 def _name(finding: Diagnostic) -> tuple[str, str, str, str]:
     return finding.location.file if finding.location else "", finding.rule, finding.pointer, finding.message
-
-
-def _mark(path: Path) -> str:
-    """Read the byte order mark of a file, which text readers strip."""
-    with path.open("rb") as file:
-        return _MARK if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else ""

@@ -46,6 +46,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "store": Entry("store", "store", "Run a service", "Inspect, export and import the store."),
     "format": Entry("format", "format_documents", "Write a contract", "Format AGIS documents."),
     "import": Entry("import_", "import_", "Write a contract", "Create a service from an AGIS document or OpenAPI."),
+    "review": Entry("review", "review", "Write a contract", "Review the guesses of an import, one by one."),
     "export": Entry("export", "export", "Write a contract", "Export a service as AGIS, OpenAPI, ai or llms.txt."),
     "schema": Entry("schema", "schema", "Write a contract", "Print the JSON Schema of a document format."),
     "discover": Entry("discover", "discover", "Use a service", "Show the endpoints of a service."),

@@ -11,7 +11,7 @@ from bespeak.contract.handler import ExternalService
 from bespeak.contract.rate import Rate, RateLimits
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.adoption.facade import Facade, Origin, Variable
-from bespeak.documents.adoption.guess import RISKS, Guess, LeftOut
+from bespeak.documents.adoption.guess import RISKS, UNREVIEWED, Guess, LeftOut
 from bespeak.documents.adoption.naming import hyphenated
 from bespeak.documents.adoption.path_choice import style_fault
 from bespeak.documents.adoption.plain_text import plain_text
@@ -141,8 +141,10 @@ def _endpoint_file(facade: Facade, origin: Origin, written: Written) -> str:
     comments: dict[str, list[str]] = {
         "": [f"{origin.made_by} of {_shown(candidate.origin)}{named}, {_shown(origin.title)}."]
     }
-    comments["/endpoint/reviewed"] = ["Published as unreviewed. Remove this line when the comments below are settled."]
+    comments["/endpoint/reviewed"] = [f"{UNREVIEWED} `bespeak review` removes this line when you accept the endpoint."]
     for guess in facade.guesses:
+        if guess.is_minor:
+            continue
         comments.setdefault(f"/endpoint{guess.at}", []).append(_shown(guess.comment))
     return toml_text({"endpoint": endpoint_data(facade.endpoint, "")}, comments, written)
 

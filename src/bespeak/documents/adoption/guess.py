@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -12,6 +13,15 @@ RISKS: Final[tuple[Risk, ...]] = ("high", "medium", "low")
 
 UNSURE: Final = 0.7
 """Confidence below which a guess is doubtful."""
+
+_SURE: Final = 0.8
+"""Confidence from which a guess of low risk needs no comment."""
+
+UNREVIEWED: Final = "Published as unreviewed."
+"""First words of the comment before `reviewed = false`."""
+
+MARKER: Final = re.compile(r"#[ \t]*+review \(([0-9.]++)\): ?(.*+)")
+"""Comment of a guess, with its confidence and its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +38,11 @@ class Guess:
     otherwise: str = ""
     """Alternative to it; empty if there is none."""
     risk: Risk = "low"
+
+    @property
+    def is_minor(self) -> bool:
+        """True if only REVIEW.md mentions it: a comment in every file would hide the guesses that matter."""
+        return self.risk == "low" and (self.confidence >= _SURE or self.at == "/semantic/confidence")
 
     @property
     def comment(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import stat
 import tempfile
@@ -13,13 +14,19 @@ UNFINISHED: Final = ".bespeak-"
 
 
 def replace_text(path: Path, text: str, *, create: bool = False) -> None:
-    """Replace the text of a file. Its mode is kept, and a link stays a link. Raises like `replace_bytes`.
+    """Replace the text of a file. Its mode and byte order mark are kept, and a link stays a link.
 
-    A missing file is only created with `create`: if it disappeared meanwhile, it was removed on purpose.
+    Raises like `replace_bytes`. A missing file is only created with `create`: if it disappeared meanwhile, it was
+    removed on purpose.
     """
     place = path.resolve()
-    mode = 0o666 & ~file_mask() if create and not place.exists() else stat.S_IMODE(place.stat().st_mode)
-    replace_bytes(place, text.encode(), mode)
+    if create and not place.exists():
+        replace_bytes(place, text.encode(), 0o666 & ~file_mask())
+        return
+    with place.open("rb") as file:
+        mark = file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
+    content = text.encode().removeprefix(codecs.BOM_UTF8)
+    replace_bytes(place, (codecs.BOM_UTF8 if mark else b"") + content, stat.S_IMODE(place.stat().st_mode))
 
 
 def replace_bytes(path: Path, content: bytes, mode: int) -> None:

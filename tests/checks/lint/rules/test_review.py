@@ -66,11 +66,19 @@ def test_finding_is_only_info() -> None:
     assert [finding.severity for finding in found] == ["info"]
 
 
-def test_an_unreviewed_endpoint_without_guesses_is_told_to_say_so() -> None:
+def test_an_unreviewed_endpoint_without_guesses_is_reported() -> None:
     bare = "\n".join(line for line in ENDPOINT.split("\n") if "# review" not in line)
     text = bare.replace("[endpoint]\n", "[endpoint]\nreviewed = false\n", 1)
     (found,) = check_text(text, "rooms.toml", CONTEXT).findings
-    assert (found.rule, found.pointer, found.help) == ("R901", "/endpoint/reviewed", "Remove `reviewed = false`.")
+    assert (found.rule, found.pointer) == ("R901", "/endpoint/reviewed")
+    assert found.message == "the endpoint is published as unreviewed"
+
+
+def test_text_that_looks_like_a_guess_is_not_one() -> None:
+    bare = "\n".join(line for line in ENDPOINT.split("\n") if "# review" not in line)
+    text = bare.replace('"Create a note."', '"""\n# review (0.1): x\n"""', 1)
+    assert text != bare
+    assert reviews(text) == []
 
 
 @pytest.mark.requirement("API-14.1-2")

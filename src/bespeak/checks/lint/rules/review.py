@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.adoption.guess import MARKER
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.source.toml_comments import toml_comments
 
 if TYPE_CHECKING:
     from bespeak.checks.lint.context import Context
@@ -19,19 +20,16 @@ WAITING: Final = Rule(
     "All guesses of an importer have been reviewed.",
     why=(
         "What was made of an OpenAPI description is not to be relied on before a person has confirmed it: no program "
-        "can tell from HTTP what a call leaves behind. `bespeak import` marks each guess with a comment and lists them "
-        "in REVIEW.md. Correct what is wrong, and remove the comment."
+        "can tell from HTTP what a call leaves behind. `bespeak import` marks doubtful guesses with comments and "
+        "summarizes all in REVIEW.md. `bespeak review` walks through them. Or correct what is wrong, and remove the "
+        "comment."
     ),
     bad='[endpoint.semantic]\n# review (0.6): impact reversible: the former state can be read\nimpact = "reversible"\n',
     good='[endpoint.semantic]\nimpact = "irreversible"\n',
     notation="toml",
 )
 
-_HOW: Final = (
-    "Compare each file with REVIEW.md, then remove its `# review` comments and `reviewed = false`. `bespeak lint` "
-    "counts what is left."
-)
-_MARKER: Final = re.compile(r"^[ \t]*+#[ \t]*+review \(", re.MULTILINE)
+_HOW: Final = "Read REVIEW.md, then run `bespeak review FOLDER`. `bespeak lint` counts what is left."
 _KINDS: Final = frozenset({"endpoint", "server"})
 
 
@@ -42,11 +40,11 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
     if "# review (" not in subject.tree.text:
         for declared in subject.endpoints:
             if not declared.endpoint.reviewed:
-                message = "the endpoint is published as unreviewed, but no guess is left to review"
-                yield WAITING.inside(f"{declared.at}/reviewed", message, "Remove `reviewed = false`.")
+                advice = "Check it, then run `bespeak review`, or remove `reviewed = false`."
+                yield WAITING.inside(f"{declared.at}/reviewed", "the endpoint is published as unreviewed", advice)
         return
     text = subject.tree.text
-    places = [match.start() for match in _MARKER.finditer(text)]
+    places = [span.start for span in toml_comments(text) if MARKER.match(text, span.start)]
     if places:
         several = len(places) > 1
         line = text.count("\n", 0, places[0]) + 1
