@@ -15,6 +15,7 @@ from bespeak.documents.adoption.review_groups import code, counted, grouped, kin
         ("from CREATE and the path", "from LIST and the path"),
         ("its description says: a", "its description says: b"),
         ("names 3 hosts", "names 4 hosts"),
+        ("as LIST /rooms/{id} is taken", "as FETCH /teams is taken"),
     ],
 )
 def test_reasons_that_differ_only_in_details_are_of_one_kind(one: str, other: str) -> None:

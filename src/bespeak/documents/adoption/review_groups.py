@@ -11,10 +11,10 @@ from bespeak.text.diagnostics.printable import printable
 
 _WIDTH: Final = 116
 _VARYING: Final = re.compile(
-    r"'[^']*'|\{[^{}]*\}|\b[0-9][0-9.,]*\b|\b(?!HTTP\b|AGTP\b)[A-Z]{3,}\b|(?<=: ).*", re.DOTALL
+    r"'[^']*'|\{[^{}]*\}|\b[0-9][0-9.,]*\b|\b(?!HTTP\b|AGTP\b)[A-Z]{3,}\b|(?<!\w)/[\w{}./~-]++|(?<=: ).*", re.DOTALL
 )
-"""Parts of a reason that differ from endpoint to endpoint: quoted words, parameters, numbers, methods, and what follows
-a colon."""
+"""Parts of a reason that differ from endpoint to endpoint: quoted words, parameters, numbers, methods, paths, and what
+follows a colon."""
 
 Entry = TypeVar("Entry")
 
