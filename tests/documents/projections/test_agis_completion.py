@@ -49,7 +49,9 @@ def test_an_imported_contract_is_exported_without_warnings() -> None:
     assert warnings(imported(described("https://notes.example"))) == []
     optional = {"parameters": [{"name": "q", "in": "query", "schema": {"type": "string"}}], "responses": OK}
     paths = {"/bulk-delete-users": {"post": optional}, "/found": {"get": optional}, "/users/{id}/sending": {"post": OK}}
-    assert warnings(imported(document(paths))) == []
+    service = imported(document(paths))
+    assert warnings(service) == []
+    assert str(service.endpoints[0]) == "REMOVE /users"
 
 
 def test_what_the_service_says_is_kept() -> None:

@@ -35,8 +35,6 @@ COMMANDS: Final = frozenset(
     }
 )
 """Nouns that are commands at the end of a path."""
-_NAMING: Final = frozenset({"past", "form", "last form", "inside", "joined"})
-"""Places of a verb in which it mostly belongs to a name: /starred, /user-exists."""
 _METHODS: Final = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
 _SHOWN: Final = 60
 _OF_DEEDS: Final = ("ion", "ment", "al", "ance", "ence", "ure")
@@ -248,9 +246,15 @@ def _says(name: str, verb: str) -> bool:
     word = "".join(parts)
     if word == verb.lower():
         return True
+    ours = operation_classes(verb.lower())
+    reads_or_deletes = ours is not None and ours.main in ("READ", "DELETE")
+    return len(parts) == 1 and reads_or_deletes and _agree(word, verb) and not _is_thing(word)
+
+
+def _agree(word: str, verb: str) -> bool:
+    """Return True if a word and the method do the same kind of thing."""
     ours, theirs = operation_classes(verb.lower()), operation_classes(word)
-    same = ours is not None and theirs is not None and ours.main == theirs.main
-    return len(parts) == 1 and same and ours is not None and ours.main in ("READ", "DELETE") and not _is_thing(word)
+    return word == verb.lower() or (ours is not None and theirs is not None and ours.main == theirs.main)
 
 
 def _is_thing(word: str) -> bool:
@@ -273,7 +277,7 @@ def _is_noun(word: str) -> bool:
 def style_fault(name: str, verb: str) -> bool:
     """Return True if a segment follows AGTP-API 5.1, but lint would take it for a form of a verb: `starred`."""
     verdict = judge_segment(name, verb)
-    return verdict is not None and (verdict.tier == "warning" or verdict.reason in _NAMING)
+    return verdict is not None and verdict.tier == "warning"
 
 
 def _is_fine(name: str, verb: str, verbs: frozenset[str]) -> bool:
@@ -289,7 +293,8 @@ def _nouns(name: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
     if not name:
         return
     verdict = judge_segment(name, verb)
-    instead = (verdict.instead if verdict is not None else None) or ""
+    # What is left without a verb is the same thing only if the method says that verb.
+    instead = (verdict.instead or "") if verdict is not None and _agree(verdict.verb, verb) else ""
     last = words(name)[-1]
     several = plural(name) if lexicon().counts(last).noun or is_plural(last) or last not in lexicon().verbs else ""
     for choice in (name, several, instead, _deed(name), f"{name}-request", f"{name}-record", plural(name)):

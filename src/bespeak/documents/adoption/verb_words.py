@@ -14,7 +14,7 @@ from bespeak.text.language.action_intent import action_intent
 from bespeak.text.language.head_verb import HeadVerb, head_verbs
 from bespeak.text.language.lexicon import lexicon
 from bespeak.text.language.operation_class import CHANGING, operation_classes
-from bespeak.text.language.segment import is_plain_verb
+from bespeak.text.language.segment import is_plain_verb, judge_segment
 from bespeak.text.language.verb_form import lemmas
 
 SPOKEN: Final = frozenset(
@@ -254,7 +254,10 @@ def path_verb(candidate: Candidate) -> Said | None:
     if len(parts) > 1 and operation_classes(word) is None:
         # mark_uncollectible, reset-password: the first word is the command.
         leads = is_plain(parts[0]) or (command and parts[0] in _LEADING)
-        return Said(parts[0], where, 0.86 if command else 0.6) if leads and not is_plural(segment) else None
+        # Things are many, so a plural is rather a name, unless its first word is hardly ever a noun: /delete-users.
+        verdict = judge_segment("-".join(parts)) if is_plural(segment) else None
+        named = is_plural(segment) and (verdict is None or verdict.tier != "error")
+        return Said(parts[0], where, 0.86 if command else 0.6) if leads and not named else None
     if word in COMMANDS and (method in ("GET", "POST") or word in SPOKEN):
         return Said(word, where, 0.9)
     if operation_classes(word) is None and word not in SPOKEN:

@@ -20,6 +20,8 @@ _MEMBERS: Final = {
     "scopes": "/required_scopes",
 }
 """Pointers of the keyword arguments of a declaration."""
+_LINE_END: Final = re.compile(r"\r\n?|\n")
+"""Ends of lines as `ast` counts them."""
 _PREFIXES: Final = "rRuU"
 _QUOTES: Final = "\"'"
 _HEADING: Final = re.compile(r"^[ \t]*+(?P<name>[A-Za-z]++):", re.MULTILINE)
@@ -58,9 +60,7 @@ class PythonSource:
     """The text of a Python file, parsed if possible."""
 
     def __init__(self, text: str) -> None:
-        self._lines = [0]
-        for line in text.split("\n"):
-            self._lines.append(self._lines[-1] + len(line) + 1)
+        self._lines = [0, *(found.end() for found in _LINE_END.finditer(text)), len(text) + 1]
         self._text = text
         try:
             self._functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, Function)]
@@ -76,8 +76,8 @@ class PythonSource:
             if line in (function.lineno, min((one.lineno for one in function.decorator_list), default=0)):
                 return dict(self._declared(function, method, path))
         start, end = self._lines[min(line, len(self._lines)) - 1], self._lines[min(line, len(self._lines) - 1)]
-        shown = self._text[start:end]
-        return {"": Span(start + len(shown) - len(shown.lstrip()), start + len(shown.rstrip()))}
+        shown = self._text[start:end].rstrip()
+        return {"": Span(start + len(shown) - len(shown.lstrip()), start + len(shown))}
 
     def _declared(self, function: Function, method: str, path: str) -> Iterator[tuple[str, Span]]:
         name = self._text.find(function.name, self._offset(function.lineno, function.col_offset))
