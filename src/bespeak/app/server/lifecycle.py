@@ -68,7 +68,9 @@ async def serve(
             at = await operations.start(settings.operations.host, settings.operations.port, reuse_port=reuse_port)
             settings = replace(settings, operations=Address(*at[0]))
     except BaseException:
-        await agtp.close()
+        for server in (agtp, web, operations):
+            if server is not None:
+                await server.close()
         await keeper.stop()
         raise
     # All current objects live as long as the process, so the collector can skip them.
