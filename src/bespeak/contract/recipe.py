@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from bespeak.text.reading.setting import VERB, setting
+from bespeak.contract.source import Condition, Source, read_conditions, read_source, read_sources
+from bespeak.text.reading.setting import VERB, optional_table, setting
 from bespeak.text.reading.settings import read_settings, read_values
 from bespeak.text.reading.table import Table, is_integer
 from bespeak.text.source.span import Location
-
-_SOURCES: Final = ("proposal", "constant", "previous_step")
-
-
-def _read_parameters(step: Table, key: str) -> dict[str, Any]:
-    block = step.table(key)
-    sources = {name: block.table(name) for name in block.data} if block else {}
-    return {name: _read_source(source) for name, source in sources.items() if source is not None}
-
-
-def _read_source(source: Table) -> dict[str, Any]:
-    """Read the source of a parameter's value: the caller, the file, or an earlier step."""
-    for key in ("kind", "value"):
-        if not source.has(key):
-            source.missing(key)
-    source.check_json("value")
-    read = {"kind": source.choice("kind", _SOURCES), "value": source.value("value")}
-    source.finish()
-    return read
 
 
 def _read_version(recipe: Table, key: str) -> str | None:
@@ -51,13 +33,82 @@ def _read_aggregation(recipe: Table, key: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Paging:
+    """How to read all pages of a list: each further call sends what the answer before it says."""
+
+    parameter: str = setting("", "The parameter that takes the cursor.", required=True)
+    cursor: str = setting("", "The path of the next cursor in an answer; no cursor there ends the list.", required=True)
+    items: str = setting("", "The path of the list in an answer.", required=True)
+    most: int = setting(20, "The most pages of a list; more make the composition fail.", bounds=(1, 1000))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compensation:
+    """The call that undoes a step after a later one failed."""
+
+    method: str = setting("", "The verb of the call.", required=True, format=VERB, parse=str.upper)
+    path: str = setting("", "The path of the call.", required=True)
+    input: Mapping[str, Source] = setting(
+        {}, "The input of the call; the output of the step itself may be a source.", key="parameters", read=read_sources
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecipeStep:
-    """One call of a recipe."""
+    """One call of a recipe, or one for each element of a list."""
 
     method: str = setting("", "The verb of the step.", required=True, format=VERB, parse=str.upper)
-    path: str | None = setting(None, "The path of the step.")
-    input: Mapping[str, Any] = setting({}, "The input of the step.", key="parameters", read=_read_parameters)
+    path: str | None = setting(None, "The path of the endpoint, with its `{parameters}`. Without it: `/`.")
+    input: Mapping[str, Source] = setting(
+        {}, "The input of the step, a source for each field.", key="parameters", read=read_sources
+    )
     output: str | None = setting(None, "The name of the result for later steps.", key="capture_as")
+    group: str | None = setting(None, "Neighbouring steps of one group run at the same time.")
+    when: tuple[Condition, ...] = setting(
+        (), "Conditions without which the step is skipped.", kind="tables", read=read_conditions
+    )
+    for_each: Source | None = setting(
+        None,
+        "A list: the step runs once for each element, which is the source `item`. It captures a list of objects with "
+        "the `item` and the `output` of each.",
+        kind="map",
+        read=read_source,
+    )
+    max_items: int = setting(100, "The most elements; more make the composition fail.", bounds=(1, 10_000))
+    on_failure: str = setting(
+        "fail", "What a failed element does: it fails the composition, or is left out.", choices=("fail", "skip")
+    )
+    pages: Paging | None = optional_table(Paging)
+    compensate: Compensation | None = optional_table(Compensation)
+
+    @property
+    def endpoint(self) -> tuple[str, str]:
+        """Method and path of the endpoint that the step calls."""
+        return self.method, self.path or "/"
+
+    def to_json(self) -> dict[str, Any]:
+        """Write the table of a recipe file."""
+        data: dict[str, Any] = {
+            "method": self.method,
+            "path": self.path,
+            "capture_as": self.output,
+            "group": self.group,
+            "when": [condition.to_json() for condition in self.when] or None,
+            "parameters": _write_sources(self.input),
+            "for_each": None if self.for_each is None else self.for_each.to_json(),
+        }
+        if self.for_each is not None:
+            data |= {"max_items": self.max_items, "on_failure": self.on_failure}
+        if self.pages is not None:
+            data["pages"] = asdict(self.pages)
+        if self.compensate is not None:
+            undone = self.compensate
+            data["compensate"] = {
+                "method": undone.method,
+                "path": undone.path,
+                "parameters": _write_sources(undone.input) or {},
+            }
+        return {name: value for name, value in data.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,4 +153,26 @@ class Recipe:
         "last", "How the results are combined.", kind="table", of=Aggregation, read=_read_aggregation
     )
     """The `last` result, a `merge` of all, or a `list`."""
+    output: Mapping[str, Source] = setting(
+        {}, "The fields of the result. They replace the aggregation.", kind="map", read=read_sources
+    )
+    timeout_seconds: float = setting(30.0, "Seconds for all steps together.", kind="seconds", bounds=(0.001, 3600))
     location: Location | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Write the `[[recipe]]` table of a file."""
+        data: dict[str, Any] = {
+            "name": self.name,
+            "description": self.description or None,
+            "version": self.version,
+            "timeout_seconds": self.timeout_seconds,
+            "pattern": dict(self.pattern) or None,
+            "aggregation": None if self.output else {"mode": self.aggregation},
+            "output": _write_sources(self.output),
+            "steps": [step.to_json() for step in self.steps],
+        }
+        return {name: value for name, value in data.items() if value is not None}
+
+
+def _write_sources(sources: Mapping[str, Source]) -> dict[str, Any] | None:
+    return {name: source.to_json() for name, source in sources.items()} or None

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bespeak.contract.recipe import Recipe, RecipeStep
+from bespeak.contract.source import constant
 from bespeak.documents.deployment.recipes_toml import parse_recipes, read_recipes
 from bespeak.text.source.span import Location
 
@@ -24,9 +25,7 @@ parameters = { intent = { kind = "constant", value = "all" } }
 def test_a_recipe_is_read() -> None:
     recipes, findings = parse_recipes(TEXT, "r.toml")
     assert findings == []
-    step = RecipeStep(
-        method="QUERY", path="/rooms", input={"intent": {"kind": "constant", "value": "all"}}, output="rooms"
-    )
+    step = RecipeStep(method="QUERY", path="/rooms", input={"intent": constant("all")}, output="rooms")
     assert recipes == (Recipe(name="r", steps=(step,), location=Location("r.toml")),)
 
 

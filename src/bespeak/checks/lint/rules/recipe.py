@@ -9,6 +9,7 @@ from bespeak.checks.lint.context import Context
 from bespeak.checks.lint.subject import Subject
 from bespeak.contract.grammar.path_syntax import check_path
 from bespeak.contract.recipe import Recipe, RecipeStep
+from bespeak.contract.source import sources_in
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.rule import Rule
@@ -112,13 +113,13 @@ def _check_method(step: RecipeStep, where: str, named: str, context: Context) ->
 
 def _check_references(step: RecipeStep, where: str, named: str, captured: set[str]) -> Iterator[Diagnostic]:
     for name, source in step.input.items():
-        value = source.get("value") if isinstance(source, dict) and source.get("kind") == "previous_step" else None
-        if not isinstance(value, str):
-            continue
-        earlier = value.partition(".")[0]
-        if earlier not in captured:
-            known = (
-                f"Known here: {', '.join(sorted(captured))}." if captured else "No earlier step captures its output."
-            )
-            message = f"{named} takes {brief(name)} from {brief(earlier)}, which no earlier step captured"
-            yield REFERENCE.inside(child(f"{where}/parameters", name), message, known)
+        for inner in sources_in(source):
+            earlier = str(inner.value).partition(".")[0]
+            if inner.kind == "previous_step" and earlier not in captured:
+                known = (
+                    f"Known here: {', '.join(sorted(captured))}."
+                    if captured
+                    else "No earlier step captures its output."
+                )
+                message = f"{named} takes {brief(name)} from {brief(earlier)}, which no earlier step captured"
+                yield REFERENCE.inside(child(f"{where}/parameters", name), message, known)
