@@ -212,12 +212,23 @@ def _codes_in_use() -> dict[int, set[str]]:
     for path in sorted(SOURCE.rglob("*.py")):
         tree = ast.parse(path.read_text("utf-8"))
         constants = dict(_constants(tree))
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and len(node.args) >= 3:
-                code = _code(node.args[1], constants)
-                for number in _statuses(node.args[0]) if code not in (None, *READ_BY_CLIENTS) else ():
-                    found[number].add(str(code))
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+        made = [(node.args[0], node.args[1]) for node in calls if len(node.args) >= 3]
+        for written, name in _forwarding(tree):
+            made += [(written, node.args[0]) for node in calls if getattr(node.func, "attr", "") == name]
+        for written, given in made:
+            code = _code(given, constants)
+            for number in _statuses(written) if code not in (None, *READ_BY_CLIENTS) else ():
+                found[number].add(str(code))
     return found
+
+
+def _forwarding(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
+    """Yield the status and the name of each method that refuses with the code it is given first."""
+    for method in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and len(node.args.args) > 1):
+        for call in (node for node in ast.walk(method) if isinstance(node, ast.Call) and len(node.args) >= 3):
+            if isinstance(call.args[1], ast.Name) and call.args[1].id == method.args.args[1].arg:
+                yield call.args[0], method.name
 
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, object]]:

@@ -21,6 +21,8 @@ def post(path: str, name: str = "", **fields: Any) -> Candidate:
         (post("/carts/{id}/estimate"), "estimate"),
         (post("/names", "checkName", successes=frozenset({"200"})), "check"),
         (post("/names", "names_get"), "get"),
+        (post("/user-exists"), "exists"),
+        (post("/name-taken", "isNameTaken"), "is"),
         (post("/validations/email", "POST_validations-email", summary="Validate an address"), "validate"),
     ],
 )

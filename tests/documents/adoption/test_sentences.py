@@ -19,11 +19,25 @@ def written(verb: str, path: str, summary: str = "", description: str = "", *, i
 
 
 @pytest.mark.parametrize(
+    ("path", "described", "intent", "outcome"),
+    [
+        ("/orders/{id}/cancellation", "/orders/{id}/cancel", "may cancel the named order", "order has been cancelled"),
+        ("/user/logout", "/user/logout", "may logout the caller", "caller has been logged out"),
+    ],
+)
+def test_sentences_of_a_get_that_acts_say_so(path: str, described: str, intent: str, outcome: str) -> None:
+    said = write_sentences(Candidate(method="GET", path=described), "FETCH", path, impact="irreversible")
+    assert said.intent == f"Fetch the answer to a call that {intent}"
+    assert outcome in said.outcome
+
+
+@pytest.mark.parametrize(
     ("verb", "path", "summary", "intent"),
     [
         ("LIST", "/pets", "List all pets", "List all pets"),
         ("UPDATE", "/users/{id}", "Updated user", "Update user"),
         ("DISCONNECT", "/user", "Logs out the current user", "Log out the current user"),
+        ("STOP", "/vms/{id}", "Powers off a virtual machine", "Power off a virtual machine"),
         ("FETCH", "/users/{id}", "getUserById", "Get user by id"),
         ("LIST", "/items", "Read Own Items", "Read own items"),
         ("CREATE", "/orders", "Crea una orden para el cliente", "Create an order"),

@@ -9,8 +9,8 @@ from bespeak.documents.openapi.siblings import Siblings
 
 
 def operation(call: str) -> Operation:
-    method, path = call.split()
-    return Operation(method=method, path=path, base="https://x.example", pointer="")
+    method, path, *name = call.split()
+    return Operation(method=method, path=path, base="https://x.example", pointer="", operation_id="".join(name))
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,10 @@ def operation(call: str) -> Operation:
         ("POST /bookings", "POST /bookings/{id}/cancel"),
         ("PUT /stars/{id}", "DELETE /stars/{id}"),
         ("POST /servers/{id}/start", "POST /servers/{id}/stop"),
+        ("POST /servers/{id}/powerOff", "POST /servers/{id}/start"),
+        ("POST /#a CreateTable", "POST /#b DeleteTable"),
+        ("POST /channels.create", "POST /channels.delete"),
+        ("POST /x Machines_Stop", "POST /y Machine_Start"),
     ],
 )
 def test_another_call_takes_it_back(call: str, other: str) -> None:
@@ -34,6 +38,9 @@ def test_another_call_takes_it_back(call: str, other: str) -> None:
         ("POST /pets", "GET /pets/{id}"),
         ("POST /pets", "DELETE /owners/{id}"),
         ("POST /pets/{id}/feed", "POST /pets/{id}/wash"),
+        ("POST /#a DeleteTable", "POST /#b CreateTable"),
+        ("POST /#a CreateTable", "POST /#b DeleteRow"),
+        ("POST /#a CreateTable", "GET /#b DeleteTable"),
         ("DELETE /pets/{id}", "PUT /pets/{id}"),
     ],
 )

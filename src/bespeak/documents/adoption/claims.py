@@ -57,7 +57,7 @@ def claim_places(candidates: Sequence[Candidate], catalog: Catalog) -> list[Clai
     wanted = []
     for candidate in candidates:
         verb = choose_verb(candidate, catalog)
-        wanted.append(Claim(verb, _path(candidate, verb.verb, verb.word if verb.says_all else "", catalog)))
+        wanted.append(Claim(verb, _path(candidate, verb, catalog)))
     taken: dict[str, TemplateSet] = {}
     claims: list[Claim | None] = [None] * len(wanted)
     for at in sorted(range(len(wanted)), key=lambda index: (bool(wanted[index].path.reasons), index)):
@@ -92,10 +92,11 @@ def _choices(candidate: Candidate, wanted: Claim, catalog: Catalog) -> Iterator[
         yield verb, path
 
 
-def _path(candidate: Candidate, verb: str, word: str, catalog: Catalog) -> PathChoice:
+def _path(candidate: Candidate, verb: VerbChoice, catalog: Catalog) -> PathChoice:
+    word = verb.word if verb.says_all else ""
     described = _named_path(candidate, word, catalog.names) if candidate.path is None else candidate.path
     topic = topic_of(candidate, catalog.names)
-    choice = choose_path(described, verb, catalog.names, topic=topic, word=word)
+    choice = choose_path(described, verb.verb, catalog.names, topic=topic, word=verb.word, says_all=verb.says_all)
     if candidate.path is None:
         return replace(choice, reasons=(f"no path is described; {candidate.name_kind} names the subject",))
     return choice

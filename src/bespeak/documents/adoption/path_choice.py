@@ -37,7 +37,7 @@ COMMANDS: Final = frozenset(
 """Nouns that are commands at the end of a path."""
 _METHODS: Final = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
 _SHOWN: Final = 60
-_OF_DEEDS: Final = ("ion", "ment", "al", "ance", "ence", "ure")
+_OF_DEEDS: Final = ("ion", "ment", "al", "ance", "ence", "ure", "ery")
 """Endings of nouns for actions; those in -er name who acts."""
 RELATING: Final = frozenset({"by", "for", "from", "to", "of", "in", "on", "with", "using", "via", "and", "or"})
 """Words of a name that end the thing it is about."""
@@ -59,11 +59,13 @@ class PathChoice:
         return _PARAMETER.sub(lambda found: f"{{{self.parameters[found[1]]}}}", described)
 
 
-def choose_path(described: str, verb: str, verbs: frozenset[str], *, topic: str = "", word: str = "") -> PathChoice:
+def choose_path(
+    described: str, verb: str, verbs: frozenset[str], *, topic: str = "", word: str = "", says_all: bool = True
+) -> PathChoice:
     """Choose the path for a verb.
 
     `topic` is the subject of the candidate, for paths that do not name a resource. `word` is the word the verb was
-    chosen for; a segment that repeats it is removed.
+    chosen for; a segment that repeats it is removed if the verb says all that it means.
     """
     reasons: list[str] = []
     names = _parameter_names(described.partition("#")[0], reasons)
@@ -72,6 +74,8 @@ def choose_path(described: str, verb: str, verbs: frozenset[str], *, topic: str 
     pieces = [piece for part in parts for piece in _pieces(part, names, reasons)]
     reasons += [f"{piece[:_SHOWN]!r} has no letters" for piece in pieces if not _is_named(piece)]
     pieces, version = _without_version([piece for piece in pieces if _is_named(piece)], reasons)
+    pieces = _described_things(pieces)
+    word = word if says_all else ""
     segments: list[str] = []
     for at, piece in enumerate(pieces):
         if piece.startswith("{"):
@@ -81,11 +85,14 @@ def choose_path(described: str, verb: str, verbs: frozenset[str], *, topic: str 
         last, following = segments[-1] if segments else "", pieces[at + 1] if at + 1 < len(pieces) else ""
         said = (word and "".join(without_manner(words(piece))) == word) or _says(hyphenated(piece), verb)
         # The first segment owns the parameters of a path, unless a noun follows: /search/issues.
-        first = following[:1] not in ("", "{") and "".join(words(piece)) == verb.lower()
+        first = following[:1] not in ("", "{") and _says(hyphenated(piece), verb)
         if said and (_acts(piece, last) if last else first):
             reasons.append(f"{piece[:_SHOWN]!r} only repeats {verb}")
             continue
-        name = _segment(piece, verb, verbs, reasons, alone=at == 0 and len(pieces) == 1, topic=topic)
+        # The word before a version is the name of an API: /compute/v1.
+        is_api = not segments and _is_version(following) and not _is_fine(hyphenated(piece), verb, verbs)
+        named = f"{piece}-api" if is_api else piece
+        name = _segment(named, verb, verbs, reasons, alone=at == 0 and len(pieces) == 1, topic=topic)
         if name:
             segments.append(name)
     segments, later = _without_version(segments, reasons)  # a removed verb may have preceded it
@@ -100,6 +107,25 @@ def choose_path(described: str, verb: str, verbs: frozenset[str], *, topic: str 
     if described.endswith("/") and len(described) > 1:
         reasons.append("no trailing slash")
     return PathChoice("/" + "/".join(segments), names, tuple(dict.fromkeys(reasons)), version)
+
+
+def _described_things(pieces: list[str]) -> list[str]:
+    """Join each participle with the noun it describes: /aggregated/instances, /users/deleted, /boards/{id}/closed."""
+    found: list[str] = []
+    for piece in pieces:
+        before, literal = found[-1] if found else "{", not piece.startswith("{")
+        if literal and _is_participle(before):
+            found[-1] = f"{before}-{piece}"
+        elif _is_participle(piece) and is_plural(before):
+            found[-1] = f"{piece}-{before}"
+        else:
+            found.append(piece)
+    return [f"{piece}-state" if _is_participle(piece) else piece for piece in found]
+
+
+def _is_participle(piece: str) -> bool:
+    verdict = judge_segment(hyphenated(piece))
+    return verdict is not None and (verdict.tier, verdict.reason) == ("error", "past")
 
 
 def bare_path(described: str) -> str:
@@ -293,11 +319,13 @@ def _nouns(name: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
     if not name:
         return
     verdict = judge_segment(name, verb)
-    # What is left without a verb is the same thing only if the method says that verb.
-    instead = (verdict.instead or "") if verdict is not None and _agree(verdict.verb, verb) else ""
+    # What is left without a verb is the same thing only if the method says that verb; a noun of action always is.
+    kept = verdict is not None and ("-" not in name or name.endswith("-exists") or _agree(verdict.verb, verb))
+    instead = (verdict.instead or "") if verdict is not None and kept else ""
     last = words(name)[-1]
     several = plural(name) if lexicon().counts(last).noun or is_plural(last) or last not in lexicon().verbs else ""
-    for choice in (name, several, instead, _deed(name), f"{name}-request", f"{name}-record", plural(name)):
+    nouns = (name, several, instead, plural(instead) if instead else "", _deed(name), plural(name))
+    for choice in (*nouns, f"{name}-request", f"{name}-record"):
         # The upstream's own name may look like a verb; a name made here may not.
         if choice and _is_fine(choice, verb, verbs) and (choice == name or judge_segment(choice, verb) is None):
             yield choice

@@ -11,14 +11,14 @@ from bespeak.documents.adoption.verb_words import SURE, changes, changing_words,
 _ON_A_COMMAND: Final = frozenset(
     {
         *("search", "query", "list", "find", "count", "validate", "preview", "estimate", "calculate", "compare"),
-        *("simulate", "dryrun", "explain", "suggest", "autocomplete"),
+        *("simulate", "dryrun", "explain", "suggest", "autocomplete", "exists"),
     }
 )
 """Words that mean reading even as a command on one thing, and in prose: /orders/{id}/preview."""
 _FETCHING: Final = frozenset({"get", "fetch", "retrieve"})
 _ISSUED: Final = frozenset({"token", "session", "credential", "credentials", "secret", "otp", "nonce"})
 """Things that are made when somebody gets them: POST /oauth/token with `getToken`."""
-_IN_A_NAME: Final = _ON_A_COMMAND | _FETCHING | {"lookup", "describe", "check"}
+_IN_A_NAME: Final = _ON_A_COMMAND | _FETCHING | {"lookup", "describe", "check", "is", "has", "does", "can"}
 """Words that mean reading as the verb of a name. As a command they may act: /repos/{id}/fetch, /todos/{id}/check."""
 _MADE: Final = frozenset({"201", "202", "204"})
 """Statuses of an answer to something that was created, begun or done (RFC 9110 15.3)."""

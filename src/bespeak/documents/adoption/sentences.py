@@ -12,6 +12,7 @@ from bespeak.documents.adoption.candidate import Candidate
 from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
 from bespeak.documents.adoption.naming import is_plural, plural, singular, words
 from bespeak.documents.adoption.plain_text import first_sentence, plain_text
+from bespeak.documents.adoption.read_evidence import acts
 from bespeak.documents.adoption.verb_choice import is_list
 from bespeak.text.language.consistency import judge
 from bespeak.text.language.head_verb import head_verbs
@@ -36,6 +37,8 @@ _IRREGULAR: Final = {
     **{word: word for word in ("run", "set", "split", "bid", "read", "reset", "broadcast", "forecast")},
     "shutdown": "shut down",
     "lookup": "looked up",
+    "login": "logged in",
+    "logout": "logged out",
     "checkin": "checked in",
     "checkout": "checked out",
     "rollback": "rolled back",
@@ -100,6 +103,12 @@ def write_sentences(candidate: Candidate, verb: str, path: str, *, impact: str) 
         (f"{verb.capitalize()} {_with_article(thing.name)} for the caller", "the verb and the path", 0.4),
     )
     outcome = _outcome(verb, thing)
+    acting = acts(candidate) if impact != "informational" else ""
+    if acting:  # neither sentence may hide that a GET acts
+        about = f"named {thing.owner}" if thing.owner else thing.name if thing.name != acting else "caller"
+        intent = f"{verb.capitalize()} the answer to a call that may {acting} the {about}"
+        source, sure = f"the word '{acting}'", 0.4
+        outcome = f"The {about} has been {participle(acting)}, and the answer is returned"
     said = plain_text(candidate.description or candidate.summary, 600)
     description = said.text or plain_text(candidate.summary, 600).text or f"{intent}."
     risk: Risk = "low" if impact == "informational" else "medium"
@@ -205,8 +214,9 @@ def _imperative(sentence: str) -> str:
     heads = head_verbs(sentence)
     if heads and heads[0].start == 0 and heads[0].kind in ("head", "light") and " " not in heads[0].verb:
         shown, verb = sentence[: heads[0].end], heads[0].verb
-        if len(verb) > len(shown):  # `Logs out` is of `logout`, but only its first word is bent
-            verb = next((one.verb for one in lemmas(shown.lower()) if len(one.verb) <= len(shown)), shown)
+        bent = [one.verb for one in lemmas(shown.lower()) if len(one.verb) <= len(shown)]
+        if verb not in bent:  # `Powers off` is of `stop`, but only its first word is bent
+            verb = bent[0] if bent else shown
         return f"{verb.capitalize()}{sentence[heads[0].end :]}"
     first = sentence.partition(" ")[0]
     if heads and first.endswith("ly") and heads[0].start == len(first) + 1 and heads[0].kind == "head":

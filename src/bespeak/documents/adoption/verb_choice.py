@@ -104,8 +104,8 @@ class VerbChoice:
 
     @property
     def says_all(self) -> bool:
-        """True if the verb has the whole meaning of the word."""
-        return self.verb.lower() == self.word or self.word in _SAME
+        """True if the verb has the whole meaning of the word. What is sent again is sent."""
+        return self.verb.lower() in (self.word, self.word.removeprefix("re")) or self.word in _SAME
 
 
 def choose_verb(candidate: Candidate, catalog: Catalog) -> VerbChoice:

@@ -37,9 +37,9 @@ _GENERIC: Final = frozenset({*_HTTP, "create", "add", "execute", "process", "han
 _LIGHT: Final = frozenset({"place", "make", "do", "perform", "take"})
 """Verbs whose object names the action: placeOrder."""
 _ENDINGS: Final = frozenset(
-    {"list", "create", "retrieve", "update", "destroy", "delete", "get", "search", "query", "put"}
+    {"list", "create", "retrieve", "update", "destroy", "delete", "get", "search", "query", "put", "exists"}
 )
-"""Verbs that frameworks write after the noun: orders_list."""
+"""Verbs that are written after the noun: orders_list, userExists."""
 _LEADING: Final = frozenset({"mark", "add", "get", "delete", "set", "check", "list", "save"})
 """Words that are the command if they begin a segment of several words."""
 _EMPTY: Final = frozenset({"invoke", "call", "use"})
@@ -251,6 +251,8 @@ def path_verb(candidate: Candidate) -> Said | None:
     if not parts or is_plural(parts[0]):
         return None
     word, where = "".join(parts), "the end of the path"
+    if parts[-1] == "exists":
+        return Said("exists", where, 0.9)
     if len(parts) > 1 and operation_classes(word) is None:
         # mark_uncollectible, reset-password: the first word is the command.
         leads = is_plain(parts[0]) or (command and parts[0] in _LEADING)

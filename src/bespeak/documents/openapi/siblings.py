@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from bespeak.documents.adoption.naming import words
+from bespeak.documents.adoption.candidate import READING
+from bespeak.documents.adoption.naming import singular, words
 from bespeak.documents.openapi.description import Operation
 from bespeak.text.language.meanings import meanings
 from bespeak.text.language.operation_class import operation_classes
+from bespeak.text.language.two_word_verb import two_word_verb
 
 _CORRECTING: Final = frozenset({"DELETE", "PUT", "PATCH"})
 """Methods on a thing that take back or correct its creation."""
@@ -26,7 +28,10 @@ class Siblings:
         self._methods: defaultdict[tuple[str, Shape], set[str]] = defaultdict(set)
         self._of_items: defaultdict[str, set[str]] = defaultdict(set)
         self._commands: defaultdict[Shape, set[str]] = defaultdict(set)
+        self._deeds: defaultdict[tuple[Shape, Shape], set[str]] = defaultdict(set)
         for one in operations:
+            for thing, word in _deeds(one):
+                self._deeds[thing].add(word)
             shape = _shape(one.path)
             self._methods[one.base, shape].add(one.method)
             if len(shape) > 1 and shape[-1] == _ITEM:
@@ -45,8 +50,7 @@ class Siblings:
             return False
         if "DELETE" in self._methods[operation.base, shape]:
             return True
-        word = _word(shape)
-        if any(meanings().opposite(word, other) for other in self._commands[shape[:-1]]):
+        if any(_takes_back(other, word) for thing, word in _deeds(operation) for other in self._deeds[thing]):
             return True
         if operation.method == "PUT" or shape[-1] == _ITEM:
             return False
@@ -62,3 +66,25 @@ def _shape(path: str) -> Shape:
 
 def _word(shape: Shape) -> str:
     return "".join(words(shape[-1])) if shape else ""
+
+
+def _deeds(operation: Operation) -> Iterator[tuple[tuple[Shape, Shape], str]]:
+    """Yield each word of a name and of a command that may be the verb, with all it is about."""
+    shape = _shape(operation.path)
+    if operation.method in READING:
+        return
+    for name, around in ((operation.operation_id, ()), (shape[-1] if shape else "", shape[:-1])):
+        parts = tuple(singular(part) for part in words(name))
+        for at, part in enumerate(parts):
+            if parts[:at] or parts[at + 1 :] or around:
+                yield (around, parts[:at] + parts[at + 1 :]), part
+            joined = two_word_verb(part, parts[: at + 2], at)  # powerOff
+            if joined:
+                yield (around, parts[:at] + parts[at + 2 :]), joined
+
+
+def _takes_back(one: str, other: str) -> bool:
+    """Return True if one verb restores what was before the other. What is made anew is not what has ended."""
+    classes = operation_classes(one)
+    remade = classes is not None and classes.main == "CREATE" and classes.of("BEGIN") == 0
+    return meanings().opposite(one, other) and not remade
