@@ -34,7 +34,9 @@ class Condition:
     """In `where`, a source of kind `item` is the element that is judged."""
     op: str = "eq"
     right: Source | None = None
-    """None for `present` and `absent`."""
+    """None for `present` and `absent`. Its `item` is never the judged element but the one around the list, that of a
+    `select` or `for_each`: this joins two lists.
+    """
 
     def to_json(self) -> dict[str, Any]:
         """Write the table of a recipe file."""
@@ -64,7 +66,10 @@ class Source:
     get: str = ""
     """Path inside the picked element, or inside each."""
     select: Mapping[str, Source] | None = None
-    """Shape of the picked element, or of each: its new fields. None to keep it as it is."""
+    """Shape of the picked element, or of each: its new fields. None to keep it as it is.
+
+    Of a value that is not a list, it is the shape of the value: `select` on a constant `{}` makes an object.
+    """
 
     def to_json(self) -> dict[str, Any]:
         """Write the table of a recipe file."""
