@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.text.language.consistency import VIOLATION_BELOW, WARNING_BELOW, judge
 
-FLOORS = {"seen.txt": (0.96, 0.01), "unseen.txt": (0.97, 0.021)}
+FLOORS = {"seen.txt": (0.96, 0.006), "unseen.txt": (0.97, 0.006)}
 """Least accuracy, and largest share of fitting sentences that may be called a violation."""
 
 FITTING = [
@@ -134,6 +134,22 @@ FITTING = [
     ("FETCH", "Page of the price list"),
     ("UPDATE", "PUT for a supplier"),
     ("QUOTE", "Creates a new quote for a shipment"),
+    ("CREATE", "Adds up to ten guests to a party"),
+    ("OPT", "Opts a subscriber out of all campaigns"),
+    ("SELECT", "Accepts a filter (JSON or plain text), performs the search and returns the matching rows"),
+    ("CANCEL", "Asks for the cancellation of a transport"),
+    ("IMPORT", "Loads the rows of a file into a ledger"),
+    ("ENABLE", "Allows a courier to see the addresses of a tour"),
+    ("REMOVE", "Moves a mailbox into the deletion queue"),
+    ("FAILOVER", "Initiates the failover process of a cluster"),
+    ("UNSHARE", "Initiates revoking an album that was shared before"),
+    ("DEBUG", "Enables debugging on a device"),
+    ("DELETE", "NOTE: Deletes a draft"),
+    ("CREATE", "We recommend that you create templates with this operation"),
+    ("RESUME", "When a tour is under way, and its tracking was suspended, this operation resumes it"),
+    ("PUBLISH", "After the client finishes an upload, the service publishes the photo"),
+    ("SUBSCRIBE", "Subscribes a phone and, if needed, deletes an older entry"),
+    ("UNTRASH", "Restores a note from the bin"),
 ]
 
 CONTRADICTING = [
@@ -215,6 +231,16 @@ DOUBTFUL = [
     ("CREATE", "Maximum size of a parcel"),
     ("CANCEL", "Order history"),
     ("APPROVE", "Submits an expense report for approval"),
+    ("COMPLETE", "Informs the depot that a delivery is complete"),
+    ("DESCRIBE", "Posts an empty message with a signed header to the regional gateway to get its address"),
+    ("CREATE", "Returns a presigned link for an album"),
+    ("GENERATE", "Gets a summary of a tour"),
+    ("RUN", "Queries a ledger for entries"),
+    ("DISABLE", "Resumes a paused lift"),
+    ("REBOOT", "Turns a lamp off and on again"),
+    ("LIST", "Starts an assessment of a site"),
+    ("FETCH", "Normalizes the names of a list"),
+    ("FETCH", "For exact figures, you must record every delivery"),
 ]
 
 UNVERIFIABLE = [
@@ -228,6 +254,11 @@ UNVERIFIABLE = [
     ("FIND", "レストランの予約を作成します"),
     ("FIND", "создает новое бронирование"),
     ("BOOK", "Makes it happen"),
+    ("LIST", "This operation applies only to refrigerated lorries"),
+    ("LIST", "This method is no longer current and may be deprecated next year"),
+    ("DESCRIBE", "DEPRECATED - The DescribeTours operation is deprecated"),
+    ("REPLACE", "Provides information to the depot about new lorries"),
+    ("DELETE", "Takes in a list of parcels"),
     ("QWRTZX", "Returns a list of restaurants"),
 ]
 
@@ -268,6 +299,10 @@ def test_the_reason_quotes_the_deciding_word(method: str, intent: str, word: str
 def test_reading_method_must_only_read_but_others_may_also_read() -> None:
     assert judge("FIND", "Creates an order and returns it").verdict == "violation"
     assert judge("CREATE", "Creates an order and returns it").verdict == "consistent"
+
+
+def test_an_opposite_that_only_frames_another_verb_is_judged() -> None:
+    assert judge("STOP", "Starts the execution of a plan").verdict == "violation"
 
 
 @pytest.mark.parametrize(

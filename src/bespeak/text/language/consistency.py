@@ -7,7 +7,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Final, Literal
 
-from bespeak.text.language.head_verb import HeadVerb, Kind, head_verbs
+from bespeak.text.language.head_verb import HeadVerb, Kind, head_verbs, later_verbs
 from bespeak.text.language.meanings import meanings
 from bespeak.text.language.operation_class import CHANGING, PHRASES, Classes, OperationClass, operation_classes
 from bespeak.text.language.verb_form import lemmas
@@ -27,6 +27,7 @@ _FRAMED: Final = 0.45
 """Maximum weight of a verb that sets another one going, unless it is the method's own."""
 _SURE: Final = 0.75
 """Weight of a verb that decides against an opposite before it: "Enables or disables"."""
+_LETTING: Final = frozenset({"allow", "enable", "let", "permit"})
 _AROUND: Final[frozenset[Kind]] = frozenset({"light", "frame"})
 _BESIDE: Final = _AROUND | {"hint", "reading", "own"}
 """Kinds that a reading method need not do."""
@@ -69,6 +70,9 @@ def _judge(method: str, intent: str) -> Judgement:
     score, head = _deciding(verb, ours, rated)
     if head.kind == "coordinated" and rated[0][1].kind == "coordinated":
         score = _doubted(score)  # the head verb says nothing, so too little is known for a violation
+    undone = not _only_reads(verb, ours) and meanings().opposite(verb, head.verb)
+    if score < VIOLATION_BELOW and not undone and any(_fits(verb, later) for later in later_verbs(intent, head)):
+        score = VIOLATION_BELOW
     theirs = operation_classes(head.verb)
     written = intent[head.start : head.end]
     verdict: Consistency = (
@@ -91,7 +95,7 @@ def _judge(method: str, intent: str) -> Judgement:
 
 def _score(verb: str, head: HeadVerb) -> float | None:
     if head.kind == "own":
-        return 1.0 if verb == head.verb else None
+        return 1.0 if verb == head.verb or {verb, head.verb} <= _LETTING else None
     score = fit(verb, head.verb)
     if score is None:
         return None
@@ -102,6 +106,10 @@ def _score(verb: str, head: HeadVerb) -> float | None:
     if head.kind in {"nominal", "doubtful"}:
         score = _doubted(score)
     return min(score, _NAMED) if head.kind in {"meant", "nominal"} else score
+
+
+def _fits(verb: str, other: str) -> bool:
+    return (fit(verb, other) or 0) >= WARNING_BELOW
 
 
 def _is_own(verb: str, frame: str) -> bool:
@@ -122,13 +130,19 @@ def _deciding(verb: str, ours: Classes, rated: list[tuple[float, HeadVerb]]) -> 
     if _only_reads(verb, ours):
         said = [rating for rating in rated if rating[1].kind not in _BESIDE] or rated
         worst = min(said, key=itemgetter(0))
-        if said[0][0] >= WARNING_BELOW:
-            return max(worst[0], VIOLATION_BELOW), worst[1]  # it reads, and may do more than it should
-        return worst
+        reads = said[0][0] >= WARNING_BELOW or any(head.verb == verb for _, head in rated)
+        if worst[0] >= WARNING_BELOW and any(_launches(*rating) for rating in rated):
+            return _FRAMED, worst[1]  # it starts something that reads
+        return max(worst[0], VIOLATION_BELOW if reads else 0), worst[1]  # it reads, and may do more than it should
     if meanings().opposite(verb, first[1].verb):
         own = [rating for rating in rated if rating[1].kind not in _AROUND or rating[1].verb == verb]
-        return best if max(own, key=itemgetter(0))[0] >= _SURE else first
+        return best if max((score for score, _ in own), default=0) >= _SURE else first
     return best
+
+
+def _launches(score: float, head: HeadVerb) -> bool:
+    classes = operation_classes(head.verb) if head.kind in _AROUND and score < VIOLATION_BELOW else None
+    return classes is not None and classes.of("BEGIN") >= _SURE
 
 
 def _only_reads(verb: str, classes: Classes) -> bool:

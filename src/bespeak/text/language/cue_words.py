@@ -26,7 +26,7 @@ LEADING: Final = word_set(
 )
 JUMPS: Final = word_set(
     "allow enable let permit help use utilize call attempt try want need provide offer give serve able intend design "
-    "exist require facilitate support make invoke employ wish aim expose start"
+    "exist require facilitate support make invoke employ wish aim expose start recommend"
 )
 PURPOSES: Final = word_set(
     "send submit post pass upload supply provide issue make query transmit request tell instruct ask"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from bespeak.text.language.cue_words import CLAUSES, DETERMINERS, MODALS, PREPOSITIONS
@@ -17,8 +18,12 @@ LAUNCHING: Final = word_set(
 """Verbs that set something going; what it does is said behind a noun such as "job"."""
 TAKING: Final = frozenset({"accept", "take", "receive"})
 """Verbs for the input of an operation, beside the verb for what is done with it: "Accepts a text and returns"."""
+_INPUT: Final = word_set(
+    "list lists query command text texts image file files parameter parameters body input inputs id ids name names "
+    "json array string filters filter data document url code set value values object"
+)
 
-_STARTING: Final = frozenset({"start", "begin", "continue", "resume"})
+_STARTING: Final = frozenset({"start", "begin", "continue", "resume", "initiate", "commence"})
 _PLANNING: Final = word_set("schedule queue enqueue stage submit request")
 _JOBS: Final = word_set("job jobs run runs task tasks execution workflow workflows process processes build crawl")
 _WRAPPERS: Final = WRAPPERS | _JOBS
@@ -49,6 +54,12 @@ def inner_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] |
     return None
 
 
+def takes_input(verb: str, sentence: Sequence[str], at: int) -> bool:
+    """Return True if a verb says only what the operation is given: "Accepts a list of filters"."""
+    phrase = object_places(sentence, at + 1) if verb in TAKING else []
+    return bool(phrase) and sentence[phrase[-1]] in _INPUT
+
+
 def is_launch(verb: str, sentence: Sequence[str], at: int) -> bool:
     """Return True if a verb sets a job going: "Submits a training job" starts one."""
     phrase = object_places(sentence, at + 1) if verb in LAUNCHING else []
@@ -68,10 +79,13 @@ def behind_condition(sentence: Sequence[str]) -> int | None:
     """Return the place behind the comma of a leading clause or phrase: "If it exists, removes", "For a given id, …"."""
     if not sentence or (sentence[0] not in CLAUSES and sentence[0] not in _LEADING_PHRASES):
         return None
-    comma = next((place for place, word in enumerate(sentence) if word == ","), len(sentence))
-    return comma + 1 if comma + 1 < len(sentence) else None
+    return next(
+        (at + 1 for at, (word, after) in enumerate(pairwise(sentence)) if word == "," and after not in _AND), None
+    )
 
 
+_AND: Final = frozenset({"and", "or", "but"})
+"""Words by which a clause goes on behind a comma."""
 _LEADING_PHRASES: Final = (PREPOSITIONS | {"given", "upon", "depending"}) - {"to", "and", "or", "using"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
@@ -23,10 +24,10 @@ from bespeak.text.language.cue_words import (
     USED,
     VERBS_FIRST,
 )
-from bespeak.text.language.frame import TAKING, behind_condition, inner_verb, is_launch, passive_verb
+from bespeak.text.language.frame import TAKING, behind_condition, inner_verb, is_launch, passive_verb, takes_input
 from bespeak.text.language.hint import hinted_verb
 from bespeak.text.language.lexicon import lexicon
-from bespeak.text.language.light_verb import meant_verb
+from bespeak.text.language.light_verb import meant_verb, object_places
 from bespeak.text.language.meanings import meanings
 from bespeak.text.language.nominal import READING, nominal_verb
 from bespeak.text.language.operation_class import operation_classes
@@ -48,6 +49,12 @@ _SAYING: Final = (BEING | MODALS | {"has", "have"}) - {"get", "gets", "do", "doe
 """Words behind a subject: "Profiles are updated"."""
 _AFTER_NOUNS: Final = (PREPOSITIONS | CLAUSES | {","}) - {"to", "when", "if", "as"}
 """Words behind the last of several nouns: "its owner and labels of"."""
+_OPERATIONS: Final = frozenset({"endpoint", "operation", "method", "api", "action", "apis", "operations"})
+_STATUS: Final = frozenset({"deprecate", "discontinue", "retire", "supersede"})
+"""Participles that say how the operation is, not what it does."""
+_BEFORE_AIMS: Final = frozenset({"to", "you", "can", "must", "should", "will"})
+_ANSWERS: Final = frozenset({"url", "urls", "uri", "link", "token", "tokens", "credentials"})
+"""Things that are made in order to be returned."""
 _MARKS: Final = frozenset({":", "-", "–", "—", "|", ")"})
 _LABEL: Final = 4
 _MOSTLY: Final = 0.6
@@ -76,6 +83,12 @@ def head_verbs(text: str) -> tuple[HeadVerb, ...]:
     return tuple(_Reader(sentence).read())
 
 
+def later_verbs(text: str, head: HeadVerb) -> Iterator[str]:
+    """Yield what a sentence says behind its head: "Sends an event if you want to remove an item"."""
+    sentence = words(text)
+    return _Reader(sentence).aims(next(at for at, word in enumerate(sentence) if word.start == head.start))
+
+
 class _Found(NamedTuple):
     at: int
     lemma: Lemma
@@ -98,7 +111,8 @@ class _Reader:
                 if named and named[0] != READING:
                     return [self._head(named[1], named[0], "nominal")]
                 return self._complete(found)
-        found = self._passive() or self._third_person()
+        begin = behind_condition(self.lower) or 0
+        found = self._passive(begin) or self._third_person(begin)
         if found:
             return self._complete(found)
         named = nominal_verb(self.lower)
@@ -109,7 +123,7 @@ class _Reader:
         marks = [at + 1 for at, word in enumerate(self.lower[:_FAR]) if word in _MARKS]
         labels = [at for at in marks if at <= _LABEL and self._verb(at) and (at == 2 or self._form(0) != "third")]
         condition = behind_condition(self.lower)
-        return [*labels[:1], *([] if condition is None else [condition]), 0, *marks[:2]]
+        return [*labels[:1], 0 if condition is None else condition, *marks[:2]]
 
     def _word(self, at: int) -> str:
         return self.lower[at] if 0 <= at < len(self.lower) else ""
@@ -153,7 +167,10 @@ class _Reader:
                 for_doing = follower == "for" and self._form(after + 1) == "gerund"
                 if follower in {"that", "which", "to"} or follower in MODALS or for_doing:
                     return after + 1
-                acts = self._form(after) == "third" and (determined or self._is_mostly_verb(after))
+                plural = self._word(at + step) in {"we", "you", "they", "i"}
+                acts = self._form(after) == ("base" if plural else "third") and (
+                    determined or self._is_mostly_verb(after)
+                )
                 if follower in BEING or follower == "used" or acts or (follower.endswith("ly") and determined):
                     return after
         return start
@@ -236,6 +253,8 @@ class _Reader:
     def _is_doubtful(self, at: int, lemma: Lemma) -> bool:
         """Return True if a base form may be the first part of a compound noun: "Document extraction"."""
         follower = self._word(at + 1)
+        if self._word(at - 1) in {"must", "should"} or self._word(0) in {"before", "after"}:
+            return True  # what the caller has to do
         if follower in DETERMINERS or not follower:
             return False
         if lemma.form == "gerund":
@@ -280,6 +299,8 @@ class _Reader:
 
     def _leads_to(self, verb: str, at: int, to: int) -> bool:
         """Return True if "to" after these verbs gives their purpose; "makes a plan to follow" does not."""
+        if verb == "recommend":
+            return self._word(to) == "you"
         if verb in THROUGH_A_NOUN:
             return self._word(to - 1) in MEANS
         return verb not in {"call", "invoke"} or any(word in MEANS for word in self.lower[at + 1 : to])
@@ -293,11 +314,13 @@ class _Reader:
             return lemma.verb in meanings().hand and share > 0.2 and not purpose
         return True
 
-    def _passive(self) -> _Found | None:
+    def _passive(self, begin: int) -> _Found | None:
         """Return the participle in "a reservation is created"."""
-        for at, word in enumerate(self.lower[:_FAR]):
+        for at, word in enumerate(self.lower[begin : begin + _FAR], begin):
             if word in CLAUSES:
                 return None
+            if word in BEING and (self._word(at - 1) in _OPERATIONS or self._word(at + 1) == "only"):
+                return None  # "This operation is deprecated" does not say what it does
             if word in BEING and (found := self._participle(at)):
                 return found
         return None
@@ -308,9 +331,9 @@ class _Reader:
         found = passive_verb(self.lower, being) if being + 1 < len(self.lower) else None
         return _Found(found[1], Lemma(found[0], "participle")) if found else None
 
-    def _third_person(self) -> _Found | None:
+    def _third_person(self, begin: int) -> _Found | None:
         """Return a verb after an unknown subject: "The concierge reserves a table"."""
-        for at in range(1, min(_NEAR, len(self.lower))):
+        for at in range(begin + 1, min(begin + _NEAR, len(self.lower))):
             word = self.lower[at]
             if word in CLAUSES or word in PREPOSITIONS:
                 return None
@@ -350,6 +373,8 @@ class _Reader:
                 result.append(self._head(place, "start", "hint"))
             if verb in TAKING and coordinated:
                 kind = "frame"
+            elif takes_input(verb, self.lower, place) or self._is_about_itself(place, one):
+                kind = "own"
             meant = meant_verb(verb, self.lower, place)
             if meant:
                 result.append(self._head(meant[1], meant[0], "meant"))
@@ -360,11 +385,25 @@ class _Reader:
             if hint := hinted_verb(verb, self.lower, place):
                 result.append(self._head(hint[1], hint[0], "hint"))
             result += [self._head(place, reading, "reading") for reading in readings(verb, self.lower, place)]
+            if verb != one.verb:
+                result.append(self._head(place, one.verb, "own"))
         result += self._means(at)
         if any(meanings().opposite(lemma.verb, one.verb) for _, one in coordinated):
             result.append(self._head(at, "change", "hint"))  # to add or remove members is to change a group
         result += [self._head(found.at, found.lemma.verb, kind) for found, kind in self.frames]
         return result[: 2 * _MOST]
+
+    def _is_about_itself(self, at: int, lemma: Lemma) -> bool:
+        """Return True for "is deprecated" and "This operation applies only to", which do not say what happens."""
+        applies = lemma.verb == "apply" and at > 0 and self._word(at + 1) in {"only", "to"}
+        return applies or (lemma.form == "participle" and lemma.verb in _STATUS)
+
+    def aims(self, at: int) -> Iterator[str]:
+        if not _ANSWERS.isdisjoint(self.lower[place] for place in object_places(self.lower, at + 1)):
+            yield from ("get", "create")
+        for place in range(at + 2, len(self.lower)):
+            if self.lower[place - 1] in _BEFORE_AIMS and (lemma := self._verb(place)) and lemma.form == "base":
+                yield lemma.verb
 
     def _means(self, at: int) -> list[HeadVerb]:
         """Return the verb that says how: "Cleans up a pool by deleting its entries"."""
@@ -384,7 +423,9 @@ class _Reader:
         last, place = at, at + 1
         while place < min(len(self.lower) - 1, at + 25) and len(found) < _MOST - 1:
             word = self.lower[place]
-            if word in CLAUSES or word == "(":
+            if word == "(" and ")" in self.lower[place:]:
+                place = self.lower.index(")", place)
+            elif word in CLAUSES or word == "(":
                 break
             if word in {"and", "or", "then", ",", "/"}:
                 after = place + 1

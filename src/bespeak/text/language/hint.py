@@ -19,7 +19,9 @@ Hint = tuple[str, int]
 """A verb, and the place of the word that names it."""
 
 _ENTERING: Final = frozenset({"submit", "enter"})
-_DESTINATIONS: Final = {"trash": "delete", "bin": "delete", "archive": "archive", "archives": "archive"}
+_DESTINATIONS: Final = dict.fromkeys(("trash", "deletion", "bin"), "delete") | dict.fromkeys(
+    ("archive", "archives"), "archive"
+)
 
 
 def hinted_verb(verb: str, sentence: Sequence[str], at: int) -> Hint | None:
@@ -86,10 +88,10 @@ def _participle(word: str) -> str | None:
 
 
 _FINDERS: Final[tuple[tuple[frozenset[str], Callable[[str, Sequence[str], int], Hint | None]], ...]] = (
-    (word_set("mark flag schedule queue set stage put label declare designate"), _destined),
+    (word_set("mark flag schedule queue set stage put label declare designate send"), _destined),
     (word_set("move send put transfer drop throw place"), _moved),
     (word_set("stop end cease"), _ended),
     (word_set("cancel reverse revert undo abort"), _reversed),
     (word_set("remove delete lift clear drop take revoke cancel end"), _lifted),
-    (word_set("create add open generate register record issue log place enter submit"), _made),
+    (word_set("create add open generate register record issue log place enter submit enable"), _made),
 )

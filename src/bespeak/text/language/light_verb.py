@@ -14,7 +14,7 @@ from bespeak.text.language.verb_form import lemmas
 EMPTY: Final = word_set("make perform do conduct execute carry take run undertake effect handle")
 """Verbs that say nothing about the operation without their object."""
 ASKING: Final = word_set(
-    "initiate request submit start trigger launch begin place issue file process complete raise invoke post send"
+    "initiate request submit start trigger launch begin place issue file process complete raise invoke post send ask"
 )
 """Verbs whose object says more: "submits a cancellation request"."""
 DEFERRING: Final = frozenset({"schedule", "queue", "enqueue", "begin", "stage"})
@@ -58,7 +58,8 @@ def meant_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] |
     phrase = object_places(sentence, at + 1)
     if not phrase:
         return None
-    if verb in OBTAINING and sentence[at + 1] != "back" and sentence[phrase[-1]] in _INFORMATION:
+    given = "to" in sentence[phrase[-1] + 1 : phrase[-1] + 2]  # provides details to somebody
+    if verb in OBTAINING and sentence[at + 1] != "back" and sentence[phrase[-1]] in _INFORMATION and not given:
         return "get", phrase[-1]
     if verb not in LIGHT or (verb == "take" and "from" in sentence[at : at + REACH]):
         return None
@@ -92,12 +93,14 @@ def object_places(sentence: Sequence[str], start: int) -> list[int]:
 
 def named_verb(noun: str) -> str | None:
     """Return the verb of a noun: by derivation, by the same spelling, or by its -ing form."""
-    found = None if noun in READ_NOUNS else meanings().verb_of(noun)
+    if noun in READ_NOUNS:
+        return None
+    found = meanings().verb_of(noun)
     if found and found in meanings().hand and noun.endswith(DOING):
         return found
     for lemma in lemmas(noun):
         if lemma.form in {"base", "third", "gerund"} and lemma.verb in meanings().hand:
             shares = lexicon().share(lemma.verb)
-            if lemma.form == "gerund" or shares[0] >= 0.1:
+            if lemma.form == "gerund" or shares[0] >= 0.1 or not any(shares):
                 return lemma.verb
     return None

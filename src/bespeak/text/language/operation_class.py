@@ -91,11 +91,13 @@ def _weights(code: str) -> tuple[float, ...]:
 
 
 def _prefixed(verb: str) -> Classes | None:
-    """Derive classes by prefix: unregister removes or stops what register made; recreate does what create does."""
+    """Derive classes by prefix: unregister removes or stops what register made, untrash brings back what trash removed,
+    and recreate does what create does.
+    """
     for prefix in ("un", "de", "dis"):
         rest = verb.removeprefix(prefix)
-        if rest != verb and rest in meanings().hand and verb not in NOT_UNDOING:
-            return Classes(_weights("DaE5U4"), _PREFIXED)
+        if rest != verb and (code := meanings().hand.get(rest)) and verb not in NOT_UNDOING:
+            return Classes(_weights("BaU9C3" if code[0] in "DE" else "DaE5U4"), _PREFIXED)
     rest = verb.removeprefix("re").removeprefix("-")
     if rest != verb and (code := meanings().hand.get(rest)):
         weights = _weights(code)

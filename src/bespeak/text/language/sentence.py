@@ -16,6 +16,7 @@ LONGEST: Final = 600
 
 _LONGEST_TAG: Final = 80
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[.,;:!?()/|–—-]")
+_LABEL: Final = re.compile(r"(?i)\W{0,3}(?:note|warning|important|deprecated|caution|beta|preview)\b\W{0,3}[:–—-]")
 _SENTENCE_END: Final = frozenset(".!?;")
 
 _ENGLISH: Final = word_set(
@@ -54,8 +55,11 @@ def words(text: str) -> list[Word]:
 
 
 def _behind_tag(text: str) -> int:
-    """Skip a leading tag such as "[BETA]"."""
-    return text.find("]", 0, _LONGEST_TAG) + 1 if text.startswith("[") else 0
+    """Skip a leading tag such as "[BETA]" or "NOTE:"."""
+    if text.startswith("["):
+        return text.find("]", 0, _LONGEST_TAG) + 1
+    label = _LABEL.match(text)
+    return label.end() if label else 0
 
 
 def is_english(sentence: list[Word]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -80,16 +81,26 @@ _LAST: Final = frozenset({"on", "off", "down", "back", "away", "out", "up"})
 _EARLIER: Final = word_set("previous original initial default first last earlier normal prior former primary")
 _ENDS: Final = frozenset({".", ",", "and", "or", "if", "when", "for", "from", "of"})
 _STATE_REACH: Final = 12
+_ON_OFF: Final = re.compile(r"\b(?:on (?:and|or) off|off (?:and|or) (?:back )?on)\b")
+_SWITCHES: Final = frozenset({"turn", "switch", "power"})
+_DEFAULTS: Final = frozenset({"default", "defaults", "factory"})
 
 
 def two_word_verb(verb: str, sentence: Sequence[str], at: int) -> str | None:
     """Return the meaning of a verb with its particle, if the particle is present."""
     if verb == "return":
         return "restore" if _returns_to(sentence, at) else None
+    if verb == "restore" and not _DEFAULTS.isdisjoint(sentence[at + 1 : at + _REACH]):
+        return "reset"
     particles = _MEANINGS.get(verb)
     if particles is None:
         return None
     follower = sentence[at + 1] if at + 1 < len(sentence) else ""
+    behind = sentence[at + 1 : at + 1 + _STATE_REACH]
+    if verb in _SWITCHES and _ON_OFF.search(" ".join(behind)):
+        return "toggle"
+    if (verb, follower) == ("add", "up") and "to" in behind[1:2]:
+        return None  # adds up to ten members
     if found := particles.get(follower):
         return found
     if verb in _PARTED:

@@ -43,6 +43,7 @@ _READINGS: Final = {
     "turn": {"in": "redeem", "to": "switch"},
     "break": {"off": "abort"},
     "leave": {"with": "deposit"},
+    "identify": {"as": "designate register"},
     "let": {"use": "permit", "pass": "allow"},
 }  # fmt: skip
 """Meanings of a verb by a following word; the first matching entry counts."""

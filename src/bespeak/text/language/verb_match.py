@@ -28,9 +28,16 @@ _ANSWERING: Final = word_set("return output yield respond")
 _ANY_OPERATION: Final = word_set("execute run process invoke operate do")
 """Verbs that do whatever their object is; only reading differs."""
 _HALF_READING: Final = word_set(
-    "generate produce prepare compile render request manage handle administer process open sync refresh"
+    "generate produce prepare compile render request manage handle administer process open sync refresh execute run"
 )
 """Verbs whose result may be just the answer, so that a reading method gets only a warning."""
+_REPORTING: Final = word_set("tell inform notify signal ask")
+"""Verbs that may only announce what is done: "Informs the registry that an upload is complete"."""
+_MOSTLY: Final = 0.8
+_REWRITING: Final = 0.7
+"""Minimum weight of a change that a verb makes while it works something out: to normalize is not to read."""
+_KNOWN: Final = 0.9
+"""Minimum reliability of the classes of both verbs for a violation."""
 _WARNED: Final = 0.35
 _GOOD: Final = 0.5
 _SYNONYM: Final = 0.8
@@ -44,7 +51,7 @@ def fit(method: str, verb: str) -> float | None:
     """Return how well two lower-case verbs fit, 0 (opposite) to 1 (same); None if they say too little."""
     if method == verb:
         return 1.0
-    if method == "batch":
+    if "batch" in (method, verb):
         return None  # it says how many, not what
     known = meanings()
     if known.opposite(method, verb):
@@ -64,9 +71,23 @@ def fit(method: str, verb: str) -> float | None:
         score = max(score, _SYNONYM if score > _CONTRADICTION else _DOUBTFUL_SYNONYM)
     if (analyzes and verb in _PRODUCING) or (method in _PRODUCERS and verb in _ANSWERING):
         score = max(score, 0.6)
-    if ours.main == "READ" and verb in _HALF_READING:
+    rewrites = theirs.main == "ANALYZE" and max(theirs.of("UPDATE"), theirs.of("CREATE")) >= _REWRITING
+    if _against(ours, theirs) or _against(theirs, ours) or (ours.main == "READ" and rewrites):
+        score = min(score, _WARNED)
+    confidence = min(ours.confidence, theirs.confidence)
+    if (
+        (ours.main == "READ" and verb in _HALF_READING)
+        or (method in _PRODUCERS and theirs.main == "READ")
+        or (ours.main != "READ" and verb in _REPORTING)
+        or confidence < _KNOWN
+    ):
         score = max(score, _WARNED)
-    return 0.5 + (score - 0.5) * min(ours.confidence, theirs.confidence)
+    return 0.5 + (score - 0.5) * confidence
+
+
+def _against(one: Classes, other: Classes) -> bool:
+    """Return True if one verb starts what the other stops: RESUME and DISABLE both change something."""
+    return one.of("BEGIN") >= _MOSTLY > one.of("END") and other.of("END") >= _MOSTLY > other.of("BEGIN")
 
 
 def class_fit(ours: Classes, theirs: Classes) -> float:
