@@ -90,6 +90,8 @@ class Endpoint:
     reviewed: bool = setting(
         True, "False for an imported endpoint until a person has confirmed what it says (AGTP-API 14.1)."
     )
+    data_class: str | None = None
+    """Class of the data manifest that it reads; such an endpoint is only a step of compositions (AGIS 8.3)."""
     builtin: bool = False
     """True if registered by bespeak itself; an operator's endpoint on the same pair replaces it (AGTP-API 5.8)."""
     missing: str | None = None
