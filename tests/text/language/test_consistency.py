@@ -149,6 +149,12 @@ FITTING = [
     ("RESUME", "When a tour is under way, and its tracking was suspended, this operation resumes it"),
     ("PUBLISH", "After the client finishes an upload, the service publishes the photo"),
     ("SUBSCRIBE", "Subscribes a phone and, if needed, deletes an older entry"),
+    ("REMOVE", "Marks the album with the given name and owner for immediate deletion"),
+    ("REMOVE", "Assigns the DELETED status to a note"),
+    ("REMOVE", "Flags the chosen lamps of a hall to be removed at once"),
+    ("UNDELETE", "Cancels the deletion request for a folder"),
+    ("START", "Starts the process of revoking a badge"),
+    ("DESCRIBE", "Returns the entries of a diary up to the last week"),
     ("UNTRASH", "Restores a note from the bin"),
 ]
 

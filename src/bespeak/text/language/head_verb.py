@@ -50,7 +50,7 @@ _SAYING: Final = (BEING | MODALS | {"has", "have"}) - {"get", "gets", "do", "doe
 _AFTER_NOUNS: Final = (PREPOSITIONS | CLAUSES | {","}) - {"to", "when", "if", "as"}
 """Words behind the last of several nouns: "its owner and labels of"."""
 _OPERATIONS: Final = frozenset({"endpoint", "operation", "method", "api", "action", "apis", "operations"})
-_STATUS: Final = frozenset({"deprecate", "discontinue", "retire", "supersede"})
+_STATUS: Final = frozenset({"deprecate", "discontinue", "retire", "supersede", "call"})
 """Participles that say how the operation is, not what it does."""
 _BEFORE_AIMS: Final = frozenset({"to", "you", "can", "must", "should", "will"})
 _ANSWERS: Final = frozenset({"url", "urls", "uri", "link", "token", "tokens", "credentials"})
@@ -290,6 +290,7 @@ class _Reader:
             if word in {"for", "of", "by"} and verb != "call" and self._form(place + 1) == "gerund" and not purpose:
                 target = self._verb(place + 1)
                 assert target is not None
+                self.frames.append((found, "own"))
                 return _Found(place + 1, target)
             if verb in {"let", "help"} and place > at + 1 and self._form(place) == "base":
                 target = self._verb(place)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from bespeak.text.language.frame import passive_verb
 from bespeak.text.language.light_verb import REACH, action_noun, named_verb, object_places
 from bespeak.text.language.meanings import meanings
 from bespeak.text.language.operation_class import operation_classes
@@ -33,12 +34,20 @@ def hinted_verb(verb: str, sentence: Sequence[str], at: int) -> Hint | None:
 
 
 def _destined(_: str, sentence: Sequence[str], at: int) -> Hint | None:
-    """Find what a thing is marked as, or scheduled for: "as deleted", "for deletion"."""
-    for place in range(at + 2, min(at + REACH, len(sentence) - 1)):
+    """Find what a thing is marked as, or scheduled for: "as deleted", "for deletion", "to be deleted"."""
+    for place in range(at + 2, min(at + 2 * REACH, len(sentence) - 1)):
         word, behind = sentence[place], sentence[place + 1]
-        found = action_noun(behind) if word == "for" else _participle(behind) if word == "as" else None
+        if (word, behind) == ("to", "be"):
+            return passive_verb(sentence, place + 1)
+        if word == "for":
+            nouns = ((action_noun(noun), at) for at, noun in enumerate(sentence[place + 1 : place + 3], place + 1))
+            found = next(((verb, at) for verb, at in nouns if verb), None)
+        else:
+            said = place + (word in {"as", "to"})
+            verb = _participle(sentence[said]) if said > place or behind in {"status", "state"} else None
+            found = (verb, said) if verb else None
         if found:
-            return found, place + 1
+            return found
     return None
 
 
@@ -63,7 +72,7 @@ def _lifted(_: str, sentence: Sequence[str], at: int) -> Hint | None:
 
 def _reversed(_: str, sentence: Sequence[str], at: int) -> Hint | None:
     """Find a removal that is taken back: "cancels the deletion of a key" is restore."""
-    for place in object_places(sentence, at + 1)[-1:]:
+    for place in object_places(sentence, at + 1)[-2:]:
         classes = operation_classes(action_noun(sentence[place]) or "")
         if classes is not None and classes.main == "DELETE":
             return "restore", place
@@ -84,14 +93,15 @@ def _undone(word: str, place: int) -> Hint | None:
 
 
 def _participle(word: str) -> str | None:
-    return next((lemma.verb for lemma in lemmas(word) if lemma.form in {"past", "participle"}), None)
+    found = lemmas(word.rpartition("-")[2])
+    return next((lemma.verb for lemma in found if lemma.form in {"past", "participle"}), None)
 
 
 _FINDERS: Final[tuple[tuple[frozenset[str], Callable[[str, Sequence[str], int], Hint | None]], ...]] = (
-    (word_set("mark flag schedule queue set stage put label declare designate send"), _destined),
+    (word_set("mark flag schedule queue set stage put label declare designate send assign"), _destined),
     (word_set("move send put transfer drop throw place"), _moved),
     (word_set("stop end cease"), _ended),
     (word_set("cancel reverse revert undo abort"), _reversed),
     (word_set("remove delete lift clear drop take revoke cancel end"), _lifted),
-    (word_set("create add open generate register record issue log place enter submit enable"), _made),
+    (word_set("create add open generate register record issue log place enter submit enable allow permit"), _made),
 )

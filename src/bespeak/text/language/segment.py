@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Final, Literal
 
 from bespeak.text.language.lexicon import Lexicon, lexicon
+from bespeak.text.language.meanings import meanings
 from bespeak.text.language.verb_form import MAKERS, MANNERS, PARTICLES, Inflection, classify, lemmas
 
 Tier = Literal["error", "warning"]
@@ -51,6 +52,11 @@ _METHODS_OF_ALL: Final = frozenset(
 """Verbs that belong into the method; their noun (creation) would only hide that."""
 _THINGS: Final = frozenset(("finding", "making", "onboarding", "offboarding", "roaming", "tagging"))
 """Forms of verbs that name things in paths, although dictionaries do not say so."""
+_MANY: Final = frozenset(("batch", "bulk", "mass"))
+_COMMANDS: Final = frozenset(("list", "patch", "put"))
+"""Verbs that stay verbs before a compound noun: /putImagePolicy."""
+_SETTERS: Final = frozenset(("set", "show", "toggle"))
+"""Verbs that stay verbs before any noun if the segment is written like a function: /toggleStatus."""
 _PROTECTED: Final = 0.1
 """Minimum share of noun uses that protects a past form: left, but not found."""
 _ENDINGS: Final = (
@@ -103,7 +109,7 @@ def _alone(word: str, method: str, words: Lexicon) -> SegmentVerdict | None:
     if word == method:
         return SegmentVerdict("error", word, "method", _noun(word, words))
     if is_plain_verb(word, words):
-        return SegmentVerdict("error", word, "alone", _noun(word, words))
+        return SegmentVerdict(_tier(word, words), word, "alone", _noun(word, words))
     if word in words.paths["alone"]:
         return SegmentVerdict("warning", word, "alone", _noun(word, words))
     form = classify(word)
@@ -113,7 +119,8 @@ def _alone(word: str, method: str, words: Lexicon) -> SegmentVerdict | None:
         return None
     if form.base == method:
         return SegmentVerdict("error", method, "method", form.rest)
-    if _is_action(form.base, words):
+    listed = form.base in {"list", "register"} and word.endswith(("s", "ion"))
+    if listed or _is_action(form.base, words):
         return SegmentVerdict("warning", form.base, "joined", form.rest)
     return None
 
@@ -132,7 +139,7 @@ def _past(word: str, base: str, words: Lexicon) -> Tier | None:
     """Judge a past form without a noun behind it. A mere adjective (related) may be what people call the things."""
     if len(word) < 4 or words.share(word)[1] >= _PROTECTED:
         return None
-    return "warning" if word in words.others and not _is_method(base, words) else "error"
+    return "warning" if word in words.others and not _is_method(base, words) else _tier(base, words)
 
 
 def _doing(word: str, base: str, words: Lexicon) -> Tier | None:
@@ -151,14 +158,19 @@ def _doing(word: str, base: str, words: Lexicon) -> Tier | None:
 def _gerund(word: str, base: str, words: Lexicon) -> Tier | None:
     """Judge a form in -ing before a noun: sending-mail, but not shipping-address."""
     tier = _doing(word, base, words) if _is_action(base, words) else None
-    if tier is None or word not in words.others or base in words.paths["sure"]:
+    if tier is None or base in words.paths["sure"]:
         return tier
-    # With what follows, an adjective makes a noun phrase: existing-customers.
-    return "warning" if _is_method(base, words) else None
+    # With what follows, an adjective makes a noun phrase: existing-customers. Others may: migrating-machines.
+    return "warning" if word not in words.others or _is_method(base, words) else None
 
 
 def _is_method(verb: str, words: Lexicon) -> bool:
     return verb in words.lists["methods"] or verb in words.paths["sure"]
+
+
+def _tier(verb: str, words: Lexicon) -> Tier:
+    """Return "warning" for a verb that contracts do not use: it may be the name of a thing (grok, interconnect)."""
+    return "error" if _is_method(verb, words) or verb in meanings().hand else "warning"
 
 
 def _is_action(verb: str, words: Lexicon) -> bool:
@@ -191,6 +203,8 @@ def _several(parts: list[str], camel: bool, method: str, words: Lexicon) -> Segm
     start = None if first in MANNERS and len(parts) == 2 else "-".join(parts[:-1])
     if start is None and _is_command(last, method, words) and last not in words.paths["usual"]:
         return SegmentVerdict("error" if _is_action(last, words) else "warning", last, "last")
+    if start is None and first in _MANY and last in words.paths["tails"]:
+        return SegmentVerdict("warning", last, "last")
     closing = _closing_form(parts, words)
     if closing and not _is_action(first, words):
         return SegmentVerdict(*closing, "last form", start)
@@ -201,7 +215,7 @@ def _several(parts: list[str], camel: bool, method: str, words: Lexicon) -> Segm
     if first in MANNERS and len(parts) > 2 and (tier := _leading(parts[1:], camel, words)):
         return SegmentVerdict(tier, parts[1], "inside", "-".join(parts[2:]))
     if is_plain_verb(last, words):
-        return SegmentVerdict("error", last, "last", start)
+        return SegmentVerdict(_tier(last, words), last, "last", start)
     return _inside(parts, method, words)
 
 
@@ -257,14 +271,24 @@ def _leading(parts: list[str], camel: bool, words: Lexicon) -> Tier | None:
     if first in paths["sure"] or (not usual and is_plain_verb(first, words)):
         if head:
             return "warning" if len(parts) > 2 else None
-        return "error"
+        return "warning" if last in paths["holders"] and first not in paths["sure"] else _tier(first, words)
     if not usual:
         return None
     call = first in paths["calls"]
     if head or last in paths["holders"]:
         surely = not head and words.share(first)[0] >= _SURELY and first not in paths["things"]
-        return "warning" if (call and surely) or (len(parts) > 2 and (call or first == "list")) else None
-    return "error" if call and camel else "warning"
+        if camel and head and first in _SETTERS:
+            return "warning"
+        many = first == "list" and last.endswith("s") and not head
+        return "warning" if many or (call and surely) or (len(parts) > 2 and (call or first in _COMMANDS)) else None
+    return "error" if call and camel and _repeats(first, last) else "warning"
+
+
+def _repeats(verb: str, noun: str) -> bool:
+    """Return True if a noun names the action of the verb before it: bookReservation, but not bookShop."""
+    known = meanings()
+    named = known.verb_of(noun)
+    return named is not None and (named == verb or known.synonymous(verb, named))
 
 
 def is_plain_verb(word: str, words: Lexicon) -> bool:

@@ -78,7 +78,7 @@ _PARTED: Final = frozenset(
 """Verbs whose object may come before the particle: turns the device off."""
 _REACH: Final = 6
 _LAST: Final = frozenset({"on", "off", "down", "back", "away", "out", "up"})
-_EARLIER: Final = word_set("previous original initial default first last earlier normal prior former primary")
+_EARLIER: Final = word_set("previous original initial default first last earlier normal prior former primary state")
 _ENDS: Final = frozenset({".", ",", "and", "or", "if", "when", "for", "from", "of"})
 _STATE_REACH: Final = 12
 _ON_OFF: Final = re.compile(r"\b(?:on (?:and|or) off|off (?:and|or) (?:back )?on)\b")
@@ -116,6 +116,6 @@ def two_word_verb(verb: str, sentence: Sequence[str], at: int) -> str | None:
 def _returns_to(sentence: Sequence[str], at: int) -> bool:
     """Return True if something is returned to an earlier state, not to a caller."""
     for place in range(at + 2, min(at + _STATE_REACH, len(sentence))):
-        if sentence[place] == "to":
+        if sentence[place] == "to" and sentence[place - 1] != "up":
             return not _EARLIER.isdisjoint(sentence[place + 1 : place + 4])
     return False

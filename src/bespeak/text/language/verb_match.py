@@ -31,7 +31,7 @@ _HALF_READING: Final = word_set(
     "generate produce prepare compile render request manage handle administer process open sync refresh execute run"
 )
 """Verbs whose result may be just the answer, so that a reading method gets only a warning."""
-_REPORTING: Final = word_set("tell inform notify signal ask")
+_REPORTING: Final = word_set("tell inform notify signal ask advertise")
 """Verbs that may only announce what is done: "Informs the registry that an upload is complete"."""
 _MOSTLY: Final = 0.8
 _REWRITING: Final = 0.7
