@@ -35,6 +35,9 @@ def guessed(method: str, path: str, name: str = "", summary: str = "", *, can_be
         ("POST", "/mail/test", "testMail", False, "irreversible", False),
         ("POST", "/invoices/{id}/mark_lost", "", True, "irreversible", False),
         ("PUT", "/pulls/{id}/merge", "mergePull", True, "irreversible", True),
+        ("PATCH", "/notes/{id}/seen", "markSeen", True, "reversible", False),
+        ("POST", "/issues/{id}/unlock", "", False, "reversible", False),
+        ("POST", "/users/{id}/ban", "", False, "reversible", False),
         ("GET", "/jobs/{id}", "triggerJob", False, "irreversible", False),
     ],
 )

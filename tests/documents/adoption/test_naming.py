@@ -76,6 +76,7 @@ def test_a_name_that_is_taken_gets_the_next_number() -> None:
 
 def test_words_are_split_in_every_spelling() -> None:
     assert words("createPet") == words("create_pet") == words("create-pet") == ("create", "pet")
+    assert words("unSuspendUser") == ("unsuspend", "user")
 
 
 def test_accents_are_removed_from_letters() -> None:

@@ -64,6 +64,9 @@ SEGMENTS = st.one_of(
         ("/boards/{id}/closed", "UPDATE", "/boards/{id}/closed-state"),
         ("/p/{id}/aggregated/instances", "LIST", "/p/{id}/aggregated-instances"),
         ("/users/deleted/{id}", "FETCH", "/deleted-users/{id}"),
+        ("/comments/{id}/read", "SET", "/comments/{id}/read-state"),
+        ("/users/{id}/unlock", "CLEAR", "/users/{id}/lock"),
+        ("/requests/{id}/dismiss", "UPDATE", "/requests/{id}/dismissal"),
         ("/", "FETCH", "/items"),
         ("", "FETCH", "/items"),
     ],
@@ -122,6 +125,8 @@ def test_topic_is_the_first_tag_or_the_first_noun() -> None:
         ("/search", "searchForIssuesUsingJql", "issues"),
         ("/{index}/_search", "search", ""),
         ("/{resource}:setPolicy", "setPolicy", ""),
+        ("/v1/{resource}:setPolicy", "pubsub.projects.topics.setPolicy", "topics"),
+        ("/v1/{parent}/topics", "pubsub.projects.topics.create", "projects"),
         ("/api/v1/reset-password/", "reset", "reset-password"),
     ],
 )
@@ -133,6 +138,7 @@ def test_operation_id_names_the_resource_if_the_path_does_not(path: str, name: s
     ("described", "verb", "word", "path"),
     [
         ("/#Action=CreateTable", "CREATE", "create", "/tables"),
+        ("/unSuspendHolder", "ACTIVATE", "unsuspend", "/holder"),
         ("/books/{isbn}/delete", "REMOVE", "delete", "/books/{isbn}"),
         ("/runs/{id}/rerun", "RETRY", "rerun", "/runs/{id}"),
         ("/users/$count", "COUNT", "count", "/users"),

@@ -57,11 +57,16 @@ def operation(method: str, path: str, name: str = "", summary: str = "", **field
         ("HEAD", "/files/{f}", "", "", "CHECK"),
         ("GET", "/user/logout", "logoutUser", "", "FETCH"),
         ("POST", "/nodes/{id}/reboot", "ComputeNode_Reboot", "Restarts a node", "REBOOT"),
+        ("POST", "/ips/{id}/release", "", "", "REMOVE"),
+        ("POST", "/mails/{id}/resend", "", "", "SEND"),
+        ("POST", "/unSuspendHolder", "post-unSuspendHolder", "", "ACTIVATE"),
+        ("POST", "/users/{id}/unban", "", "", "ALLOW"),
+        ("PUT", "/interest_reinvest", "switch_interest_reinvest", "Set the reinvestment toggle", "UPDATE"),
         ("POST", "/reviews/{id}/events", "pulls/submit-review", "Submit a review", "SUBMIT"),
         ("POST", "/balancers/{id}/droplets", "loadBalancers_add_droplets", "", "CREATE"),
         ("POST", "/attributes", "Attribute_CreateConfig", "", "CREATE"),
         ("POST", "/player/next", "skip-track", "Skip a track", "EXECUTE"),
-        ("DELETE", "/locks/{id}", "issues/unlock", "Unlock an issue", "REMOVE"),
+        ("DELETE", "/locks/{id}", "issues/unlock", "Unlock an issue", "CLEAR"),
     ],
 )
 def test_verb_matches_the_operation(method: str, path: str, name: str, summary: str, verb: str) -> None:

@@ -26,6 +26,7 @@ def operation(call: str) -> Operation:
         ("POST /#a CreateTable", "POST /#b DeleteTable"),
         ("POST /channels.create", "POST /channels.delete"),
         ("POST /x Machines_Stop", "POST /y Machine_Start"),
+        ("DELETE /notes/{id}/read note/mark_unread", "PATCH /notes/{id}/read note/mark_read"),
     ],
 )
 def test_another_call_takes_it_back(call: str, other: str) -> None:

@@ -22,13 +22,14 @@ _UNDONE_BY: Final = frozenset(
         *("PAUSE", "RESUME", "ENABLE", "DISABLE", "ACTIVATE", "DEACTIVATE", "ARCHIVE", "UNARCHIVE", "LINK", "UNLINK"),
         *("ATTACH", "DETACH", "SUBSCRIBE", "UNSUBSCRIBE", "BIND", "UNBIND", "MOUNT", "UNMOUNT", "CORDON", "UNCORDON"),
         *("FOLLOW", "SUSPEND", "REINSTATE", "CONNECT", "DISCONNECT", "ASSIGN", "UNASSIGN", "PAIR", "UNPAIR"),
+        *("BLOCK", "ALLOW"),
     }
 )
 """Verbs that another verb of the catalog undoes."""
 _OVERWRITING: Final = frozenset(
     {
         *("UPDATE", "MODIFY", "REPLACE", "SET", "CHANGE", "EDIT", "REVISE", "ADJUST", "AMEND", "ALTER", "CONFIGURE"),
-        *("RENAME", "MOVE", "PATCH", "UPSERT", "LOCK", "UNLOCK", "PIN", "UNPIN", "TOGGLE"),
+        *("RENAME", "MOVE", "PATCH", "UPSERT", "LOCK", "PIN", "TOGGLE", "TAG", "LABEL", "SWITCH"),
     }
 )
 """Verbs and words that only replace values."""
@@ -146,11 +147,16 @@ def _impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> tuple
         return "informational", f"'{word}' only reads, although it is a {method}", 0.7, "irreversible"
     if verb in _UNDONE_BY:
         return "reversible", f"another call undoes {verb}", 0.6, "irreversible"
+    if word.startswith("un") and _takes_back(word):
+        return "reversible", f"doing it again undoes '{word}'", 0.6, "irreversible"
     if method == "DELETE":
         if _takes_back(word or choice.refused):
             return "reversible", f"doing it again undoes '{word or choice.refused}'", 0.5, "irreversible"
+        if candidate.is_undone:
+            return "reversible", "another call of the description restores it", 0.5, "irreversible"
         return "irreversible", "deleted data is lost", 0.9, "reversible, if it can be restored"
-    if verb in _OVERWRITING and (not word or {word.upper(), verb} <= _OVERWRITING) and not choice.refused:
+    marked = (method, word) == ("PATCH", "mark")  # a POST that marks as lost may decide something for good
+    if verb in _OVERWRITING and (not word or marked or word.upper() in _OVERWRITING) and not changes(choice.refused):
         if candidate.has_readable_state:
             return "reversible", "the former state can be read and written back", 0.6, "irreversible"
         return "reversible", "the former values can be written back", 0.5, "irreversible, if nobody knows them"

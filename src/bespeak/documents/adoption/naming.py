@@ -12,6 +12,8 @@ from bespeak.text.language.lexicon import lexicon
 
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
+_UNDOING: Final = re.compile(r"\bun (?=[a-z])")
+"""A prefix that is written apart: `unSuspend`."""
 _LONGEST: Final = 60
 _HISSING: Final = ("s", "x", "z", "ch", "sh")
 _SPELLED: Final = str.maketrans(
@@ -39,6 +41,7 @@ _NO_PLURALS: Final = frozenset(
         "atlas",
         "redis",
         "debris",
+        "exists",
     }
 )
 
@@ -50,8 +53,8 @@ def words(text: str) -> tuple[str, ...]:
     if not text.isascii():
         text = unicodedata.normalize("NFKD", unicodedata.normalize("NFC", text).translate(_SPELLED))
         text = "".join(letter for letter in text if not unicodedata.combining(letter))
-    parts = _NO_WORD.split(_HUMP.sub(" ", text))
-    return tuple(part.lower() for part in parts if part)
+    text = _UNDOING.sub("un", " ".join(_NO_WORD.split(_HUMP.sub(" ", text))).lower())
+    return tuple(text.split())
 
 
 def without_manner(parts: Sequence[str]) -> Sequence[str]:

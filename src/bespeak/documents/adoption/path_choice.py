@@ -74,8 +74,8 @@ def choose_path(
     pieces = [piece for part in parts for piece in _pieces(part, names, reasons)]
     reasons += [f"{piece[:_SHOWN]!r} has no letters" for piece in pieces if not _is_named(piece)]
     pieces, version = _without_version([piece for piece in pieces if _is_named(piece)], reasons)
-    pieces = _described_things(pieces)
-    word = word if says_all else ""
+    pieces = _described_things(pieces, "" if word == "read" else "read")
+    command, word = word, word if says_all else ""
     segments: list[str] = []
     for at, piece in enumerate(pieces):
         if piece.startswith("{"):
@@ -92,7 +92,9 @@ def choose_path(
         # The word before a version is the name of an API: /compute/v1.
         is_api = not segments and _is_version(following) and not _is_fine(hyphenated(piece), verb, verbs)
         named = f"{piece}-api" if is_api else piece
-        name = _segment(named, verb, verbs, reasons, alone=at == 0 and len(pieces) == 1, topic=topic)
+        if last and not following and "".join(words(piece)) == command != verb.lower() and not _is_noun(command):
+            named = _deed(command) or named  # a command that the verb does not say: /jobs/{id}/complete
+        name = _segment(named, verb, verbs, reasons, word=word, topic=topic if len(pieces) == 1 else "")
         if name:
             segments.append(name)
     segments, later = _without_version(segments, reasons)  # a removed verb may have preceded it
@@ -109,8 +111,11 @@ def choose_path(
     return PathChoice("/" + "/".join(segments), names, tuple(dict.fromkeys(reasons)), version)
 
 
-def _described_things(pieces: list[str]) -> list[str]:
-    """Join each participle with the noun it describes: /aggregated/instances, /users/deleted, /boards/{id}/closed."""
+def _described_things(pieces: list[str], state: str) -> list[str]:
+    """Join each participle with the noun it describes: /aggregated/instances, /users/deleted, /boards/{id}/closed.
+
+    `state` is another word for a state, if it ends the path of one thing: /comments/{id}/read.
+    """
     found: list[str] = []
     for piece in pieces:
         before, literal = found[-1] if found else "{", not piece.startswith("{")
@@ -120,6 +125,8 @@ def _described_things(pieces: list[str]) -> list[str]:
             found[-1] = f"{piece}-{before}"
         else:
             found.append(piece)
+    if found[-2:-1] and found[-2].startswith("{") and found[-1] == state:
+        found[-1] += "-state"
     return [f"{piece}-state" if _is_participle(piece) else piece for piece in found]
 
 
@@ -164,6 +171,8 @@ def topic_of(candidate: Candidate, verbs: frozenset[str] = frozenset()) -> str:
     # A path that is only a command does not name a resource.
     if len(things) == 1 and (leaking_segment(f"/{things[0]}", verbs) is not None or judge_segment(things[0])):
         things = [_object_of(candidate), *things] if "{" not in path else []
+    if path.count("/{") and path.lstrip("/").partition("/")[2].startswith("{") and _is_version(path.split("/")[1]):
+        things = [_collection_of(candidate, things)]
     found = (hyphenated(name) for name in (*candidate.tags[:1], *things, "" if "{" in path else _object_of(candidate)))
     return next((name for name in found if _names(name)), "")
 
@@ -171,6 +180,14 @@ def topic_of(candidate: Candidate, verbs: frozenset[str] = frozenset()) -> str:
 def _names(text: str) -> bool:
     """Return True if a text has letters and is not a version."""
     return any(map(str.isalpha, text)) and _VERSION.fullmatch(text) is None
+
+
+def _collection_of(candidate: Candidate, literals: list[str]) -> str:
+    """Return the collection of the first parameter: `projects` of /v1/{parent}/topics in pubsub.projects.topics.get."""
+    named = [hyphenated(part) for part in candidate.name.split(".")[1:-1]]
+    while named and named[-1] in literals:
+        named.pop()
+    return named[-1] if named else ""
 
 
 def _object_of(candidate: Candidate) -> str:
@@ -247,18 +264,21 @@ def _is_version(piece: str) -> bool:
     return any(_VERSION.fullmatch(name) for name in names)
 
 
-def _segment(piece: str, verb: str, verbs: frozenset[str], reasons: list[str], *, alone: bool, topic: str) -> str:
-    """Return a noun for a literal segment; empty if it only repeats the verb."""
+def _segment(piece: str, verb: str, verbs: frozenset[str], reasons: list[str], *, word: str, topic: str) -> str:
+    """Return a noun for a literal segment; empty if it only repeats the verb. `topic` is that of a lone segment."""
     name = hyphenated(_EXTENSION.sub("", piece))
     if name != piece:
         reasons.append(f"{piece[:_SHOWN]!r} is written {name!r}")
     if _is_fine(name, verb, verbs):
         return name
+    if word and name.startswith(f"{word}-") and _is_fine(name[len(word) + 1 :], verb, verbs):
+        reasons.append(f"{name!r} begins with {word!r}, as the method says")
+        return name[len(word) + 1 :]
     compound = "-" in name and next(_nouns(name, verb, verbs), name)
     if compound and compound != name and not compound.startswith(name):
         reasons.append(f"{name!r} is a method name; the noun is {compound!r}")
         return compound
-    if alone and topic and topic != name and _is_fine(topic, verb, verbs):
+    if topic not in ("", name) and _is_fine(topic, verb, verbs):
         reasons.append(f"{name!r} is a verb; the noun is {topic}")
         return topic
     noun = next(_nouns(name, verb, verbs), "")
@@ -320,11 +340,14 @@ def _nouns(name: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
         return
     verdict = judge_segment(name, verb)
     # What is left without a verb is the same thing only if the method says that verb; a noun of action always is.
-    kept = verdict is not None and ("-" not in name or name.endswith("-exists") or _agree(verdict.verb, verb))
-    instead = (verdict.instead or "") if verdict is not None and kept else ""
+    instead = (verdict.instead or "") if verdict is not None else ""
+    action = instead if "-" not in name else ""
+    if verdict is None or action or not (name.endswith("-exists") or _agree(verdict.verb, verb)):
+        instead = ""
     last = words(name)[-1]
     several = plural(name) if lexicon().counts(last).noun or is_plural(last) or last not in lexicon().verbs else ""
-    nouns = (name, several, instead, plural(instead) if instead else "", _deed(name), plural(name))
+    undone = name.removeprefix("un") if verb == "CLEAR" else ""  # what is cleared by an unlock is a lock
+    nouns = (undone, name, several, instead, plural(instead) if instead else "", _deed(name), action, plural(name))
     for choice in (*nouns, f"{name}-request", f"{name}-record"):
         # The upstream's own name may look like a verb; a name made here may not.
         if choice and _is_fine(choice, verb, verbs) and (choice == name or judge_segment(choice, verb) is None):
@@ -333,13 +356,17 @@ def _nouns(name: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def _deeds() -> Mapping[str, str]:
-    """Return the noun of each verb, the shortest of several: cancellation of cancel."""
-    nouns = sorted(meanings().nouns.items(), key=lambda pair: -len(pair[0]))
+    """Return the noun of each verb, the most usual or shortest of several: cancellation of cancel."""
+    nouns = sorted(meanings().nouns.items(), key=lambda pair: (lexicon().counts(pair[0]).noun, -len(pair[0])))
     return {verb: noun for noun, verb in nouns if noun.endswith(_OF_DEEDS)}
 
 
 def _deed(name: str) -> str:
-    return f"{name[:-1]}ation" if name.endswith("ize") else _deeds().get(name, "")
+    """Return the noun of the last word, if it is a verb: `interest-reinvestment`."""
+    before, hyphen, last = name.rpartition("-")
+    again = "re" if last.startswith("re") and last not in _deeds() else ""
+    noun = f"{last[:-1]}ation" if last.endswith("ize") else _deeds().get(last.removeprefix(again), "")
+    return f"{before}{hyphen}{again}{noun}" if noun else ""
 
 
 def _thing(topic: str, segments: list[str], verb: str, verbs: frozenset[str]) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 from bespeak.documents.adoption.candidate import READING, Candidate
 from bespeak.documents.adoption.naming import words
-from bespeak.documents.adoption.verb_words import SURE, changes, changing_words, name_verb, path_verb
+from bespeak.documents.adoption.verb_words import SURE, base, changes, changing_words, name_verb, path_verb
 
 _ON_A_COMMAND: Final = frozenset(
     {
@@ -22,6 +22,10 @@ _IN_A_NAME: Final = _ON_A_COMMAND | _FETCHING | {"lookup", "describe", "check", 
 """Words that mean reading as the verb of a name. As a command they may act: /repos/{id}/fetch, /todos/{id}/check."""
 _MADE: Final = frozenset({"201", "202", "204"})
 """Statuses of an answer to something that was created, begun or done (RFC 9110 15.3)."""
+_LAUNCHING: Final = frozenset(
+    {"request", "trigger", "start", "initiate", "launch", "schedule", "submit", "begin", "force"}
+)
+"""First words of a sentence about work that is begun: `Trigger the verification of an account`."""
 _PRODUCING: Final = frozenset(
     {"generate", "render", "build", "produce", "compose", "compile", "export", "print", "draw", "convert", "format"}
 )
@@ -34,6 +38,9 @@ def only_reads(candidate: Candidate, word: str) -> bool:
     if word not in (_IN_A_NAME if named is not None and named.word == word else _ON_A_COMMAND):
         return False
     if word in _FETCHING and not _ISSUED.isdisjoint(words(f"{candidate.name} {candidate.path}")):
+        return False
+    begun = (text.partition(" ")[0].lower() for text in (candidate.summary, candidate.description))
+    if not _LAUNCHING.isdisjoint(base(word) for word in begun):
         return False
     return candidate.successes.isdisjoint(_MADE) and not candidate.starts_job and not any(changing_words(candidate))
 

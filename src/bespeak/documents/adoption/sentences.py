@@ -106,7 +106,9 @@ def write_sentences(candidate: Candidate, verb: str, path: str, *, impact: str) 
     acting = acts(candidate) if impact != "informational" else ""
     if acting:  # neither sentence may hide that a GET acts
         about = f"named {thing.owner}" if thing.owner else thing.name if thing.name != acting else "caller"
-        intent = f"{verb.capitalize()} the answer to a call that may {acting} the {about}"
+        wish = _imperative(first_sentence(candidate.summary) or "-")
+        deed = wish[0].lower() + wish[1:] if wish.lower().startswith(f"{acting} ") else f"{acting} the {about}"
+        intent = f"{verb.capitalize()} the answer to a call that may {deed}"
         source, sure = f"the word '{acting}'", 0.4
         outcome = f"The {about} has been {participle(acting)}, and the answer is returned"
     said = plain_text(candidate.description or candidate.summary, 600)

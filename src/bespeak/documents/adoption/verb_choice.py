@@ -30,7 +30,8 @@ _SAID: Final = {
     **dict.fromkeys(("does", "is", "has", "exists", "test", "can"), ("CHECK", "VERIFY")),
     **dict.fromkeys(("move",), ("TRANSFER", "CHANGE")),
     **dict.fromkeys(("copy", "clone"), ("DUPLICATE", "CREATE")),
-    **dict.fromkeys(("mark", "lock", "unlock", "pin", "unpin", "toggle", "change"), ("SET", "UPDATE")),
+    **dict.fromkeys(("mark", "lock", "pin", "toggle"), ("SET", "UPDATE")),
+    **dict.fromkeys(("unlock", "unpin"), ("CLEAR", "REMOVE")),
     **dict.fromkeys(("upsert",), ("SET", "REPLACE")),
     **dict.fromkeys(("leave",), ("WITHDRAW", "REMOVE")),
     **dict.fromkeys(("star", "like", "tag", "label", "vote"), ("SET", "CREATE")),
@@ -42,6 +43,17 @@ _SAID: Final = {
     **dict.fromkeys(("favorite",), ("SET", "CREATE")),
     **dict.fromkeys(("rerun",), ("RETRY", "RUN")),
     **dict.fromkeys(("dryrun",), ("SIMULATE", "EVALUATE")),
+    **dict.fromkeys(("associate",), ("LINK", "ATTACH")),
+    **dict.fromkeys(("dissociate", "disassociate"), ("UNLINK", "DETACH")),
+    **dict.fromkeys(("ban", "freeze"), ("BLOCK", "SUSPEND")),
+    **dict.fromkeys(("dismiss", "complete", "finish"), ("CLOSE", "REJECT")),
+    **dict.fromkeys(("finalize",), ("COMMIT", "CLOSE")),
+    **dict.fromkeys(("kill",), ("TERMINATE", "STOP")),
+    **dict.fromkeys(("kick",), ("REMOVE", "EVICT")),
+    **dict.fromkeys(("empty",), ("CLEAR", "PURGE")),
+    **dict.fromkeys(("reverse",), ("REVERT", "UNDO")),
+    **dict.fromkeys(("assume",), ("ACQUIRE", "OBTAIN")),
+    **dict.fromkeys(("trust",), ("AUTHORIZE", "APPROVE")),
 }
 """Verbs for words that APIs use and the catalog lacks or understands differently."""
 
@@ -81,9 +93,12 @@ _SAME: Final = frozenset(
         *("get", "show", "view", "read", "return", "give", "display", "add", "new", "make", "insert", "upload"),
         *("delete", "destroy", "del", "drop", "erase", "clear", "discard", "patch", "edit", "count", "lookup"),
         *("login", "signin", "logon", "logout", "signout", "logoff", "signup", "copy", "clone", "rerun", "exists"),
+        *("move", "associate", "dissociate", "disassociate", "ban", "unban", "kill", "empty", "dismiss"),
     }
 )
 """Words whose meaning the verb of _SAID keeps. Of the others something is lost, so they stay in the path."""
+_NOT_AGAIN: Final = frozenset({"release", "research", "resign", "resort"})
+"""Words in re- that do not repeat anything."""
 _SURELY: Final = 0.6
 """Highest confidence in a verb for reading that a POST does not prove."""
 
@@ -105,7 +120,8 @@ class VerbChoice:
     @property
     def says_all(self) -> bool:
         """True if the verb has the whole meaning of the word. What is sent again is sent."""
-        return self.verb.lower() in (self.word, self.word.removeprefix("re")) or self.word in _SAME
+        own = (self.word, self.word.removeprefix("re"), self.word.removeprefix("un"))
+        return self.verb.lower() in own[:2] or self.word in _SAME or meanings().opposite(own[2], self.verb.lower())
 
 
 def choose_verb(candidate: Candidate, catalog: Catalog) -> VerbChoice:
@@ -177,9 +193,12 @@ def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float
     if capital in names:
         return (capital, *(verb for verb in near if verb != capital)), 1.0
     again = capital.removeprefix("RE")  # to resend is to send
-    if again != capital and again in names:
+    if again != capital and again in names and word not in _NOT_AGAIN:
         return (again, *(verb for verb in near if verb != again)), 0.75
     same = tuple(verb for verb in near if meanings().synonymous(word, verb.lower()))
+    base = word.removeprefix("un")  # to unsuspend is to activate
+    if not same and base != word and operation_classes(base) is not None:
+        same = tuple(verb for verb in sorted(names - _REFUSED) if meanings().opposite(base, verb.lower()))
     if same:
         return same, 0.75
     classes = operation_classes(word)

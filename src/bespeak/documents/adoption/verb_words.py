@@ -189,6 +189,10 @@ def _verb_of(parts: Sequence[str], resources: frozenset[str], method: str) -> tu
     return None
 
 
+def _is_action(word: str) -> bool:
+    return is_plain(word) or (operation_classes(word) is not None and _is_verbal(word))
+
+
 def _is_verbal(word: str) -> bool:
     counts = lexicon().counts(word)
     return counts.verb > counts.noun
@@ -201,6 +205,8 @@ def _sections(candidate: Candidate) -> list[list[str]]:
     flat = [part for section in sections for part in section]
     method = (candidate.method or "").lower()
     path = [part for segment in bare_path(candidate.path or "").split("/") for part in words(segment)]
+    if len(flat) > 1 and flat[0] == method and method not in _SAYING and _is_action(flat[1]):
+        sections[0], flat = sections[0][1:], flat[1:]  # post-checkUser: the method says nothing, and a verb follows
     kept = len(flat)
     while kept > 1 and flat[kept - 1].isdecimal():
         kept -= 1
@@ -229,7 +235,10 @@ def _resources(candidate: Candidate) -> frozenset[str]:
     found: set[str] = set()
     for at, segment in enumerate(literals):
         parts = words(segment.partition(":")[0])
-        if parts and (at + 1 < len(literals) or is_plural(parts[-1])) and parts[0] not in lexicon().paths["sure"]:
+        # A PUT to /interest_reinvest is about a thing of that name; a POST to it may be a command.
+        named = len(parts) > 1 and candidate.method != "POST"
+        thing = at + 1 < len(literals) or is_plural(parts[-1] if parts else "") or named
+        if parts and thing and parts[0] not in lexicon().paths["sure"]:
             found.update((parts[-1], singular(parts[-1]), parts[0]))
     return frozenset(found)
 

@@ -46,11 +46,11 @@ class Siblings:
     def is_undone(self, operation: Operation) -> bool:
         """Return True if another operation deletes, corrects or reverses what this one does."""
         shape = _shape(operation.path)
+        if any(_takes_back(other, word) for thing, word in _deeds(operation) for other in self._deeds[thing]):
+            return True
         if operation.method not in ("POST", "PUT") or not shape:
             return False
         if "DELETE" in self._methods[operation.base, shape]:
-            return True
-        if any(_takes_back(other, word) for thing, word in _deeds(operation) for other in self._deeds[thing]):
             return True
         if operation.method == "PUT" or shape[-1] == _ITEM:
             return False
