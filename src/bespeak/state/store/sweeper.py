@@ -11,6 +11,7 @@ from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import PurgeCases
 from bespeak.state.store.commands.delegations import PurgeDelegations
 from bespeak.state.store.commands.expiry import PurgeExpired
+from bespeak.state.store.commands.proposals import PurgeProposals
 from bespeak.state.store.store import Store
 
 _logger = logging.getLogger(__name__)
@@ -21,7 +22,7 @@ _ROWS: Final = 200
 _ROUNDS: Final = 2000
 """Limit of transactions in one turn; the rest waits for the next turn."""
 _KEPT: Final = 30 * 86400.0
-"""Seconds for which operators can still see the outcome of a confirmation or delegation."""
+"""Seconds for which operators can still see the outcome of a confirmation, delegation or proposal."""
 _SHARE: Final = 4
 """Ratio of waiting to removing: the sweeper must keep up with requests, not compete with them."""
 
@@ -51,7 +52,9 @@ class Sweeper:
         removed, clock = 0, asyncio.get_running_loop().time
         for _ in range(_ROUNDS):
             begun = clock()
-            outcome = await self._store.do(PurgeExpired(_ROWS), PurgeCases(_KEPT), PurgeDelegations(_KEPT))
+            outcome = await self._store.do(
+                PurgeExpired(_ROWS), PurgeCases(_KEPT), PurgeDelegations(_KEPT), PurgeProposals(_KEPT)
+            )
             if isinstance(outcome, Conflict) or not any(outcome):
                 break
             removed += sum(outcome)

@@ -1,0 +1,425 @@
+"""Proposals of endpoints: rejected, waiting for an operator, or approved. An approved proposal is a synthesis."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from bespeak.state.store.command import Command, Conflict, Notify, Statement, Step, Steps
+
+TOPIC: Final = "proposals"
+"""Topic to watch for approved and ended syntheses."""
+
+PENDING: Final = "pending"
+APPROVED: Final = "approved"
+REJECTED: Final = "rejected"
+RELEASED: Final = "released"
+EXPIRED: Final = "expired"
+STATES: Final = (PENDING, APPROVED, REJECTED, RELEASED, EXPIRED)
+
+MOST_LIVE: Final = 10_000
+"""Maximum number of living syntheses of all agents; every process keeps them in memory."""
+KEPT: Final = 86400.0
+"""Seconds for which a rejected proposal counts as a turn of its negotiation."""
+
+# A synthesis lives as long as the session that proposed it; one that was granted for a time, or belongs to no named
+# session, until that time.
+_IN_SESSION: Final = (
+    "EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_id = proposals.session_id "
+    "AND s.agent_id = proposals.agent_id AND s.created = proposals.session_created AND s.expires > {now})"
+)
+_ALIVE: Final = f"(CASE WHEN session_id <> '' AND persistent = 0 THEN {_IN_SESSION} ELSE expires > {{now}} END)"
+_STATE: Final = (
+    f"CASE WHEN state = 'approved' AND NOT {_ALIVE} THEN 'expired' "
+    "WHEN state = 'pending' AND expires <= {now} THEN 'expired' ELSE state END"
+)
+
+
+class ProposalRow(msgspec.Struct, frozen=True):
+    """A proposal in its current state."""
+
+    proposal_id: str
+    negotiation_id: str
+    agent_id: str
+    """Agent that proposed it; `@` and a network for an anonymous caller."""
+    session_id: str
+    """Session that it belongs to; empty for a persistent one, and for the calls of an agent that name no session."""
+    method: str
+    path: str
+    digest: str
+    """SHA-256 of the contract that was proposed."""
+    document: str
+    """JSON: endpoint and recipe of a synthesis, or the refusal."""
+    persistent: bool
+    published: bool
+    """True if any agent may call it."""
+    granted: float
+    """Seconds for which it is granted, from the approval or, in a session, from the last use."""
+    created: float
+    expires: float
+    decided_by: str | None
+    decided_at: float | None
+    reason: str | None
+    revision: int
+    state: str
+
+    @property
+    def synthesis_id(self) -> str:
+        """Id of the synthesis; it matches that of the proposal (AGTP-API 10.2)."""
+        return f"syn-{self.proposal_id.removeprefix('prop-')}"
+
+
+_NAMES: Final = ", ".join(ProposalRow.__struct_fields__[:-1])
+_COLUMNS: Final = f"{_NAMES}, {_STATE}"
+
+
+def proposal_id_of(synthesis_id: str) -> str:
+    """Return the id of the proposal behind a synthesis."""
+    return f"prop-{synthesis_id.removeprefix('syn-')}"
+
+
+def _proposal(row: Any) -> ProposalRow:
+    values = dict(zip(ProposalRow.__struct_fields__, row, strict=True))
+    return ProposalRow(**{**values, "persistent": bool(values["persistent"]), "published": bool(values["published"])})
+
+
+class Filed(msgspec.Struct, frozen=True):
+    """The proposal of a request, and the rejections of its negotiation so far."""
+
+    proposal: ProposalRow
+    new: bool
+    rejections: int = 0
+
+
+class FileProposal(Command, frozen=True):
+    """Store the evaluation of a proposal. A contract that the agent already has in this session is not stored twice."""
+
+    guards: ClassVar[bool] = True
+    proposal_id: str
+    negotiation_id: str
+    agent_id: str
+    session_id: str
+    method: str
+    path: str
+    digest: str
+    state: str
+    """Approved, pending or rejected."""
+    document: str
+    granted: float
+    """Seconds until it ends."""
+    persistent: bool = False
+    counter_digest: str | None = None
+    """Digest of the counter-proposal that the refusal makes."""
+    reason: str | None = None
+    most_live: int = 100
+
+    def steps(self) -> Steps:
+        """Return what was Filed, or a Conflict: too-many, no-session."""
+        if self.state != REJECTED:
+            key = (self.agent_id, self.session_id, self.digest)
+            # The index allows one open row, and nobody notes that a time has passed.
+            yield Statement(
+                "UPDATE proposals SET state = 'expired' WHERE agent_id = ? AND session_id = ? AND digest = ? "
+                f"AND state IN ('approved', 'pending') AND {_STATE} = 'expired'",
+                key,
+            )
+            rows = yield Statement(_OPEN, key)
+            if rows:
+                return Filed(_proposal(rows[0]), new=False)
+            conflict = yield from self._find_room()
+            if conflict is not None:
+                return conflict
+        revision = (yield from _advance()) if self.state == APPROVED else 0
+        inserted = yield Statement(
+            "INSERT INTO proposals (proposal_id, negotiation_id, agent_id, session_id, session_created, method, path, "
+            "digest, counter_digest, state, document, persistent, published, granted, created, expires, reason, "
+            "revision) VALUES (?, ?, ?, ?, (SELECT created FROM sessions WHERE session_id = ? AND agent_id = ?), "
+            "?, ?, ?, ?, ?, ?, ?, 0, ?, {now}, {now} + ?, ?, ?) "
+            "ON CONFLICT (agent_id, session_id, digest) WHERE state IN ('approved', 'pending') DO NOTHING "
+            f"RETURNING {_COLUMNS}",
+            (
+                *(self.proposal_id, self.negotiation_id, self.agent_id, self.session_id),
+                *(self.session_id, self.agent_id, self.method, self.path, self.digest, self.counter_digest),
+                *(self.state, self.document, int(self.persistent), self.granted, self.granted, self.reason, revision),
+            ),
+        )
+        if not inserted:  # another process stored the same at the same moment
+            rows = yield Statement(_OPEN, (self.agent_id, self.session_id, self.digest))
+            return Filed(_proposal(rows[0]), new=False)
+        if self.state == APPROVED:
+            yield Notify(TOPIC)
+        rejections = 0
+        if self.state == REJECTED:
+            rows = yield Statement(f"SELECT count(*) FROM proposals WHERE {_TURN}", _turn(self, self.negotiation_id))
+            rejections = rows[0][0]
+        return Filed(_proposal(inserted[0]), new=True, rejections=rejections)
+
+    def _find_room(self) -> Generator[Step, Any, Conflict | None]:
+        rows = yield Statement(
+            "SELECT count(*) FROM proposals WHERE agent_id = ? AND state IN ('approved', 'pending') "
+            f"AND {_STATE} <> 'expired'",
+            (self.agent_id,),
+        )
+        if rows[0][0] >= self.most_live:
+            return Conflict("too-many", {"most": self.most_live})
+        rows = yield Statement(f"SELECT count(*) FROM proposals WHERE state = 'approved' AND {_STATE} = 'approved'")
+        if rows[0][0] >= MOST_LIVE:
+            return Conflict("too-many", {"most": MOST_LIVE})
+        if self.session_id and not self.persistent:
+            rows = yield Statement(
+                "SELECT 1 FROM sessions WHERE session_id = ? AND agent_id = ? AND expires > {now}",
+                (self.session_id, self.agent_id),
+            )
+            return None if rows else Conflict("no-session")
+        return None
+
+
+_OPEN: Final = (
+    f"SELECT {_COLUMNS} FROM proposals WHERE agent_id = ? AND session_id = ? AND digest = ? "
+    "AND state IN ('approved', 'pending')"
+)
+# A negotiation whose id is left out is found by what is negotiated.
+_TURN: Final = (
+    "agent_id = ? AND state = 'rejected' AND expires > {now} "
+    "AND (negotiation_id = ? OR (session_id = ? AND method = ? AND path = ?))"
+)
+
+
+def _turn(command: FileProposal | FindNegotiation, negotiation_id: str) -> tuple[str, ...]:
+    return command.agent_id, negotiation_id, command.session_id, command.method, command.path
+
+
+class Negotiation(msgspec.Struct, frozen=True):
+    """What happened so far between an agent and the server about one endpoint."""
+
+    negotiation_id: str | None = None
+    """Id of the newest rejected proposal; None if there is none."""
+    rejections: int = 0
+    same: ProposalRow | None = None
+    """The living synthesis, or the pending proposal, of the same contract."""
+    offered: str | None = None
+    """Document of the counter-proposal that this proposal accepts; None if it accepts none."""
+
+
+class FindNegotiation(Command, frozen=True):
+    """Find the state of a negotiation before a proposal is evaluated."""
+
+    agent_id: str
+    session_id: str
+    method: str
+    path: str
+    digest: str
+    negotiation_id: str = ""
+    """The id that the caller sent; empty for none."""
+    persistent: bool = False
+
+    def steps(self) -> Steps:
+        """Return a Negotiation."""
+        rows = yield Statement(
+            f"SELECT negotiation_id FROM proposals WHERE {_TURN} ORDER BY created DESC LIMIT 3",
+            _turn(self, self.negotiation_id),
+        )
+        key = (self.agent_id, "" if self.persistent else self.session_id, self.digest)
+        same = yield Statement(f"{_OPEN} AND {_STATE} <> 'expired'", key)
+        offered = yield Statement(
+            "SELECT document FROM proposals WHERE agent_id = ? AND state = 'rejected' AND counter_digest = ? "
+            "AND expires > {now} ORDER BY created DESC LIMIT 1",
+            (self.agent_id, self.digest),
+        )
+        return Negotiation(
+            rows[0][0] if rows else None,
+            len(rows),
+            _proposal(same[0]) if same else None,
+            offered[0][0] if offered else None,
+        )
+
+
+class DecideProposal(Command, frozen=True):
+    """Approve or reject a proposal that waits for an operator."""
+
+    guards: ClassVar[bool] = True
+    proposal_id: str
+    state: str
+    decided_by: str
+    reason: str | None = None
+
+    def steps(self) -> Steps:
+        """Return the ProposalRow, or a Conflict: not-found, decided, expired, ended."""
+        rows = yield Statement(f"SELECT {_COLUMNS} FROM proposals WHERE proposal_id = ? {{lock}}", (self.proposal_id,))
+        if not rows:
+            return Conflict("not-found")
+        proposal = _proposal(rows[0])
+        if proposal.state != PENDING:
+            reason = "expired" if proposal.state == EXPIRED else "decided"
+            return Conflict(reason, {"state": proposal.state, "decided_by": proposal.decided_by})
+        if self.state == APPROVED and proposal.session_id:
+            rows = yield Statement(
+                f"SELECT 1 FROM proposals WHERE proposal_id = ? AND {_IN_SESSION}", (self.proposal_id,)
+            )
+            if not rows:
+                return Conflict("ended", {"session_id": proposal.session_id})
+        revision = yield from _advance()
+        lasts = proposal.granted if self.state == APPROVED else KEPT
+        rows = yield Statement(
+            "UPDATE proposals SET state = ?, decided_by = ?, decided_at = {now}, reason = ?, expires = {now} + ?, "
+            f"revision = ? WHERE proposal_id = ? RETURNING {_COLUMNS}",
+            (self.state, self.decided_by, self.reason, lasts, revision, self.proposal_id),
+        )
+        yield Notify(TOPIC)
+        return _proposal(rows[0])
+
+
+class PublishProposal(Command, frozen=True):
+    """Let every agent call a synthesis, beyond the session that proposed it."""
+
+    guards: ClassVar[bool] = True
+    proposal_id: str
+    duration: float
+    """Seconds for which it is served from now on."""
+
+    def steps(self) -> Steps:
+        """Return the ProposalRow, or a Conflict: not-found, not-approved."""
+        rows = yield Statement(f"SELECT {_COLUMNS} FROM proposals WHERE proposal_id = ? {{lock}}", (self.proposal_id,))
+        if not rows:
+            return Conflict("not-found")
+        if rows[0][-1] != APPROVED:
+            return Conflict("not-approved", {"state": rows[0][-1]})
+        revision = yield from _advance()
+        rows = yield Statement(
+            "UPDATE proposals SET persistent = 1, published = 1, granted = ?, expires = {now} + ?, revision = ? "
+            f"WHERE proposal_id = ? RETURNING {_COLUMNS}",
+            (self.duration, self.duration, revision, self.proposal_id),
+        )
+        yield Notify(TOPIC)
+        return _proposal(rows[0])
+
+
+class ReleaseSynthesis(Command, frozen=True):
+    """End a synthesis at the wish of its agent."""
+
+    guards: ClassVar[bool] = True
+    proposal_id: str
+    agent_id: str
+
+    def steps(self) -> Steps:
+        """Return the ProposalRow, or a Conflict: not-found, of-another."""
+        rows = yield Statement(f"SELECT {_COLUMNS} FROM proposals WHERE proposal_id = ? {{lock}}", (self.proposal_id,))
+        proposal = _proposal(rows[0]) if rows else None
+        if proposal is None or proposal.state != APPROVED:
+            return Conflict("not-found")
+        if proposal.agent_id != self.agent_id:
+            # The manifest lists a persistent one; any other must not be revealed.
+            return Conflict("of-another" if proposal.persistent else "not-found")
+        revision = yield from _advance()
+        rows = yield Statement(
+            f"UPDATE proposals SET state = 'released', revision = ? WHERE proposal_id = ? RETURNING {_COLUMNS}",
+            (revision, self.proposal_id),
+        )
+        yield Notify(TOPIC)
+        return _proposal(rows[0])
+
+
+class UseSynthesis(Command, frozen=True):
+    """Check that a synthesis still lives; each use extends one that ends after a time without use."""
+
+    proposal_id: str
+    idle: float
+
+    def steps(self) -> Steps:
+        """Return the seconds for which it is certain to live, or None if it has ended."""
+        rows = yield Statement(
+            "UPDATE proposals SET expires = CASE WHEN persistent = 0 THEN {now} + ? ELSE expires END "
+            f"WHERE proposal_id = ? AND state = 'approved' AND {_ALIVE} "
+            "RETURNING persistent, session_id, expires - {now}",
+            (self.idle, self.proposal_id),
+        )
+        if not rows:
+            return None
+        persistent, session_id, left = rows[0]
+        if persistent:
+            return left
+        if not session_id:
+            return self.idle / 4
+        rows = yield Statement("SELECT expires - {now} FROM sessions WHERE session_id = ?", (session_id,))
+        return rows[0][0] if rows else None
+
+
+class ReadProposal(Command, frozen=True):
+    """Read one proposal."""
+
+    proposal_id: str
+
+    def steps(self) -> Steps:
+        """Return the ProposalRow, or None."""
+        rows = yield Statement(f"SELECT {_COLUMNS} FROM proposals WHERE proposal_id = ?", (self.proposal_id,))
+        return _proposal(rows[0]) if rows else None
+
+
+class ListProposals(Command, frozen=True):
+    """List proposals in the order in which they came."""
+
+    state: str | None = None
+    """State to list; None for all."""
+    limit: int = 100
+
+    def steps(self) -> Steps:
+        """Return a list of ProposalRows."""
+        where = "" if self.state is None else f"WHERE {_STATE} = ? "
+        rows = yield Statement(
+            f"SELECT {_COLUMNS} FROM proposals {where}ORDER BY created, proposal_id LIMIT ?",
+            (*(() if self.state is None else (self.state,)), self.limit),
+        )
+        return [_proposal(row) for row in rows]
+
+
+class ReadProposalRevision(Command, frozen=True):
+    """Read the number of changes so far, which a server compares with its own."""
+
+    def steps(self) -> Steps:
+        """Return a number, 0 before the first change."""
+        rows = yield Statement("SELECT revision FROM revisions WHERE topic = ?", (TOPIC,))
+        return rows[0][0] if rows else 0
+
+
+class ListChanges(Command, frozen=True):
+    """List what was approved, published or ended after a revision, in that order."""
+
+    after: int
+
+    def steps(self) -> Steps:
+        """Return a list of ProposalRows. From the beginning, only the living ones."""
+        living = "" if self.after else f" AND {_STATE} = 'approved'"
+        rows = yield Statement(
+            f"SELECT {_COLUMNS} FROM proposals WHERE revision > ?{living} ORDER BY revision LIMIT ?",
+            (self.after, 2 * MOST_LIVE),
+        )
+        return [_proposal(row) for row in rows]
+
+
+class PurgeProposals(Command, frozen=True):
+    """Remove proposals some time after their end."""
+
+    kept: float
+    """Seconds for which they are kept."""
+    limit: int = 500
+
+    def steps(self) -> Steps:
+        """Return the number of removed proposals."""
+        rows = yield Statement(
+            "DELETE FROM proposals WHERE proposal_id IN "
+            "(SELECT proposal_id FROM proposals WHERE expires <= {now} - ? LIMIT ? {skip}) RETURNING 1",
+            (self.kept, self.limit),
+        )
+        return len(rows)
+
+
+def _advance() -> Generator[Step, Any, int]:
+    """Count a change. The row stays locked until the transaction ends, so that changes become visible in order."""
+    rows = yield Statement(
+        "INSERT INTO revisions (topic, revision, updated) VALUES (?, 1, {now}) ON CONFLICT (topic) DO UPDATE SET "
+        "revision = revisions.revision + 1, updated = excluded.updated RETURNING revision",
+        (TOPIC,),
+    )
+    return int(rows[0][0])
