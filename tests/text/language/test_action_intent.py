@@ -14,7 +14,21 @@ def test_every_verb_of_the_catalog_but_three_is_an_action() -> None:
 
 
 @pytest.mark.parametrize(
-    "verb", ["BOOK", "FIND", "CANCEL", "AUTHORIZE", "TRIAGE", "DISPATCH", "RESERVE", "LOCATE", "ROLLBACK", "complete"]
+    "verb",
+    [
+        "BOOK",
+        "FIND",
+        "CANCEL",
+        "AUTHORIZE",
+        "TRIAGE",
+        "DISPATCH",
+        "RESERVE",
+        "LOCATE",
+        "ROLLBACK",
+        "complete",
+        "FINISH",
+        "WATERMARK",
+    ],
 )
 def test_verb_of_a_task_is_an_action(verb: str) -> None:
     assert action_intent(verb).kind == "action"
@@ -41,7 +55,9 @@ def test_vague_verb_is_borderline_with_suggestions(verb: str) -> None:
     assert all(action_intent(better).kind == "action" for better in verdict.instead)
 
 
-@pytest.mark.parametrize("verb", ["READY", "FULL", "BUSY", "TABLE", "ROOM"])
+@pytest.mark.parametrize(
+    "verb", ["READY", "FULL", "BUSY", "TABLE", "ROOM", "RESULT", "COST", "WINDOW", "RESOURCE", "VIDEO", "OPTION"]
+)
 def test_a_verb_that_is_mostly_something_else_is_borderline(verb: str) -> None:
     assert action_intent(verb).kind == "borderline"
 

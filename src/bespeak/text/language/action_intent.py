@@ -25,8 +25,8 @@ _LONGEST: Final = 40
 _ADJECTIVE_SHARE: Final = 0.6
 _NOUN_SHARE: Final = 0.5
 _VERB_SHARE: Final = 0.03
-_UNCLASSED_SHARE: Final = 0.36
-"""Minimum share of verb uses of a verb that nobody has classified by hand: PHONE and BOARD are read as nouns."""
+_UNCLASSED_SHARE: Final = 0.4
+"""Minimum share of verb uses of a verb that nobody has classified by hand: PHONE and RESULT are read as nouns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,13 @@ def _verdict(word: str) -> ActionIntent:
         if word in words.others:
             return ActionIntent("state", _REASONS["condition"], instead, "condition")
         return _ACTION
-    if form.kind == "phrasal" or base in words.lists["methods"]:
+    classed = base in meanings().hand
+    if form.kind == "phrasal" or (classed and base in words.lists["methods"]):
         return _ACTION
     as_verb, as_noun, as_adjective = words.share(base)
     if as_adjective >= _ADJECTIVE_SHARE:
         return ActionIntent("borderline", _ADJECTIVE, instead, "condition")
-    least = _VERB_SHARE if base in meanings().hand else _UNCLASSED_SHARE
+    least = _VERB_SHARE if classed else _UNCLASSED_SHARE
     if as_verb < least and as_noun > _NOUN_SHARE:
         return ActionIntent("borderline", _NOUN, instead, "thing")
     return _ACTION
