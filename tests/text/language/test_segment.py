@@ -101,6 +101,7 @@ def test_a_word_that_is_likely_a_verb_is_a_warning(segment: str) -> None:
 
 def test_a_compound_that_begins_with_the_method_is_an_error() -> None:
     assert judge_segment("book-table", "BOOK") == SegmentVerdict("error", "book", "method", "table")
+    assert judge_segment("bookTable", "BOOKING") == SegmentVerdict("error", "book", "method", "table")
     assert judge_segment("booktable", "BOOK") == SegmentVerdict("error", "book", "method", "table")
 
 

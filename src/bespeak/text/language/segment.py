@@ -85,7 +85,9 @@ def judge_segment(segment: str, method: str = "", *, last: bool = False) -> Segm
     # Before the cache, which is to hold short words only.
     if len(segment) > _LONGEST or not segment.isascii():
         return None
-    found = _judge(segment, method.lower() if len(method) <= _LONGEST else "")
+    form = classify(method)
+    verb = form.base if form.kind == "inflected" and form.base else method.lower()
+    found = _judge(segment, verb if len(verb) <= _LONGEST else "")
     if found is None and last and segment in lexicon().paths["tails"]:
         return SegmentVerdict("warning", segment, "tail")
     return found
