@@ -38,6 +38,7 @@ def guessed(method: str, path: str, name: str = "", summary: str = "", *, can_be
         ("PATCH", "/notes/{id}/seen", "markSeen", True, "reversible", False),
         ("POST", "/issues/{id}/unlock", "", False, "reversible", False),
         ("POST", "/users/{id}/ban", "", False, "reversible", False),
+        ("POST", "/sessions/logout", "logoutUser", False, "irreversible", False),
         ("GET", "/jobs/{id}", "triggerJob", False, "irreversible", False),
     ],
 )

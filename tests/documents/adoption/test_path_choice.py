@@ -107,6 +107,11 @@ def test_every_path_keeps_the_grammar(segments: list[str], verb: str) -> None:
     assert choose_path(choice.path, verb, VERBS).path == choice.path
 
 
+def test_command_is_dropped_if_the_name_says_what_it_acts_on() -> None:
+    assert choose_path("/community/block", "BLOCK", VERBS, name="blockCommunity", word="block").path == "/community"
+    assert choose_path("/store/order", "ORDER", VERBS, name="placeOrder", word="order").path == "/store/orders"
+
+
 def test_topic_is_the_first_tag_or_the_first_noun() -> None:
     assert topic_of(operation("/x", tags=("Pet Store",))) == "pet-store"
     assert topic_of(operation("/{id}/parts")) == "parts"
@@ -139,6 +144,7 @@ def test_operation_id_names_the_resource_if_the_path_does_not(path: str, name: s
     [
         ("/#Action=CreateTable", "CREATE", "create", "/tables"),
         ("/unSuspendHolder", "ACTIVATE", "unsuspend", "/holder"),
+        ("/community/ban_user", "BLOCK", "ban", "/community/user"),
         ("/books/{isbn}/delete", "REMOVE", "delete", "/books/{isbn}"),
         ("/runs/{id}/rerun", "RETRY", "rerun", "/runs/{id}"),
         ("/users/$count", "COUNT", "count", "/users"),

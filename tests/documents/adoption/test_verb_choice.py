@@ -58,6 +58,7 @@ def operation(method: str, path: str, name: str = "", summary: str = "", **field
         ("GET", "/user/logout", "logoutUser", "", "FETCH"),
         ("POST", "/nodes/{id}/reboot", "ComputeNode_Reboot", "Restarts a node", "REBOOT"),
         ("POST", "/ips/{id}/release", "", "", "REMOVE"),
+        ("POST", "/post/feature", "featurePost", "Feature Post", "CREATE"),
         ("POST", "/mails/{id}/resend", "", "", "SEND"),
         ("POST", "/unSuspendHolder", "post-unSuspendHolder", "", "ACTIVATE"),
         ("POST", "/users/{id}/unban", "", "", "ALLOW"),

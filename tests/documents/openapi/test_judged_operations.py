@@ -14,7 +14,7 @@ from bespeak.documents.adoption.judgement import judge_all
 from bespeak.documents.adoption.verb_choice import is_reading
 
 CATALOG = load_bundled()
-FLOORS = {"verb": 0.98, "impact": 0.98, "path": 0.96, "intent": 0.98}
+FLOORS = {"verb": 0.99, "impact": 0.99, "path": 0.98, "intent": 0.985}
 """Least share of the operations on which the importer must agree."""
 READING = ("get", "list", "search", "query", "validate", "preview", "estimate", "check", "find")
 CHANGING = ("create", "delete", "update", "send", "cancel", "submit", "remove", "publish", "restart", "assign")

@@ -96,7 +96,8 @@ def _path(candidate: Candidate, verb: VerbChoice, catalog: Catalog) -> PathChoic
     word = verb.word if verb.says_all else ""
     described = _named_path(candidate, word, catalog.names) if candidate.path is None else candidate.path
     topic = topic_of(candidate, catalog.names)
-    choice = choose_path(described, verb.verb, catalog.names, topic=topic, word=verb.word, says_all=verb.says_all)
+    chosen = {"name": candidate.name, "topic": topic, "word": verb.word}
+    choice = choose_path(described, verb.verb, catalog.names, **chosen, says_all=verb.says_all)
     if candidate.path is None:
         return replace(choice, reasons=(f"no path is described; {candidate.name_kind} names the subject",))
     return choice

@@ -26,10 +26,12 @@ _UNDONE_BY: Final = frozenset(
     }
 )
 """Verbs that another verb of the catalog undoes."""
+_OF_SESSIONS: Final = frozenset({"logout", "signout", "logoff"})
+"""Words for an end that only the owner of a password can undo."""
 _OVERWRITING: Final = frozenset(
     {
         *("UPDATE", "MODIFY", "REPLACE", "SET", "CHANGE", "EDIT", "REVISE", "ADJUST", "AMEND", "ALTER", "CONFIGURE"),
-        *("RENAME", "MOVE", "PATCH", "UPSERT", "LOCK", "PIN", "TOGGLE", "TAG", "LABEL", "SWITCH"),
+        *("RENAME", "MOVE", "PATCH", "UPSERT", "LOCK", "PIN", "TOGGLE", "TAG", "LABEL", "SWITCH", "HIDE", "MUTE"),
     }
 )
 """Verbs and words that only replace values."""
@@ -145,7 +147,7 @@ def _impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> tuple
         return "informational", f"{method} changes nothing", 0.6 if choice.refused else 0.9, ""
     if method == "POST" and is_reading(verb, catalog) and only_reads(candidate, word):
         return "informational", f"'{word}' only reads, although it is a {method}", 0.7, "irreversible"
-    if verb in _UNDONE_BY:
+    if verb in _UNDONE_BY and word not in _OF_SESSIONS:
         return "reversible", f"another call undoes {verb}", 0.6, "irreversible"
     if word.startswith("un") and _takes_back(word):
         return "reversible", f"doing it again undoes '{word}'", 0.6, "irreversible"

@@ -15,7 +15,16 @@ from urllib.parse import unquote
 
 from bespeak.contract.grammar.path_syntax import leaking_segment
 from bespeak.documents.adoption.candidate import Candidate
-from bespeak.documents.adoption.naming import hyphenated, is_plural, plural, snake_case, unused, without_manner, words
+from bespeak.documents.adoption.naming import (
+    hyphenated,
+    is_plural,
+    plural,
+    singular,
+    snake_case,
+    unused,
+    without_manner,
+    words,
+)
 from bespeak.text.language.lexicon import lexicon
 from bespeak.text.language.meanings import meanings
 from bespeak.text.language.operation_class import operation_classes
@@ -37,7 +46,7 @@ COMMANDS: Final = frozenset(
 """Nouns that are commands at the end of a path."""
 _METHODS: Final = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
 _SHOWN: Final = 60
-_OF_DEEDS: Final = ("ion", "ment", "al", "ance", "ence", "ure", "ery")
+_OF_DEEDS: Final = ("ion", "ment", "al", "ance", "ence", "ure")
 """Endings of nouns for actions; those in -er name who acts."""
 RELATING: Final = frozenset({"by", "for", "from", "to", "of", "in", "on", "with", "using", "via", "and", "or"})
 """Words of a name that end the thing it is about."""
@@ -60,10 +69,18 @@ class PathChoice:
 
 
 def choose_path(
-    described: str, verb: str, verbs: frozenset[str], *, topic: str = "", word: str = "", says_all: bool = True
+    described: str,
+    verb: str,
+    verbs: frozenset[str],
+    *,
+    name: str = "",
+    topic: str = "",
+    word: str = "",
+    says_all: bool = True,
 ) -> PathChoice:
     """Choose the path for a verb.
 
+    `name` is the name of the candidate, which may say what a command acts on: blockUser for /user/block.
     `topic` is the subject of the candidate, for paths that do not name a resource. `word` is the word the verb was
     chosen for; a segment that repeats it is removed if the verb says all that it means.
     """
@@ -75,7 +92,7 @@ def choose_path(
     reasons += [f"{piece[:_SHOWN]!r} has no letters" for piece in pieces if not _is_named(piece)]
     pieces, version = _without_version([piece for piece in pieces if _is_named(piece)], reasons)
     pieces = _described_things(pieces, "" if word == "read" else "read")
-    command, word = word, word if says_all else ""
+    command, word, named_things = word, word if says_all else "", words(name)
     segments: list[str] = []
     for at, piece in enumerate(pieces):
         if piece.startswith("{"):
@@ -86,7 +103,7 @@ def choose_path(
         said = (word and "".join(without_manner(words(piece))) == word) or _says(hyphenated(piece), verb)
         # The first segment owns the parameters of a path, unless a noun follows: /search/issues.
         first = following[:1] not in ("", "{") and _says(hyphenated(piece), verb)
-        if said and (_acts(piece, last) if last else first):
+        if said and (singular(last) in named_things or _acts(piece, last) if last else first):
             reasons.append(f"{piece[:_SHOWN]!r} only repeats {verb}")
             continue
         # The word before a version is the name of an API: /compute/v1.
@@ -269,11 +286,11 @@ def _segment(piece: str, verb: str, verbs: frozenset[str], reasons: list[str], *
     name = hyphenated(_EXTENSION.sub("", piece))
     if name != piece:
         reasons.append(f"{piece[:_SHOWN]!r} is written {name!r}")
-    if _is_fine(name, verb, verbs):
-        return name
     if word and name.startswith(f"{word}-") and _is_fine(name[len(word) + 1 :], verb, verbs):
         reasons.append(f"{name!r} begins with {word!r}, as the method says")
         return name[len(word) + 1 :]
+    if _is_fine(name, verb, verbs):
+        return name
     compound = "-" in name and next(_nouns(name, verb, verbs), name)
     if compound and compound != name and not compound.startswith(name):
         reasons.append(f"{name!r} is a method name; the noun is {compound!r}")
@@ -358,7 +375,7 @@ def _nouns(name: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
 def _deeds() -> Mapping[str, str]:
     """Return the noun of each verb, the most usual or shortest of several: cancellation of cancel."""
     nouns = sorted(meanings().nouns.items(), key=lambda pair: (lexicon().counts(pair[0]).noun, -len(pair[0])))
-    return {verb: noun for noun, verb in nouns if noun.endswith(_OF_DEEDS)}
+    return {verb: noun for noun, verb in nouns if noun.endswith(_OF_DEEDS) or noun == f"{verb}y"}
 
 
 def _deed(name: str) -> str:

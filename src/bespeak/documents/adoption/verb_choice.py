@@ -49,6 +49,7 @@ _SAID: Final = {
     **dict.fromkeys(("dismiss", "complete", "finish"), ("CLOSE", "REJECT")),
     **dict.fromkeys(("finalize",), ("COMMIT", "CLOSE")),
     **dict.fromkeys(("kill",), ("TERMINATE", "STOP")),
+    **dict.fromkeys(("lint",), ("VALIDATE", "EVALUATE")),
     **dict.fromkeys(("kick",), ("REMOVE", "EVICT")),
     **dict.fromkeys(("empty",), ("CLEAR", "PURGE")),
     **dict.fromkeys(("reverse",), ("REVERT", "UNDO")),
@@ -99,6 +100,7 @@ _SAME: Final = frozenset(
 """Words whose meaning the verb of _SAID keeps. Of the others something is lost, so they stay in the path."""
 _NOT_AGAIN: Final = frozenset({"release", "research", "resign", "resort"})
 """Words in re- that do not repeat anything."""
+_DOUBTFUL: Final = 0.5
 _SURELY: Final = 0.6
 """Highest confidence in a verb for reading that a POST does not prove."""
 
@@ -141,6 +143,8 @@ def choose_verb(candidate: Candidate, catalog: Catalog) -> VerbChoice:
         if refused:
             confidence, doubt = min(confidence, 0.5), f", although '{refused}' is said too"
         elif candidate.method == "POST" and is_reading(found[0], catalog) and not only_reads(candidate, word):
+            if confidence < _DOUBTFUL:  # neither that it is a verb nor that it reads
+                continue
             confidence, doubt = min(confidence, _SURELY), ", which a POST does not prove"
         return VerbChoice(found[0], confidence, f"{source} says '{word}'{doubt}", found[1:], word, refused)
     method = candidate.method or ("GET" if candidate.claims_to_read and not any(changing_words(candidate)) else "")

@@ -129,6 +129,8 @@ def _prose_verbs(candidate: Candidate) -> list[str]:
             things.difference_update(words(candidate.name)[:1])
             usable = [one for one in usable if one.verb not in things or is_plain(one.verb)]
         if not candidate.claims_to_read:
+            method = (candidate.method or "").lower()  # in `Feature Post` for /post/feature it is the thing
+            usable = [one for one in usable if one.verb != method or method not in _resources(candidate)]
             nouns = [one for one in usable if one.kind in ("meant", "nominal")]
             usable = [one for one in usable if one not in nouns or changes(one.verb)] or usable
         if usable:
