@@ -25,7 +25,15 @@ SECTIONS = {
         "DataClass",
     ),
     "Serve inside another application": ("asgi",),
-    "Call a service": ("connect", "connect_sync", "ServiceClient", "SyncServiceClient", "Reply", "ReplyError"),
+    "Call a service": (
+        "connect",
+        "connect_sync",
+        "ServiceClient",
+        "SyncServiceClient",
+        "Reply",
+        "ReplyError",
+        "Synthesis",
+    ),
     "Options of the client": ("RetryPolicy", "WebOptions"),
 }
 """Headings of the page, each with its public names. The exceptions have a section of their own."""
@@ -37,7 +45,7 @@ SAME = {
 }
 """Names that repeat another one."""
 
-CREATED_BY_BESPEAK = ("Context", "Principal", "Reply", "ReplyError", "ServiceClient")
+CREATED_BY_BESPEAK = ("Context", "Principal", "Reply", "ReplyError", "ServiceClient", "Synthesis")
 """Classes whose constructors are not for users."""
 
 RETURNS = {"connect": " -> async context manager of ServiceClient", "asgi": " -> ASGI application"}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         BadRequestError,
         BusinessError,
         CallTimeoutError,
+        ContractMismatchError,
         EndpointViolationError,
         ForbiddenError,
         GoneError,
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
         NoCommonCatalogError,
         NotFoundError,
         NothingDiscoveredError,
+        ProposalEscalatedError,
+        ProposalPendingError,
         ProposalRejectedError,
         RateLimitedError,
         ServerFaultError,
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from bespeak.agent.client.retry import RetryPolicy
     from bespeak.agent.client.service import ServiceClient
     from bespeak.agent.client.synchronous import SyncServiceClient
+    from bespeak.agent.client.synthesis import Synthesis
     from bespeak.agent.client.web_options import WebOptions
     from bespeak.app.authoring.app import App
     from bespeak.app.server.connect import connect, connect_sync
@@ -59,6 +63,7 @@ __all__ = [
     "ConfigError",
     "Context",
     "ContractError",
+    "ContractMismatchError",
     "DataClass",
     "DataManifest",
     "Deprecation",
@@ -75,6 +80,8 @@ __all__ = [
     "NothingDiscoveredError",
     "Policies",
     "Principal",
+    "ProposalEscalatedError",
+    "ProposalPendingError",
     "ProposalRejectedError",
     "RateLimitedError",
     "Redirect",
@@ -87,6 +94,7 @@ __all__ = [
     "ServiceClient",
     "ServiceError",
     "SyncServiceClient",
+    "Synthesis",
     "UnauthorizedError",
     "UnavailableError",
     "UnreachableError",
@@ -117,6 +125,7 @@ _HOMES = {
     "RetryPolicy": "agent.client.retry",
     "ServiceClient": "agent.client.service",
     "SyncServiceClient": "agent.client.synchronous",
+    "Synthesis": "agent.client.synthesis",
     "Vocabulary": "contract.vocabulary",
     "WebOptions": "agent.client.web_options",
     "asgi": "app.server.mounted",

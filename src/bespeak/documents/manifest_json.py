@@ -90,6 +90,15 @@ def parse_manifest(data: bytes) -> tuple[ManifestDocument | None, list[Diagnosti
     return read_manifest(root), root.findings.found
 
 
+def parse_endpoint(data: bytes) -> tuple[Endpoint | None, list[Diagnostic]]:
+    """Parse the definition of one endpoint, as a manifest lists it. Missing members have the manifest's defaults.
+
+    Return None if it is not a JSON object or has no method or path.
+    """
+    root = json_table(data, "endpoint", tolerant=True)
+    return (None, [root]) if isinstance(root, Diagnostic) else (_read_endpoint(root), root.findings.found)
+
+
 def read_manifest(root: Table) -> ManifestDocument:
     """Read the manifest in the root object of a document. Faults are added to its findings."""
     values = read_values(ManifestDocument, root, readers=_MEMBERS)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.agent.client.reply import Reply, ReplyError
+from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.violation import Violation
 from bespeak.errors import BespeakError
 from bespeak.protocol import status
@@ -84,6 +85,11 @@ class AuthorityMissingError(ServiceError):
     def condition(self) -> str | None:
         """Condition of core 6.2 that a 262 names, such as `scope-required`."""
         return self._text("type")
+
+    @property
+    def negotiation_id(self) -> str | None:
+        """Id of the negotiation that a 262 to PROPOSE belongs to; pass it on when you propose again."""
+        return self.reply.headers.get("negotiation-id") or self._text("negotiation_id")
 
 
 class ForbiddenError(ServiceError):
@@ -174,6 +180,40 @@ class ProposalRejectedError(ServiceError):
     def counter_proposal(self) -> Any:
         """Alternative that the server offers, or None."""
         return self._members.get("counter_proposal")
+
+    @property
+    def must_escalate(self) -> bool:
+        """True if the server takes no further proposal of this negotiation before an ESCALATE (AGTP-API 10.2)."""
+        return self._members.get("must_escalate") is True
+
+
+class ProposalEscalatedError(ProposalRejectedError):
+    """463: the server rejected the proposed endpoint, and the rejection was escalated to people."""
+
+    def __init__(self, reply: Reply, endpoint: str, escalation_id: str) -> None:
+        super().__init__(reply)
+        self.escalation_id = escalation_id
+        self.args = (f"{self} The proposal of {endpoint} was escalated as case {escalation_id}.",)
+
+
+class ProposalPendingError(BespeakError):
+    """261: the proposal is still being evaluated. Propose the same again later."""
+
+    def __init__(self, proposal_id: str, negotiation_id: str | None, reply: Reply) -> None:
+        self.proposal_id = proposal_id
+        self.negotiation_id = negotiation_id
+        self.reply = reply
+        super().__init__(f"The proposal {proposal_id} is not decided yet. Propose the same again later.")
+
+
+class ContractMismatchError(BespeakError):
+    """The server approved an endpoint that is not the one that was asked for. It was not called."""
+
+    def __init__(self, endpoint: Endpoint, differences: tuple[str, ...], reply: Reply) -> None:
+        self.endpoint = endpoint
+        self.differences = differences
+        self.reply = reply
+        super().__init__(f"The server approved {endpoint}, but not as asked: {'; '.join(differences[:8])}.")
 
 
 class ServerFaultError(ServiceError):

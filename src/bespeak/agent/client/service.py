@@ -13,14 +13,19 @@ from urllib.parse import quote
 import msgspec
 from joserfc.jwk import OKPKey
 
-from bespeak.agent.client.errors import IdentityMismatchError, NoCommonCatalogError, error_of
+from bespeak.agent.client.errors import IdentityMismatchError, NoCommonCatalogError, ServiceError, error_of
+from bespeak.agent.client.field_notation import Fields
 from bespeak.agent.client.inventory import InventoryEntry, parse_inventory
 from bespeak.agent.client.locator import Locator
+from bespeak.agent.client.negotiation import Negotiation, Terms
+from bespeak.agent.client.proposal import define, read_proposal
 from bespeak.agent.client.reply import Reply
 from bespeak.agent.client.retry import Idempotency
 from bespeak.agent.client.sender import Sender
+from bespeak.agent.client.synthesis import Synthesis
 from bespeak.contract.catalog.bundled import bundled_versions
 from bespeak.contract.catalog.version import common_version
+from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.service import DEFAULT_CATALOG
 from bespeak.documents.manifest_json import ManifestDocument, parse_manifest
 from bespeak.documents.projections.manifest_signature import SignatureVerdict, verify_manifest
@@ -148,6 +153,66 @@ class ServiceClient:
 
     def _output(self, reply: Reply) -> Any:
         return reply.output
+
+    async def propose(
+        self,
+        method: str,
+        path: str,
+        *,
+        given: Fields = (),
+        needs: Fields = (),
+        intent: str | None = None,
+        impact: str | None = None,
+        confidence: float = 0.0,
+        definition: Mapping[str, Any] | None = None,
+        scopes: Iterable[str] | None = None,
+        persistent: bool = False,
+        duration: str | None = None,
+        session_id: str | None = None,
+        negotiation_id: str | None = None,
+        escalate: bool = False,
+        wait: float = 30.0,
+    ) -> Synthesis:
+        """Ask for an endpoint that the service does not have, composed of those that it has (AGTP-API 10).
+
+        Returns its contract, which was compared with what was asked, and `call`. Counter-proposals are followed, at
+        most twice, if they give everything that was asked. Raises ProposalRejectedError if the service refuses,
+        ProposalPendingError if it has not decided after `wait` seconds, and ContractMismatchError if it approves
+        something else.
+
+        - `given` are the inputs and `needs` the outputs: fields like `"email"`, `"limit?:integer"` and
+          `"invoices[].total:number"`, a mapping of fields to types, or a JSON Schema. `definition` replaces both by a
+          complete endpoint definition.
+        - `impact` is the worst effect that is allowed, by default that of the verb; `confidence` the least.
+        - `scopes` narrows the client's own scopes; the endpoint may not require others.
+        - `persistent` asks for an endpoint that outlives the session, for a `duration` like `"7d"`.
+        - `escalate` lets the client ESCALATE when the service demands it, after three rejections.
+        """
+        declared = self._scopes if scopes is None else _join_scopes(scopes)
+        known = await self._known_endpoints()
+        proposal = (
+            define(
+                method, path, given=given, needs=needs, intent=intent, impact=impact, confidence=confidence, known=known
+            )
+            if definition is None
+            else read_proposal({**definition, "method": method.upper(), "path": path})
+        )
+        terms = Terms(
+            scopes=None if declared is None else tuple(declared.split(", ")),
+            persistent=persistent,
+            duration=duration,
+            session_id=session_id,
+            escalate=escalate,
+            wait=wait,
+        )
+        return await Negotiation(self, terms, negotiation_id=negotiation_id).run(proposal, known)
+
+    async def _known_endpoints(self) -> tuple[Endpoint, ...]:
+        """Return the endpoints of the manifest; none if the service does not show it."""
+        try:
+            return (await self.discover()).endpoints
+        except ServiceError:
+            return ()
 
     async def discover(self, *, refresh: bool = False) -> ManifestDocument:
         """Return the manifest. It is fetched once, and again on `refresh` or after the server has changed."""

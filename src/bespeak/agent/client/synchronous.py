@@ -8,11 +8,13 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError
 from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from bespeak.agent.client.block import Block, block
 from bespeak.agent.client.locator import Locator
 from bespeak.agent.client.service import ServiceClient
+from bespeak.agent.client.synthesis import Synthesis
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.documents.projections.manifest_signature import SignatureVerdict
 from bespeak.errors import BespeakError
@@ -89,6 +91,11 @@ class SyncServiceClient:
     discover = _waiting(ServiceClient.discover)
     methods = _waiting(ServiceClient.methods)
     identify = _waiting(ServiceClient.identify)
+
+    @functools.wraps(ServiceClient.propose)
+    def propose(self, *arguments: Any, **options: Any) -> Synthesis:
+        synthesis = self._loop.run(self._service.propose(*arguments, **options))
+        return replace(synthesis, invoke=lambda given: self._loop.run(synthesis.invoke(given)))
 
     @property
     def locator(self) -> Locator:

@@ -1,0 +1,285 @@
+"""A negotiation: PROPOSE, wait for the decision, follow counter-proposals, escalate (AGTP-API 10.2)."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol
+
+from bespeak.agent.client.contract_fit import compare_contracts
+from bespeak.agent.client.errors import (
+    ContractMismatchError,
+    ProposalEscalatedError,
+    ProposalPendingError,
+    ProposalRejectedError,
+    error_of,
+)
+from bespeak.agent.client.proposal import Proposal, read_proposal
+from bespeak.agent.client.reply import Reply
+from bespeak.agent.client.retry import RetryPolicy
+from bespeak.agent.client.synthesis import Synthesis
+from bespeak.contract.endpoint import Endpoint
+from bespeak.errors import ConfigError, RemoteProtocolError
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import MEDIA_ENDPOINT
+from bespeak.protocol.exchange.scope import Scopes
+
+MOST_TURNS: Final = 3
+"""AGTP-API 10.2: a proposal is made at most three times; after three rejections the agent must ESCALATE."""
+
+_POLLING: Final = RetryPolicy(first_delay=0.5, longest_delay=5.0)
+_MOST_POLLS: Final = 1000
+_ID: Final = re.compile(r"[!-~]{1,200}")
+_REASONS: Final = {"ambiguous": "ambiguous_instruction", "out-of-scope": "scope_limit", "policy-refused": "scope_limit"}
+"""Reason of an escalation (core 4.9) by the reason of the rejection; `resource_unavailable` for others."""
+
+
+class Requester(Protocol):
+    """What a negotiation needs of a client: one request and its reply."""
+
+    async def request(
+        self,
+        method: str,
+        path: str = "",
+        input: Mapping[str, Any] | None = None,  # noqa: A002 - the draft's word
+        *,
+        headers: Mapping[str, str] | None = None,
+        scopes: Iterable[str] | None = None,
+    ) -> Reply:
+        """Send one request and return its reply, whatever the status."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What an agent accepts, and how far it goes for it."""
+
+    scopes: tuple[str, ...] | None = None
+    """Scopes that it declares, and the widest that the endpoint may require; None for all that the server grants."""
+    persistent: bool = False
+    duration: str | None = None
+    session_id: str | None = None
+    escalate: bool = False
+    wait: float = 30.0
+    """Seconds to wait for a decision that takes long."""
+    polling: RetryPolicy = field(default_factory=lambda: _POLLING)
+
+    @property
+    def widest(self) -> Scopes | None:
+        """Widest scopes that the endpoint may require; None for any."""
+        return None if self.scopes is None else Scopes(self.scopes)
+
+    def members(self) -> dict[str, Any]:
+        """Return the members of a proposal beside the definition (core 4.6, table B)."""
+        members: dict[str, Any] = {
+            "session_id": self.session_id,
+            "persistent": self.persistent or None,
+            "requested_duration": self.duration,
+            "scope_requested": list(self.scopes) if self.scopes else None,
+        }
+        return {name: value for name, value in members.items() if value is not None}
+
+
+class Negotiation:
+    """One negotiation about one endpoint."""
+
+    def __init__(
+        self,
+        service: Requester,
+        terms: Terms,
+        *,
+        negotiation_id: str | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._service = service
+        self._terms = terms
+        self._sleep = sleep
+        self._id = negotiation_id
+        self._proposal_id: str | None = None
+        self._notes: list[str] = []
+
+    async def run(self, proposal: Proposal, existing: Iterable[Endpoint] = ()) -> Synthesis:
+        """Negotiate an endpoint. Raises a ServiceError if the server refuses it for good.
+
+        `existing` are the endpoints of the service: a counter-proposal that is one of them is used without asking.
+        """
+        known = {endpoint.key: endpoint for endpoint in existing}
+        found = known.get(proposal.endpoint.key)
+        if found is not None and compare_contracts(proposal.endpoint, found, scopes=self._terms.widest).fits:
+            self._notes.append("the service has this endpoint already")
+            return self._use(found, {}, None)
+        current, tried = proposal, [proposal.definition]
+        while True:
+            # `name` is the reference implementation's word for the method (core 4.6).
+            body = {**current.definition, "name": current.endpoint.method, **self._terms.members()}
+            reply = await self._decided(await self._send("PROPOSE", "/", body, **{"Content-Type": MEDIA_ENDPOINT}))
+            if reply.status == status.PROPOSAL_APPROVED:
+                return self._approved(proposal, current, reply)
+            error = error_of(reply)
+            if not isinstance(error, ProposalRejectedError):
+                raise error
+            counter = self._counter(proposal, error)
+            if counter is not None and counter.endpoint.key in known:
+                return self._use(counter.endpoint, {}, None)
+            if counter is None or counter.definition in tried or len(tried) == MOST_TURNS:
+                raise await self._rejected(proposal, error, last=len(tried) == MOST_TURNS)
+            current = counter
+            tried.append(current.definition)
+
+    async def _send(self, method: str, path: str, given: Mapping[str, Any], **special: str) -> Reply:
+        headers = {**special, "Negotiation-ID": self._id, "Session-ID": self._terms.session_id}
+        sent = {name: text for name, text in headers.items() if text is not None}
+        reply = await self._service.request(method, path, given, headers=sent, scopes=self._terms.scopes)
+        # Core 2.3: the server makes the id, and every later turn repeats it.
+        self._id = _read_id(reply, "negotiation-id") or self._id
+        self._proposal_id = _read_id(reply, "proposal-id") or self._proposal_id
+        return reply
+
+    async def _decided(self, reply: Reply) -> Reply:
+        """Poll while the server evaluates the proposal. Raises ProposalPendingError if that takes too long."""
+        waited, polls = 0.0, 0
+        while reply.status == status.NEGOTIATION_IN_PROGRESS:
+            if self._proposal_id is None:
+                raise RemoteProtocolError("The 261 reply has no proposal_id, so its proposal cannot be followed.")
+            polls += 1
+            delay = max(self._terms.polling.delay(polls), _retry_after(reply))
+            waited += delay
+            if waited > self._terms.wait or polls > _MOST_POLLS:
+                raise ProposalPendingError(self._proposal_id, self._id, reply)
+            await self._sleep(delay)
+            # The reference implementation takes the id in the body alone (core 11.3).
+            in_body = _members(reply).get("polling_path") == "/proposals"
+            path = "/proposals" if in_body else "/proposals/{proposal_id}"
+            reply = await self._send("QUERY", path, {"proposal_id": self._proposal_id})
+        return reply
+
+    def _approved(self, proposal: Proposal, current: Proposal, reply: Reply) -> Synthesis:
+        """Return the synthesis of a 263. Raises ContractMismatchError if it is not what was asked for."""
+        members = _members(reply)
+        given = members.get("endpoint") or members.get("instantiated_endpoint")
+        definition = given if isinstance(given, dict) else {}
+        # The reference implementation names the verb `name`, and states the path beside the endpoint.
+        method = definition.get("method") or definition.get("name") or members.get("method")
+        path = definition.get("path") or members.get("path")
+        try:
+            offered = read_proposal({**definition, "method": method, "path": path}).endpoint
+        except ConfigError as error:
+            raise RemoteProtocolError(f"The 263 reply has no usable endpoint. {error}") from error
+        # A path beside the endpoint is only where to call it.
+        asked = replace(
+            proposal.endpoint,
+            method=current.endpoint.method,
+            path=current.endpoint.path if "path" in definition else offered.path,
+        )
+        fit = compare_contracts(asked, offered, definition, scopes=self._terms.widest)
+        if not fit.fits:
+            raise ContractMismatchError(offered, fit.differences, reply)
+        self._notes += (*fit.notes, *fit.unstated)
+        return self._use(offered, members, _read_id(reply, "synthesis-id"))
+
+    def _counter(self, proposal: Proposal, error: ProposalRejectedError) -> Proposal | None:
+        """Return the counter-proposal of a rejection if it gives everything that was asked for."""
+        offered = error.counter_proposal
+        inner = offered.get("endpoint") if isinstance(offered, dict) else None
+        definition = inner if isinstance(inner, dict) else offered
+        if not isinstance(definition, dict):
+            return None
+        try:
+            counter = read_proposal(definition)
+        except ConfigError:
+            return None
+        fit = compare_contracts(
+            proposal.endpoint, counter.endpoint, definition, scopes=self._terms.widest, elsewhere=True
+        )
+        if not fit.is_complete:
+            lacks = "; ".join((*fit.differences, *fit.unstated)[:5])
+            error.add_note(f"Its counter-proposal {counter.endpoint} was not followed: {lacks}.")
+            return None
+        self._notes += [f"the server's counter-proposal was followed: {error.message}", *fit.notes]
+        return counter
+
+    async def _rejected(self, proposal: Proposal, error: ProposalRejectedError, *, last: bool) -> ProposalRejectedError:
+        """Return the error of a final rejection; first escalate it if the server demands that and the agent may."""
+        if not (last or error.must_escalate) or not self._terms.escalate:
+            return error
+        task_id = self._id or str(uuid.uuid4())
+        rejection = {"reason": error.rejection, "explanation": error.message}
+        given = {
+            "task_id": task_id,
+            "reason": _REASONS.get(error.rejection or "", "resource_unavailable"),
+            "context": {"negotiation_id": self._id, "proposal": proposal.definition, "rejection": rejection},
+            "priority": "normal",
+        }
+        reply = await self._send("ESCALATE", "/", given)
+        if reply.error is not None and reply.error.code == "missing-required-params":
+            # The reference implementation's name for the same (core 11.2).
+            reply = await self._send("ESCALATE", "/", {**given, "decision_point": f"PROPOSE {proposal.endpoint}"})
+        if not reply.ok:
+            error.add_note(f"It could not be escalated: {error_of(reply)}")
+            return error
+        return ProposalEscalatedError(error.reply, str(proposal.endpoint), _read_id(reply, "escalation-id") or task_id)
+
+    def _use(self, endpoint: Endpoint, members: Mapping[str, Any], synthesis_id: str | None) -> Synthesis:
+        headers = {"Synthesis-Id": synthesis_id, "Session-ID": self._terms.session_id}
+        sent = {name: text for name, text in headers.items() if text is not None}
+
+        async def invoke(given: Mapping[str, Any]) -> Any:
+            reply = await self._service.request(
+                endpoint.method, endpoint.path, given or None, headers=sent, scopes=self._terms.scopes
+            )
+            if not reply.ok:
+                raise error_of(reply)
+            return _unwrap(reply.output, synthesis_id)
+
+        return Synthesis(
+            endpoint=endpoint,
+            synthesis_id=synthesis_id,
+            proposal_id=self._proposal_id,
+            negotiation_id=self._id,
+            expires_at=_text(members, "expires_at"),
+            persistent=members.get("persistent") is True,
+            granted_duration=_text(members, "granted_duration"),
+            explanation=_lines(members.get("explanation")),
+            notes=tuple(dict.fromkeys(self._notes)),
+            invoke=invoke,
+        )
+
+
+def _members(reply: Reply) -> Mapping[str, Any]:
+    """Return the members of a reply: those of its result, or of its error object."""
+    if not reply.ok:
+        return reply.error.members if reply.error is not None else {}
+    output = reply.output
+    return output if isinstance(output, dict) else {}
+
+
+def _read_id(reply: Reply, name: str) -> str | None:
+    """Return an id from the headers of a reply, else from its members; None unless a header can carry it."""
+    found = reply.headers.get(name) or _members(reply).get(name.replace("-", "_"))
+    return found if isinstance(found, str) and _ID.fullmatch(found) else None
+
+
+def _retry_after(reply: Reply) -> float:
+    said = reply.headers.get("retry-after", "")
+    return float(said) if said.isascii() and said.isdigit() and len(said) < 7 else 0.0
+
+
+def _text(members: Mapping[str, Any], name: str) -> str | None:
+    found = members.get(name)
+    return found if isinstance(found, str) else None
+
+
+def _lines(explanation: Any) -> tuple[str, ...]:
+    """Return an explanation as lines: it is a text or a list of them."""
+    if isinstance(explanation, str):
+        return (explanation,)
+    return tuple(map(str, explanation)) if isinstance(explanation, list) else ()
+
+
+def _unwrap(output: Any, synthesis_id: str | None) -> Any:
+    """Return the output of a synthesis; the reference implementation wraps it with its steps (core 11.3)."""
+    wrapped = isinstance(output, dict) and "output" in output and "steps" in output
+    return output["output"] if wrapped and output.get("synthesis_id") == synthesis_id is not None else output
