@@ -182,6 +182,12 @@ class ProposalRejectedError(ServiceError):
         return self._members.get("counter_proposal")
 
     @property
+    def similar(self) -> tuple[Mapping[str, Any], ...]:
+        """Endpoints of the service with a similar capability, as the server describes them."""
+        found = self._members.get("similar_endpoints")
+        return tuple(item for item in found if isinstance(item, dict)) if isinstance(found, list) else ()
+
+    @property
     def must_escalate(self) -> bool:
         """True if the server takes no further proposal of this negotiation before an ESCALATE (AGTP-API 10.2)."""
         return self._members.get("must_escalate") is True

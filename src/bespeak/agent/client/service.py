@@ -189,7 +189,7 @@ class ServiceClient:
         - `escalate` lets the client ESCALATE when the service demands it, after three rejections.
         """
         declared = self._scopes if scopes is None else _join_scopes(scopes)
-        known = await self._known_endpoints()
+        known = await self.known_endpoints()
         proposal = (
             define(
                 method, path, given=given, needs=needs, intent=intent, impact=impact, confidence=confidence, known=known
@@ -207,7 +207,7 @@ class ServiceClient:
         )
         return await Negotiation(self, terms, negotiation_id=negotiation_id).run(proposal, known)
 
-    async def _known_endpoints(self) -> tuple[Endpoint, ...]:
+    async def known_endpoints(self) -> tuple[Endpoint, ...]:
         """Return the endpoints of the manifest; none if the service does not show it."""
         try:
             return (await self.discover()).endpoints

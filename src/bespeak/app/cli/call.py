@@ -72,7 +72,7 @@ def call(
     bespeak call https://flights.example search_flights from=ZRH to=LIS
     """
     method, path, given = _what(method, path, given)
-    _check_text(method, path, task_id or "", idempotency_key or "", fields or "", since or "", *given, *headers)
+    check_text(method, path, task_id or "", idempotency_key or "", fields or "", since or "", *given, *headers)
     whole = _read_data(data)
     more = dict(_read_header(header) for header in headers)
 
@@ -114,7 +114,7 @@ async def _with_given(
     client: ServiceClient, method: str, path: str, whole: dict[str, Any] | None, given: tuple[str, ...]
 ) -> dict[str, Any]:
     types = await _property_types(client, method, path)
-    return {**(whole or {}), **dict(_read_field(field, types) for field in given)}
+    return {**(whole or {}), **dict(read_field(field, types) for field in given)}
 
 
 def _read_header(header: str) -> tuple[str, str]:
@@ -150,7 +150,7 @@ def _read_file(name: str) -> str:
         raise click.BadParameter(f"{name!r}: {error.strerror}", param_hint="-d") from error
 
 
-def _check_text(*arguments: str) -> None:
+def check_text(*arguments: str) -> None:
     """Reject arguments that are not UTF-8: Python passes them as lone surrogates, which cannot be encoded."""
     for argument in arguments:
         try:
@@ -169,12 +169,17 @@ async def _property_types(client: ServiceClient, method: str, path: str) -> Mapp
         return {}
     if not path and client.discovered is not None:
         described = client.discovered.capability(method)
-    schema = described.input_schema if described is not None else {}
+    return inlined_properties(described.input_schema) if described is not None else {}
+
+
+def inlined_properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the properties of a schema with their references replaced."""
     properties = schema.get("properties")
     return {name: inline(one, schema) for name, one in properties.items()} if isinstance(properties, Mapping) else {}
 
 
-def _read_field(field: str, properties: Mapping[str, Any]) -> tuple[str, Any]:
+def read_field(field: str, properties: Mapping[str, Any]) -> tuple[str, Any]:
+    """Read KEY=VALUE, converted to the type in the schema of its property, or KEY:=JSON."""
     name, mark, text = field.partition("=")
     if not mark or not name.rstrip(":"):
         raise click.BadParameter(f"{field!r} is neither KEY=VALUE nor KEY:=JSON", param_hint="KEY=VALUE")
@@ -197,7 +202,7 @@ def _print(reply: Reply) -> None:
     elif reply.unchanged:
         console(stderr=True).print(line(("note: nothing changed since then", "dim")))
     else:
-        _print_refusal(reply)
+        print_refusal(reply)
 
 
 def _print_notes(reply: Reply) -> None:
@@ -211,7 +216,8 @@ def _print_notes(reply: Reply) -> None:
         aside.print(line(("note: this is the stored response to an earlier call with the same key", "dim")))
 
 
-def _print_refusal(reply: Reply) -> None:
+def print_refusal(reply: Reply) -> None:
+    """Print the error of a refusal and what may help to standard error."""
     aside = console(stderr=True)
     error = reply.error
     aside.print(line((f"{reply.status} {reply.reason}", "bold red")))

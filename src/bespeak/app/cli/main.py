@@ -51,6 +51,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "schema": Entry("schema", "schema", "Write a contract", "Print the JSON Schema of a document format."),
     "discover": Entry("discover", "discover", "Use a service", "Show the endpoints of a service."),
     "call": Entry("call", "call", "Use a service", "Call an endpoint of a service."),
+    "propose": Entry("propose", "propose", "Use a service", "Ask a service for an endpoint that it lacks."),
     "lint": Entry("lint", "lint", "Check a contract", "Check contracts for errors and style."),
     "explain": Entry("explain", "explain", "Check a contract", "Explain a rule."),
     "catalog": Entry("catalog", "catalog", "Check a contract", "Look up verbs and compare catalogs."),
