@@ -12,6 +12,7 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import UPSTREAM_ERRORS, Composition, ExternalService, RegisteredFunction
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
+from bespeak.contract.recipe import Recipe, RecipeStep
 
 
 def rules(bench: Any) -> list[str]:
@@ -110,10 +111,27 @@ def test_a_dotted_path_is_imported() -> None:
 
 
 @pytest.mark.requirement("API-12.1-2")
-def test_a_composition_is_refused_with_a_clear_reason() -> None:
+@pytest.mark.requirement("API-12.1-2")
+def test_a_composition_without_its_recipe_is_refused() -> None:
     endpoint = make_endpoint("BOOK", "/room", echo, errors=("composition_failed",))
     bench = build(replace(endpoint, handler=Composition(recipe="r")))
-    assert any("recipe" in str(finding) for finding in bench.findings)
+    assert rules(bench) == ["H719"]
+
+
+def test_recipes_may_come_with_the_endpoints_that_are_added_later() -> None:
+    bench = build(make_endpoint("FETCH", "/room", lambda context: {"n": 1}))
+    recipe = Recipe(name="later", steps=(RecipeStep(method="FETCH", path="/room"),))
+    endpoint = make_endpoint("FIND", "/room", echo, errors=("composition_failed",))
+    added = replace(endpoint, handler=Composition(recipe="later"))
+    routes, findings = bench.server.registrar.register([added], [], recipes=[recipe])
+    assert ([str(route.endpoint) for route in routes], findings) == (["FIND /room"], [])
+    assert bench.server.registrar.register([added], [])[0] == []
+
+
+def test_every_route_can_be_a_step_also_an_internal_one() -> None:
+    bench = build(replace(make_endpoint("FETCH", "/room", echo), internal=True))
+    assert ("FETCH", "/room") in bench.routes.steps
+    assert ("QUERY", "/") in bench.routes.steps
     assert ("BOOK", "/room") not in bench.routes.endpoints
 
 

@@ -153,7 +153,9 @@ class Policies:
     anonymous_discovery: bool = setting(True, "Answer discovery without an Agent-ID.", security=True)
     scope_required_for_invocation: bool = setting(True, "Refuse calls that declare no scope.")
     synthesis_enabled: bool = setting(False, "Reserved for negotiation; no effect in this version.")
-    max_synthesis_depth: int = setting(10, "Reserved for negotiation; no effect in this version.")
+    max_synthesis_depth: int = setting(
+        10, "The most calls that one call of a composition makes, those of the compositions it calls included."
+    )
     strict_output: bool = setting(False, "Refuse output fields that the output schema does not name (AGTP-API 13.3).")
     confirm_irreversible: bool = setting(
         False, "Make calls of irreversible endpoints wait until another party confirms them.", security=True

@@ -8,7 +8,7 @@ from bespeak.protocol.exchange.headers import METHOD_GRAMMAR
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
-    from bespeak.protocol.exchange.messages import Request
+    from bespeak.protocol.exchange.messages import Request, Response
     from bespeak.protocol.exchange.token_hints import TokenHints
     from bespeak.runtime.route import Route
     from bespeak.runtime.route_table import RouteTable
@@ -22,6 +22,12 @@ class Call:
 
     route: Route | None = None
     """Always None here: RoutedCall has the route."""
+    parent: RoutedCall | None = None
+    """The composition that makes this call; None for a request. StepCall has it."""
+    response_id: str | None = None
+    """Response-ID of the answer, if steps had to name it before there is one; None for any other call."""
+    apart: bool = False
+    """True if it is awaited in another task than the one in which it begins."""
 
     def __init__(self, request: Request, server: Server) -> None:
         self.request = request
@@ -74,3 +80,53 @@ class RoutedCall(Call):
         self.input = {}
         self.hints: TokenHints | None = None
         """Token hints of the caller; None for the complete answer."""
+
+
+class ComposedCall(RoutedCall):
+    """A call of a composition. Its Response-ID is known from the beginning, because its steps name it."""
+
+    __slots__ = ("response_id",)
+
+    response_id: str
+
+    def __init__(self, call: RoutedCall, response_id: str) -> None:
+        super().__init__(call, call.route, call.captures)
+        self.input = call.input
+        self.hints = call.hints
+        self.response_id = response_id
+
+
+class StepCall(RoutedCall):
+    """One step of a composition, on behalf of the caller of the composition."""
+
+    __slots__ = ("apart", "journaled", "number", "output", "parent", "response", "response_id", "settled")
+
+    parent: RoutedCall
+    response_id: str | None
+
+    def __init__(self, parent: RoutedCall, route: Route, given: dict[str, Any], request: Request, number: str) -> None:
+        self.request = request
+        self.server = parent.server
+        self.routes = parent.routes
+        self.method = request.method
+        self.path = request.path
+        self.principal = parent.principal
+        self.nonce = None
+        self.preset = None
+        self.route = route
+        self.captures = None
+        self.input = given
+        self.hints = None
+        self.parent = parent
+        self.apart = parent.apart
+        self.number = number
+        """Number of the step in its recipe; with the number of the element if it runs for each of a list."""
+        self.journaled = False
+        """True if its answer is kept under the caller's key although it changes nothing."""
+        self.settled = False
+        """True if the answer is stored or recorded, so that it must be encoded."""
+        self.response_id = None
+        self.output: Any = None
+        """The output, if the step succeeded."""
+        self.response: Response | None = None
+        """The answer; None while the step runs."""

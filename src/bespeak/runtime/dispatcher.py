@@ -24,12 +24,12 @@ from bespeak.protocol.exchange.messages import Connection, Malformed, Request, R
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.token_hints import UNCHANGED, TokenHints
 from bespeak.runtime.answer import Answer, Effects, Envelope
-from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.call import Call, ComposedCall, RoutedCall, StepCall
 from bespeak.runtime.disclosure import may_discover, sees, undisclosed
 from bespeak.runtime.exchange import Exchange, Subscriber
 from bespeak.runtime.functions.calling import ConversionError
 from bespeak.runtime.functions.foreign_types import dump_foreign
-from bespeak.runtime.gates import ARRIVAL, ROUTED, find_route
+from bespeak.runtime.gates import ARRIVAL, ROUTED, STEP, find_route
 from bespeak.runtime.gates.confirmation import confirmation_gate
 from bespeak.runtime.gates.rate import address_rate_gate, agent_rate_gate, endpoint_rate_gate
 from bespeak.runtime.responder import Responder
@@ -41,12 +41,16 @@ from bespeak.runtime.suspension import Finished, begin
 _logger = logging.getLogger(__name__)
 
 _encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 
 _FAILURES: Final = (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError)
 """Exceptions of a handler that are answered: `sys.exit` in a library must not stop the server."""
 
 _BUILT_IN: Final = frozenset({Refused, Answer, Envelope, Effects})
 """Types of results other than an endpoint's output."""
+
+_DONE: Final = Response(status.OK)
+"""Answer of a step whose output goes to the composition as it is."""
 
 _ZONELESS: Final = "; a datetime needs a time zone: datetime.now(UTC), not datetime.now()"
 
@@ -71,6 +75,7 @@ class Dispatcher:
         left_out = {*(() if server.rates else _COUNTING), *(() if server.store is None else (confirmation_gate,))}
         self._arrival = tuple(gate for gate in ARRIVAL if gate not in left_out)
         self._routed = tuple(gate for gate in ROUTED if gate not in left_out)
+        self._step = tuple(gate for gate in STEP if gate not in left_out)
 
     @property
     def keeps_state(self) -> bool:
@@ -127,6 +132,44 @@ class Dispatcher:
             answer = outcome if isinstance(outcome, Response) else self._complete(routed, outcome)
         return answer if not self._subscribers else self._emit(routed, answer, started)
 
+    def run_step(
+        self,
+        parent: RoutedCall,
+        route: Route,
+        given: dict[str, Any],
+        path: str,
+        number: str,
+        *,
+        journaled: bool = False,
+        apart: bool = False,
+    ) -> StepCall | Coroutine[Any, Any, StepCall]:
+        """Call an endpoint for a composition. Every gate of the endpoint judges the caller of the composition.
+
+        The result has the answer and the output. With `journaled` the answer is kept under the caller's idempotency key
+        although the step changes nothing. With `apart` the coroutine is awaited in a task of its own.
+        """
+        outer = parent.request
+        request = Request(route.method, path, "", outer.headers, b"", outer.connection)
+        call = StepCall(parent, route, given, request, number)
+        call.journaled = journaled
+        call.apart |= apart
+        settlement = self._settlement
+        for judge in self._step:
+            refused = judge(call)
+            if refused is not None:
+                call.response = self._responder.refuse(call, refused)
+                if settlement is not None and settlement.records(call, refused):
+                    return _answer_step(call, settlement.record(call, call.response))
+                return call
+        if settlement is not None and settlement.concerns_step(call):
+            call.settled = True
+            call.request = msgspec.structs.replace(request, body=_encode(given))
+            return _answer_step(call, settlement.carry_out(call, self._invoke))
+        outcome = self._invoke(call)
+        if isinstance(outcome, Response):
+            return _answered(call, outcome)
+        return _answer_step(call, self._complete(call, outcome))
+
     def malformed(self, fault: Malformed, connection: Connection) -> Response:
         """Answer bytes that are not a valid request."""
         return self._responder.malformed(fault, connection, self.server.routes)
@@ -180,19 +223,31 @@ class Dispatcher:
         route = call.route
         variables = copy_context()
         try:
-            if route.builtin:
-                result = variables.run(route.call, call)
+            if route.takes_call:
+                if route.builtin:
+                    result = variables.run(route.call, call)
+                else:
+                    call = self._composed(call)
+                    result = variables.run(route.call, call, self.run_step)
             else:
                 context = Context(call.request, call.principal, call.method, call.path, call.input, self.server.state)
                 result = variables.run(route.call, call.input, context)
             if type(result) is CoroutineType:
-                begun = begin(result, variables)
+                begun = begin(result, variables, apart=call.apart)
                 if not isinstance(begun, Finished):
                     return self._await(call, route, begun)
                 result = begun.value
             return self._finish(call, route, result)
         except _FAILURES as error:
             return self._fail(call, route, error)
+
+    def _composed(self, call: RoutedCall) -> RoutedCall:
+        """Give a composition the Response-ID that its steps name."""
+        response_id = self._responder.new_id()
+        if not isinstance(call, StepCall):
+            return ComposedCall(call, response_id)
+        call.response_id = response_id
+        return call
 
     async def _await(self, call: RoutedCall, route: Route, waiting: Coroutine[Any, Any, Any]) -> Response | Effects:
         try:
@@ -233,6 +288,10 @@ class Dispatcher:
             return self._break(call, route, route.output.violations(output))
         if call.hints is not None:
             return self._shape(call, route, output, call.hints)
+        if type(call) is StepCall:
+            call.output = output
+            if not call.settled:
+                return self._break(call, route, places) if (places := non_finite(output)) else _DONE
         body = _encode(output)
         # `in` would first raise and drop an exception, because the left side of it may be a number.
         if body.find(b"null") >= 0 and (places := non_finite(output)):
@@ -266,6 +325,19 @@ class Dispatcher:
                 extra={"particulars": particulars},
             )
         return response
+
+
+def _answered(call: StepCall, response: Response) -> StepCall:
+    """Add the answer to a step, and the output if only the answer has it: it is a replay or a built-in method's."""
+    call.response = response
+    if response.status < status.NOT_MODIFIED and call.output is None and response.body:
+        output = _decode(response.body)
+        call.output = output["result"] if call.route.builtin and "result" in output else output
+    return call
+
+
+async def _answer_step(call: StepCall, answer: Coroutine[Any, Any, Response]) -> StepCall:
+    return _answered(call, await answer)
 
 
 def _explain(call: RoutedCall, route: Route, error: BaseException) -> Refused | None:

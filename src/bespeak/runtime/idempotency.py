@@ -14,7 +14,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, HeaderBlock
 from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.call import RoutedCall, StepCall
 from bespeak.runtime.registration import BODY_KEYS
 from bespeak.runtime.route import Route
 from bespeak.runtime.seen_keys import MOST_LOADED, SeenKeys
@@ -99,6 +99,8 @@ class Idempotency:
 
     def wanted(self, call: RoutedCall) -> Claim | Refused | None:
         """Return the claim a call asks for; None if it has no key or only reads."""
+        if isinstance(call, StepCall):
+            return self._wanted_by_step(call)
         route = call.route
         if route.endpoint.semantic.impact == "informational":
             return None
@@ -123,6 +125,18 @@ class Idempotency:
             )
         caller = call.principal.agent_id or f"anonymous {call.request.connection.address}"
         return Claim(_scope(caller, route.endpoint.method, route.endpoint.path), key, _hash(call))
+
+    def _wanted_by_step(self, call: StepCall) -> Claim | Refused | None:
+        """Derive the key of a step from the key of its composition.
+
+        What the steps have done is so kept under the caller's key: a repeated request continues after it.
+        """
+        if call.route.endpoint.semantic.impact == "informational" and not call.journaled:
+            return None
+        claim = self.wanted(call.parent)
+        if not isinstance(claim, Claim):
+            return claim
+        return Claim(claim.scope, _step_key(claim.key, call.number), claim.request_hash)
 
     def take(self, claim: Claim) -> ClaimKey:
         """Return the command that claims a key in the store, where every process sees it."""
@@ -227,6 +241,11 @@ def _keep(response: Response, block: HeaderBlock) -> Kept:
 def _scope(caller: str, method: str, path: str) -> str:
     """Return the caller and the endpoint of a key as a digest: short, because every index row contains it."""
     return hashlib.blake2b(f"{caller} {method} {path}".encode(errors="surrogatepass"), digest_size=12).hexdigest()
+
+
+def _step_key(key: str, number: str) -> str:
+    """Return the key of a step. It has a space, so that no caller can send it."""
+    return f"step {hashlib.blake2b(f'{key} {number}'.encode(), digest_size=16).hexdigest()}"
 
 
 def _hash(call: RoutedCall) -> bytes:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from bespeak.checks.lint.composition import check_compositions
 from bespeak.checks.lint.registration import check_endpoint, check_service, effective_policies
 from bespeak.checks.lint.rules.handler import NOT_RUNNABLE
 from bespeak.checks.lint.rules.review import unreviewed
@@ -18,6 +19,7 @@ from bespeak.contract.grammar.path_syntax import Template, parse_template
 from bespeak.contract.handler import Composition, ExternalService, RegisteredFunction
 from bespeak.contract.http_route import takes_get
 from bespeak.contract.policy import Policies
+from bespeak.contract.recipe import Recipe
 from bespeak.contract.schema.compile import Validator, compile_schema
 from bespeak.contract.semantic import Semantic
 from bespeak.contract.service import Service
@@ -28,6 +30,7 @@ from bespeak.protocol.exchange.headers import MEDIA_AGTP, HeaderBlock
 from bespeak.protocol.fault import Fault
 from bespeak.runtime.advisories import endpoint_advisories
 from bespeak.runtime.agents import Agents
+from bespeak.runtime.bindings.composition import bind_composition
 from bespeak.runtime.bindings.function import bind_function
 from bespeak.runtime.functions.signature import function_name
 from bespeak.runtime.publication import Publication
@@ -78,21 +81,24 @@ class Registrar:
         self._wildcard = _wildcard_route(handler, self._block, policies) if handler is not None and accepts else None
 
     def register(
-        self, endpoints: Iterable[Endpoint], beside: Iterable[Route] | None = None
+        self, endpoints: Iterable[Endpoint], beside: Iterable[Route] | None = None, recipes: Iterable[Recipe] = ()
     ) -> tuple[list[Route], list[Diagnostic]]:
         """Check endpoints, individually and against others, bind and compile them; omit those with errors.
 
-        `beside` are routes added earlier. With it, the configured endpoints count as earlier ones too.
+        `beside` are routes added earlier. With it, the configured endpoints count as earlier ones too. `recipes` are
+        more recipes than those of the service, for compositions among the endpoints.
         """
+        known_recipes = {recipe.name: recipe for recipe in (*self.service.recipes, *recipes)}
         findings: list[Diagnostic] = []
         accepted: list[Endpoint] = []
         for endpoint in endpoints:
             inherited = _inherit_capability(endpoint, self.catalog)
-            found = check_endpoint(inherited, self.catalog, self.policies, self.service.recipes)
+            found = check_endpoint(inherited, self.catalog, self.policies, tuple(known_recipes.values()))
             findings += found
             if not has_errors(found):
                 accepted.append(inherited)
-        earlier = [] if beside is None else [route.endpoint for route in (*self._configured, *beside)]
+        before = [] if beside is None else [*self._configured, *beside]
+        earlier = [route.endpoint for route in before]
         new = {id(endpoint) for endpoint in accepted}
         clashes = [(one, finding) for one, finding in check_service([*earlier, *accepted]) if id(one) in new]
         findings += [finding for _, finding in clashes]
@@ -101,13 +107,21 @@ class Registrar:
         if beside is None:
             # A built-in endpoint must not replace an operator's endpoint that cannot be bound.
             self._claimed = {_pair(endpoint) for endpoint in valid}
-        routes = []
+        composed = [endpoint for endpoint in valid if isinstance(endpoint.handler, Composition)]
+        routes: dict[tuple[str, str], Route] = {}
         for endpoint in valid:
-            call, found = self._bind(endpoint)
+            if not isinstance(endpoint.handler, Composition):
+                call, found = self._bind(endpoint)
+                findings += found
+                self._add(routes, endpoint, call)
+        called = {route.endpoint.key: route.endpoint for route in (*self._builtins, *before, *routes.values())}
+        for endpoint, endpoints_called, found in check_compositions(composed, known_recipes, called, self.policies):
             findings += found
-            route = None if call is None else self._compile(endpoint, call)
-            routes += [] if route is None else [route]
-        return routes, findings
+            if endpoints_called is not None:
+                assert isinstance(endpoint.handler, Composition)
+                recipe = known_recipes[endpoint.handler.recipe]
+                self._add(routes, endpoint, bind_composition(endpoint, recipe, endpoints_called))
+        return [routes[endpoint.key] for endpoint in valid if endpoint.key in routes], findings
 
     def table(
         self,
@@ -135,6 +149,7 @@ class Registrar:
             policies=self.policies,
             block=self._block,
             endpoints=endpoints,
+            steps=MappingProxyType({route.endpoint.key: route for route in routes}),
             router=router,
             wildcard=self._wildcard,
             redirects=Redirects(self.policies.methods.redirects),
@@ -180,11 +195,14 @@ class Registrar:
                 return (None, [bound]) if isinstance(bound, Diagnostic) else (bound, [])
             case ExternalService() as handler:
                 return self._bind_external(endpoint, handler)
-            case Composition(recipe=recipe):
-                reason = f"it runs the recipe {recipe!r}, but this version of bespeak does not execute recipes"
             case other:
-                reason = f"its handler type {other.type!r} cannot be called"
-        return None, [NOT_RUNNABLE.at(endpoint, "/handler", f"not registered: {reason}")]
+                message = f"not registered: its handler type {other.type!r} cannot be called"
+        return None, [NOT_RUNNABLE.at(endpoint, "/handler", message)]
+
+    def _add(self, routes: dict[tuple[str, str], Route], endpoint: Endpoint, call: Callable[..., Any] | None) -> None:
+        route = None if call is None else self._compile(endpoint, call)
+        if route is not None:
+            routes[endpoint.key] = route
 
     def _bind_external(
         self, endpoint: Endpoint, handler: ExternalService
@@ -236,6 +254,7 @@ class Registrar:
             is_confirmed=needs_confirmation(endpoint, self.policies),
             needs_key=semantic.impact == "irreversible" and not semantic.is_idempotent and not endpoint.builtin,
             takes_body_key=endpoint.method in BODY_KEYS,
+            takes_call=endpoint.builtin or isinstance(endpoint.handler, Composition),
         )
 
 

@@ -73,11 +73,15 @@ class Responder:
             _logger.log(level, "%d %s: %s %s by %s", *args, extra={"particulars": exchange.particulars})
         return response
 
+    def new_id(self) -> str:
+        """Return a new Response-ID."""
+        return f"resp-{next(self._ids):012x}"
+
     def headers_of(self, call: Call) -> tuple[tuple[str, str], ...]:
         """Return the response headers that depend only on the request."""
         request = call.request
         given = request.headers
-        found: tuple[tuple[str, str], ...] = (("Response-ID", f"resp-{next(self._ids):012x}"),)
+        found: tuple[tuple[str, str], ...] = (("Response-ID", call.response_id or self.new_id()),)
         if not request.connection.answered:
             found += (call.routes.introduction if may_discover(call) else call.routes.public_introduction,)
         if TASK_ID in given:

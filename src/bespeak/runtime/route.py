@@ -25,9 +25,10 @@ class Route:
     builtin: bool
     """True for a built-in method, which is called with the RoutedCall."""
     call: Callable[..., Any]
-    """`(input, context)`, or `(call)` for a built-in method; returns the output, a Refused, or a coroutine of either.
+    """`(input, context)`, `(call)` for a built-in method or `(call, run_step)` for a composition.
 
-    A built-in method may also return an Answer, an Envelope or Effects.
+    It returns the output, a Refused, or a coroutine of either. A built-in method may also return an Answer, an Envelope
+    or Effects.
     """
     input: Validator
     output: Validator
@@ -51,6 +52,8 @@ class Route:
     """True if a repeated call does harm, so that an operator may require an idempotency key."""
     takes_body_key: bool = False
     """True if the body may carry an `idempotency_key`."""
+    takes_call: bool = False
+    """True if the handler gets the call itself: a built-in method, or a composition."""
 
 
 _MOST_DIGITS = 300

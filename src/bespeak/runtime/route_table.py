@@ -33,6 +33,8 @@ class RouteTable:
     block: HeaderBlock
     """Headers of every response of this server."""
     endpoints: Mapping[tuple[str, str], Endpoint]
+    steps: Mapping[tuple[str, str], Route]
+    """Every route that a composition may call, by method and path template, internal ones included."""
     router: Router[Route]
     wildcard: Route | None
     """Route of ad-hoc calls; None if the server does not accept them."""

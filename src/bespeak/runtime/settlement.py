@@ -18,7 +18,7 @@ from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.auditor import Auditor
-from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.call import Call, RoutedCall, StepCall
 from bespeak.runtime.exchange import Exchange
 from bespeak.runtime.idempotency import Claim, Idempotency, Kept, is_final, replay
 from bespeak.runtime.pausing import PAUSED, Pausing
@@ -88,6 +88,14 @@ class Settlement:
         if self._pausing is not None and self._pausing.concerns(call):
             return True
         return self._guards(call) or (self._auditor is not None and self._auditor.audits(call))
+
+    def concerns_step(self, call: StepCall) -> bool:
+        """Return True if a step of a composition needs the store. Its caller has already been admitted."""
+        return (
+            self._idempotency.wanted(call) is not None
+            or self._guards(call)
+            or (self._auditor is not None and self._auditor.audits(call))
+        )
 
     def _guards(self, call: RoutedCall) -> bool:
         """Return True if every call of the endpoint is examined before its handler runs."""
@@ -173,6 +181,8 @@ class Settlement:
 
     def _is_plain(self, call: RoutedCall) -> bool:
         """Return True if only an idempotency key has to be checked."""
+        if call.parent is not None:
+            return not self._guards(call)
         if self._pausing is not None and self._pausing.concerns(call):
             return False
         return call.nonce is None and _ADMITTED.isdisjoint(call.request.headers) and not self._guards(call)
@@ -189,7 +199,9 @@ class Settlement:
                     "signature-replayed",
                     "This signature has already been used; sign each request with a new nonce.",
                 )
-        refused = await self._ask(call, self._sessions) or await self._ask(call, self._pausing)
+        refused = None
+        if call.parent is None:  # the session of a composition has admitted its steps
+            refused = await self._ask(call, self._sessions) or await self._ask(call, self._pausing)
         if refused is not None:
             # An agent that suspended its session and lost the answer with the nonce repeats it in the same session.
             # What a task did before it was paused is answered again too.

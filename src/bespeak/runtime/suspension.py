@@ -22,14 +22,17 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
     value: Any
 
 
-def begin(coroutine: Coroutine[Any, Any, ResultT], variables: Context) -> Finished | Coroutine[Any, Any, ResultT]:
+def begin(
+    coroutine: Coroutine[Any, Any, ResultT], variables: Context, *, apart: bool = False
+) -> Finished | Coroutine[Any, Any, ResultT]:
     """Run a coroutine up to its first real wait, in the current task; the rest must be awaited there.
 
     It has its own context variables, because the task answers several agents in turn. Without a current task, as in a
-    protocol's callback, nothing runs before it is awaited in one: timeouts and task groups need a task.
+    protocol's callback, nothing runs before it is awaited in one: timeouts and task groups need a task. The same holds
+    with `apart`, for a coroutine that is awaited in another task.
     """
     try:
-        outside = current_task() is None
+        outside = apart or current_task() is None
     except RuntimeError:
         outside = False  # without a loop there is no task to wait in
     return _in_task(coroutine, variables) if outside else _run(coroutine, variables)

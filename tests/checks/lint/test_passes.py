@@ -11,7 +11,7 @@ import pytest
 from tests.checks.lint.contexts import CONTEXT
 from tests.checks.lint.rule_examples import bad_document
 
-from bespeak.checks.lint import passes, registration, rules
+from bespeak.checks.lint import composition, passes, registration, rules
 from bespeak.checks.lint.reading import read_subject
 from bespeak.checks.lint.subject import Subject
 from bespeak.text.diagnostics.rule import declared_in
@@ -21,7 +21,7 @@ MODULES = sorted(found.name for found in iter_modules(rules.__path__))
 
 @pytest.mark.parametrize("module", MODULES)
 def test_every_check_of_every_rule_module_is_run(module: str) -> None:
-    source = inspect.getsource(passes) + inspect.getsource(registration)
+    source = "".join(inspect.getsource(each) for each in (passes, registration, composition))
     members = vars(import_module(f"bespeak.checks.lint.rules.{module}"))
     called = [name for name in members if name.startswith("check") and f"{module}.{name}" in source]
     assert called, f"neither a pass nor registration runs {module}"

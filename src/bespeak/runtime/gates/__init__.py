@@ -18,7 +18,7 @@ from bespeak.runtime.disclosure import may_discover, undisclosed
 from bespeak.runtime.gates.budget import budget_gate
 from bespeak.runtime.gates.confirmation import confirmation_gate
 from bespeak.runtime.gates.identity import identity_gate
-from bespeak.runtime.gates.input import input_gate
+from bespeak.runtime.gates.input import input_gate, step_input_gate
 from bespeak.runtime.gates.path import path_gate
 from bespeak.runtime.gates.policy import policy_gate
 from bespeak.runtime.gates.rate import address_rate_gate, agent_rate_gate, endpoint_rate_gate
@@ -44,6 +44,8 @@ ROUTED: Final[tuple[Callable[[RoutedCall], Refused | None], ...]] = (
     input_gate,  # 400 · 422
     confirmation_gate,  # 501
 )
+STEP: Final = tuple(step_input_gate if gate is input_gate else gate for gate in ROUTED)
+"""Gates of the steps of a composition, whose input is not read from a body."""
 
 
 def find_route(call: Call) -> RoutedCall | Refused:

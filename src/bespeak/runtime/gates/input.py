@@ -69,6 +69,16 @@ def input_gate(call: RoutedCall) -> Refused | None:
         return _bad_body(f"The body cannot be validated: {error}.")
 
 
+def step_input_gate(call: RoutedCall) -> Refused | None:
+    """Validate the input that a composition has put together."""
+    try:
+        if call.route.input.is_valid(call.input):
+            return None
+        return refuse_input(call.method, call.path, call.route.input.violations(call.input))
+    except ValueError as error:
+        return _bad_body(f"The input cannot be validated: {error}.")
+
+
 def _read_body(request: Request) -> Any:
     """Decode the body to an object, or return the refusal."""
     body, headers = request.body, request.headers

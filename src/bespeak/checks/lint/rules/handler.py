@@ -27,12 +27,9 @@ NOT_RUNNABLE: Final = Rule(
     ("H701", "handler-not-runnable", "MUST", "AGTP-API 13.2"),
     "The server supports the type of the handler.",
     why=(
-        "An endpoint without a working handler would fail on every call. This version serves functions and external "
-        "services; a composition is checked but not served."
+        "An endpoint without a working handler would fail on every call. A server calls functions, external services "
+        "and compositions."
     ),
-    bad='[endpoint.handler]\ntype = "composition"\nrecipe = "hold-and-book"\n',
-    good='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.book_room"\n',
-    notation="toml",
 )
 NOT_IMPORTABLE: Final = Rule(
     ("H702", "function-not-importable", "MUST", "AGTP-API 12.2"),

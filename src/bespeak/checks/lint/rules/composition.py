@@ -1,0 +1,87 @@
+"""H74x: a composition calls endpoints that exist, and promises no more than they do (AGTP-API 12.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.policy import Policies
+from bespeak.contract.recipe import Recipe
+from bespeak.contract.semantic import IMPACTS
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.rule import Rule
+
+_AT: Final = "/handler/recipe"
+
+STEP: Final = Rule(
+    ("H740", "composition-step", "MUST", "AGTP-API 12.1, 13.2"),
+    "Each step of a composition calls an endpoint that this server serves.",
+    why="A composition with a step that cannot be called would fail on every call. Correct the method or the path of "
+    "the step, or declare the endpoint.",
+)
+CYCLE: Final = Rule(
+    ("H741", "composition-cycle", "MUST", "AGTP-API 12.1"),
+    "A composition does not call itself, and no composition that it calls does.",
+    why="The call would never end. Remove one of the steps from its recipe.",
+)
+SIZE: Final = Rule(
+    ("H742", "composition-size", "MUST", "AGTP-API 8.7, 12.1"),
+    "A composition has at most policies.max_synthesis_depth steps, those of the compositions it calls included.",
+    why="One request would cause more calls than the operator allows. Use fewer steps, or raise max_synthesis_depth.",
+)
+SCOPES: Final = Rule(
+    ("H745", "composition-scopes", "MUST", "AGTP-API 10.4, 12.1"),
+    "The required_scopes of a composition include those of all its steps.",
+    why=(
+        "A caller without one of the scopes would be refused in the middle, after earlier steps were carried out. Add "
+        "the missing scopes to required_scopes."
+    ),
+)
+PROMISE: Final = Rule(
+    ("H746", "composition-impact", "MUST", "AGTP-API 7.1, 12.1, 16.1"),
+    "The impact and the idempotency of a composition are not better than those of its steps.",
+    why="Agents decide by these fields what they may call alone. Declare the worst impact of the steps.",
+)
+
+
+def check(
+    endpoint: Endpoint, recipe: Recipe, called: Sequence[Endpoint], policies: Policies, size: int
+) -> Iterator[Diagnostic]:
+    """Check a composition against the endpoints of its steps, in order. `size` counts the steps of all levels."""
+    if size > policies.max_synthesis_depth:
+        message = f"its recipe {brief(recipe.name)} makes {size} calls, and {policies.max_synthesis_depth} are allowed"
+        yield SIZE.at(endpoint, _AT, message, "Use fewer steps, or raise policies.max_synthesis_depth.")
+    needed = sorted({scope for step in called for scope in step.required_scopes})
+    missing = [scope for scope in needed if scope not in endpoint.required_scopes]
+    if missing:
+        message = f"its steps need the scopes {', '.join(missing)}, which it does not require"
+        yield SCOPES.at(endpoint, "/required_scopes", message, "Add them to required_scopes.")
+    yield from _check_promise(endpoint, called)
+
+
+def _check_promise(endpoint: Endpoint, called: Sequence[Endpoint]) -> Iterator[Diagnostic]:
+    declared = endpoint.semantic
+    worst = max(called, key=lambda step: IMPACTS.index(step.semantic.impact))
+    if IMPACTS.index(declared.impact) < IMPACTS.index(worst.semantic.impact):
+        message = f"its impact is {declared.impact}, but its step {worst} is {worst.semantic.impact}"
+        yield PROMISE.at(endpoint, "/semantic/impact", message, f"Write {worst.semantic.impact}.")
+    unsafe = next((step for step in called if not step.semantic.is_idempotent), None)
+    if declared.is_idempotent and unsafe is not None:
+        message = f"it is declared idempotent, but its step {unsafe} is not"
+        yield PROMISE.at(endpoint, "/semantic/is_idempotent", message, "Write false.")
+
+
+def missing_step(endpoint: Endpoint, recipe: Recipe, number: int, known: Sequence[str]) -> Diagnostic:
+    """Report a step whose endpoint does not exist; `known` are methods and paths that do."""
+    step = " ".join(recipe.steps[number - 1].endpoint)
+    message = f"step {number} of its recipe {brief(recipe.name)} calls {brief(step)}, which this server does not serve"
+    advice = f"Did you mean {', '.join(known)}?" if known else "Declare the endpoint, or correct the step."
+    return STEP.at(endpoint, _AT, message, advice)
+
+
+def cycle(endpoint: Endpoint, recipe: Recipe, others: Sequence[Endpoint]) -> Diagnostic:
+    """Report a composition that calls itself, by way of `others`."""
+    way = "".join(f" by way of {each}" for each in others[:1])
+    return CYCLE.at(endpoint, _AT, f"its recipe {brief(recipe.name)} calls it again{way}", "Remove the step.")

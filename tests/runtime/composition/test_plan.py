@@ -1,0 +1,35 @@
+"""Plans: what is computed once for a recipe."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.compositions import TEXT, compose, given, recipe, step
+from tests.service import echo, make_endpoint
+
+from bespeak.runtime.composition.plan import plan_composition
+
+READ = make_endpoint("FETCH", "/a", echo)
+WRITE = make_endpoint("BOOK", "/a", echo, impact="reversible")
+MADE = compose("BOOK", "/c", "r")
+
+
+def test_neighbouring_steps_of_one_group_belong_together() -> None:
+    steps = [step("FETCH /a", group=group) for group in ("x", "x", None, None, "x")]
+    plan = plan_composition(MADE, recipe(*steps), [READ] * 5)
+    assert [[one.number for one in group] for group in plan.groups] == [[1, 2], [3], [4], [5]]
+
+
+def test_what_is_read_before_the_last_change_is_journaled() -> None:
+    called = [READ, WRITE, READ, WRITE, READ]
+    plan = plan_composition(MADE, recipe(*(step("FETCH /a") for _ in called)), called)
+    assert [group[0].journaled for group in plan.groups] == [True, True, True, False, False]
+    assert [group[0].changes for group in plan.groups] == [False, True, False, True, False]
+
+
+def test_the_path_of_a_step_has_the_values_of_its_input() -> None:
+    room = replace(READ, path="/rooms/{rooms}/beds", input_schema={"properties": {"rooms": TEXT}})
+    plan = plan_composition(MADE, recipe(step("FETCH /rooms/{rooms}/beds", take={"rooms": given("id")})), [room])
+    fill = plan.groups[0][0].fill
+    assert fill({"rooms": "a/b é"}) == "/rooms/a%2Fb%20%C3%A9/beds"
+    assert fill({"rooms": True}) == "/rooms/true/beds"
