@@ -109,13 +109,14 @@ def test_narrower_inputs_are_only_noted() -> None:
     assert fit.notes == ("input `max_price`: `maximum` none -> 1000", "input `city`: is now required")
 
 
-def test_wanted_confidence_and_idempotency_are_demanded() -> None:
-    sure = semantic(DEED, confidence=0.8, is_idempotent=True)
-    fit = compared(semantic(DEED, confidence=0.7), sure)
-    assert fit.differences == (
-        "its confidence is 0.7, below 0.8",
-        "it is not idempotent: a repeated call has a further effect",
-    )
+def test_wanted_confidence_is_demanded() -> None:
+    fit = compared(semantic(ASKED, confidence=0.7), confidence=0.8)
+    assert fit.differences == ("its confidence is 0.7, and at least 0.8 is wanted",)
+    assert compared(semantic(ASKED, confidence=0.8), confidence=0.8).fits
+
+
+def test_lost_idempotency_is_noted() -> None:
+    assert compared(semantic(ASKED, is_idempotent=False)).notes == ("it is not idempotent",)
 
 
 def test_scopes_beyond_the_allowed_ones_are_named() -> None:

@@ -12,6 +12,7 @@ import pytest
 from tests.agent.client.scripted import AGENT, Script, Seen, Server, in_turn, manifest, serving, write
 
 from bespeak.agent.client.proposal import define
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.propose import propose
 
 pytestmark = pytest.mark.anyio
@@ -72,7 +73,7 @@ async def test_approval_is_printed_with_its_contract_and_how_to_call_it(run: Any
     ran = await run(approved(expires_at="2027-01-01T00:00:00Z"))
     assert (ran.code, ran.err) == (0, "")
     assert "approved FIND /rooms/cheap  syn-1" in ran.out
-    assert "impact    informational, idempotent, confidence 0" in ran.out
+    assert "impact    informational, idempotent, confidence 1" in ran.out
     assert "input     max_price: number" in ran.out
     assert "output    rooms[] {room_id}" in ran.out
     assert "until 2027-01-01T00:00:00Z" in ran.out
@@ -135,6 +136,14 @@ async def test_counter_proposal_that_is_not_followed_is_explained(run: Any) -> N
     ran = await run(rejected(counter_proposal=counter))
     assert ran.code == 1
     assert "note: Its counter-proposal FIND /rooms/cheap was not followed: output `rooms`: is removed." in ran.err
+
+
+async def test_counter_proposal_of_a_deed_is_not_called_unseen(run: Any) -> None:
+    deed = dict(define("BOOK", "/room", given=["room_id"], needs=["reservation_id"]).definition)
+    counter = {**deed, "description": "Books the first room."}
+    wanted = ("BOOK /room", "--given", "room_id", "--needs", "reservation_id", "--call", "room_id=1")
+    with pytest.raises(CommandFailedError, match="not called: the service made a counter-proposal"):
+        await run(rejected(counter_proposal=counter), approved(endpoint=counter), arguments=wanted)
 
 
 async def test_escalation_is_reported_with_its_case(run: Any) -> None:

@@ -50,6 +50,7 @@ def closed(properties: dict[str, Any], *required: str) -> dict[str, Any]:
 
 def _manifest() -> dict[str, Any]:
     kinds = closed({"kind": {"type": "string", "enum": ["double", "single"]}})
+    said = closed({"ok": {"type": "boolean"}}, "ok") | {"additionalProperties": True}
     room = closed({"room": {"type": "string"}}, "room")
     return {
         "agtp_version": "1.0",
@@ -69,7 +70,7 @@ def _manifest() -> dict[str, Any]:
         "embedded_methods": list(FLOOR),
         "custom_methods": [],
         "endpoints": [
-            endpoint("QUERY", "/rooms", input_schema=kinds),
+            endpoint("QUERY", "/rooms", input_schema=kinds, output_schema=said),
             endpoint("FETCH", "/rooms/{room_id}", input_schema=closed({"room_id": {"type": "string"}}, "room_id")),
             endpoint("RESERVE", "/rooms", impact="irreversible", input_schema=room, required_scopes=["booking:room"]),
             endpoint(
@@ -109,6 +110,9 @@ def _manifest() -> dict[str, Any]:
     }
 
 
+IMPOSSIBLE = {"reason": "composition-impossible", "explanation": "No endpoint has it."}
+
+
 @dataclass
 class Answer:
     status: int
@@ -146,6 +150,8 @@ class Miniature:
     """Media types of input; any if None."""
     proposal_at: tuple[str, ...] = ()
     """Members around a proposal."""
+    pending: bool = False
+    """True if proposals wait for a decision."""
     method_first: bool = False
     """True if a method without an endpoint is 405 on any path."""
     input_first: bool = False
@@ -190,6 +196,11 @@ class Miniature:
         return self._structure(ask)
 
     def _structure(self, ask: Ask) -> Answer:
+        if self.pending and (ask.method, ask.path) == ("QUERY", "/proposals/p-1"):
+            return Answer(261, {"proposal_id": "p-1"})
+        return self._routed(ask)
+
+    def _routed(self, ask: Ask) -> Answer:
         for segment in ask.path[1:].split("/"):
             if ask.path != "/" and (not segment or segment.replace("-", "").replace("_", "").upper() in CATALOG):
                 return refusal(460, "endpoint-violation", segment=segment)
@@ -240,7 +251,15 @@ class Miniature:
             return refusal(400, "invalid-proposal")
         if proposal["required_scopes"]:
             return refusal(262, "authorization-required", type="scope-required")
-        return refusal(463, "proposal-rejected", reason="composition-impossible")
+        copied = [
+            item for item in self.contract["endpoints"] if f"{item['path']}/conformance-copies" == proposal["path"]
+        ]
+        if self.pending:
+            return Answer(261, {"proposal_id": "p-1"})
+        return self._approve(proposal) if copied else refusal(463, "proposal-rejected", **IMPOSSIBLE)
+
+    def _approve(self, proposal: Any) -> Answer:
+        return Answer(263, {"endpoint": proposal, "synthesis_id": "syn-1", "expires_at": "2027-01-01T00:00:00Z"})
 
     def _endpoint(self, ask: Ask, found: dict[str, Any]) -> Answer:
         gates = [self._check_scope, self._check_input]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import ssl
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import trustme
 
 from bespeak.agent.client.errors import UnreachableError
 from bespeak.app.conformance.check import Verdict
+from bespeak.app.conformance.checks import negotiation
 from bespeak.app.conformance.report import ITEMS, Report
 from bespeak.app.conformance.run import CHECKS, run_conformance
 from bespeak.app.conformance.subject import PROBE_AGENT, PROBE_FIELD
@@ -235,6 +237,7 @@ async def test_server_with_one_defect_fails_that_check(mini: Any, check: str, ch
 
 async def test_every_check_of_a_must_can_fail() -> None:
     elsewhere = {"13.1-05i", "13.1-07b", "13.1-07c", "13.1-07d", "13.1-07e", "13.1-07f", "13.1-08f", "13.1-11b"}
+    elsewhere |= {"13.1-07g", "13.1-07h", "13.1-07i"}
     assert {check.id for check in CHECKS if check.level == "MUST"} == {name for name, _ in WRONG} | elsewhere
 
 
@@ -262,11 +265,41 @@ async def test_violated_recommendation_is_a_warning(mini: Any, check: str, chang
     assert report.conforms
 
 
-async def test_with_synthesis_enabled_only_invalid_proposals_are_sent(mini: Any) -> None:
+async def test_with_synthesis_enabled_proposals_are_refused_approved_and_released(mini: Any) -> None:
     _policies(synthesis_enabled=True)(mini)
     report = await run(mini)
     assert report.verdict("13.1-07") is Verdict.PASS
-    assert "13.1-07a" in found(report, Verdict.NOT_APPLICABLE)
+    assert {f"13.1-07{letter}" for letter in "bcdefgh"} <= found(report, Verdict.PASS).keys()
+    assert {"13.1-07a", "13.1-07i"} <= found(report, Verdict.NOT_APPLICABLE).keys()
+    assert [json.loads(ask.body) for ask in mini.log if ask.method == "SUSPEND"][1:] == [{"synthesis_id": "syn-1"}]
+
+
+async def test_pending_proposals_are_followed_a_few_times(mini: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(negotiation, "_POLL_SECONDS", 0)
+    _policies(synthesis_enabled=True)(mini)
+    mini.pending = True
+    report = await run(mini)
+    assert "13.1-07i" in found(report, Verdict.PASS)
+    assert {"13.1-07g", "13.1-07h"} <= found(report, Verdict.COULD_NOT_TELL).keys()
+    _spoil(lambda ask, _: ask.path == "/proposals/p-1", status=404)(mini)
+    assert "13.1-07i" in found(await run(mini), Verdict.FAIL)
+    _spoil(lambda _, answer: answer.status == 261, body={})(mini)
+    assert "13.1-07i" in found(await run(mini), Verdict.FAIL)
+
+
+@pytest.mark.parametrize(
+    ("check", "number", "body"),
+    [
+        ("13.1-07g", 463, {"error": {"code": "proposal-rejected", "explanation": "No."}}),
+        ("13.1-07g", 463, {"error": {"code": "proposal-rejected", "reason": "ambiguous"}}),
+        ("13.1-07h", 263, {"synthesis_id": "syn-1", "expires_at": "2027-01-01T00:00:00Z"}),
+        ("13.1-07h", 263, {"endpoint": {"path": "/x"}, "synthesis_id": "syn-1"}),
+    ],
+)
+async def test_incomplete_decisions_fail(mini: Any, check: str, number: int, body: Any) -> None:
+    _policies(synthesis_enabled=True)(mini)
+    _spoil(lambda ask, answer: ask.method == "PROPOSE" and answer.status == number, body=body)(mini)
+    assert check in found(await run(mini), Verdict.FAIL)
 
 
 @pytest.mark.parametrize(

@@ -237,7 +237,7 @@ RIGHT: dict[str, tuple[Change, set[str]]] = {
     ),
     "proposals in a form of its own": (
         _all(_policies(synthesis_enabled=True), _flags(proposal_at=("wish",))),
-        {"13.1-07b", "13.1-07c", "13.1-07d", "13.1-07e", "13.1-07f"},
+        {f"13.1-07{letter}" for letter in "bcdefgh"},
     ),
     "many agents with few rights each": (
         _all(

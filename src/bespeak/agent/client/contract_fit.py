@@ -58,12 +58,13 @@ def compare_contracts(
     definition: Collection[str] = JUDGED,
     *,
     scopes: Scopes | None,
+    confidence: float = 0.0,
     elsewhere: bool = False,
 ) -> ContractFit:
     """Compare an offered endpoint with the one that was asked for. `definition` has the members that the server states.
 
-    `scopes` are the widest that it may require; None for any. `elsewhere` allows another method and path for an
-    endpoint that changes nothing.
+    `scopes` are the widest that it may require; None for any. `confidence` is the least that it must have.
+    `elsewhere` allows another method and path for an endpoint that changes nothing.
     """
     stated = {name for name in JUDGED if name in definition}
     notes: list[str] = []
@@ -73,7 +74,9 @@ def compare_contracts(
         if worse or changes.level != "safe":
             (differences if worse else notes).append(changes.message)
     if "semantic" in stated:
-        differences += _semantics(asked, offered)
+        differences += _semantics(asked, offered, confidence)
+        if asked.semantic.is_idempotent and not offered.semantic.is_idempotent:
+            notes.append("it is not idempotent")
     missing = [] if scopes is None else scopes.missing(offered.required_scopes)
     differences += [f"it requires the scope {scope}, which is not allowed here" for scope in missing]
     unstated = (f"the server does not state {name}" for name in JUDGED if name not in stated)
@@ -112,11 +115,9 @@ def _is_lost(change: ContractChange) -> bool:
     return change.level != "safe" and change.about not in _HARMLESS
 
 
-def _semantics(asked: Endpoint, offered: Endpoint) -> Iterator[str]:
+def _semantics(asked: Endpoint, offered: Endpoint, confidence: float) -> Iterator[str]:
     before, after = asked.semantic, offered.semantic
     if IMPACTS.index(after.impact) > IMPACTS.index(before.impact):
         yield f"its impact is {after.impact}, and at most {before.impact} is allowed"
-    if after.confidence < before.confidence:
-        yield f"its confidence is {after.confidence}, below {before.confidence}"
-    if before.is_idempotent and not after.is_idempotent and after.impact != "informational":
-        yield "it is not idempotent: a repeated call has a further effect"
+    if after.confidence < confidence:
+        yield f"its confidence is {after.confidence}, and at least {confidence} is wanted"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
-from bespeak.agent.client.contract_fit import compare_contracts
+from bespeak.agent.client.contract_fit import JUDGED, ContractFit, compare_contracts
 from bespeak.agent.client.errors import (
     ContractMismatchError,
     ProposalEscalatedError,
@@ -59,6 +59,8 @@ class Terms:
 
     scopes: tuple[str, ...] | None = None
     """Scopes that it declares, and the widest that the endpoint may require; None for all that the server grants."""
+    confidence: float = 0.0
+    """Least confidence that the endpoint must have."""
     persistent: bool = False
     duration: str | None = None
     session_id: str | None = None
@@ -67,10 +69,14 @@ class Terms:
     """Seconds to wait for a decision that takes long."""
     polling: RetryPolicy = field(default_factory=lambda: _POLLING)
 
-    @property
-    def widest(self) -> Scopes | None:
-        """Widest scopes that the endpoint may require; None for any."""
-        return None if self.scopes is None else Scopes(self.scopes)
+    def compare(
+        self, asked: Endpoint, offered: Endpoint, definition: Collection[str] = JUDGED, *, elsewhere: bool = False
+    ) -> ContractFit:
+        """Compare an offered endpoint with the one that was asked for."""
+        scopes = None if self.scopes is None else Scopes(self.scopes)
+        return compare_contracts(
+            asked, offered, definition, scopes=scopes, confidence=self.confidence, elsewhere=elsewhere
+        )
 
     def members(self) -> dict[str, Any]:
         """Return the members of a proposal beside the definition (core 4.6, table B)."""
@@ -100,6 +106,7 @@ class Negotiation:
         self._id = negotiation_id
         self._proposal_id: str | None = None
         self._notes: list[str] = []
+        self._followed = False
 
     async def run(self, proposal: Proposal, existing: Iterable[Endpoint] = ()) -> Synthesis:
         """Negotiate an endpoint. Raises a ServiceError if the server refuses it for good.
@@ -108,7 +115,7 @@ class Negotiation:
         """
         known = {endpoint.key: endpoint for endpoint in existing}
         found = known.get(proposal.endpoint.key)
-        if found is not None and compare_contracts(proposal.endpoint, found, scopes=self._terms.widest).fits:
+        if found is not None and self._terms.compare(proposal.endpoint, found).fits:
             self._notes.append("the service has this endpoint already")
             return self._use(found, {}, None)
         current, tried = proposal, [proposal.definition]
@@ -174,7 +181,7 @@ class Negotiation:
             method=current.endpoint.method,
             path=current.endpoint.path if "path" in definition else offered.path,
         )
-        fit = compare_contracts(asked, offered, definition, scopes=self._terms.widest)
+        fit = self._terms.compare(asked, offered, definition)
         if not fit.fits:
             raise ContractMismatchError(offered, fit.differences, reply)
         self._notes += (*fit.notes, *fit.unstated)
@@ -191,13 +198,12 @@ class Negotiation:
             counter = read_proposal(definition)
         except ConfigError:
             return None
-        fit = compare_contracts(
-            proposal.endpoint, counter.endpoint, definition, scopes=self._terms.widest, elsewhere=True
-        )
+        fit = self._terms.compare(proposal.endpoint, counter.endpoint, definition, elsewhere=True)
         if not fit.is_complete:
             lacks = "; ".join((*fit.differences, *fit.unstated)[:5])
             error.add_note(f"Its counter-proposal {counter.endpoint} was not followed: {lacks}.")
             return None
+        self._followed = True
         self._notes += [f"the server's counter-proposal was followed: {error.message}", *fit.notes]
         return counter
 
@@ -242,6 +248,7 @@ class Negotiation:
             expires_at=_text(members, "expires_at"),
             persistent=members.get("persistent") is True,
             granted_duration=_text(members, "granted_duration"),
+            is_counter_proposal=self._followed,
             explanation=_lines(members.get("explanation")),
             notes=tuple(dict.fromkeys(self._notes)),
             invoke=invoke,

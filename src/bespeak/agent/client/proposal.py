@@ -55,19 +55,15 @@ def define(
     needs: Fields = (),
     intent: str | None = None,
     impact: str | None = None,
-    confidence: float = 0.0,
     known: Iterable[Endpoint] = (),
 ) -> Proposal:
     """Define the endpoint that an agent asks for.
 
-    The semantic block claims nothing that the agent does not know: `impact` is the worst effect that it accepts, by
-    default that of the verb, and `confidence` is the least that it accepts. Inputs without a type take the one that
-    the `known` endpoints agree on, else they are strings.
+    `impact` is the worst effect that the agent accepts, by default that of the verb. Inputs without a type take the
+    one that the `known` endpoints agree on, else they are strings.
     """
     if impact is not None and impact not in IMPACTS:
         raise ConfigError(f"impact must be one of {', '.join(IMPACTS)}; got {brief(impact)}.")
-    if not 0 <= confidence <= 1:
-        raise ConfigError(f"confidence must be 0 to 1; got {confidence!r}.")
     method = method.upper()
     verb = load_bundled().verbs.get(method)
     capability = next((name for name in verb.categories if name in CAPABILITIES), "") if verb else ""
@@ -83,7 +79,8 @@ def define(
                 "actor": "agent",
                 "outcome": _outcome(read_fields(needs)),
                 "capability": capability or "domain_spanning",
-                "confidence": confidence,
+                # The server lowers it to what its steps give; a lower value would be taken for theirs.
+                "confidence": 1.0,
                 "impact": worst,
                 "is_idempotent": worst == "informational",
             },

@@ -191,14 +191,13 @@ class ServiceClient:
         declared = self._scopes if scopes is None else _join_scopes(scopes)
         known = await self.known_endpoints()
         proposal = (
-            define(
-                method, path, given=given, needs=needs, intent=intent, impact=impact, confidence=confidence, known=known
-            )
+            define(method, path, given=given, needs=needs, intent=intent, impact=impact, known=known)
             if definition is None
             else read_proposal({**definition, "method": method.upper(), "path": path})
         )
         terms = Terms(
             scopes=None if declared is None else tuple(declared.split(", ")),
+            confidence=confidence,
             persistent=persistent,
             duration=duration,
             session_id=session_id,

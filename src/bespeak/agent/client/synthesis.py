@@ -24,6 +24,8 @@ class Synthesis:
     """Time at which the endpoint ends, if the server gives one; without it, it ends with the session."""
     persistent: bool = False
     granted_duration: str | None = None
+    is_counter_proposal: bool = False
+    """True if the server made another proposal, which was followed. Look at what it does before you call it."""
     explanation: tuple[str, ...] = ()
     """How the server composes the endpoint, step by step, if it says so."""
     notes: tuple[str, ...] = ()
@@ -47,6 +49,7 @@ class Synthesis:
             "expires_at": self.expires_at,
             "persistent": self.persistent,
             "granted_duration": self.granted_duration,
+            "is_counter_proposal": self.is_counter_proposal,
             "explanation": list(self.explanation),
             "notes": list(self.notes),
             "endpoint": project_endpoint(self.endpoint),

@@ -23,6 +23,7 @@ from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.synthesis import Synthesis
 from bespeak.app.cli.call import check_text, inlined_properties, print_refusal, read_field
 from bespeak.app.cli.console import console, line, print_json
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.schema.shape import shape_of
 from bespeak.contract.semantic import IMPACTS
@@ -116,6 +117,7 @@ def propose(
     if file is not None and (given or needs):
         raise click.UsageError("Give either -f or --given and --needs.")
     terms: dict[str, Any] = {
+        "confidence": confidence,
         "persistent": persistent,
         "duration": duration,
         "session_id": session_id,
@@ -130,8 +132,9 @@ def propose(
                 proposal = read_proposal({**written, "method": method, "path": path})
             else:
                 known = await client.known_endpoints()
-                limits: dict[str, Any] = {"impact": impact, "confidence": confidence, "known": known}
-                proposal = define(method, path, given=_listed(given), needs=_listed(needs), intent=intent, **limits)
+                proposal = define(
+                    method, path, given=_listed(given), needs=_listed(needs), intent=intent, impact=impact, known=known
+                )
             if dry_run:
                 print_json(proposal.definition)
                 return 0
@@ -144,6 +147,9 @@ def propose(
                 _print_lines([*lines, *_advice(synthesis, service, options)], aside=called)
             elif not called:
                 print_json({"status": 263, **synthesis.to_json()})
+            if called and synthesis.is_counter_proposal and synthesis.endpoint.semantic.impact != "informational":
+                # The server was not sure what was meant, and the call could not be undone.
+                raise CommandFailedError("not called: the service made a counter-proposal. Read it, then call it.")
             return await _call(synthesis, inputs, as_json=as_json) if called else 0
 
     return asyncio.run(run())

@@ -1,9 +1,12 @@
-"""Item 7: PROPOSE. Only proposals that must be refused are sent: the complete one needs a scope that nobody holds."""
+"""Item 7: PROPOSE. What is approved is a copy of an endpoint that changes nothing, and it is released at once."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote
 
 from bespeak.app.conformance.check import (
     Check,
@@ -11,13 +14,15 @@ from bespeak.app.conformance.check import (
     could_not_tell,
     expect,
     failed,
+    faults,
     not_applicable,
     passed,
     undecided,
 )
 from bespeak.app.conformance.checks.vocabulary import NO_INPUT, NO_VERB
 from bespeak.app.conformance.probe import Exchanged
-from bespeak.app.conformance.subject import PROBE_SCOPE, Subject
+from bespeak.app.conformance.published import is_informational, mapping
+from bespeak.app.conformance.subject import PROBE_FIELD, PROBE_SCOPE, Subject
 from bespeak.protocol.exchange.headers import MEDIA_AGTP, MEDIA_ENDPOINT, MEDIA_JSON
 
 _SEMANTIC: Final = {
@@ -40,6 +45,10 @@ _COMPLETE: Final[dict[str, Any]] = {
     "handler": {"type": "composition"},
     "required_scopes": [PROBE_SCOPE],
 }
+_REASONS: Final = ("out-of-scope", "policy-refused", "composition-impossible", "ambiguous", "synthesis-disabled")
+_COPIES: Final = 3
+_MOST_POLLS: Final = 5
+_POLL_SECONDS: Final = 0.2
 _SESSION: Final = "3f1c9a52d8e04b7a9c1de6f0a7b85d21"
 
 
@@ -158,6 +167,101 @@ async def _authority(subject: Subject) -> Outcome:
     return passed(seen) if seen.requires("scope-required") else failed("the 262 does not say scope-required", seen)
 
 
+async def _evaluated(subject: Subject, form: _ProposalForm, definition: dict[str, Any]) -> list[Exchanged]:
+    """Send a proposal and follow it to its decision; return every exchange about it, the decision last."""
+    seen = [await form.send(subject, definition)]
+    proposal_id = seen[0].field("proposal_id")
+    while seen[-1].status == 261 and isinstance(proposal_id, str) and len(seen) <= _MOST_POLLS:
+        await asyncio.sleep(_POLL_SECONDS * (len(seen) - 1))
+        seen.append(await subject.ask("QUERY", f"/proposals/{quote(proposal_id, safe='')}"))
+    return seen
+
+
+async def _impossible_proposal(subject: Subject) -> list[Exchanged]:
+    form, seen = await subject.once(_understood)
+    output = {"type": "object", "properties": {PROBE_FIELD: {"type": "string"}}, "required": [PROBE_FIELD]}
+    changes = {"output_schema": output, "required_scopes": []}
+    return [seen] if form is None else await _evaluated(subject, form, {**_COMPLETE, **changes})
+
+
+async def _possible_proposal(subject: Subject) -> list[Exchanged]:
+    """Propose copies of harmless endpoints elsewhere, until one is approved; release it."""
+    form, seen = await subject.once(_understood)
+    exchanges = [seen]
+    copied = [each for each in subject.endpoints if is_informational(each) and not each.get("required_scopes")]
+    for endpoint in [each for each in copied if mapping(each.get("output_schema")).get("required")][:_COPIES]:
+        path = f"{endpoint['path'].rstrip('/')}/conformance-copies"
+        if form is not None:
+            exchanges = await _evaluated(subject, form, {**_COMPLETE, **endpoint, "path": path, "required_scopes": []})
+        if exchanges[-1].status == 263:
+            await subject.ask("SUSPEND", "/", {"synthesis_id": exchanges[-1].field("synthesis_id")})
+            break
+    return exchanges
+
+
+async def _decided(subject: Subject, question: Callable[[Subject], Awaitable[list[Exchanged]]]) -> Exchanged | Outcome:
+    """Return the decision about a proposal, or why there is none."""
+    if subject.policies.get("synthesis_enabled") is not True:
+        return not_applicable("synthesis is disabled")
+    blocked = undecided(await subject.once(_gate))
+    if blocked is not None:
+        return blocked
+    seen = (await subject.once(question))[-1]
+    if seen.status not in (263, 463):
+        return undecided(seen) or could_not_tell(f"the proposal is not decided: {seen.status}", seen)
+    return seen
+
+
+async def _impossible(subject: Subject) -> Outcome:
+    seen = await _decided(subject, _impossible_proposal)
+    if isinstance(seen, Outcome):
+        return seen
+    if seen.status == 263:
+        return could_not_tell("an output that no endpoint has was approved; it may be made in another way", seen)
+    if seen.field("reason") not in _REASONS:
+        return failed(f"the reason is {seen.field('reason')!r}, not one of {', '.join(_REASONS)}", seen)
+    explained = seen.field("explanation") or seen.field("message")
+    return passed(seen) if isinstance(explained, str) else failed("the 463 response has no explanation", seen)
+
+
+async def _approved(subject: Subject) -> Outcome:
+    seen = await _decided(subject, _possible_proposal)
+    if isinstance(seen, Outcome):
+        return seen
+    if seen.status == 463:
+        return could_not_tell("the server composes no copy of an endpoint that we may call", seen)
+    return faults(_approval_faults(seen), seen)
+
+
+def _approval_faults(seen: Exchanged) -> Iterator[str]:
+    endpoint = mapping(_result(seen, "endpoint"))
+    if not {"method", "path", "semantic", "input_schema", "output_schema"} <= endpoint.keys():
+        yield "the 263 response has no endpoint definition"
+    elif not endpoint["path"].endswith("/conformance-copies"):
+        yield f"the approved path is {endpoint['path']!r}"
+    for name in ("synthesis_id", "expires_at"):
+        if not isinstance(_result(seen, name), str):
+            yield f"the 263 response has no {name}"
+
+
+def _result(seen: Exchanged, name: str) -> Any:
+    """Return a member of an answer, at the top or in the envelope of a floor method."""
+    found = seen.field(name)
+    return found if found is not None else mapping(seen.field("result")).get(name)
+
+
+async def _followed(subject: Subject) -> Outcome:
+    for question in (_impossible_proposal, _possible_proposal):
+        if isinstance(refused := await _decided(subject, question), Outcome) and refused.verdict == "not-applicable":
+            return refused
+        first, *later = await subject.once(question)
+        if first.status == 261:
+            if not isinstance(first.field("proposal_id"), str):
+                return failed("the 261 response has no proposal_id", first)
+            return expect(later[-1], 261, 263, 463)
+    return not_applicable("the server decides at once")
+
+
 CHECKS: Final = (
     Check("13.1-07a", "with synthesis disabled PROPOSE is refused with 463 synthesis-disabled", "8.7", _disabled),
     Check("13.1-07b", "a proposal with an unknown verb is answered with 459", "10.3 step 1", _verb),
@@ -165,4 +269,7 @@ CHECKS: Final = (
     Check("13.1-07d", "a proposal with an incomplete semantic block is answered with 400", "10.3 step 3", _semantic),
     Check("13.1-07e", "a proposal with an invalid schema is answered with 400", "10.3 step 4", _schema),
     Check("13.1-07f", "a proposal beyond the agent's authority is answered with 262", "10.3 step 5", _authority),
+    Check("13.1-07g", "a proposal that cannot be composed is answered with 463", "10.3 step 6", _impossible),
+    Check("13.1-07h", "an approval is a 263 with the endpoint definition and its synthesis_id", "10.2", _approved),
+    Check("13.1-07i", "a proposal under evaluation can be followed at /proposals", "11", _followed),
 )
