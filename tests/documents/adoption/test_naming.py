@@ -53,6 +53,7 @@ def test_every_text_becomes_an_identifier_and_a_segment(text: str) -> None:
         ("day", "days"),
         ("emoji", "emojis"),
         ("cache", "caches"),
+        ("movie", "movies"),
     ],
 )
 def test_nouns_have_plurals(one: str, several: str) -> None:
@@ -63,7 +64,7 @@ def test_nouns_have_plurals(one: str, several: str) -> None:
     assert not is_plural(one)
 
 
-@pytest.mark.parametrize("word", ["status", "address", "analysis", "news"])
+@pytest.mark.parametrize("word", ["status", "address", "analysis", "news", "series"])
 def test_words_that_only_look_like_plurals_are_not_plural(word: str) -> None:
     assert not is_plural(word)
     assert singular(word) == word

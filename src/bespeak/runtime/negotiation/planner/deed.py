@@ -1,0 +1,68 @@
+"""Deeds: the call that changes something, chosen by the verb and the noun of a proposal and by nothing else."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak.runtime.negotiation.plan import Miss
+from bespeak.runtime.negotiation.planner.choice import Decision, Option
+from bespeak.runtime.negotiation.planner.operation import Operation
+from bespeak.runtime.negotiation.planner.search import Search
+from bespeak.runtime.negotiation.planner.term import other_names
+from bespeak.text.language.meanings import meanings
+from bespeak.text.language.operation_class import operation_classes
+
+_DEEDS: Final = 12
+_SYNONYM: Final = 0.85
+_CLASS: Final = 0.5
+"""Verbs of one class, such as PAY and REFUND, may do different things."""
+
+
+def deeds(search: Search, depth: int) -> list[Option] | Miss:
+    """Return the ways to call an operation that does what the proposal says, within the impact that it claims."""
+    wish = search.wish
+    if not wish.impact:
+        reason = f"{wish.endpoint.method} changes something, but the proposal claims that it is informational."
+        return Miss(field="semantic.impact", reason=reason)
+    found: list[tuple[float, Operation]] = []
+    beyond: Operation | None = None
+    for operation in search.index.operations:
+        if not operation.impact or not _is_about(operation, wish.noun) or not search.allows(operation):
+            continue
+        search.spend()
+        score = _alike(operation.endpoint.method, wish.endpoint.method)
+        if operation.impact > wish.impact:
+            beyond = beyond or (operation if score > _CLASS else None)
+        elif score:
+            found.append((score, operation))
+    ranked = sorted(found, key=lambda one: (-one[0], one[1].impact, len(one[1].required), one[1].number))
+    options = []
+    for score, operation in ranked[:_DEEDS]:
+        doubt = "" if score > _CLASS else f"Is {operation.endpoint.method} what {wish.endpoint.method} means?"
+        verb = frozenset((Decision(f"verb {operation.number}", score, 2 * (1 - score), doubt),))
+        ways = search.call(operation, search.given, depth)
+        options += [Option(way.value, way.decisions | verb, way.calls) for way in ways]
+    if options:
+        return options
+    if beyond is not None and not found:
+        reason = f"`{beyond.endpoint}` is {beyond.endpoint.semantic.impact}; the proposal claims less."
+        return Miss(field="semantic.impact", reason=reason, nearest=beyond.endpoint)
+    if ranked:
+        nearest = ranked[0][1]
+        lacking = ", ".join(f"`{field.name}`" for field in nearest.required)
+        return Miss(field="input", reason=f"Not all inputs are known: {lacking}.", nearest=nearest.endpoint)
+    return Miss(field=wish.endpoint.path, reason=f"No endpoint does {wish.endpoint.method} to a {wish.noun}.")
+
+
+def _is_about(operation: Operation, noun: str) -> bool:
+    return operation.resource.noun == noun or operation.resource.noun in other_names(noun)
+
+
+def _alike(verb: str, wanted: str) -> float:
+    verb, wanted = verb.lower(), wanted.lower()
+    if verb == wanted:
+        return 1.0
+    if meanings().synonymous(verb, wanted):
+        return _SYNONYM
+    one, other = operation_classes(verb), operation_classes(wanted)
+    return _CLASS if one is not None and other is not None and one.main == other.main else 0.0

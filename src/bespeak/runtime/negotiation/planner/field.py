@@ -1,0 +1,117 @@
+"""Fields: slots of inputs and outputs with what they mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from bespeak.runtime.negotiation.planner.slot import ITEM, Facts
+from bespeak.runtime.negotiation.planner.term import KEYS, Comparison, comparison, join, other_names, stems
+from bespeak.runtime.negotiation.planner.vocabulary import Reading, Vocabulary
+
+_ROLE: Final = 0.85
+_SYNONYM: Final = 0.85
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """A value that an endpoint takes or yields, or that a proposal gives or wants."""
+
+    path: tuple[str, ...]
+    readings: tuple[Reading, ...]
+    facts: Facts
+    required: bool = False
+    item: Facts | None = None
+    """Elements of a list."""
+    inner: tuple[Field, ...] = ()
+    """Members of a container."""
+
+    @property
+    def name(self) -> str:
+        """Last name of the path."""
+        return self.path[-1]
+
+    @cached_property
+    def stems(self) -> tuple[str, ...]:
+        """Words of the name."""
+        return stems(self.name)
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """What an input compares."""
+        return comparison(self.stems)
+
+    @cached_property
+    def text(self) -> str:
+        """Path for people: `orders[].total`."""
+        return ".".join(self.path).replace(f".{ITEM}", ITEM)
+
+    @cached_property
+    def dotted(self) -> str:
+        """Path in the language of recipes."""
+        return ".".join(name for name in self.path if name != ITEM)
+
+    @cached_property
+    def lists(self) -> int:
+        """Number of lists above the field."""
+        return self.path.count(ITEM)
+
+    @cached_property
+    def rows(self) -> tuple[str, ...]:
+        """Path of the innermost list above the field."""
+        return self.path[: len(self.path) - 1 - self.path[::-1].index(ITEM)] if ITEM in self.path else ()
+
+    @cached_property
+    def column(self) -> str:
+        """Path inside an element of that list."""
+        return ".".join(self.path[len(self.rows) + 1 :]) if self.lists else self.dotted
+
+    @cached_property
+    def is_id(self) -> bool:
+        """True if it identifies something."""
+        return any(reading.attribute == "id" for reading in self.readings)
+
+    @cached_property
+    def is_key(self) -> bool:
+        """True if it tells one thing from the others of its kind, by id or otherwise."""
+        return self.is_id or any(reading.attribute in KEYS for reading in self.readings)
+
+    @cached_property
+    def nouns(self) -> frozenset[str]:
+        """Nouns that it may belong to."""
+        return frozenset(reading.noun for reading in self.readings)
+
+
+def likeness(need: Field, have: Field, vocabulary: Vocabulary) -> float:
+    """Judge whether two fields mean the same, by noun and attribute: 0 if not, 1 if they are read alike."""
+    best = 0.0
+    for noun, attribute in need.readings:
+        for other, other_attribute in have.readings:
+            if noun == other and attribute == other_attribute:
+                return 1.0
+            same = attribute == other_attribute
+            if same and noun and other and best < _ROLE and noun != other:
+                related = vocabulary.is_role(noun) == other or vocabulary.is_role(other) == noun
+                named = attribute != "id" and other in other_names(noun)
+                best = _ROLE if related or named else best
+            if not same and noun == other and attribute != "id" and other_attribute in other_names(attribute):
+                best = max(best, _SYNONYM)
+    return best
+
+
+def alternatives(field: Field, vocabulary: Vocabulary) -> list[Reading]:
+    """Return the readings under which providers of a field are found, likelier ones first."""
+    found = list(field.readings)
+    for noun, attribute in field.readings:
+        role = vocabulary.is_role(noun)
+        found += [Reading(role, attribute)] if role else []
+        if attribute != "id":
+            found += [Reading(noun, other) for other in other_names(attribute)]
+            found += [Reading(other, attribute) for other in other_names(noun)]
+    return list(dict.fromkeys(found))
+
+
+def leaf_name(field: Field) -> str:
+    """Return the words of the last name as one term."""
+    return join(field.stems)

@@ -1,0 +1,201 @@
+"""Guards: what must be true of a plan besides its types, so that it means what the proposal means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+from bespeak.runtime.negotiation.plan import Miss
+from bespeak.runtime.negotiation.planner.choice import Call, Decision, Result, Value
+from bespeak.runtime.negotiation.planner.draft import Draft
+from bespeak.runtime.negotiation.planner.field import leaf_name
+from bespeak.runtime.negotiation.planner.operation import LIMITS, SORTS
+from bespeak.runtime.negotiation.planner.term import noun_of
+from bespeak.runtime.negotiation.planner.vocabulary import Vocabulary
+from bespeak.runtime.negotiation.planner.wish import Wish
+
+_UNSAID: Final = 0.6
+_QUALIFIED: Final = 0.6
+_PREFIXED: Final = 0.8
+_EMBEDDED: Final = 0.5
+_RESTRICTED: Final = 0.6
+_INCOHERENT: Final = 0.6
+_IGNORED: Final = 0.6
+_BLIND: Final = 0.5
+
+
+def judge(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> Draft | Miss:
+    """Return a draft with what is doubtful about it, or why it is not what the proposal means."""
+    miss = _consumption(draft, wish) or _path_words(draft, wish, vocabulary) or _anchoring(draft, wish)
+    if miss is not None:
+        return miss
+    doubts = [
+        *_unused_options(draft, wish),
+        *_unknown_words(draft, wish),
+        *_unsaid(draft, wish, vocabulary),
+        *_embedded(draft, wish),
+        *_restricted(draft),
+        *_coherence(draft),
+        *_detours(draft, wish),
+        *_effects(draft),
+    ]
+    return draft.judged(*doubts)
+
+
+def _consumption(draft: Draft, wish: Wish) -> Miss | None:
+    """Refuse a plan in which a required input changes nothing."""
+    for field in wish.givens:
+        if field.required and field.name not in draft.givens:
+            return Miss(field=field.name, reason=f"No endpoint makes use of the input `{field.name}` for this.")
+    return None
+
+
+def _unused_options(draft: Draft, wish: Wish) -> Iterator[Decision]:
+    for field in wish.givens:
+        if not field.required and field.name not in draft.givens:
+            doubt = f"The optional input `{field.name}` would have no effect; leave it out."
+            yield Decision(f"unused {field.name}", _IGNORED, 0.5, doubt)
+
+
+def _path_words(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> Miss | None:
+    """Refuse a plan that does not deal with a word of the path that the service knows."""
+    covered = _covered(draft, wish, vocabulary)
+    for term in wish.must:
+        if term not in covered:
+            return Miss(field=wish.endpoint.path, reason=f"Nothing that yields these fields deals with `{term}`.")
+    return None
+
+
+def _covered(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> set[str]:
+    found: set[str] = set()
+    for call in draft.calls:
+        for segment in call.operation.resource.literals:
+            found |= {segment.term, noun_of(segment.stems)}
+        for field, _ in call.bindings:
+            found |= {leaf_name(field), *field.stems, *(noun for noun in field.nouns)}
+    for listing in draft.listings:
+        found |= {*listing.rows.nouns}
+        for one in listing.filters:
+            found |= {*one.column.stems, *(reading.noun for reading in one.column.readings)}
+    for name in draft.givens:
+        field = next(one for one in wish.givens if one.name == name)
+        found |= {*field.stems, *(reading.noun for reading in vocabulary.read_name(field.stems, [], field.facts))}
+    return found
+
+
+def _unknown_words(draft: Draft, wish: Wish) -> Iterator[Decision]:
+    """Doubt a word that the service does not know, unless an input gives it a meaning."""
+    local = any(listing.filters for listing in draft.listings)
+    for word, before in wish.unknown:
+        if not local:
+            doubt = f"Nothing here knows what `{word}` in the path means; say it by an input, or leave it out."
+            yield Decision(f"unknown {word}", _PREFIXED if before else _QUALIFIED, 0.0, doubt)
+
+
+def _unsaid(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> Iterator[Decision]:
+    """Doubt a step whose path has a segment that the proposal nowhere mentions."""
+    for call in draft.calls:
+        operation = call.operation
+        for segment in operation.resource.literals:
+            terms = {segment.term, noun_of(segment.stems)} if operation.is_data else {segment.term}
+            if operation.is_data and segment.term == "data":
+                continue
+            if terms.isdisjoint(wish.said) and segment.term not in vocabulary.common:
+                doubt = f"`{operation.endpoint}` is about `{segment.text}`, which the proposal does not mention."
+                yield Decision(f"unsaid {operation.number}", _UNSAID, 0.0, doubt)
+                break
+
+
+def _anchoring(draft: Draft, wish: Wish) -> Miss | None:
+    """Refuse a call that does not depend on what must be given."""
+    if not any(field.required and leaf_name(field) not in LIMITS | SORTS for field in wish.givens):
+        return None
+    anchored = _picked(draft)
+    for call in draft.calls:
+        if not (call.givens or call.is_per_row or call in anchored):
+            reason = f"`{call.operation.endpoint}` does not depend on what is given."
+            return Miss(field=wish.endpoint.path, reason=reason, nearest=call.operation.endpoint)
+    return None
+
+
+def _picked(draft: Draft) -> set[Call]:
+    """Return the calls whose rows are chosen by something given or by another row."""
+    found = {listing.call for listing in draft.listings if listing.filters}
+    for value in _values(draft):
+        matches = value.pick.matches if isinstance(value, Result) and value.pick is not None else ()
+        if isinstance(value, Result) and any(match.value.givens or match.value.is_per_row for match in matches):
+            found.add(value.call)
+    return found
+
+
+def _values(draft: Draft) -> Iterator[Value]:
+    """Yield every value of a plan, those of inputs included."""
+    waiting = [value for _, value in draft.singles]
+    waiting += [value for listing in draft.listings for value in listing.values]
+    waiting += [value for call in draft.calls for _, value in call.bindings]
+    for value in waiting:
+        yield value
+        if isinstance(value, Result) and value.pick is not None:
+            yield from (match.value for match in value.pick.matches)
+
+
+def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
+    """Doubt rows that merely contain the wanted thing, and lists inside another resource."""
+    for listing in draft.listings:
+        resource = listing.call.operation.resource
+        if not set(listing.rows.nouns) & {resource.noun, noun_of(tuple(resource.noun.split("_")))}:
+            doubt = f"The {listing.rows.dotted} of `{listing.call.operation.endpoint}` may not be all of them."
+            yield Decision(f"embedded {listing.call.number}", _EMBEDDED, 0.0, doubt)
+    for field, value in draft.singles:
+        if isinstance(value, Result) and wish.noun in field.nouns:
+            noun = value.call.operation.resource.noun
+            if noun != wish.noun and value.call is not draft.deed and value.field.path[:-1]:
+                doubt = f"`{value.call.operation.endpoint}` knows a {wish.noun} only as a part of a {noun}."
+                yield Decision(f"part {value.call.number}", _EMBEDDED, 0.0, doubt)
+
+
+def _restricted(draft: Draft) -> Iterator[Decision]:
+    for listing in draft.listings:
+        if listing.rows.is_restricted:
+            doubt = f"`{listing.call.operation.endpoint}` lists only those of one state."
+            yield Decision(f"restricted {listing.call.number}", _RESTRICTED, 0.0, doubt)
+
+
+def _coherence(draft: Draft) -> Iterator[Decision]:
+    """Doubt fields of one noun that come from calls with different keys, neither of which feeds the other."""
+    by_noun: dict[str, list[Call]] = {}
+    for _, value in draft.singles:
+        if isinstance(value, Result) and value.call not in by_noun.setdefault(value.call.operation.resource.noun, []):
+            by_noun[value.call.operation.resource.noun].append(value.call)
+    for noun, calls in sorted(by_noun.items()):
+        for one, other in pairwise(calls):
+            keys = [{id(value) for field, value in call.bindings if field.is_key} for call in (one, other)]
+            if not (keys[0] & keys[1] or one in other.before or other in one.before):
+                doubt = f"The fields of the {noun} come from different calls that may be about different ones."
+                yield Decision(f"coherence {noun}", _INCOHERENT, 0.0, doubt)
+
+
+def _detours(draft: Draft, wish: Wish) -> Iterator[Decision]:
+    """Doubt a way from one thing to another that it refers to, unless the path names the first."""
+    for field in wish.givens:
+        noun = dict(wish.resource.owners).get(field.name)
+        if noun and noun not in field.nouns:
+            doubt = f"`{{{field.name}}}` in the path stands for a {noun}, but its name says otherwise."
+            yield Decision(f"parameter {field.name}", _UNSAID, 0.0, doubt)
+    for value in _values(draft):
+        if isinstance(value, Result) and value.field.is_id and not value.is_per_row:
+            noun = value.call.operation.resource.noun
+            if noun not in value.field.nouns and noun not in wish.path_terms:
+                doubt = f"Is it the one of the {noun}? Name the {noun} in the path if so."
+                yield Decision(f"detour {value.call.number}", _UNSAID, 0.0, doubt)
+
+
+def _effects(draft: Draft) -> Iterator[Decision]:
+    """Doubt a change of something that was found by a text, by a name that others may have, or without a key."""
+    for value in _values(draft) if draft.deed is not None else ():
+        if isinstance(value, Result) and value.pick is not None and draft.deed and value.call in draft.deed.before:
+            names = {reading.attribute for match in value.pick.matches for reading in match.column.readings}
+            if value.pick.is_first or names & {"name", "title"}:
+                doubt = f"It would change the first match of `{value.call.operation.endpoint}`; give a key of it."
+                yield Decision("blind", _BLIND, 0.0, doubt)

@@ -1,0 +1,193 @@
+"""Lists: a call whose rows are what is wanted, missing columns by a call or a lookup for each row, filters on top."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak.runtime.negotiation.planner.choice import Decision, Given, Result, RowValue, Value
+from bespeak.runtime.negotiation.planner.draft import Filter, Listing
+from bespeak.runtime.negotiation.planner.field import Field, leaf_name
+from bespeak.runtime.negotiation.planner.operation import LIMITS, SORTS, Operation, Rows
+from bespeak.runtime.negotiation.planner.search import Search
+from bespeak.runtime.negotiation.planner.slot import fit
+from bespeak.runtime.negotiation.planner.term import join, other_names
+from bespeak.runtime.negotiation.planner.vocabulary import Reading
+from bespeak.runtime.negotiation.planner.wish import Table
+
+_DRIVERS: Final = 12
+"""Most lists that are tried."""
+_KEPT: Final = 3
+_FAN_OUT: Final = 1.5
+_ORDERED: Final = frozenset(("integer", "number"))
+_TIMES: Final = frozenset(("date", "date-time", "time"))
+
+
+class ListingSearch:
+    """Finds the ways to make one wanted list."""
+
+    def __init__(self, search: Search, table: Table, depth: int) -> None:
+        self._search = search
+        self._table = table
+        self._depth = depth
+
+    def run(self) -> list[Listing]:
+        """Return the ways, cheapest first."""
+        found: list[Listing] = []
+        for operation, rows in self._drivers():
+            for called in self._search.call(operation, self._search.given, self._depth - 1):
+                assert isinstance(called.value, Result)
+                listing = self._fill(called.value, rows, called.decisions)
+                if listing is not None:
+                    found.append(listing)
+        covered = self._search.covered
+        missing = len(self._search.wish.givens)
+        return sorted(
+            found,
+            key=lambda one: (missing - len(one.givens), _cost(one) - covered(one.calls), one.call.number),
+        )[:_KEPT]
+
+    def _drivers(self) -> list[tuple[Operation, Rows]]:
+        found: dict[tuple[int, str], tuple[int, Operation, Rows]] = {}
+        for noun in self._table.nouns:
+            for name in (noun, *other_names(noun)):
+                for operation, rows in self._search.index.listing(name):
+                    key = operation.number, rows.dotted
+                    if key in found or operation.impact or "[]" in rows.path or not self._search.allows(operation):
+                        continue
+                    self._search.spend()
+                    hits = sum(self._column(field, rows)[0] > 0 for field in self._table.columns)
+                    found[key] = hits, operation, rows
+        said = self._search.wish.said
+        ranked = sorted(
+            found.values(),
+            key=lambda one: (
+                -one[0],
+                sum(segment.term not in said for segment in one[1].resource.literals),
+                len(one[1].required),
+                one[1].number,
+            ),
+        )
+        return [(operation, rows) for hits, operation, rows in ranked if hits][:_DRIVERS]
+
+    def _column(self, need: Field, rows: Rows) -> tuple[float, Field | None]:
+        """Return the column of the rows that fits best."""
+        best: tuple[float, Field | None] = (0.0, None)
+        for field in rows.fields:
+            score = self._search.score(need, field)
+            if score > best[0]:
+                best = score, field
+        return best
+
+    def _fill(self, result: Result, rows: Rows, decided: frozenset[Decision]) -> Listing | None:
+        scope = self._search.row_scope(rows)
+        columns: list[tuple[Field, Value]] = []
+        decisions = set(decided)
+        weakest = 1.0
+        per_row: set[int] = set()
+        for need in self._table.columns:
+            self._search.spend()
+            score, field = self._column(need, rows)
+            if field is not None:
+                columns.append((need, RowValue(field)))
+                weakest = min(weakest, score)
+                continue
+            options = self._search.value(need, scope, self._depth - 1)
+            if not options:
+                return None
+            best = min(
+                options, key=lambda one: (len(one.calls - {call for _, v in columns for call in v.calls}), one.cost)
+            )
+            columns.append((need, best.value))
+            decisions |= best.decisions
+            for call in best.calls:
+                if call.is_per_row and call.number not in per_row:
+                    per_row.add(call.number)
+                    decisions.add(Decision(f"for each {call.number}", 1.0, _FAN_OUT))
+        return self._local(
+            Listing(self._table, result.call, rows, tuple(columns), (), None, None, frozenset(decisions), weakest)
+        )
+
+    def _local(self, listing: Listing) -> Listing:
+        """Turn inputs that are left over into filters, an order and a limit of the rows."""
+        filters: list[Filter] = []
+        decisions = set(listing.decisions)
+        sort = limit = None
+        for given in self._search.wish.givens:
+            if given.name in listing.givens:
+                continue
+            if leaf_name(given) in LIMITS and given.facts.kind in ("integer", ""):
+                limit = given
+            elif leaf_name(given) in SORTS and self._sorts(given, listing.rows):
+                sort = given
+            else:
+                made = self._filter(given, listing.rows) or self._related(given, listing, decisions)
+                if made is not None:
+                    filters.append(made)
+                    decisions.add(Decision(f"filter {given.name}", 1.0, 0.2))
+        operation = listing.call.operation
+        if filters or sort:
+            if operation.pages is not None:
+                decisions.add(Decision(f"scan {operation.number}", 0.95, 0.8))
+            elif operation.is_partial:
+                doubt = f"`{operation.endpoint}` shows its list in pages, and nothing says how to read all of them."
+                decisions.add(Decision(f"scan {operation.number}", 0.6, 0.8, doubt))
+        return Listing(
+            listing.table, listing.call, listing.rows, listing.columns, tuple(filters), sort, limit,
+            frozenset(decisions), listing.weakest,
+        )  # fmt: skip
+
+    def _sorts(self, given: Field, rows: Rows) -> bool:
+        """Return True if an input can only name columns; `-` before a name reverses the order."""
+        columns = {field.column for field in rows.fields}
+        values = given.facts.values
+        return values is not None and all(str(value).lstrip("-") in columns for _, value in values)
+
+    def _filter(self, given: Field, rows: Rows) -> Filter | None:
+        compared = given.comparison
+        if compared is not None:
+            attribute = tuple(compared.attribute.split("_"))
+            readings = self._search.index.vocabulary.read_name(attribute, rows.nouns, given.facts)
+            need = Field((join(attribute),), readings, given.facts)
+            return self._compared(need, given, compared.op, rows)
+        best: tuple[float, Field | None] = (0.0, None)
+        for field in rows.fields:
+            score = self._search.score(given, field, sent=True)
+            if score > best[0]:
+                best = score, field
+        enough = 0.95 if given.is_id else 0.8
+        return Filter(best[1], "eq", Given(given)) if best[1] is not None and best[0] >= enough else None
+
+    def _related(self, given: Field, listing: Listing, decisions: set[Decision]) -> Filter | None:
+        """Return the condition that rows refer to the thing that an input identifies."""
+        for column in listing.rows.fields:
+            if column.is_id and not set(column.nouns) & set(listing.rows.nouns):
+                for option in self._search.computed(column, self._search.given, self._depth - 1):
+                    if given.name in option.value.givens:
+                        decisions |= option.decisions
+                        return Filter(column, "eq", option.value)
+        return None
+
+    def _compared(self, need: Field, given: Field, op: str, rows: Rows) -> Filter | None:
+        for field in rows.fields:
+            if not _shared(need.readings, field.readings):
+                continue
+            kinds = field.facts.kind, given.facts.kind or field.facts.kind
+            if op == "contains":
+                return Filter(field, op, Given(given)) if set(kinds) <= {"string"} else None
+            times = field.facts.format in _TIMES and given.facts.format in (*_TIMES, "")
+            if (set(kinds) <= _ORDERED or (set(kinds) <= {"string"} and times)) and (times or fit_bounds(field, given)):
+                return Filter(field, op, Given(given))
+        return None
+
+
+def fit_bounds(field: Field, given: Field) -> bool:
+    """Return True if a bound can be met by some value of a column."""
+    return bool(fit(field.facts, given.facts, sent=True) or fit(given.facts, field.facts, sent=True))
+
+
+def _shared(one: tuple[Reading, ...], other: tuple[Reading, ...]) -> bool:
+    return not set(one).isdisjoint(other)
+
+
+def _cost(listing: Listing) -> float:
+    return sum(call.cost for call in listing.calls) + sum(one.cost for one in sorted(listing.decisions))

@@ -1,0 +1,190 @@
+"""Operations: endpoints as a planner sees them, with fields that have a meaning and lists that have rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
+from typing import Final
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.recipe import Paging
+from bespeak.contract.semantic import IMPACTS
+from bespeak.runtime.negotiation.planner.field import Field, leaf_name
+from bespeak.runtime.negotiation.planner.resource import Resource, resource_of
+from bespeak.runtime.negotiation.planner.slot import ITEM, MISSING, Facts, Slot, fit
+from bespeak.runtime.negotiation.planner.term import WRAPPERS, noun_of, stems
+from bespeak.runtime.negotiation.planner.vocabulary import Reading, Vocabulary
+from bespeak.text.language.sentence import word_set
+
+CURSORS: Final = word_set(
+    "after continuation continuation_token cursor next next_cursor next_page_token next_token page_cursor page_token "
+    "starting_after token"
+)
+NEXT: Final = word_set(
+    "after continuation continuation_token cursor end_cursor next next_cursor next_page next_page_cursor "
+    "next_page_token next_token"
+)
+PLACES: Final = word_set("before ending_before from offset page page_number skip start start_at start_index")
+"""Inputs that choose a page by its place."""
+LIMITS: Final = word_set("count first limit max_item max_result page_limit page_size per_page size take top")
+SORTS: Final = word_set("order order_by ordering sort sort_by")
+STATES: Final = word_set("state status")
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A list of objects in an output."""
+
+    path: tuple[str, ...]
+    nouns: tuple[str, ...]
+    """Nouns that each element may be."""
+    fields: tuple[Field, ...]
+    """Fields of an element, without those of lists in it."""
+
+    @cached_property
+    def dotted(self) -> str:
+        """Path in the language of recipes."""
+        return ".".join(name for name in self.path if name != ITEM)
+
+    @cached_property
+    def is_restricted(self) -> bool:
+        """True if all rows have one and the same state."""
+        return any(field.name.lower() in STATES and field.facts.constant is not MISSING for field in self.fields)
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """An endpoint that a plan may call."""
+
+    number: int
+    endpoint: Endpoint
+    resource: Resource
+    inputs: tuple[Field, ...]
+    outputs: tuple[Field, ...]
+    lists: tuple[Rows, ...]
+
+    @cached_property
+    def impact(self) -> int:
+        """Rank of the impact; an unknown one is the worst."""
+        impact = self.endpoint.semantic.impact
+        return IMPACTS.index(impact) if impact in IMPACTS else len(IMPACTS) - 1
+
+    @cached_property
+    def is_data(self) -> bool:
+        """True for the rows of a data class."""
+        return self.endpoint.path.startswith("/data/") and any(rows.path == ("rows",) for rows in self.lists)
+
+    @cached_property
+    def required(self) -> tuple[Field, ...]:
+        """Inputs that every call needs."""
+        return tuple(field for field in self.inputs if field.required)
+
+    @cached_property
+    def pages(self) -> Paging | None:
+        """How all pages are read; None if there is one page, or no way to the next."""
+        ahead = [field for field in self.outputs if not field.lists and leaf_name(field) in NEXT and not field.inner]
+        takes = [field for field in self.inputs if leaf_name(field) in CURSORS | {"page", "offset"}]
+        for field in takes:
+            for cursor in ahead:
+                named = leaf_name(field) in CURSORS or leaf_name(cursor) == f"next_{leaf_name(field)}"
+                if (
+                    named
+                    and self.lists
+                    and cursor.facts.format not in ("uri", "url")
+                    and fit(field.facts, cursor.facts)
+                ):
+                    return Paging(parameter=field.name, cursor=cursor.dotted, items=self.lists[0].dotted)
+        return None
+
+    @cached_property
+    def is_partial(self) -> bool:
+        """True if a call yields some of the rows, and nothing says how to get the others."""
+        if self.pages is not None or not self.lists:
+            return False
+        for field in self.inputs:
+            name = leaf_name(field)
+            if name in PLACES | CURSORS:
+                return True
+            if name in LIMITS and (field.required or field.facts.default is not MISSING):
+                return True
+        return False
+
+
+def make_operation(
+    number: int, endpoint: Endpoint, inputs: Sequence[Slot], outputs: Sequence[Slot], vocabulary: Vocabulary
+) -> Operation:
+    """Read an endpoint with the vocabulary of its service."""
+    resource = resource_of(endpoint.path, vocabulary.things)
+    yields = read_outputs(outputs, resource, vocabulary)
+    lists = []
+    for field in yields:
+        if field.item is not None and field.inner:
+            within = [one for one in yields if one.rows == field.path]
+            nouns = dict.fromkeys(_row_nouns(field, resource, vocabulary))
+            lists.append(Rows(field.path, tuple(nouns), tuple(within)))
+    return Operation(number, endpoint, resource, read_inputs(inputs, resource, vocabulary), yields, tuple(lists))
+
+
+def read_inputs(slots: Sequence[Slot], resource: Resource, vocabulary: Vocabulary) -> tuple[Field, ...]:
+    """Make the fields of an input; members of objects are not taken apart."""
+    owners = dict(resource.owners)
+    found: dict[str, Field] = {}
+    for at, slot in enumerate(slots):
+        if len(slot.path) > 1:
+            continue
+        name = slot.path[0]
+        readings = vocabulary.read(slot.path, [resource.noun], slot.facts)
+        if name in owners:
+            readings = _parameter_readings(name, owners[name], readings, vocabulary)
+        required = (slot.required or name in owners) and slot.facts.default is MISSING
+        found[name] = Field(slot.path, readings, slot.facts, required, slot.item, _inner(at, slots))
+    return tuple(found.values())
+
+
+def _parameter_readings(
+    name: str, noun: str, readings: tuple[Reading, ...], vocabulary: Vocabulary
+) -> tuple[Reading, ...]:
+    """Read a path parameter by the segment before it: `{id}`, `{order}` and `{order_id}` after `/orders`."""
+    parts = stems(name)
+    own = [part for part in parts if part != "id"]
+    if not noun or (own and noun_of(tuple(own)) != noun and parts[-1] == "id"):
+        return readings
+    if not own or noun_of(tuple(own)) == noun:
+        return (Reading(noun, "id"),)
+    return tuple(dict.fromkeys((*vocabulary.read_name(parts, [noun], Facts()), *readings)))
+
+
+def read_outputs(slots: Sequence[Slot], resource: Resource, vocabulary: Vocabulary) -> tuple[Field, ...]:
+    """Make the fields of an output, containers included."""
+    listed = resource.is_collection and any(slot.item is not None and slot.is_container for slot in slots)
+    by_list = {slot.path: slot for slot in slots if slot.item is not None and slot.is_container}
+    found = []
+    for place, slot in enumerate(slots):
+        bases = [resource.noun]
+        around = next((by_list[slot.path[:at]] for at, name in enumerate(slot.path) if name == ITEM), None)
+        if around is not None and around.item is not None:
+            bases += vocabulary.row_nouns(around.item.names)
+        elif listed and all(noun_of(stems(name)) in WRAPPERS for name in slot.path[:-1]):
+            is_id = stems(slot.path[-1]) == ("id",)
+            bases = [resource.parent] if is_id else [f"{resource.noun} list"]
+        readings = vocabulary.read(slot.path, list(dict.fromkeys(bases)), slot.facts)
+        found.append(Field(slot.path, readings, slot.facts, slot.required, slot.item, _inner(place, slots)))
+    return tuple(found)
+
+
+def _inner(at: int, slots: Sequence[Slot]) -> tuple[Field, ...]:
+    """Return the members of a container, which follow it, with paths inside it."""
+    slot = slots[at]
+    if not slot.is_container:
+        return ()
+    start = (*slot.path, ITEM) if slot.item is not None else slot.path
+    within = takewhile(lambda one: one.path[: len(start)] == start, slots[at + 1 :])
+    return tuple(Field(one.path[len(start) :], (), one.facts, one.required, one.item) for one in within)
+
+
+def _row_nouns(field: Field, resource: Resource, vocabulary: Vocabulary) -> list[str]:
+    noun = vocabulary.container(field.name, is_list=True)
+    own = [resource.noun] if noun is None else [noun]
+    return own + (vocabulary.row_nouns(field.item.names) if field.item is not None else [])

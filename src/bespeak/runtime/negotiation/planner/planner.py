@@ -1,0 +1,146 @@
+"""The planner of a service: from a proposal to a plan, or to what is missing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
+from typing import Final
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.runtime.negotiation.plan import PLAUSIBLE, Impossible, Miss, Plan
+from bespeak.runtime.negotiation.planner.choice import Call, Decision, Result
+from bespeak.runtime.negotiation.planner.deed import deeds
+from bespeak.runtime.negotiation.planner.draft import Draft, Listing
+from bespeak.runtime.negotiation.planner.explanation import explain
+from bespeak.runtime.negotiation.planner.guards import judge
+from bespeak.runtime.negotiation.planner.index import Index, Usable
+from bespeak.runtime.negotiation.planner.listing_search import ListingSearch
+from bespeak.runtime.negotiation.planner.misses import nearest
+from bespeak.runtime.negotiation.planner.search import Exhausted, Search
+from bespeak.runtime.negotiation.planner.single_search import SingleSearch, State
+from bespeak.runtime.negotiation.planner.wish import read_wish
+from bespeak.runtime.negotiation.planner.writing import write_recipe
+
+_DEPTH: Final = 4
+"""Longest chain of calls that depend on each other."""
+_STEPS: Final = 8
+_SECONDS: Final = 2.0
+"""Time after which a search is given up: only a safety stop, far above what the expansions take."""
+
+
+class Planner:
+    """Plans over a fixed set of endpoints. It may be used from several threads."""
+
+    def __init__(self, endpoints: Iterable[Endpoint], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._index = Index(endpoints)
+        self._clock = clock
+
+    def plan(
+        self, proposal: Endpoint, usable: Usable = lambda _: True, *, depth: int = 10, expansions: int = 20_000
+    ) -> Plan | Impossible:
+        """Return the best plan for a proposal, with at most `depth` steps, or what no plan covers.
+
+        `usable` says whether an endpoint may be a step. The same arguments always give the same answer.
+        """
+        wish = read_wish(proposal, self._index.vocabulary)
+        if isinstance(wish, Miss):
+            return Impossible(misses=(wish,))
+        until = self._clock() + _SECONDS
+        search = Search(self._index, wish, usable, expansions, lambda: self._clock() > until)
+        try:
+            return _Attempt(search, min(depth, _STEPS)).run()
+        except Exhausted:
+            miss = Miss(
+                field="output", reason="The search ended at its bound; propose fewer fields or name more of them."
+            )
+            return Impossible(misses=(miss,), exhausted=True)
+
+
+class _Attempt:
+    """The attempt to plan one proposal."""
+
+    def __init__(self, search: Search, most_steps: int) -> None:
+        self._search = search
+        self._wish = search.wish
+        self._depth = min(most_steps, _DEPTH)
+        self._most_steps = most_steps
+        self._misses: dict[tuple[str, str], Miss] = {}
+
+    def run(self) -> Plan | Impossible:
+        best: Draft | None = None
+        for draft in self._drafts():
+            judged = judge(draft, self._wish, self._search.index.vocabulary)
+            if isinstance(judged, Miss):
+                self._miss(judged)
+            elif judged.quality < PLAUSIBLE:
+                self._miss(
+                    Miss(
+                        field=self._wish.endpoint.path,
+                        reason=_doubts(judged)[0] if _doubts(judged) else "The plans found are too doubtful.",
+                    )
+                )
+            elif best is None or self._rank(judged) < self._rank(best):
+                best = judged
+        if best is not None:
+            return self._plan(best)
+        return Impossible(
+            misses=tuple(self._misses.values())[:8] or (Miss(field="output", reason="No plan was found."),)
+        )
+
+    def _rank(self, draft: Draft) -> tuple[bool, float, float]:
+        """Order certain plans before doubtful ones, then cheap ones first."""
+        plan_is_certain = draft.quality >= 0.62
+        return not plan_is_certain, draft.cost - self._search.covered(frozenset(draft.calls)), -draft.quality
+
+    def _plan(self, draft: Draft) -> Plan:
+        recipe, calls = write_recipe(draft, self._wish.endpoint)
+        return Plan(
+            recipe=recipe,
+            endpoints=tuple(call.operation.endpoint for call in calls),
+            quality=round(draft.quality, 4),
+            explanation=explain(draft, calls),
+            doubts=_doubts(draft),
+        )
+
+    def _miss(self, miss: Miss) -> None:
+        self._misses.setdefault((miss.field, miss.reason), miss)
+
+    def _drafts(self) -> Iterator[Draft]:
+        if not self._wish.is_effect:
+            yield from self._completed(None, frozenset())
+            return
+        found = deeds(self._search, self._depth)
+        if isinstance(found, Miss):
+            self._miss(found)
+            return
+        for option in found:
+            assert isinstance(option.value, Result)
+            yield from self._completed(option.value.call, option.decisions)
+
+    def _completed(self, deed: Call | None, decided: frozenset[Decision]) -> Iterator[Draft]:
+        tables: list[list[Listing]] = []
+        for table in self._wish.tables:
+            listings = ListingSearch(self._search, table, self._depth).run()
+            if not listings:
+                self._miss(nearest(self._search, table.columns, table.text))
+                return
+            tables.append(listings)
+        for chosen in product(*tables):
+            calls = frozenset[Call]().union(*(listing.calls for listing in chosen))
+            decisions = decided.union(*(listing.decisions for listing in chosen))
+            if deed is not None:
+                calls |= deed.before | {deed}
+            singles = SingleSearch(self._search, self._wish.singles, self._depth)
+            states = singles.run(State((), calls, decisions))
+            if singles.missing is not None:
+                self._miss(nearest(self._search, (singles.missing,), singles.missing.text))
+            for state in states:
+                weakest = min([state.weakest, *(listing.weakest for listing in chosen)])
+                draft = Draft(state.values, chosen, deed, state.decisions, weakest)
+                if draft.calls and len(draft.calls) <= self._most_steps:
+                    yield draft
+
+
+def _doubts(draft: Draft) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.doubt for one in sorted(draft.decisions) if one.doubt))

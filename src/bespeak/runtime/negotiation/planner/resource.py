@@ -1,0 +1,123 @@
+"""Resources: what a path is about, by its segments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from bespeak.documents.adoption.naming import is_plural, words
+from bespeak.runtime.negotiation.planner.term import GENERIC, noun_of, stems
+from bespeak.text.language.lexicon import lexicon
+
+_VERSION: Final = re.compile(r"v\d+(?:[._]\d+)*|api|rest|public", re.ASCII)
+_SEARCHING: Final = frozenset(("all", "directory", "find", "list", "lookup", "query", "search"))
+_LINKS: Final = frozenset(("and", "by", "for", "from", "in", "of", "on", "the", "to", "with"))
+"""Words of a segment that only connect the others."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One segment of a path."""
+
+    text: str
+
+    @cached_property
+    def parameter(self) -> str:
+        """Name of the parameter; empty for a literal."""
+        return self.text[1:-1] if self.text.startswith("{") else ""
+
+    @cached_property
+    def stems(self) -> tuple[str, ...]:
+        """Words of a literal, in singular."""
+        return () if self.parameter else stems(self.text)
+
+    @cached_property
+    def term(self) -> str:
+        """The literal as one term."""
+        return "_".join(self.stems)
+
+    @cached_property
+    def phrases(self) -> tuple[tuple[str, ...], ...]:
+        """Words between those that only connect: `orders-by-customer-email` are two phrases."""
+        found: list[list[str]] = [[]]
+        for word in self.stems:
+            if word in _LINKS:
+                found.append([])
+            else:
+                found[-1].append(word)
+        return tuple(tuple(phrase) for phrase in found if phrase)
+
+    @cached_property
+    def is_plural(self) -> bool:
+        """True if its last word is in plural."""
+        parts = words(self.text)
+        return bool(parts) and (is_plural(parts[-1]) or parts[-1] == "people")
+
+    @cached_property
+    def is_silent(self) -> bool:
+        """True if it names nothing: a version, or that one can search there."""
+        return not self.stems or self.term in _SEARCHING or _VERSION.fullmatch(self.text.lower()) is not None
+
+    @cached_property
+    def is_quality(self) -> bool:
+        """True if it says which or what of a thing, and is not a thing itself: latest, archived, status."""
+        last = self.stems[-1]
+        return last in GENERIC or last in lexicon().others or last.endswith("ed")
+
+
+@dataclass(frozen=True)
+class Resource:
+    """What a path is about."""
+
+    segments: tuple[Segment, ...]
+    noun: str
+    """What the endpoint deals with; empty if no segment names a thing."""
+    parent: str
+    """Noun of the literal before that; empty if there is none."""
+    view: str
+    """A part or choice of the noun that the last segment names: latest, status; empty for all of it."""
+    owners: tuple[tuple[str, str], ...]
+    """Path parameters, each with the noun that it identifies."""
+
+    @property
+    def literals(self) -> list[Segment]:
+        """Segments that name something."""
+        return [segment for segment in self.segments if not segment.is_silent and not segment.parameter]
+
+    @property
+    def nouns(self) -> list[str]:
+        """Nouns of all literals, in order."""
+        return [noun_of(segment.stems) for segment in self.literals if segment.term != self.view]
+
+    @property
+    def is_collection(self) -> bool:
+        """True if the path ends in a literal, so that it may name many things."""
+        return bool(self.segments) and not self.segments[-1].parameter
+
+
+def resource_of(path: str, things: Collection[str]) -> Resource:
+    """Read a path; `things` are nouns that have ids."""
+    segments = tuple(Segment(text) for text in path.split("/") if text)
+    nouns: list[str] = []
+    owners: list[tuple[str, str]] = []
+    view = ""
+    before: Segment | None = None
+    for segment in segments:
+        if segment.parameter:
+            owners.append((segment.parameter, nouns[-1] if nouns else ""))
+            view = ""
+        elif not segment.is_silent:
+            noun = noun_of(segment.stems)
+            named = segment.is_plural or noun in things or not nouns
+            after_key = before is not None and bool(before.parameter)
+            if named or not (segment.is_quality or (not after_key and before is not None and not before.is_silent)):
+                nouns.append(noun)
+                view = ""
+            else:
+                view = segment.term
+        before = segment
+    noun, parent = (nouns[-1] if nouns else ""), (nouns[-2] if len(nouns) > 1 else "")
+    return Resource(segments, noun, parent, view, tuple(owners))

@@ -1,0 +1,315 @@
+"""Search: backwards from what is needed to calls whose inputs are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Final
+
+from bespeak.runtime.negotiation.planner.choice import (
+    Call,
+    Decision,
+    Fixed,
+    Given,
+    Match,
+    Option,
+    Pick,
+    Result,
+    RowValue,
+    Value,
+)
+from bespeak.runtime.negotiation.planner.field import Field, alternatives, leaf_name, likeness
+from bespeak.runtime.negotiation.planner.index import Index, Usable
+from bespeak.runtime.negotiation.planner.operation import Operation, Rows
+from bespeak.runtime.negotiation.planner.slot import MISSING, Facts, fit
+from bespeak.runtime.negotiation.planner.term import SEARCHES
+from bespeak.runtime.negotiation.planner.wish import Wish
+
+PROVIDERS: Final = 24
+"""Most operations that are tried for one value."""
+_KEPT: Final = 4
+"""Most ways to get one value that are kept."""
+_COMBINED: Final = 4
+"""Inputs of a call above which only the best way to get each is kept."""
+_CLOSE: Final = 0.8
+"""Likeness from which a given value is used for an input."""
+_SAME: Final = 0.95
+"""Likeness from which two ids are compared."""
+_NAMES: Final = frozenset(("email", "label", "name", "text", "title", "username")) | SEARCHES
+"""Attributes that one can search for as text."""
+
+
+class Exhausted(Exception):
+    """The search ended at its bound."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """The values at hand: those given, and the columns of a row if calls are made for each row."""
+
+    values: tuple[tuple[Field, Value], ...]
+
+
+class Search:
+    """The search for one proposal. It is bounded by expansions, which are the same on every machine."""
+
+    def __init__(self, index: Index, wish: Wish, usable: Usable, expansions: int, stop: Callable[[], bool]) -> None:
+        self.index = index
+        self.wish = wish
+        self.given = Scope(tuple((field, Given(field)) for field in wish.givens))
+        self._usable = usable
+        self._left = expansions
+        self._stop = stop
+        self._calls: dict[tuple[int, tuple[tuple[str, int], ...]], Call] = {}
+        self._values: list[Value] = []
+        self._memo: dict[Any, list[Option]] = {}
+        self._may: dict[int, bool] = {}
+        self._rows: dict[Rows, Scope] = {}
+
+    def row_scope(self, rows: Rows) -> Scope:
+        """Return the scope of calls that are made for each row: its columns before what is given."""
+        if rows not in self._rows:
+            columns = tuple((field, RowValue(field)) for field in rows.fields if not field.inner)
+            self._rows[rows] = Scope((*columns, *self.given.values))
+        return self._rows[rows]
+
+    def spend(self) -> None:
+        """Count one expansion."""
+        self._left -= 1
+        if self._left < 0 or (self._left % 64 == 0 and self._stop()):
+            raise Exhausted
+
+    def allows(self, operation: Operation) -> bool:
+        """Return True if an operation may be a step: the caller may use it, and it is not a view that nobody named."""
+        known = self._may.get(operation.number)
+        if known is None:
+            view = operation.resource.view
+            known = self._usable(operation.endpoint) and (not view or view in self.wish.said)
+            self._may[operation.number] = known
+        return known
+
+    def providers(self, need: Field) -> list[tuple[float, Operation, Field]]:
+        """Return the operations that yield a value, best first; those that change something never do."""
+        found: dict[tuple[int, str], tuple[float, Operation, Field]] = {}
+        for reading in alternatives(need, self.index.vocabulary):
+            for operation, field in self.index.yielding(reading):
+                key = operation.number, field.text
+                if operation.impact or key in found or not self.allows(operation):
+                    continue
+                self.spend()
+                score = self.score(need, field)
+                if score:
+                    found[key] = score, operation, field
+        return sorted(found.values(), key=lambda one: (-one[0], self._order(one[1]), one[2].lists, one[2].text))[
+            :PROVIDERS
+        ]
+
+    def _order(self, operation: Operation) -> tuple[int, int, int]:
+        said = sum(segment.term in self.wish.said for segment in operation.resource.literals)
+        unsaid = len(operation.resource.literals) - said
+        return unsaid - said, len(operation.required), operation.number
+
+    def score(self, need: Field, have: Field, *, sent: bool = False) -> float:
+        """Judge whether a field may stand for another: by name and noun, and by everything its schema says."""
+        alike = likeness(need, have, self.index.vocabulary)
+        return alike * match_facts(need, have, sent=sent) if alike else 0.0
+
+    def value(self, need: Field, scope: Scope, depth: int) -> list[Option]:
+        """Return the ways to get a value, cheapest first."""
+        return self.at_hand(need, scope) or self.computed(need, scope, depth)
+
+    def computed(self, need: Field, scope: Scope, depth: int) -> list[Option]:
+        """Return the ways to look a value up, cheapest first."""
+        if depth <= 0:
+            return []
+        key = (need.readings, need.facts.kind, id(scope), depth)
+        if key not in self._memo:
+            self._memo[key] = self._computed(need, scope, depth)
+        return self._memo[key]
+
+    def at_hand(self, need: Field, scope: Scope, searched: Operation | None = None) -> list[Option]:
+        """Return values of the scope that are the one needed, best first."""
+        found = []
+        for field, value in scope.values:
+            score = self._sent(need, field, searched)
+            if score >= _CLOSE * 0.9:
+                doubt = "" if score > 0.8 else f"Is the input `{field.name}` what `{need.name}` means?"
+                about = f"{need.text} of {searched.number if searched else ''} is {field.text}"
+                decisions = frozenset((Decision(about, score, 2 * (1 - score), doubt),)) if score < 1 else frozenset()
+                found.append(Option(value, decisions, frozenset()))
+        return sorted(found, key=lambda option: -option.quality)
+
+    def _sent(self, need: Field, have: Field, operation: Operation | None) -> float:
+        if need.comparison or have.comparison:
+            alike = need.comparison == have.comparison and bool(need.nouns & have.nouns)
+            return match_facts(need, have, sent=True) if alike else 0.0
+        score = self.score(need, have, sent=True)
+        if score or need.is_id or have.is_id:
+            return score
+        if need.stems == have.stems and len(need.stems) > 1:
+            return 0.98 * match_facts(need, have, sent=True)
+        if operation is not None and leaf_name(need) in SEARCHES and have.facts.kind in ("string", ""):
+            texts = {reading.noun for reading in have.readings if reading.attribute in _NAMES}
+            nouns = {noun for rows in operation.lists for noun in rows.nouns}
+            return (1.0 if texts & nouns else 0.75 if texts else 0.0) * match_facts(need, have, sent=True)
+        return 0.0
+
+    def _computed(self, need: Field, scope: Scope, depth: int) -> list[Option]:
+        found: list[Option] = []
+        for score, operation, field in self.providers(need):
+            if field.lists > 1 or self._is_echo(operation, need):
+                continue
+            self.spend()
+            about = f"{need.text} from {operation.number} {field.text}"
+            own = frozenset((Decision(about, score, 2 * (1 - score)),)) if score < 1 else frozenset[Decision]()
+            for called in self.call(operation, scope, depth - 1):
+                for value, picked in self.picks(called, field, scope, depth - 1):
+                    found.append(Option(value, called.decisions | own | picked, value.calls))
+        return self._best(found)
+
+    def _best(self, options: list[Option]) -> list[Option]:
+        ranked = sorted(options, key=lambda option: (option.cost - self.covered(option.calls), -option.quality))
+        return ranked[:_KEPT]
+
+    def covered(self, calls: frozenset[Call]) -> float:
+        """Return how much cheaper calls are because the proposal names their segments."""
+        words = {s.term for call in calls for s in call.operation.resource.literals if s.term in self.wish.said}
+        return min(0.9, 0.45 * len(words))
+
+    def _is_echo(self, operation: Operation, need: Field) -> bool:
+        """Return True if an operation needs what it should give."""
+        return any(likeness(need, field, self.index.vocabulary) == 1.0 for field in operation.required)
+
+    def call(self, operation: Operation, scope: Scope, depth: int) -> list[Option]:
+        """Return the ways to call an operation, cheapest first; the value of each is a Result of the whole output."""
+        key = (operation.number, id(scope), depth)
+        if key not in self._memo:
+            self._memo[key] = []  # a call that needs itself has no way
+            self._memo[key] = self._called(operation, scope, depth)
+        return self._memo[key]
+
+    def _called(self, operation: Operation, scope: Scope, depth: int) -> list[Option]:
+        ways: list[list[Option]] = []
+        for field in operation.required:
+            self.spend()
+            way = self.at_hand(field, scope, operation) or self._supplied(field, scope, depth)
+            if not way:
+                return []
+            ways.append(way[: 2 if len(operation.required) <= _COMBINED else 1])
+        found = []
+        for chosen in product(*ways):
+            self.spend()
+            bound = list(zip(operation.required, chosen, strict=True))
+            values = [id(option.value) for option in chosen if not isinstance(option.value, Fixed)]
+            if len(set(values)) == len(values):
+                found.append(self._filled(operation, bound, scope))
+                found += self._related(operation, bound, found[-1], scope, depth)
+        return self._best(found)[:3]
+
+    def _filled(self, operation: Operation, bound: list[tuple[Field, Option]], scope: Scope) -> Option:
+        """Complete a call by the optional inputs that a value at hand is meant for: filters work best at the source."""
+        bound = list(bound)
+        used = {id(option.value) for _, option in bound}
+        for field in operation.inputs:
+            if not field.required and all(field is not other for other, _ in bound):
+                for option in self.at_hand(field, scope, operation):
+                    if option.quality >= _CLOSE and id(option.value) not in used:
+                        bound.append((field, option))
+                        used.add(id(option.value))
+                        break
+        call = self._make(operation, [(field, option.value) for field, option in bound])
+        decisions = frozenset[Decision]().union(*(option.decisions for _, option in bound))
+        return Option(Result(call, _WHOLE), decisions, call.before | {call})
+
+    def _related(
+        self, operation: Operation, bound: list[tuple[Field, Option]], filled: Option, scope: Scope, depth: int
+    ) -> list[Option]:
+        """Return the call with one more optional key, looked up by inputs that the call does not use yet."""
+        assert isinstance(filled.value, Result)
+        used = filled.value.call.givens
+        taken = {field.name for field, _ in filled.value.call.bindings}
+        if all(field.name in used for field in self.wish.givens):
+            return []
+        for field in operation.inputs:
+            if field.is_id and not field.required and field.name not in taken:
+                for option in self.computed(field, scope, depth):
+                    if option.value.givens - used:
+                        return [self._filled(operation, [*bound, (field, option)], scope)]
+        return []
+
+    def _supplied(self, field: Field, scope: Scope, depth: int) -> list[Option]:
+        """Return ways to supply a required input that is not given: a constant, or a value that is looked up."""
+        fixed = field.facts.constant
+        if fixed is not MISSING:
+            return [Option(Fixed(fixed), frozenset((Decision(f"{field.name} fixed", 1.0, 0.1),)), frozenset())]
+        for _, value in sorted(field.facts.values or (), key=repr):
+            if isinstance(value, str) and value == self.wish.noun:
+                return [Option(Fixed(value), frozenset((Decision(f"{field.name} {value}", 0.97, 0.1),)), frozenset())]
+        return self.value(field, scope, depth) if field.is_key or depth > 1 else []
+
+    def _make(self, operation: Operation, bindings: list[tuple[Field, Value]]) -> Call:
+        key = operation.number, tuple((field.name, id(value)) for field, value in bindings)
+        if key not in self._calls:
+            self._values += [value for _, value in bindings]  # kept alive, so that their ids stay theirs
+            self._calls[key] = Call(len(self._calls), operation, tuple(bindings))
+        return self._calls[key]
+
+    def picks(self, called: Option, field: Field, scope: Scope, depth: int) -> list[tuple[Result, frozenset[Decision]]]:
+        """Return the values of a field in what a call returned: itself, or one of a list."""
+        assert isinstance(called.value, Result)
+        call = called.value.call
+        if not field.lists:
+            return [(Result(call, field), frozenset())]
+        rows = next(rows for rows in call.operation.lists if rows.path == field.rows)
+        about = f"{call.operation.number} {rows.dotted}"
+        paged = 0.9 if call.operation.pages else 0.6 if call.operation.is_partial else 1.0
+        unread = f"`{call.operation.endpoint}` is paged and may not show every element." if paged < 0.9 else ""
+        for column, option, certain in self._keys(rows, field, scope, depth):
+            decision = Decision(
+                f"where {about} {column.text}", certain * paged, 0.4 + (0.8 if paged < 1 else 0), unread
+            )
+            pick = Pick((Match(column, option.value),))
+            return [(Result(call, field, pick), option.decisions | {decision})]
+        keyed = [(one, value) for one, value in call.bindings if value.givens or value.calls]
+        searched = [one for one, _ in keyed if leaf_name(one) in SEARCHES]
+        if searched:
+            decision = Decision(f"first {about}", 0.9, 0.3, "")
+        elif any(one.is_key and set(one.nouns) & set(rows.nouns) for one, _ in keyed):
+            return [(Result(call, field, Pick()), frozenset((Decision(f"only {about}", 0.93, 0.3),)))]
+        elif call.operation.resource.view:
+            decision = Decision(f"first {about}", 0.8, 0.3)
+        else:
+            doubt = f"Which of the {rows.dotted} of `{call.operation.endpoint}`? Give a key of it."
+            decision = Decision(f"first {about}", 0.5, 2.5, doubt)
+        return [(Result(call, field, Pick(is_first=True)), frozenset((decision,)))]
+
+    def _keys(self, rows: Rows, field: Field, scope: Scope, depth: int) -> list[tuple[Field, Option, float]]:
+        """Return a column that identifies a row with the value to compare it with, ids first."""
+        for column in rows.fields:
+            if column is field or not column.is_key or not set(column.nouns) & set(rows.nouns):
+                continue
+            for option in self.at_hand(column, scope):
+                if option.quality >= (_SAME if column.is_id else _CLOSE):
+                    return [(column, option, 0.97 if column.is_id else 0.93)]
+        own = [column for column in rows.fields if column.is_id and set(column.nouns) & set(rows.nouns)]
+        for column in own[:1]:
+            if column is not field and depth > 0:
+                return [(column, option, 0.97) for option in self.value(column, scope, depth - 1)[:1]]
+        return []
+
+
+_WHOLE: Final = Field(("",), (), Facts())
+
+
+def match_facts(need: Field, have: Field, *, sent: bool = False) -> float:
+    """Judge types, formats and values; of lists also those of the elements, of objects those of the members."""
+    quality = fit(need.facts, have.facts, sent=sent)
+    if quality and need.item is not None and have.item is not None:
+        quality *= fit(need.item, have.item, sent=sent)
+    if quality and need.inner:
+        members = {field.path: field for field in have.inner}
+        for field in need.inner:
+            other = members.get(field.path)
+            quality *= 0.0 if other is None else fit(field.facts, other.facts, sent=sent)
+    return quality

@@ -1,0 +1,84 @@
+"""Single values: a beam over the wanted fields, in which a call that is already made costs nothing more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from bespeak.runtime.negotiation.planner.choice import Call, Decision, Option, Result, Value
+from bespeak.runtime.negotiation.planner.field import Field
+from bespeak.runtime.negotiation.planner.search import Search
+
+_BEAM: Final = 12
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Values for some of the wanted fields."""
+
+    values: tuple[tuple[Field, Value], ...]
+    calls: frozenset[Call]
+    decisions: frozenset[Decision]
+    weakest: float = 1.0
+
+    @property
+    def cost(self) -> float:
+        """Calls and decisions together; a weak field counts too."""
+        decided = sum(decision.cost for decision in sorted(self.decisions))
+        return sum(call.cost for call in self.calls) + decided + 2 * (1 - self.weakest)
+
+
+class SingleSearch:
+    """Finds values for fields outside of lists."""
+
+    def __init__(self, search: Search, fields: tuple[Field, ...], depth: int) -> None:
+        self._search = search
+        self._fields = fields
+        self._depth = depth
+        self.missing: Field | None = None
+        """The first field without any value, after a run that found nothing."""
+
+    def run(self, start: State) -> list[State]:
+        """Return the cheapest ways to have all fields; empty if one of them has no value."""
+        states = [start]
+        given = {id(field) for field in self._fields if self._search.at_hand(field, self._search.given)}
+        for field in sorted(self._fields, key=lambda one: id(one) in given):
+            found = [after for state in states for after in self._extend(state, field)]
+            if not found:
+                self.missing = field
+                return []
+            covered = self._search.covered
+            states = sorted(found, key=lambda one: (one.cost - covered(one.calls), len(one.calls)))[:_BEAM]
+        return states
+
+    def _extend(self, state: State, field: Field) -> list[State]:
+        self._search.spend()
+        found = []
+        for call in sorted(state.calls, key=lambda one: one.number):
+            best: tuple[float, Field | None] = (0.0, None)
+            for other in call.operation.outputs:
+                if not other.lists and not call.is_per_row:
+                    score = self._search.score(field, other)
+                    if score > best[0]:
+                        best = score, other
+            if best[1] is not None:
+                found.append(
+                    _with(state, field, Option(Result(call, best[1]), frozenset(), frozenset((call,))), best[0])
+                )
+        exact = [one for one in found if one.weakest == state.weakest]
+        if exact:
+            return exact[:2]
+        at_hand = self._search.at_hand(field, self._search.given)
+        if at_hand and field.is_id:
+            return [*found, _with(state, field, at_hand[0], 1.0)]
+        options = self._search.computed(field, self._search.given, self._depth)
+        return [*found, *(_with(state, field, option, 1.0) for option in options)]
+
+
+def _with(state: State, field: Field, option: Option, score: float) -> State:
+    return State(
+        (*state.values, (field, option.value)),
+        state.calls | option.value.calls,
+        state.decisions | option.decisions,
+        min(state.weakest, score),
+    )

@@ -1,0 +1,132 @@
+"""Vocabulary of a service: the nouns that its paths and fields use, and how a field name is read with them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from bespeak.runtime.negotiation.planner.resource import Segment
+from bespeak.runtime.negotiation.planner.slot import ITEM, Facts, Slot
+from bespeak.runtime.negotiation.planner.term import GENERIC, WRAPPERS, join, noun_of, stems
+
+_COMMON: Final = 0.3
+"""Share of endpoints from which a segment says nothing about one of them."""
+_ROLES: Final = 20_000
+"""Most nouns whose role is remembered, since proposals invent them."""
+_FEW: Final = 10
+"""Endpoints below which no segment is common."""
+
+
+class Reading(NamedTuple):
+    """What a name may mean: an attribute of a noun."""
+
+    noun: str
+    attribute: str
+
+
+class Vocabulary:
+    """Nouns of a service."""
+
+    def __init__(self, endpoints: Iterable[tuple[str, Sequence[Slot], Sequence[Slot]]]) -> None:
+        self.things: set[str] = set()
+        """Nouns with ids: before a path parameter, or the stem of `x_id`."""
+        self.segments: set[str] = set()
+        """Literals of paths."""
+        self.nouns: set[str] = set()
+        """Everything that may be the noun of a field."""
+        counts: Counter[str] = Counter()
+        total = 0
+        for path, inputs, outputs in endpoints:
+            segments = [Segment(text) for text in path.split("/") if text]
+            total += 1
+            counts.update({segment.term for segment in segments if not segment.is_silent})
+            for before, segment in pairwise(segments):
+                if segment.parameter and not before.is_silent and not before.parameter:
+                    self.things.add(noun_of(before.stems))
+            self.nouns |= {
+                noun_of(segment.stems) for segment in segments if not segment.is_silent and segment.is_plural
+            }
+            for slot in (*inputs, *outputs):
+                self._learn(slot)
+        self.segments |= set(counts)
+        self.nouns |= self.things
+        self.common = {term for term, count in counts.items() if total >= _FEW and count > _COMMON * total}
+        """Segments of so many endpoints that they distinguish none."""
+        self._roles: dict[str, str] = {}
+
+    def _learn(self, slot: Slot) -> None:
+        parts = stems(slot.path[-1])
+        if len(parts) > 1 and parts[-1] == "id" and join(parts[:-1]) not in GENERIC:
+            self.things.add(join(parts[:-1]))
+        elif slot.item is not None and slot.is_container and join(parts) not in WRAPPERS:
+            self.nouns.add(noun_of(parts))
+
+    def knows(self, term: str) -> bool:
+        """Return True if the service uses a term for a thing or a segment."""
+        return term in self.segments or term in self.nouns
+
+    def is_role(self, noun: str) -> str:
+        """Return the thing that a compound noun is a role of, such as `account` for `from_account`; else ''."""
+        found = self._roles.get(noun)
+        if found is None:
+            parts = () if noun in self.segments else tuple(noun.split("_"))
+            tails = (join(parts[at:]) for at in range(1, len(parts)))
+            found = next((tail for tail in tails if tail in self.things), "")
+            if len(self._roles) < _ROLES:
+                self._roles[noun] = found
+        return found
+
+    def prefix(self, parts: tuple[str, ...]) -> int:
+        """Return how many of the first words are a known noun; 0 if none, and never all."""
+        return next((end for end in range(len(parts) - 1, 0, -1) if join(parts[:end]) in self.nouns), 0)
+
+    def container(self, name: str, *, is_list: bool) -> str | None:
+        """Return the noun that a container names; None if its members belong to what is around it."""
+        parts = stems(name)
+        noun = noun_of(parts)
+        if noun in WRAPPERS:
+            return None
+        return noun if is_list or noun in self.things or self.is_role(noun) else None
+
+    def row_nouns(self, names: Sequence[str]) -> list[str]:
+        """Return the things that names of definitions end with: `SimplifiedTrack` is a track."""
+        found = []
+        for name in names:
+            parts = stems(name)
+            tails = (join(parts[at:]) for at in range(len(parts)))
+            found += [tail for tail in tails if tail in self.things][:1]
+        return found
+
+    def read(self, path: tuple[str, ...], bases: Sequence[str], facts: Facts) -> tuple[Reading, ...]:
+        """Return what a field may mean; `bases` are the nouns of the object at the root of the path."""
+        nouns = list(bases)
+        before: tuple[str, ...] = ()
+        for at, name in enumerate(path[:-1]):
+            if name == ITEM:
+                continue
+            noun = self.container(name, is_list=path[at + 1] == ITEM)
+            if noun is not None:
+                nouns, before = [noun], ()
+            elif stems(name) and noun_of(stems(name)) not in WRAPPERS:
+                before = (*before, *stems(name))
+        return self.read_name((*before, *stems(path[-1])), nouns, facts)
+
+    def read_name(self, parts: tuple[str, ...], nouns: Sequence[str], facts: Facts) -> tuple[Reading, ...]:
+        """Return what the words of a name may mean for an owner of these nouns."""
+        if not parts:
+            return ()
+        found: list[Reading] = []
+        if parts[-1] == "id":
+            found += [Reading(join(parts[:-1]), "id")] if len(parts) > 1 else [Reading(noun, "id") for noun in nouns]
+        else:
+            whole = join(parts)
+            found += [Reading(noun, whole) for noun in nouns]
+            end = self.prefix(parts)
+            if end:
+                found.append(Reading(join(parts[:end]), join(parts[end:])))
+            scalar = facts.kind in ("string", "integer", "") and not facts.members and facts.values is None
+            if whole in self.things and whole not in GENERIC and scalar:
+                found.append(Reading(whole, "id"))
+        return tuple(dict.fromkeys(found))

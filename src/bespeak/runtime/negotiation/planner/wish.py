@@ -1,0 +1,200 @@
+"""Wishes: proposals as a planner sees them, with what is given, what is wanted and what is said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.semantic import IMPACTS
+from bespeak.runtime.negotiation.plan import Miss
+from bespeak.runtime.negotiation.planner.field import Field
+from bespeak.runtime.negotiation.planner.operation import read_inputs, read_outputs
+from bespeak.runtime.negotiation.planner.resource import Resource, resource_of
+from bespeak.runtime.negotiation.planner.slot import ITEM, Facts, Slot, TooLarge, slots_of
+from bespeak.runtime.negotiation.planner.term import WRAPPERS, join, noun_of, other_names, stems
+from bespeak.runtime.negotiation.planner.vocabulary import Vocabulary
+from bespeak.text.language.operation_class import operation_classes
+
+MOST_FIELDS: Final = 200
+"""Most fields of a proposed input or output."""
+_LEVELS: Final = 6
+_READING: Final = frozenset(("READ", "ANALYZE"))
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A list of objects that is wanted."""
+
+    path: tuple[str, ...]
+    nouns: tuple[str, ...]
+    columns: tuple[Field, ...]
+
+    @property
+    def text(self) -> str:
+        """Path for people."""
+        return ".".join(self.path).replace(f".{ITEM}", ITEM)
+
+
+@dataclass(frozen=True, eq=False)
+class Wish:
+    """A proposal, read with the vocabulary of the service."""
+
+    endpoint: Endpoint
+    resource: Resource
+    noun: str
+    """What it deals with, as the service calls it."""
+    givens: tuple[Field, ...]
+    singles: tuple[Field, ...]
+    """Fields wanted outside of lists."""
+    tables: tuple[Table, ...]
+    said: frozenset[str]
+    """Terms that it mentions: segments, nouns of inputs, containers."""
+    must: tuple[str, ...]
+    """Terms of the path that the service knows, so that a plan must deal with them."""
+    unknown: tuple[tuple[str, bool], ...]
+    """Words of the path that the service does not know, each with whether it stands before what is wanted."""
+
+    @cached_property
+    def path_terms(self) -> frozenset[str]:
+        """Terms and nouns of the path."""
+        return frozenset((*self.must, *self.resource.nouns, self.noun))
+
+    @property
+    def is_effect(self) -> bool:
+        """True if the verb changes something."""
+        return not is_reading(self.endpoint.method)
+
+    @property
+    def impact(self) -> int:
+        """Rank of the impact that it claims."""
+        claimed = self.endpoint.semantic.impact
+        return IMPACTS.index(claimed) if claimed in IMPACTS else 0
+
+
+def is_reading(method: str) -> bool:
+    """Return True if a verb changes nothing; unknown ones do."""
+    classes = operation_classes(method.lower())
+    return classes is not None and classes.main in _READING
+
+
+def read_wish(proposal: Endpoint, vocabulary: Vocabulary) -> Wish | Miss:
+    """Read a proposal; a Miss if it is too large or says too little."""
+    takes, yields = _slots(proposal.input_schema, "input"), _slots(proposal.output_schema, "output")
+    for found in (takes, yields):
+        if isinstance(found, Miss):
+            return found
+    assert isinstance(takes, list)
+    assert isinstance(yields, list)
+    resource = resource_of(proposal.path, vocabulary.things | vocabulary.nouns)
+    declared = {slot.path[0] for slot in takes}
+    missing = [name for name, _ in resource.owners if name not in declared]
+    takes += slots_of(
+        {"properties": {name: {"type": "string"} for name in missing}, "required": missing}, most=50, levels=1
+    )
+    noun = _known(resource.noun, vocabulary)
+    givens = tuple(_owned(field, resource, vocabulary) for field in read_inputs(takes, resource, vocabulary))
+    known = Resource(resource.segments, noun, _known(resource.parent, vocabulary), resource.view, resource.owners)
+    outputs = read_outputs(yields, known, vocabulary)
+    tables = tuple(
+        _table(field, outputs, noun, vocabulary)
+        for field in outputs
+        if field.item is not None and field.inner and not field.lists
+    )
+    singles = tuple(field for field in outputs if not field.lists and not field.inner)
+    if not outputs and is_reading(proposal.method):
+        return Miss(field="output", reason="The proposal does not say which fields it wants.")
+    must, unknown = _path_terms(resource, givens, vocabulary, noun)
+    said = _said(resource, givens, outputs, vocabulary)
+    return Wish(proposal, resource, noun, givens, singles, tables, said, must, unknown)
+
+
+def _slots(schema: Mapping[str, Any], name: str) -> list[Slot] | Miss:
+    try:
+        return slots_of(schema, most=MOST_FIELDS, levels=_LEVELS, strict=True)
+    except TooLarge:
+        reason = f"The {name} has more than {MOST_FIELDS} fields or {_LEVELS} levels; propose a smaller one."
+        return Miss(field=name, reason=reason)
+
+
+def _known(noun: str, vocabulary: Vocabulary) -> str:
+    """Return a noun as the service calls it: itself, or its known end, as `order` of `latest_order`."""
+    if not noun or noun in vocabulary.nouns:
+        return noun
+    parts = tuple(noun.split("_"))
+    tails = [join(parts[at:]) for at in range(1, len(parts))]
+    return next((tail for tail in (*tails, *other_names(noun)) if tail in vocabulary.nouns), noun)
+
+
+def _owned(field: Field, resource: Resource, vocabulary: Vocabulary) -> Field:
+    """Let an input without a noun of its own belong to any noun of the path."""
+    if field.name in dict(resource.owners):
+        return field
+    readings = list(field.readings)
+    for noun in dict.fromkeys((*reversed(resource.nouns), _known(resource.noun, vocabulary))):
+        readings += vocabulary.read_name(field.stems, [noun], field.facts)
+    return Field(field.path, tuple(dict.fromkeys(readings)), field.facts, field.required, field.item, field.inner)
+
+
+def _table(field: Field, outputs: tuple[Field, ...], noun: str, vocabulary: Vocabulary) -> Table:
+    named = vocabulary.container(field.name, is_list=True)
+    nouns = [noun] if named is None else [_known(named, vocabulary)]
+    if named is not None and nouns[0] not in vocabulary.nouns:
+        nouns.append(noun)
+    columns = [one for one in outputs if one.rows == field.path and not (one.inner and one.item is None)]
+    return Table(field.path, tuple(dict.fromkeys(nouns)), tuple(columns))
+
+
+def _said(
+    resource: Resource, givens: tuple[Field, ...], outputs: tuple[Field, ...], vocabulary: Vocabulary
+) -> frozenset[str]:
+    found: set[str] = set()
+    for segment in resource.literals:
+        for phrase in (segment.stems, *segment.phrases):
+            found |= {join(phrase), noun_of(phrase)}
+            end = vocabulary.prefix(phrase)
+            if end:
+                found.add(join(phrase[:end]))
+            found.add(_known(join(phrase), vocabulary))
+    for field in (*givens, *outputs):
+        for name in field.path:
+            found |= _named(name, vocabulary) if name != ITEM else set()
+    found |= {noun for _, noun in resource.owners if noun}
+    return frozenset(found | {other for term in found for other in other_names(term)})
+
+
+def _named(name: str, vocabulary: Vocabulary) -> set[str]:
+    """Return the nouns that a name says, not those that it only belongs to."""
+    parts = stems(name)
+    found = {reading.noun for reading in vocabulary.read_name(parts, [], Facts())} | ({noun_of(parts)} - WRAPPERS)
+    return found | {role for noun in found if (role := vocabulary.is_role(noun))}
+
+
+def _path_terms(
+    resource: Resource, givens: tuple[Field, ...], vocabulary: Vocabulary, noun: str
+) -> tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]:
+    """Split the words of the path into those that the service knows and others."""
+    must: list[str] = []
+    unknown: list[tuple[str, bool]] = []
+    attributes = {word for field in givens for word in field.stems}
+    for at, segment in enumerate(resource.literals):
+        later = {noun_of(one.stems) for one in resource.literals[at + 1 :]}
+        for phrase in segment.phrases:
+            term = _known_term(phrase, vocabulary)
+            if term:
+                must.append(term)
+                continue
+            for word in phrase:
+                if vocabulary.knows(word):
+                    must.append(word)
+                elif word not in attributes:
+                    unknown.append((word, len(phrase) == 1 and noun in later))
+    return tuple(dict.fromkeys(must)), tuple(dict.fromkeys(unknown))
+
+
+def _known_term(phrase: tuple[str, ...], vocabulary: Vocabulary) -> str:
+    terms: tuple[str, ...] = (join(phrase), noun_of(phrase))
+    terms += tuple(other for term in terms for other in other_names(term))
+    return next((term for term in terms if vocabulary.knows(term)), "")

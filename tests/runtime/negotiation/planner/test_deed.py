@@ -1,0 +1,32 @@
+"""Deeds: effects are chosen by verb and noun."""
+
+from __future__ import annotations
+
+from tests.runtime.negotiation.planner.contracts import contracts
+from tests.runtime.negotiation.planner.services import approved, refused
+
+
+def test_the_verb_and_the_noun_choose_the_deed() -> None:
+    found = approved("~CANCEL /bookings booking_id -> status")
+    assert [str(one) for one in found.endpoints] == ["CANCEL /bookings/{id}"]
+
+
+def test_the_key_of_a_deed_may_be_looked_up() -> None:
+    found = approved("!BOOK /rooms guest_email:e room_id arrival:d departure:d -> booking_id")
+    assert [str(one) for one in found.endpoints] == ["LIST /guests", "BOOK /rooms"]
+    assert found.impact == "irreversible"
+
+
+def test_a_field_is_never_a_reason_for_a_deed() -> None:
+    refused("FETCH /rooms guest_id room_id arrival:d departure:d -> booking_id")
+
+
+def test_an_unknown_deed_names_the_noun() -> None:
+    assert "PAINT" in refused("~PAINT /rooms/{id} -> id").misses[0].reason
+
+
+def test_a_deed_whose_inputs_are_unknown_is_named_with_them() -> None:
+    service = contracts("!PAY /invoices/{id} iban -> payment_id")
+    found = refused("!PAY /invoices/{id} -> payment_id", service).misses[0]
+    assert "`iban`" in found.reason
+    assert str(found.nearest) == "PAY /invoices/{id}"

@@ -1,0 +1,91 @@
+"""Guards: plans whose types fit and whose meaning does not."""
+
+from __future__ import annotations
+
+import pytest
+from tests.runtime.negotiation.planner.contracts import contracts
+from tests.runtime.negotiation.planner.services import approved, doubtful, refused
+
+SHOP = contracts("""
+FETCH /customers/{id} -> id name email:e card.address.city
+LIST /customers email?:e -> customers[].id customers[].name
+LIST /orders customer_id? -> orders[].id orders[].total:n
+LIST /orders/archived customer_id? -> orders[].id orders[].total:n orders[].archived_at:t
+LIST /trash/orders customer_id? -> orders[].id orders[].total:n
+FETCH /me -> id name email:e
+FETCH /warehouses/{id} -> id name orders[].id orders[].total:n
+!REFUND /orders/{id} amount:n -> refund_id
+!PAY /orders/{id} amount:n -> payment_id
+""")
+
+
+def test_an_input_that_nothing_uses_is_refused() -> None:
+    assert refused("LIST /orders customer_id colour -> orders[].id", SHOP).misses[0].field == "colour"
+
+
+def test_an_optional_input_that_nothing_uses_is_doubtful() -> None:
+    assert "colour" in doubtful("LIST /orders customer_id colour? -> orders[].id", SHOP).doubts[0]
+
+
+def test_a_known_word_of_the_path_must_be_dealt_with() -> None:
+    assert "warehouse" in refused("LIST /warehouses/orders customer_id -> orders[].id", SHOP).misses[0].reason
+
+
+def test_an_unknown_word_needs_an_input_that_says_what_it_means() -> None:
+    assert "cheap" in doubtful("LIST /orders/cheap customer_id -> orders[].id", SHOP).doubts[0]
+    approved("LIST /orders/cheap customer_id max_total:n -> orders[].id", SHOP)
+
+
+def test_a_list_of_something_that_nobody_mentioned_is_not_taken() -> None:
+    assert [str(one) for one in approved("LIST /orders customer_id -> orders[].id", SHOP).endpoints] == ["LIST /orders"]
+    unsaid = [one for one in SHOP if str(one) != "LIST /orders"]
+    assert "trash" in doubtful("LIST /orders customer_id -> orders[].id", unsaid).doubts[0]
+
+
+def test_a_view_that_nobody_mentioned_supplies_nothing() -> None:
+    refused("LIST /orders customer_id -> orders[].archived_at:t", SHOP)
+    approved(
+        "LIST /orders/archived customer_id -> orders[].archived_at:t", [one for one in SHOP if "trash" not in one.path]
+    )
+
+
+def test_a_call_that_does_not_depend_on_the_key_is_not_about_it() -> None:
+    without = [one for one in SHOP if not one.path.startswith("/customers")]
+    refused("FETCH /users/{user_id} -> name email:e", without)
+
+
+def test_a_list_inside_something_else_is_not_the_collection() -> None:
+    inside = [one for one in SHOP if one.path in ("/warehouses/{id}", "/customers/{id}")]
+    assert doubtful("LIST /warehouses/{id}/orders -> orders[].id orders[].total:n", inside).doubts
+
+
+def test_a_value_object_belongs_to_what_has_it() -> None:
+    refused("FETCH /customers/{id} -> name address.city", SHOP)
+
+
+def test_verbs_of_one_class_are_not_the_same_deed() -> None:
+    without = [one for one in SHOP if one.method != "REFUND"]
+    refused("!REFUND /orders/{id} amount:n -> refund_id", without)
+
+
+def test_nothing_is_changed_that_was_only_found_by_a_text() -> None:
+    service = contracts("""
+SEARCH /rooms query -> rooms[].id rooms[].name
+!BOOK /rooms/{id} guest_id -> booking_id
+""")
+    assert "first match" in " ".join(doubtful("!BOOK /rooms room_name guest_id -> booking_id", service).doubts)
+
+
+@pytest.mark.parametrize("claim", ["", "~"])
+def test_a_plan_never_does_more_than_the_proposal_claims(claim: str) -> None:
+    found = refused(f"{claim}PAY /orders/{{id}} amount:n -> payment_id", SHOP)
+    assert found.misses[0].field == "semantic.impact"
+
+
+def test_a_parameter_that_contradicts_its_place_is_doubtful() -> None:
+    hotel = contracts("""
+FETCH /rooms/{id} -> id hotel_id
+FETCH /hotels/{id} -> id name
+""")
+    doubtful("FETCH /hotels/{room_id} -> name", hotel)
+    approved("FETCH /rooms/{room_id}/hotel -> name", hotel)

@@ -1,0 +1,80 @@
+"""Lists: drivers, columns, filters, orders and limits."""
+
+from __future__ import annotations
+
+from tests.runtime.negotiation.planner.contracts import contracts
+from tests.runtime.negotiation.planner.services import approved, doubtful, refused
+
+
+def test_a_bound_becomes_a_filter_over_the_list() -> None:
+    rooms = approved("FIND /rooms/cheap max_price:n -> rooms[].id rooms[].price:n").recipe.output["rooms"].to_json()
+    assert rooms["where"] == [{"field": "price", "op": "lte", "value": {"kind": "proposal", "value": "max_price"}}]
+    assert set(rooms["select"]) == {"id", "price"}
+
+
+def test_a_filter_that_the_endpoint_has_is_left_to_it() -> None:
+    found = approved("LIST /hotels city -> hotels[].name")
+    assert found.recipe.steps[0].input["city"].value == "city"
+    assert found.recipe.output["hotels"].where == ()
+
+
+def test_columns_are_renamed_and_nested_as_proposed() -> None:
+    found = approved("LIST /rooms -> offers[].room.room_id offers[].room_price:n")
+    select = found.recipe.output["offers"].to_json()["select"]
+    assert select["room"]["select"]["room_id"] == {"kind": "item", "value": "id"}
+    assert select["room_price"] == {"kind": "item", "value": "price"}
+
+
+def test_a_missing_column_is_fetched_for_each_row() -> None:
+    found = approved("LIST /bookings/rooms guest_id -> bookings[].id bookings[].room_price:n")
+    step = found.recipe.steps[1]
+    assert step.for_each is not None
+    assert (step.for_each.value, step.input["id"].value, step.on_failure) == ("step_1.bookings", "room_id", "fail")
+    assert found.recipe.output["bookings"].to_json()["select"]["room_price"] == {
+        "kind": "item",
+        "value": "output.price",
+    }
+
+
+def test_two_lists_are_joined_over_a_shared_id() -> None:
+    shop = contracts("""
+LIST /orders -> orders[].id orders[].customer_id orders[].total:n
+LIST /customers -> customers[].id customers[].name
+""")
+    found = approved("LIST /orders/customers -> orders[].id orders[].customer_name", shop)
+    name = found.recipe.output["orders"].to_json()["select"]["customer_name"]
+    assert (name["value"], name["get"], name["pick"]) == ("step_2.customers", "name", "only")
+    assert name["where"] == [{"field": "id", "op": "eq", "value": {"kind": "item", "value": "customer_id"}}]
+
+
+def test_an_order_and_a_limit_are_applied_to_the_rows() -> None:
+    found = approved("LIST /rooms sort=price|-price limit:i -> rooms[].id rooms[].price:n")
+    rooms = found.recipe.output["rooms"]
+    assert rooms.sort is not None
+    assert rooms.limit is not None
+    assert (rooms.sort.value, rooms.limit.value) == ("sort", "limit")
+
+
+def test_an_order_by_something_that_rows_do_not_have_is_refused() -> None:
+    assert refused("LIST /rooms sort=price|stars -> rooms[].id rooms[].price:n").misses[0].field == "sort"
+
+
+def test_a_local_filter_reads_all_pages() -> None:
+    found = approved("LIST /bookings/large guest_id min_total:n -> bookings[].id bookings[].total:n")
+    pages = found.recipe.steps[0].pages
+    assert pages is not None
+    assert pages.cursor == "next_cursor"
+
+
+def test_a_local_filter_over_pages_that_cannot_be_read_is_only_a_suggestion() -> None:
+    shop = contracts("LIST /orders page?:i -> orders[].id orders[].total:n")
+    assert "pages" in doubtful("LIST /orders/large min_total:n -> orders[].id orders[].total:n", shop).doubts[0]
+
+
+def test_rows_are_selected_by_what_a_key_leads_to() -> None:
+    found = approved("LIST /guests/bookings guest_email:e -> bookings[].id")
+    assert [str(one) for one in found.endpoints] == ["LIST /guests", "LIST /bookings"]
+
+
+def test_a_bound_of_another_type_is_no_filter() -> None:
+    assert refused("FIND /rooms/cheap max_price:b -> rooms[].id rooms[].price:n").misses[0].field == "max_price"
