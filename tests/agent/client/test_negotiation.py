@@ -90,7 +90,7 @@ async def propose(service: ServiceClient, **options: Any) -> Synthesis:
 @pytest.mark.requirement("API-17.2-3")
 async def test_approved_endpoint_is_returned_with_its_contract_and_called() -> None:
     found = {"rooms": [{"room_id": "12"}]}
-    async with hotel(approved(explanation=["1. QUERY /rooms", "2. keep"]), answer(200, found)) as (service, server):
+    async with hotel(approved(plan=["1. QUERY /rooms", "2. keep"]), answer(200, found)) as (service, server):
         synthesis = await propose(service)
         assert await synthesis.call(max_price=90) == found
     assert (synthesis.synthesis_id, synthesis.negotiation_id, synthesis.expires_at, synthesis.notes) == (

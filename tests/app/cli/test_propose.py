@@ -29,7 +29,7 @@ def answer(status: int, body: Any, **headers: str) -> Script:
 
 
 def approved(**members: Any) -> Script:
-    return answer(263, {"endpoint": DEFINITION, "synthesis_id": "syn-1", "explanation": PLAN, **members})
+    return answer(263, {"endpoint": DEFINITION, "synthesis_id": "syn-1", "plan": PLAN, **members})
 
 
 def rejected(**members: Any) -> Script:
@@ -91,7 +91,7 @@ async def test_names_of_the_server_are_quoted_in_the_command_to_paste(run: Any) 
 async def test_plan_is_printed_step_by_step_on_request(run: Any) -> None:
     ran = await run(approved(), arguments=(*WANTED, "--explain"))
     assert ran.out.index(PLAN[0]) < ran.out.index(PLAN[1])
-    silent = await run(approved(explanation=None), arguments=(*WANTED, "--explain"))
+    silent = await run(approved(plan=None), arguments=(*WANTED, "--explain"))
     assert "the service does not explain it" in silent.out
 
 
@@ -122,12 +122,16 @@ async def test_refused_call_ends_with_1(run: Any) -> None:
 
 async def test_rejection_says_why_and_what_is_similar(run: Any) -> None:
     similar = [{"method": "QUERY", "path": "/rooms", "description": "Find rooms."}]
-    ran = await run(rejected(similar_endpoints=similar, must_escalate=True))
+    misses = [{"field": "rooms[].price", "reason": "No endpoint has it.", "nearest": "QUERY /rooms"}]
+    plan = ["Calls QUERY /rooms."]
+    ran = await run(rejected(similar_endpoints=similar, must_escalate=True, misses=misses, counter_plan=plan))
     assert (ran.code, ran.out) == (1, "")
     assert "463" in ran.err
     assert "proposal-rejected: No price is known." in ran.err
     assert "reason: composition-impossible" in ran.err
     assert "similar: QUERY /rooms  Find rooms." in ran.err
+    assert "missing: rooms[].price: No endpoint has it. (nearest: QUERY /rooms)" in ran.err
+    assert "counter-proposal: Calls QUERY /rooms." in ran.err
     assert "use --escalate" in ran.err
 
 
@@ -219,7 +223,7 @@ async def test_texts_of_the_server_cannot_control_the_terminal(run: Any) -> None
     counter = {**DEFINITION, "path": "/x\x1b[2J", "output_schema": {"type": "object"}}
     similar = [{"method": evil, "path": evil, "description": evil}]
     refused = await run(rejected(explanation=evil, reason=evil, similar_endpoints=similar, counter_proposal=counter))
-    shown = await run(approved(explanation=[evil], expires_at=evil), arguments=(*WANTED, "--explain"))
+    shown = await run(approved(plan=[evil], expires_at=evil), arguments=(*WANTED, "--explain"))
     for text in (refused.out, refused.err, shown.out, shown.err):
         assert not any(mark in text for mark in ("\x1b", "\x07", "\u202e"))
     assert "[red]x[/red]" in refused.err

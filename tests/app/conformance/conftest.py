@@ -251,14 +251,10 @@ class Miniature:
             return refusal(400, "invalid-proposal")
         if proposal["required_scopes"]:
             return refusal(262, "authorization-required", type="scope-required")
-        copied = [
-            item for item in self.contract["endpoints"] if f"{item['path']}/conformance-copies" == proposal["path"]
-        ]
         if self.pending:
             return Answer(261, {"proposal_id": "p-1"})
-        return self._approve(proposal) if copied else refusal(463, "proposal-rejected", **IMPOSSIBLE)
-
-    def _approve(self, proposal: Any) -> Answer:
+        if "/rooms/conformance-copies-" not in proposal["path"]:
+            return refusal(463, "proposal-rejected", **IMPOSSIBLE)
         return Answer(263, {"endpoint": proposal, "synthesis_id": "syn-1", "expires_at": "2027-01-01T00:00:00Z"})
 
     def _endpoint(self, ask: Ask, found: dict[str, Any]) -> Answer:

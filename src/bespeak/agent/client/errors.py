@@ -60,6 +60,11 @@ class ServiceError(BespeakError):
         found = self._members.get(name)
         return tuple(item for item in found if isinstance(item, str)) if isinstance(found, list) else ()
 
+    def _objects(self, name: str) -> tuple[Mapping[str, Any], ...]:
+        """Return the objects of a list in the error object, skipping other values."""
+        found = self._members.get(name)
+        return tuple(item for item in found if isinstance(item, dict)) if isinstance(found, list) else ()
+
     def _text(self, name: str) -> str | None:
         found = self._members.get(name)
         return found if isinstance(found, str) else None
@@ -182,10 +187,19 @@ class ProposalRejectedError(ServiceError):
         return self._members.get("counter_proposal")
 
     @property
+    def counter_plan(self) -> tuple[str, ...]:
+        """What the counter-proposal would do, step by step, if the server says so."""
+        return self._texts("counter_plan")
+
+    @property
     def similar(self) -> tuple[Mapping[str, Any], ...]:
         """Endpoints of the service with a similar capability, as the server describes them."""
-        found = self._members.get("similar_endpoints")
-        return tuple(item for item in found if isinstance(item, dict)) if isinstance(found, list) else ()
+        return self._objects("similar_endpoints")
+
+    @property
+    def misses(self) -> tuple[Mapping[str, Any], ...]:
+        """Fields that could not be composed, each with `field`, `reason` and perhaps the `nearest` endpoint."""
+        return self._objects("misses")
 
     @property
     def must_escalate(self) -> bool:

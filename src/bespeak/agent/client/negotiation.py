@@ -249,7 +249,7 @@ class Negotiation:
             persistent=members.get("persistent") is True,
             granted_duration=_text(members, "granted_duration"),
             is_counter_proposal=self._followed,
-            explanation=_lines(members.get("explanation")),
+            explanation=_lines(members.get("plan")) or _lines(members.get("explanation")),
             notes=tuple(dict.fromkeys(self._notes)),
             invoke=invoke,
         )

@@ -33,6 +33,7 @@ from bespeak.text.reading.json_text import json_table
 
 _WIDEST = 300
 _SIMILAR = 3
+_MISSES = 5
 
 
 @click.command()
@@ -206,6 +207,11 @@ def _rejection(error: ServiceError) -> Iterator[Text]:
     if not isinstance(error, ProposalRejectedError):
         return
     yield line(f"reason: {error.rejection or 'not given'}")
+    for miss in error.misses[:_MISSES]:
+        nearest = f" (nearest: {miss['nearest']})" if "nearest" in miss else ""
+        yield line(f"missing: {miss.get('field')}: {miss.get('reason')}{nearest}")
+    for step in error.counter_plan:
+        yield line(f"counter-proposal: {step}")
     for entry in error.similar[:_SIMILAR]:
         about = entry.get("description") or ""
         yield line(f"similar: {entry.get('method')} {entry.get('path')}  {about}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -46,6 +47,7 @@ _COMPLETE: Final[dict[str, Any]] = {
     "required_scopes": [PROBE_SCOPE],
 }
 _REASONS: Final = ("out-of-scope", "policy-refused", "composition-impossible", "ambiguous", "synthesis-disabled")
+_COPY: Final = "conformance-copies-"
 _COPIES: Final = 3
 _MOST_POLLS: Final = 5
 _POLL_SECONDS: Final = 0.2
@@ -181,7 +183,9 @@ async def _impossible_proposal(subject: Subject) -> list[Exchanged]:
     form, seen = await subject.once(_understood)
     output = {"type": "object", "properties": {PROBE_FIELD: {"type": "string"}}, "required": [PROBE_FIELD]}
     changes = {"output_schema": output, "required_scopes": []}
-    return [seen] if form is None else await _evaluated(subject, form, {**_COMPLETE, **changes})
+    # A path of its own: servers count the rejections of one endpoint, also those of earlier runs.
+    path = f"{_COMPLETE['path']}-{secrets.token_hex(4)}"
+    return [seen] if form is None else await _evaluated(subject, form, {**_COMPLETE, **changes, "path": path})
 
 
 async def _possible_proposal(subject: Subject) -> list[Exchanged]:
@@ -190,7 +194,7 @@ async def _possible_proposal(subject: Subject) -> list[Exchanged]:
     exchanges = [seen]
     copied = [each for each in subject.endpoints if is_informational(each) and not each.get("required_scopes")]
     for endpoint in [each for each in copied if mapping(each.get("output_schema")).get("required")][:_COPIES]:
-        path = f"{endpoint['path'].rstrip('/')}/conformance-copies"
+        path = f"{endpoint['path'].rstrip('/')}/{_COPY}{secrets.token_hex(4)}"
         if form is not None:
             exchanges = await _evaluated(subject, form, {**_COMPLETE, **endpoint, "path": path, "required_scopes": []})
         if exchanges[-1].status == 263:
@@ -237,7 +241,7 @@ def _approval_faults(seen: Exchanged) -> Iterator[str]:
     endpoint = mapping(_result(seen, "endpoint"))
     if not {"method", "path", "semantic", "input_schema", "output_schema"} <= endpoint.keys():
         yield "the 263 response has no endpoint definition"
-    elif not endpoint["path"].endswith("/conformance-copies"):
+    elif f"/{_COPY}" not in str(endpoint["path"]):
         yield f"the approved path is {endpoint['path']!r}"
     for name in ("synthesis_id", "expires_at"):
         if not isinstance(_result(seen, name), str):
