@@ -253,7 +253,7 @@ class Miniature:
             return refusal(262, "authorization-required", type="scope-required")
         if self.pending:
             return Answer(261, {"proposal_id": "p-1"})
-        if "/rooms/conformance-copies-" not in proposal["path"]:
+        if (proposal["method"], proposal["path"]) != ("FETCH", "/rooms"):
             return refusal(463, "proposal-rejected", **IMPOSSIBLE)
         return Answer(263, {"endpoint": proposal, "synthesis_id": "syn-1", "expires_at": "2027-01-01T00:00:00Z"})
 

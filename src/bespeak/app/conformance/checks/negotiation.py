@@ -6,6 +6,7 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -47,8 +48,9 @@ _COMPLETE: Final[dict[str, Any]] = {
     "required_scopes": [PROBE_SCOPE],
 }
 _REASONS: Final = ("out-of-scope", "policy-refused", "composition-impossible", "ambiguous", "synthesis-disabled")
-_COPY: Final = "conformance-copies-"
-_COPIES: Final = 3
+_READING: Final = ("FIND", "FETCH", "QUERY")
+"""Verbs under which an endpoint that changes nothing is proposed a second time."""
+_COPIES: Final = 4
 _MOST_POLLS: Final = 5
 _POLL_SECONDS: Final = 0.2
 _SESSION: Final = "3f1c9a52d8e04b7a9c1de6f0a7b85d21"
@@ -189,18 +191,28 @@ async def _impossible_proposal(subject: Subject) -> list[Exchanged]:
 
 
 async def _possible_proposal(subject: Subject) -> list[Exchanged]:
-    """Propose copies of harmless endpoints elsewhere, until one is approved; release it."""
+    """Propose harmless endpoints under another verb, until one is approved; release it."""
     form, seen = await subject.once(_understood)
     exchanges = [seen]
-    copied = [each for each in subject.endpoints if is_informational(each) and not each.get("required_scopes")]
-    for endpoint in [each for each in copied if mapping(each.get("output_schema")).get("required")][:_COPIES]:
-        path = f"{endpoint['path'].rstrip('/')}/{_COPY}{secrets.token_hex(4)}"
-        if form is not None:
-            exchanges = await _evaluated(subject, form, {**_COMPLETE, **endpoint, "path": path, "required_scopes": []})
+    if form is None:
+        return exchanges
+    for definition in islice(_copies(subject), _COPIES):
+        exchanges = await _evaluated(subject, form, definition)
         if exchanges[-1].status == 263:
-            await subject.ask("SUSPEND", "/", {"synthesis_id": exchanges[-1].field("synthesis_id")})
+            await subject.ask("SUSPEND", "/", {"synthesis_id": _result(exchanges[-1], "synthesis_id")})
             break
     return exchanges
+
+
+def _copies(subject: Subject) -> Iterator[dict[str, Any]]:
+    """Yield definitions of endpoints that change nothing and need no scope, each with a verb that its path lacks."""
+    offered = {(each["method"], each["path"]) for each in subject.endpoints}
+    for endpoint in subject.endpoints:
+        output = mapping(endpoint.get("output_schema"))
+        if is_informational(endpoint) and not endpoint.get("required_scopes") and output.get("required"):
+            for verb in _READING:
+                if (verb, endpoint["path"]) not in offered and not endpoint.get("deprecated"):
+                    yield {**_COMPLETE, **endpoint, "method": verb, "required_scopes": []}
 
 
 async def _decided(subject: Subject, question: Callable[[Subject], Awaitable[list[Exchanged]]]) -> Exchanged | Outcome:
@@ -241,8 +253,8 @@ def _approval_faults(seen: Exchanged) -> Iterator[str]:
     endpoint = mapping(_result(seen, "endpoint"))
     if not {"method", "path", "semantic", "input_schema", "output_schema"} <= endpoint.keys():
         yield "the 263 response has no endpoint definition"
-    elif f"/{_COPY}" not in str(endpoint["path"]):
-        yield f"the approved path is {endpoint['path']!r}"
+    elif endpoint["method"] not in _READING:
+        yield f"the approved method is {endpoint['method']!r}"
     for name in ("synthesis_id", "expires_at"):
         if not isinstance(_result(seen, name), str):
             yield f"the 263 response has no {name}"
