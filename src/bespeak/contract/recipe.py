@@ -52,6 +52,11 @@ class Compensation:
         {}, "The input of the call; the output of the step itself may be a source.", key="parameters", read=read_sources
     )
 
+    @property
+    def endpoint(self) -> tuple[str, str]:
+        """Method and path of the endpoint that the call goes to."""
+        return self.method, self.path
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecipeStep:
@@ -76,7 +81,9 @@ class RecipeStep:
     )
     max_items: int = setting(100, "The most elements; more make the composition fail.", bounds=(1, 10_000))
     on_failure: str = setting(
-        "fail", "What a failed element does: it fails the composition, or is left out.", choices=("fail", "skip")
+        "fail",
+        "What a failed step or element does: it fails the composition, or is left out.",
+        choices=("fail", "skip"),
     )
     pages: Paging | None = optional_table(Paging)
     compensate: Compensation | None = optional_table(Compensation)
@@ -98,7 +105,9 @@ class RecipeStep:
             "for_each": None if self.for_each is None else self.for_each.to_json(),
         }
         if self.for_each is not None:
-            data |= {"max_items": self.max_items, "on_failure": self.on_failure}
+            data["max_items"] = self.max_items
+        if self.for_each is not None or self.on_failure != "fail":
+            data["on_failure"] = self.on_failure
         if self.pages is not None:
             data["pages"] = asdict(self.pages)
         if self.compensate is not None:
@@ -158,6 +167,12 @@ class Recipe:
     )
     timeout_seconds: float = setting(30.0, "Seconds for all steps together.", kind="seconds", bounds=(0.001, 3600))
     location: Location | None = None
+
+    @property
+    def calls(self) -> tuple[tuple[str, str], ...]:
+        """Endpoints of the steps, then those that undo them, by method and path."""
+        undone = (step.compensate.endpoint for step in self.steps if step.compensate is not None)
+        return (*(step.endpoint for step in self.steps), *undone)
 
     def to_json(self) -> dict[str, Any]:
         """Write the `[[recipe]]` table of a file."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.call import Call, RoutedCall, StepCall
 from bespeak.runtime.exchange import Exchange
 from bespeak.state.audit.record import make_payload
 from bespeak.state.store.command import Sealed
@@ -45,6 +45,7 @@ class Auditor:
     def entry(self, exchange: Exchange) -> AppendAudit:
         """Return the command that records an exchange; its result is the Sealed record."""
         call = exchange.call
+        composing = None if call.parent is None else call.parent.composing
         payload = make_payload(
             request=call.request,
             response=exchange.response,
@@ -55,6 +56,8 @@ class Auditor:
             issued_at=self._clock(),
             replayed=exchange.replayed,
             recorded=self._recorded(call),
+            parent_response_id=None if composing is None else composing.response_id,
+            step=call.number if isinstance(call, StepCall) else None,
         )
         return AppendAudit(call.agent_id or "", payload)
 

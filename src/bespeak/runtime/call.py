@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bespeak.protocol.exchange.headers import METHOD_GRAMMAR
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
@@ -24,8 +27,8 @@ class Call:
     """Always None here: RoutedCall has the route."""
     parent: RoutedCall | None = None
     """The composition that makes this call; None for a request. StepCall has it."""
-    response_id: str | None = None
-    """Response-ID of the answer, if steps had to name it before there is one; None for any other call."""
+    composing: Composing | None = None
+    """Always None here: RoutedCall has it."""
     apart: bool = False
     """True if it is awaited in another task than the one in which it begins."""
 
@@ -59,7 +62,7 @@ class Call:
 class RoutedCall(Call):
     """A call whose endpoint is known."""
 
-    __slots__ = ("captures", "hints", "input", "route")
+    __slots__ = ("captures", "composing", "hints", "input", "route")
 
     route: Route
     input: dict[str, Any]
@@ -80,29 +83,25 @@ class RoutedCall(Call):
         self.input = {}
         self.hints: TokenHints | None = None
         """Token hints of the caller; None for the complete answer."""
+        self.composing: Composing | None = None
+        """State of a composition that calls its steps; None for any other call."""
 
 
-class ComposedCall(RoutedCall):
-    """A call of a composition. Its Response-ID is known from the beginning, because its steps name it."""
-
-    __slots__ = ("response_id",)
+class Composing(msgspec.Struct):
+    """What the steps of one call share."""
 
     response_id: str
-
-    def __init__(self, call: RoutedCall, response_id: str) -> None:
-        super().__init__(call, call.route, call.captures)
-        self.input = call.input
-        self.hints = call.hints
-        self.response_id = response_id
+    """Response-ID of the call, which is known from the beginning because the records of its steps name it."""
+    spent: dict[str, Decimal]
+    """Cost of the steps so far by unit, those of compositions that are steps included."""
 
 
 class StepCall(RoutedCall):
     """One step of a composition, on behalf of the caller of the composition."""
 
-    __slots__ = ("apart", "journaled", "number", "output", "parent", "response", "response_id", "settled")
+    __slots__ = ("apart", "journaled", "number", "output", "parent", "response", "settled", "undoes")
 
     parent: RoutedCall
-    response_id: str | None
 
     def __init__(self, parent: RoutedCall, route: Route, given: dict[str, Any], request: Request, number: str) -> None:
         self.request = request
@@ -117,6 +116,7 @@ class StepCall(RoutedCall):
         self.captures = None
         self.input = given
         self.hints = None
+        self.composing = None
         self.parent = parent
         self.apart = parent.apart
         self.number = number
@@ -125,7 +125,8 @@ class StepCall(RoutedCall):
         """True if its answer is kept under the caller's key although it changes nothing."""
         self.settled = False
         """True if the answer is stored or recorded, so that it must be encoded."""
-        self.response_id = None
+        self.undoes = False
+        """True if it undoes an earlier step."""
         self.output: Any = None
         """The output, if the step succeeded."""
         self.response: Response | None = None

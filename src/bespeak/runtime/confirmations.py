@@ -23,6 +23,9 @@ from bespeak.state.store.settings import CaseSettings
 MOST_SUBJECT: Final = 256 * 1024
 """Maximum bytes of a call that is submitted for confirmation."""
 
+_OF_ANOTHER_STEP: Final = frozenset({"digest-differs", "used"})
+"""Conflicts of a confirmation that was given for another step of the same call: this one needs its own."""
+
 _CASE_ID: Final = re.compile(r"[\x21-\x7e]{1,128}")
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -51,10 +54,9 @@ class Confirmations:
 
     def ask(self, call: RoutedCall) -> OpenCase | UseCase | Refused | None:
         """Return None if the call is admitted, a refusal, or a command whose result decides."""
-        if not call.route.is_confirmed:
+        if not call.route.is_confirmed or _is_covered(call):
             return None
-        agent_id = call.principal.agent_id
-        digest = call_digest(agent_id, call.method, call.path, call.input, call.principal.delegators)
+        digest = self._digest(call)
         case_id = call.request.headers.get(CONFIRMATION_ID)
         if case_id is None:
             return self._open(call, digest)
@@ -64,15 +66,22 @@ class Confirmations:
                 "invalid-confirmation-id",
                 "The Confirmation-ID is not valid; send one that this server has issued.",
             )
-        return UseCase(case_id, digest, agent_id or "", parties_of(call))
+        return UseCase(case_id, digest, call.principal.agent_id or "", parties_of(call))
 
-    def judge(self, call: RoutedCall, found: Opened | Case | Conflict) -> Refused | None:
+    def judge(self, call: RoutedCall, found: Opened | Case | Conflict) -> OpenCase | Refused | None:
         """Judge the result of the command, which may be a Conflict."""
         if isinstance(found, Opened):
             return required(found.case)
         if isinstance(found, Conflict) and found.reason == "too-many":
             return too_many_cases(found)
+        if call.parent is not None and isinstance(found, Conflict) and found.reason in _OF_ANOTHER_STEP:
+            return self._open(call, self._digest(call))
         return refusal(found, call.request.headers[CONFIRMATION_ID]) if isinstance(found, Conflict) else None
+
+    @staticmethod
+    def _digest(call: RoutedCall) -> str:
+        principal = call.principal
+        return call_digest(principal.agent_id, call.method, call.path, call.input, principal.delegators)
 
     def _open(self, call: RoutedCall, digest: str) -> OpenCase | Refused:
         endpoint, principal = call.route.endpoint, call.principal
@@ -104,6 +113,12 @@ class Confirmations:
             parties=parties_of(call),
             most_open=self._settings.most_open,
         )
+
+
+def _is_covered(call: RoutedCall) -> bool:
+    """Return True for a step of a composition that was confirmed as a whole."""
+    parent = call.parent
+    return parent is not None and (parent.route.is_confirmed or _is_covered(parent))
 
 
 def too_many_cases(conflict: Conflict) -> Refused:

@@ -24,12 +24,14 @@ from bespeak.protocol.exchange.messages import Connection, Malformed, Request, R
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.token_hints import UNCHANGED, TokenHints
 from bespeak.runtime.answer import Answer, Effects, Envelope
-from bespeak.runtime.call import Call, ComposedCall, RoutedCall, StepCall
+from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall
+from bespeak.runtime.composition.step import APART, JOURNALED, UNDOES
 from bespeak.runtime.disclosure import may_discover, sees, undisclosed
 from bespeak.runtime.exchange import Exchange, Subscriber
 from bespeak.runtime.functions.calling import ConversionError
 from bespeak.runtime.functions.foreign_types import dump_foreign
 from bespeak.runtime.gates import ARRIVAL, ROUTED, STEP, find_route
+from bespeak.runtime.gates.budget import budget_gate
 from bespeak.runtime.gates.confirmation import confirmation_gate
 from bespeak.runtime.gates.rate import address_rate_gate, agent_rate_gate, endpoint_rate_gate
 from bespeak.runtime.responder import Responder
@@ -76,6 +78,8 @@ class Dispatcher:
         self._arrival = tuple(gate for gate in ARRIVAL if gate not in left_out)
         self._routed = tuple(gate for gate in ROUTED if gate not in left_out)
         self._step = tuple(gate for gate in STEP if gate not in left_out)
+        # What was done must be undone, whatever it costs.
+        self._undo = tuple(gate for gate in self._step if gate not in (budget_gate, endpoint_rate_gate))
 
     @property
     def keeps_state(self) -> bool:
@@ -133,28 +137,21 @@ class Dispatcher:
         return answer if not self._subscribers else self._emit(routed, answer, started)
 
     def run_step(
-        self,
-        parent: RoutedCall,
-        route: Route,
-        given: dict[str, Any],
-        path: str,
-        number: str,
-        *,
-        journaled: bool = False,
-        apart: bool = False,
+        self, parent: RoutedCall, route: Route, given: dict[str, Any], path: str, number: str, *, flags: int = 0
     ) -> StepCall | Coroutine[Any, Any, StepCall]:
         """Call an endpoint for a composition. Every gate of the endpoint judges the caller of the composition.
 
-        The result has the answer and the output. With `journaled` the answer is kept under the caller's idempotency key
-        although the step changes nothing. With `apart` the coroutine is awaited in a task of its own.
+        The result has the answer and the output. `flags` are those of `composition.step`.
         """
         outer = parent.request
-        request = Request(route.method, path, "", outer.headers, b"", outer.connection)
-        call = StepCall(parent, route, given, request, number)
-        call.journaled = journaled
-        call.apart |= apart
+        call = StepCall(
+            parent, route, given, Request(route.method, path, "", outer.headers, b"", outer.connection), number
+        )
+        if flags:
+            call.journaled, call.undoes = bool(flags & JOURNALED), bool(flags & UNDOES)
+            call.apart |= bool(flags & APART)
         settlement = self._settlement
-        for judge in self._step:
+        for judge in self._undo if call.undoes else self._step:
             refused = judge(call)
             if refused is not None:
                 call.response = self._responder.refuse(call, refused)
@@ -163,12 +160,25 @@ class Dispatcher:
                 return call
         if settlement is not None and settlement.concerns_step(call):
             call.settled = True
-            call.request = msgspec.structs.replace(request, body=_encode(given))
+            call.request = settlement.request_of(call, _encode(given))
             return _answer_step(call, settlement.carry_out(call, self._invoke))
         outcome = self._invoke(call)
         if isinstance(outcome, Response):
             return _answered(call, outcome)
         return _answer_step(call, self._complete(call, outcome))
+
+    def is_keyed(self, call: RoutedCall) -> bool:
+        """Return True if what the steps of a composition do is kept under the caller's idempotency key."""
+        return self._settlement is not None and self._settlement.is_keyed(call)
+
+    async def recall(self, call: RoutedCall) -> bytes | None:
+        """Return what an earlier run of a composition with the same key has noted; None if it has not."""
+        return None if self._settlement is None else await self._settlement.recall(call)
+
+    async def note(self, call: RoutedCall, verdict: bytes) -> None:
+        """Note the end of a composition, before its steps are undone."""
+        if self._settlement is not None:
+            await self._settlement.note(call, verdict)
 
     def malformed(self, fault: Malformed, connection: Connection) -> Response:
         """Answer bytes that are not a valid request."""
@@ -227,8 +237,9 @@ class Dispatcher:
                 if route.builtin:
                     result = variables.run(route.call, call)
                 else:
-                    call = self._composed(call)
-                    result = variables.run(route.call, call, self.run_step)
+                    spent = {} if call.parent is None or call.parent.composing is None else call.parent.composing.spent
+                    call.composing = Composing(self._responder.new_id(), spent)
+                    result = variables.run(route.call, call, self)
             else:
                 context = Context(call.request, call.principal, call.method, call.path, call.input, self.server.state)
                 result = variables.run(route.call, call.input, context)
@@ -240,14 +251,6 @@ class Dispatcher:
             return self._finish(call, route, result)
         except _FAILURES as error:
             return self._fail(call, route, error)
-
-    def _composed(self, call: RoutedCall) -> RoutedCall:
-        """Give a composition the Response-ID that its steps name."""
-        response_id = self._responder.new_id()
-        if not isinstance(call, StepCall):
-            return ComposedCall(call, response_id)
-        call.response_id = response_id
-        return call
 
     async def _await(self, call: RoutedCall, route: Route, waiting: Coroutine[Any, Any, Any]) -> Response | Effects:
         try:
@@ -291,7 +294,7 @@ class Dispatcher:
         if type(call) is StepCall:
             call.output = output
             if not call.settled:
-                return self._break(call, route, places) if (places := non_finite(output)) else _DONE
+                return _DONE
         body = _encode(output)
         # `in` would first raise and drop an exception, because the left side of it may be a number.
         if body.find(b"null") >= 0 and (places := non_finite(output)):

@@ -138,6 +138,12 @@ class Idempotency:
             return claim
         return Claim(claim.scope, _step_key(claim.key, call.number), claim.request_hash)
 
+    def verdict(self, call: RoutedCall) -> Claim:
+        """Return the key under which a composition with a key notes how it ended."""
+        claim = self.wanted(call)
+        assert isinstance(claim, Claim), "only calls with a key have a journal"
+        return Claim(claim.scope, _step_key(claim.key, "verdict"), claim.request_hash)
+
     def take(self, claim: Claim) -> ClaimKey:
         """Return the command that claims a key in the store, where every process sees it."""
         return ClaimKey(claim.scope, claim.key, claim.request_hash, self.lease, self._retention)

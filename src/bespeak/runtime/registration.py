@@ -30,7 +30,7 @@ from bespeak.protocol.exchange.headers import MEDIA_AGTP, HeaderBlock
 from bespeak.protocol.fault import Fault
 from bespeak.runtime.advisories import endpoint_advisories
 from bespeak.runtime.agents import Agents
-from bespeak.runtime.bindings.composition import bind_composition
+from bespeak.runtime.bindings.composition import CompositionBinding
 from bespeak.runtime.bindings.function import bind_function
 from bespeak.runtime.functions.signature import function_name
 from bespeak.runtime.publication import Publication
@@ -115,12 +115,12 @@ class Registrar:
                 findings += found
                 self._add(routes, endpoint, call)
         called = {route.endpoint.key: route.endpoint for route in (*self._builtins, *before, *routes.values())}
-        for endpoint, endpoints_called, found in check_compositions(composed, known_recipes, called, self.policies):
+        for endpoint, served, found in check_compositions(composed, known_recipes, called, self.policies):
             findings += found
-            if endpoints_called is not None:
+            if served is not None:
                 assert isinstance(endpoint.handler, Composition)
                 recipe = known_recipes[endpoint.handler.recipe]
-                self._add(routes, endpoint, bind_composition(endpoint, recipe, endpoints_called))
+                self._add(routes, endpoint, CompositionBinding(endpoint, recipe, served))
         return [routes[endpoint.key] for endpoint in valid if endpoint.key in routes], findings
 
     def table(

@@ -81,7 +81,10 @@ class Responder:
         """Return the response headers that depend only on the request."""
         request = call.request
         given = request.headers
-        found: tuple[tuple[str, str], ...] = (("Response-ID", call.response_id or self.new_id()),)
+        composing = call.composing
+        # Written out, because a call costs more than the id.
+        named = f"resp-{next(self._ids):012x}" if composing is None else composing.response_id
+        found: tuple[tuple[str, str], ...] = (("Response-ID", named),)
         if not request.connection.answered:
             found += (call.routes.introduction if may_discover(call) else call.routes.public_introduction,)
         if TASK_ID in given:

@@ -11,10 +11,12 @@ import secrets
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, Protocol
 
+import msgspec
+
 from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import CONFIRMATION_ID, IDEMPOTENCY_KEY, SESSION_ID
-from bespeak.protocol.exchange.messages import Response
+from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.auditor import Auditor
@@ -45,8 +47,8 @@ class Admission(Protocol):
         """Return None if the call is admitted or not affected, a refusal, or a command whose result decides."""
         ...
 
-    def judge(self, call: RoutedCall, found: Any) -> Refused | None:
-        """Judge the result of the command, which may be a Conflict."""
+    def judge(self, call: RoutedCall, found: Any) -> Command | Refused | None:
+        """Judge the result of the command, which may be a Conflict; return another command if that decides."""
         ...
 
 
@@ -88,6 +90,30 @@ class Settlement:
         if self._pausing is not None and self._pausing.concerns(call):
             return True
         return self._guards(call) or (self._auditor is not None and self._auditor.audits(call))
+
+    def is_keyed(self, call: RoutedCall) -> bool:
+        """Return True if a call has an idempotency key."""
+        return isinstance(self._idempotency.wanted(call), Claim)
+
+    def request_of(self, call: StepCall, body: bytes) -> Request:
+        """Return the request of a step. An idempotency key in it is that of the step."""
+        request, claim = call.request, self._idempotency.wanted(call)
+        headers = request.headers
+        if isinstance(claim, Claim):
+            headers = {**headers, IDEMPOTENCY_KEY: claim.key.rpartition(" ")[2]}
+        return msgspec.structs.replace(request, headers=headers, body=body)
+
+    async def recall(self, call: RoutedCall) -> bytes | None:
+        """Return what a composition with the same key has noted; None if it has not."""
+        claim = self._idempotency.verdict(call)
+        found = await self._store.read(self._idempotency.find(claim))
+        judged = self._idempotency.judge(claim, found)
+        return judged.body if isinstance(judged, Kept) else None
+
+    async def note(self, call: RoutedCall, verdict: bytes) -> None:
+        """Note how a composition ended, under the key of its call."""
+        noted = Response(status.OK, verdict)
+        await self._store.do(self._idempotency.finish(self._idempotency.verdict(call), noted, noted.block))
 
     def concerns_step(self, call: StepCall) -> bool:
         """Return True if a step of a composition needs the store. Its caller has already been admitted."""
@@ -235,12 +261,13 @@ class Settlement:
         return judged if isinstance(judged, Kept) else None
 
     async def _ask(self, call: RoutedCall, admission: Admission | None) -> Refused | None:
-        asked = None if admission is None else admission.ask(call)
-        if admission is None or not isinstance(asked, Command):
-            assert not isinstance(asked, Command)
-            return asked
-        done = await self._store.do(asked)
-        return admission.judge(call, done if isinstance(done, Conflict) else done[0])
+        if admission is None:
+            return None
+        asked = admission.ask(call)
+        while isinstance(asked, Command):
+            done = await self._store.do(asked)
+            asked = admission.judge(call, done if isinstance(done, Conflict) else done[0])
+        return asked
 
     def _claim_here(self, call: RoutedCall) -> Claim | Kept | Refused | None:
         """Claim the key in memory, after a lookup in the store: no other process has claims."""

@@ -47,7 +47,7 @@ WITHOUT: Final = {
     **dict.fromkeys(("D196", "D197", "D198"), "about the identity document of an agent"),
     "D194": "about a bug in bespeak",
     "H701": "about a handler that no file can declare",
-    **dict.fromkeys(("H740", "H741", "H742", "H745", "H746"), "about a recipe and several endpoints"),
+    **dict.fromkeys(("H740", "H741", "H742", "H745", "H746", "H747"), "about a recipe and several endpoints"),
     "H730": "about a module, not a document",
     "D199": "about a hundred findings",
     **{rule.id: "about what a server on the web does" for rule in _ON_THE_WEB if not rule.bad},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,11 +10,19 @@ from tests.compositions import compose, recipe, step
 from tests.service import echo, make_endpoint
 
 from bespeak.protocol.exchange.messages import Response
-from bespeak.runtime.composition.failure import MOST_OUTPUT, Failure, failed_answer, refuse
+from bespeak.runtime.composition.failure import (
+    MOST_OUTPUT,
+    Failure,
+    failed_answer,
+    late,
+    read_verdict,
+    refuse,
+    write_verdict,
+)
 from bespeak.runtime.composition.plan import plan_composition
 
 CALLED = make_endpoint("FETCH", "/a", echo)
-STEP = plan_composition(compose("FIND", "/c", "r"), recipe(step("FETCH /a")), [CALLED]).groups[0][0]
+STEP = plan_composition(compose("FIND", "/c", "r"), recipe(step("FETCH /a")), {CALLED.key: CALLED}).steps[0]
 
 
 def refused(response: Response, number: str = "1", **outputs: Any) -> Any:
@@ -28,10 +37,24 @@ def test_a_step_that_waits_for_a_confirmation_makes_the_whole_wait() -> None:
     assert made.message == "Confirm it. It is step 1 of this call, FETCH /a."
 
 
-@pytest.mark.parametrize(("number", "transient"), [(429, True), (503, True), (409, True), (422, False), (500, False)])
-def test_a_failure_that_may_pass_is_told_with_the_time_to_wait(number: int, transient: bool) -> None:
-    made = refused(Response(number, b"", headers=(("Retry-After", "7"),)))
-    assert made.headers == ((("Retry-After", "7"),) if transient else ())
+def test_a_failure_that_may_pass_is_told_with_the_time_to_wait() -> None:
+    failure = failed_answer(STEP, "1", Response(503, b"", headers=(("Retry-After", "7"),)))
+    assert failure.is_transient
+    assert refuse(("FIND", "/c"), "r", failure, {}, again=True).headers == (("Retry-After", "7"),)
+    assert refuse(("FIND", "/c"), "r", failure, {}).headers == ()
+    assert not failed_answer(STEP, "1", Response(503)).is_transient
+
+
+def test_a_verdict_that_was_noted_is_read_again() -> None:
+    failure = failed_answer(STEP, "1/2", Response(500, b'{"error":{"code":"x"}}'))
+    assert read_verdict(write_verdict(failure), [STEP]) == failure
+    assert read_verdict(write_verdict(failure), []) is None
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_a_step_that_took_too_long_is_repeated_only_if_that_does_no_harm(idempotent: bool) -> None:
+    failure = late(replace(STEP, is_idempotent=idempotent), 0.5)
+    assert (failure.error["code"], failure.is_transient) == ("composition-timeout", idempotent)
 
 
 def test_outputs_that_are_too_large_are_left_out() -> None:
@@ -40,7 +63,7 @@ def test_outputs_that_are_too_large_are_left_out() -> None:
 
 
 def test_the_element_that_failed_is_numbered() -> None:
-    assert refused(Response(500), "1/17/2").details["details"]["element"] == 17
+    assert refused(Response(500), "1/17:2").details["details"]["element"] == 17
 
 
 def test_a_body_that_is_not_an_error_object_is_tolerated() -> None:

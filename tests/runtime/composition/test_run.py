@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.compositions import TEXT, captured, compose, given, item, recipe, step
+from tests.compositions import NUMBER, TEXT, captured, compose, given, item, recipe, step
 from tests.service import Bench, build, make_endpoint
 
 from bespeak.contract.cost import read_cost
@@ -124,10 +124,22 @@ def test_a_handler_that_breaks_its_contract_fails_the_composition() -> None:
         lambda context: {"n": "three"},
         output={"type": "object", "properties": {"n": {"type": "integer"}}},
     )
-    infinite = make_endpoint("FETCH", "/m", lambda context: {"n": float("inf")})
-    for path, endpoint in (("/n", broken), ("/m", infinite)):
-        details = bench(step(f"FETCH {path}"), endpoints=(endpoint,)).send("FIND", "/offer").error["details"]
-        assert (details["status"], details["code"]) == (500, "output-validation-failed")
+    details = bench(step("FETCH /n"), endpoints=(broken,)).send("FIND", "/offer").error["details"]
+    assert (details["status"], details["code"]) == (500, "output-validation-failed")
+
+
+def test_a_number_that_json_does_not_have_goes_nowhere() -> None:
+    infinite = make_endpoint("FETCH", "/m", lambda context: {"n": float("inf"), "list": [float("nan")]})
+    takes = make_endpoint("FIND", "/m", lambda context: {}, properties={"n": NUMBER, "list": {"type": "array"}})
+    assert (
+        bench(step("FETCH /m"), endpoints=(infinite,)).send("FIND", "/offer").error["code"]
+        == "output-validation-failed"
+    )
+    for name in ("n", "list"):
+        steps = (step("FETCH /m", "m"), step("FIND /m", take={name: captured(f"m.{name}")}))
+        assert (
+            bench(*steps, endpoints=(infinite, takes)).send("FIND", "/offer").error["details"]["code"] == "not-a-number"
+        )
 
 
 def test_a_handler_cannot_change_what_another_step_has_returned() -> None:

@@ -18,21 +18,23 @@ Key = tuple[str, str]
 
 def check_compositions(
     composed: Sequence[Endpoint], recipes: Mapping[str, Recipe], served: Mapping[Key, Endpoint], policies: Policies
-) -> Iterator[tuple[Endpoint, list[Endpoint] | None, list[Diagnostic]]]:
-    """Yield each composition with the endpoints of its steps, or None if it cannot be served, and its findings.
+) -> Iterator[tuple[Endpoint, Mapping[Key, Endpoint] | None, list[Diagnostic]]]:
+    """Yield each composition with the endpoints that it calls, or None if it cannot be served, and its findings.
 
     `served` are endpoints that can be called. A composition may call another one, which then comes first.
     """
+    if not composed:
+        return
     known = dict(served)
     sizes = {key: _size(endpoint, known, recipes) for key, endpoint in served.items()}
     waiting = {endpoint.key: (endpoint, _recipe(endpoint, recipes)) for endpoint in composed}
     while True:
-        ready = [key for key, (_, recipe) in waiting.items() if all(step.endpoint in known for step in recipe.steps)]
+        ready = [key for key, (_, recipe) in waiting.items() if all(called in known for called in recipe.calls)]
         if not ready:
             break
         for key in ready:
             endpoint, recipe = waiting.pop(key)
-            called = [known[step.endpoint] for step in recipe.steps]
+            called = {one: known[one] for one in recipe.calls}
             size = sum(sizes[step.endpoint] for step in recipe.steps)
             found = list(attempt(composition.check, endpoint, recipe, called, policies, size, endpoint=endpoint))
             if has_errors(found):
@@ -61,16 +63,15 @@ def _stuck(
     endpoint: Endpoint, recipe: Recipe, waiting: Mapping[Key, tuple[Endpoint, Recipe]], known: Mapping[Key, Endpoint]
 ) -> Diagnostic:
     """Report why a composition has no place in any order: a step is missing, or the steps form a cycle."""
-    for number, step in enumerate(recipe.steps, 1):
-        if step.endpoint not in known and step.endpoint not in waiting:
-            named = [" ".join(key) for key, other in known.items() if not other.internal]
-            near = get_close_matches(" ".join(step.endpoint), named, n=2)
-            return composition.missing_step(endpoint, recipe, number, near)
+    missing = next((called for called in recipe.calls if called not in known and called not in waiting), None)
+    if missing is not None:
+        named = [" ".join(key) for key, other in known.items() if not other.internal]
+        near = get_close_matches(" ".join(missing), named, n=2)
+        return composition.missing_step(endpoint, recipe, missing, near)
     way = _way_back(endpoint.key, waiting)
     if way is not None:
         return composition.cycle(endpoint, recipe, way)
-    number = next(number for number, step in enumerate(recipe.steps, 1) if step.endpoint in waiting)
-    return composition.missing_step(endpoint, recipe, number, ())
+    return composition.missing_step(endpoint, recipe, next(called for called in recipe.calls if called in waiting), ())
 
 
 def _way_back(start: Key, waiting: Mapping[Key, tuple[Endpoint, Recipe]]) -> list[Endpoint] | None:
@@ -79,10 +80,10 @@ def _way_back(start: Key, waiting: Mapping[Key, tuple[Endpoint, Recipe]]) -> lis
     ways: list[tuple[Key, list[Endpoint]]] = [(start, [])]
     while ways:
         key, way = ways.pop(0)
-        for step in waiting[key][1].steps:
-            if step.endpoint == start:
+        for called in waiting[key][1].calls:
+            if called == start:
                 return way
-            if step.endpoint in waiting and step.endpoint not in seen:
-                seen.add(step.endpoint)
-                ways.append((step.endpoint, [*way, waiting[step.endpoint][0]]))
+            if called in waiting and called not in seen:
+                seen.add(called)
+                ways.append((called, [*way, waiting[called][0]]))
     return None

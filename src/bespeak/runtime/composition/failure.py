@@ -17,8 +17,6 @@ from bespeak.runtime.composition.scope import UnmetError
 MOST_OUTPUT: Final = 64 * 1024
 """The most bytes of captured outputs in a refusal."""
 
-_TRANSIENT: Final = frozenset({status.RATE_LIMITED, status.UNAVAILABLE, status.CONFLICT})
-
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
@@ -43,7 +41,7 @@ class Failure(msgspec.Struct, frozen=True):
     @property
     def is_transient(self) -> bool:
         """True if the same call may succeed later."""
-        return self.retry_after is not None and self.status in _TRANSIENT
+        return self.retry_after is not None
 
 
 def failed_answer(step: StepPlan, number: str, response: Response) -> Failure:
@@ -59,19 +57,44 @@ def unmet(step: StepPlan, number: str, error: UnmetError) -> Failure:
     return Failure(step, number, None, {"code": error.code, "message": error.message})
 
 
+def late(step: StepPlan, timeout: float) -> Failure:
+    """Describe the step during which the time of the composition ran out. It may have taken effect."""
+    message = f"the composition took longer than {timeout:g} s"
+    again = "1" if step.is_idempotent else None
+    return Failure(step, step.named, status.TIMEOUT, {"code": "composition-timeout", "message": message}, again)
+
+
+def write_verdict(failure: Failure) -> bytes:
+    """Write a failure for a later run with the same key."""
+    return _encode([failure.step.number, failure.number, failure.status, failure.error, failure.retry_after])
+
+
+def read_verdict(text: bytes, steps: Sequence[StepPlan]) -> Failure | None:
+    """Read the failure of an earlier run; None if the recipe no longer has the step."""
+    number, *rest = _decode(text)
+    return Failure(steps[number - 1], *rest) if number <= len(steps) else None
+
+
 def refuse(
     call: tuple[str, str],
     recipe: str,
     failure: Failure,
     outputs: Mapping[str, Any],
+    *,
     compensated: Sequence[Mapping[str, Any]] = (),
+    effects: Sequence[int] = (),
+    again: bool = False,
 ) -> Refused:
-    """Build the answer of the composition `call`. An internal step is not named, and what it said is not repeated."""
+    """Build the answer of the composition `call`. An internal step is not named, and what it said is not repeated.
+
+    `effects` are the numbers of steps that have changed something for good. `again` is True if the same call may be
+    repeated.
+    """
     step, error = failure.step, failure.error
     element = failure.number.partition("/")[2]
     place: dict[str, Any] = {"recipe": recipe, "step": step.number}
     if element:
-        place["element"] = int(element.partition("/")[0])
+        place["element"] = int(element.partition(":")[0])
     named = "an internal step" if step.internal else " ".join(step.key)
     if failure.waits:
         details = {name: value for name, value in error.items() if name not in ("code", "message")}
@@ -85,9 +108,11 @@ def refuse(
     details |= _bounded(outputs)
     if compensated:
         details["compensated"] = list(compensated)
+    if effects:
+        details["effects"] = sorted(set(effects))
     message = f"Step {step.number} of the composition, {named}, failed{reason}"
     headers: tuple[tuple[str, str], ...] = ()
-    if failure.is_transient and failure.retry_after is not None and not compensated:
+    if again and failure.retry_after is not None:
         headers = (("Retry-After", failure.retry_after),)
     about = {"method": call[0], "path": call[1], "details": details}
     return Refused(status.UNPROCESSABLE, COMPOSITION_FAILED, message, about, headers)

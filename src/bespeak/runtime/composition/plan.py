@@ -9,9 +9,11 @@ from typing import Any
 from urllib.parse import quote
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.recipe import Paging, Recipe, RecipeStep
+from bespeak.contract.recipe import Compensation, Recipe, RecipeStep
+from bespeak.runtime.composition.paging import PagePlan, plan_pages
 from bespeak.runtime.composition.scope import Scope
-from bespeak.runtime.composition.values import Value, compile_conditions, compile_members, compile_value, split_path
+from bespeak.runtime.composition.step import JOURNALED
+from bespeak.runtime.composition.values import Value, compile_conditions, compile_members, compile_value
 
 Key = tuple[str, str]
 """Method and path template of an endpoint."""
@@ -23,13 +25,19 @@ class StepPlan:
 
     number: int
     """Number in the recipe, from 1."""
+    named: str
+    """The same as text."""
     key: Key
     internal: bool
     """True if callers must not learn which endpoint it is."""
     changes: bool
     """True if the step may change something."""
-    journaled: bool
-    """True if its answer is kept under the caller's key because a later step changes something.
+    is_idempotent: bool
+    """True if calling twice does no more than calling once."""
+    is_plain: bool
+    """True if the step is called exactly once, with nothing to decide."""
+    flags: int
+    """JOURNALED if its answer is kept under the caller's key because a later step changes something.
 
     A repeated request must take the same values to that step, or it would not be the same deed.
     """
@@ -44,16 +52,19 @@ class StepPlan:
     skips: bool
     """True if a failure leaves the step, or the element, out."""
     pages: PagePlan | None
+    undo: UndoPlan | None
+    """How to undo it if a later step fails; None if it is not undone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PagePlan:
-    """How all pages of a list are read."""
+class UndoPlan:
+    """The call that undoes a step."""
 
-    parameter: str
-    cursor: tuple[str, ...]
-    items: tuple[str, ...]
-    most: int
+    key: Key
+    internal: bool
+    build: Value
+    """Builds the input. In its scope, the name that the step captures is the output of this step or element."""
+    fill: Callable[[Mapping[str, Any]], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,8 +72,11 @@ class CompositionPlan:
     """All steps of a recipe, for one endpoint."""
 
     recipe: str
-    keys: tuple[Key, ...]
-    """Endpoint of each step."""
+    steps: tuple[StepPlan, ...]
+    changes: bool
+    """True if a step may change something."""
+    undoes: bool
+    """True if a step can be undone."""
     groups: tuple[tuple[StepPlan, ...], ...]
     """Steps in order; those of one group run at the same time."""
     result: Callable[[Scope, Sequence[Any]], Any]
@@ -70,44 +84,57 @@ class CompositionPlan:
     timeout: float
 
 
-def plan_composition(endpoint: Endpoint, recipe: Recipe, endpoints: Sequence[Endpoint]) -> CompositionPlan:
-    """Plan a recipe for an endpoint. `endpoints` are those of the steps, in order."""
+def plan_composition(endpoint: Endpoint, recipe: Recipe, served: Mapping[Key, Endpoint]) -> CompositionPlan:
+    """Plan a recipe for an endpoint. `served` has the endpoints of its steps, and of what undoes them."""
+    endpoints = [served[step.endpoint] for step in recipe.steps]
     changing = [index for index, step in enumerate(endpoints) if step.semantic.impact != "informational"]
     last = changing[-1] if changing else -1
     plans = [
-        _plan_step(index + 1, step, called, journaled=index < last)
+        _plan_step(index + 1, step, called, served, journaled=index < last)
         for index, (step, called) in enumerate(zip(recipe.steps, endpoints, strict=True))
     ]
     return CompositionPlan(
         recipe=recipe.name,
-        keys=tuple(plan.key for plan in plans),
+        steps=tuple(plans),
+        changes=bool(changing),
+        undoes=any(plan.undo is not None for plan in plans),
         groups=_grouped(recipe.steps, plans),
         result=_plan_result(endpoint, recipe),
         timeout=recipe.timeout_seconds,
     )
 
 
-def _plan_step(number: int, step: RecipeStep, endpoint: Endpoint, *, journaled: bool) -> StepPlan:
+def _plan_step(
+    number: int, step: RecipeStep, endpoint: Endpoint, served: Mapping[Key, Endpoint], *, journaled: bool
+) -> StepPlan:
+    undo = step.compensate
     return StepPlan(
         number=number,
+        named=str(number),
         key=endpoint.key,
         internal=endpoint.internal,
         changes=endpoint.semantic.impact != "informational",
-        journaled=journaled,
-        build=compile_members(step.input, endpoint.input_schema),
+        is_idempotent=endpoint.semantic.is_idempotent,
+        is_plain=not step.when and step.for_each is None and step.pages is None,
+        flags=JOURNALED if journaled else 0,
+        build=compile_members(step.input, endpoint.input_schema, copies=True),
         fill=_plan_path(endpoint.path),
         capture=step.output,
         when=compile_conditions(step.when) if step.when else None,
         for_each=None if step.for_each is None else compile_value(step.for_each),
         max_items=step.max_items,
         skips=step.on_failure == "skip",
-        pages=None if step.pages is None else _plan_pages(step.pages),
+        pages=None if step.pages is None else plan_pages(step.pages),
+        undo=None if undo is None else _plan_undo(undo, served[undo.endpoint]),
     )
 
 
-def _plan_pages(pages: Paging) -> PagePlan:
-    return PagePlan(
-        parameter=pages.parameter, cursor=split_path(pages.cursor), items=split_path(pages.items), most=pages.most
+def _plan_undo(compensation: Compensation, endpoint: Endpoint) -> UndoPlan:
+    return UndoPlan(
+        key=endpoint.key,
+        internal=endpoint.internal,
+        build=compile_members(compensation.input, endpoint.input_schema, copies=True),
+        fill=_plan_path(endpoint.path),
     )
 
 

@@ -3,130 +3,141 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Generator, Iterable, Sequence
+from collections.abc import Coroutine, Generator, Iterable, Mapping, Sequence
 from types import CoroutineType
-from typing import Any, Final, Protocol
-
-import msgspec
+from typing import Any, Final, NamedTuple
 
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.composition.failure import Failure, failed_answer, refuse, unmet
-from bespeak.runtime.composition.plan import CompositionPlan, StepPlan
+from bespeak.runtime.composition.failure import Failure, failed_answer, late, read_verdict, refuse, unmet, write_verdict
+from bespeak.runtime.composition.paging import Pages
+from bespeak.runtime.composition.plan import CompositionPlan, Key, StepPlan, UndoPlan
 from bespeak.runtime.composition.scope import MISSING, Scope, UnmetError, is_there
-from bespeak.runtime.composition.values import follow
+from bespeak.runtime.composition.step import APART, UNDOES, ComposedCall, Steps
 from bespeak.runtime.route import Route
-from bespeak.runtime.route_table import RouteTable
 
 _AT_ONCE: Final = 16
 """Elements of a list that are asked for at the same time, if that changes nothing."""
 
 _SUCCESS: Final = frozenset({status.OK, status.ACCEPTED, status.NO_CONTENT})
-_SCALARS: Final = (str, int, float, bool, type(None))
 
 _Work = Generator[Coroutine[Any, Any, Any], Any, Any]
 """Yields what has to be awaited and is sent its result, so that a run that need not wait needs no task."""
 
 
-class ComposedCall(Protocol):
-    """What a run reads of the call of its composition."""
+class _Done(NamedTuple):
+    """A step that was carried out and can be undone."""
 
-    method: str
-    path: str
-    input: dict[str, Any]
-    route: Route
-    routes: RouteTable
-
-
-class Step(Protocol):
-    """A step that has been called."""
-
+    step: StepPlan
+    undo: UndoPlan
+    number: str
+    item: Any
     output: Any
-    response: Response | None
 
 
-class RunStep(Protocol):
-    """Calls an endpoint for a composition; the dispatcher does it."""
-
-    def __call__(
-        self, parent: Any, route: Route, given: dict[str, Any], path: str, number: str, *, journaled: bool, apart: bool
-    ) -> Step | Coroutine[Any, Any, Step]:
-        """Return the step with its answer, or a coroutine of it."""
-        ...
-
-
-def run_composition(plan: CompositionPlan, call: ComposedCall, run_step: RunStep) -> Any:
-    """Run a composition; return its output or a Refused, or a coroutine of either if a step has to wait."""
-    table = call.routes.steps
-    routes = [table.get(key) for key in plan.keys]
-    if None in routes:
-        return _outdated(call)
-    work = _Run(plan, call, run_step, routes).work()
-    try:
-        waiting = work.send(None)
-    except StopIteration as end:
-        return end.value
-    return _finish(work, waiting)
-
-
-async def _finish(work: _Work, waiting: Coroutine[Any, Any, Any]) -> Any:
-    """Await what the work waits for, until it is done."""
-    while True:
-        try:
-            result = await waiting
-            waiting = work.send(result)
-        except StopIteration as end:
-            return end.value
-
-
-class _Run:
+class Run:
     """The state of one run."""
 
-    __slots__ = ("_call", "_outputs", "_plan", "_routes", "_run_step", "_scope")
+    __slots__ = (
+        "_call",
+        "_done",
+        "_effects",
+        "_outputs",
+        "_plan",
+        "_routes",
+        "_running",
+        "_scope",
+        "_steps",
+        "_verdict",
+    )
 
-    def __init__(self, plan: CompositionPlan, call: ComposedCall, run_step: RunStep, routes: Sequence[Any]) -> None:
+    def __init__(self, plan: CompositionPlan, call: ComposedCall, steps: Steps, routes: Mapping[Key, Route]) -> None:
         self._plan = plan
         self._call = call
-        self._run_step = run_step
-        self._routes: Sequence[Route] = routes
+        self._steps = steps
+        self._routes = routes
         self._scope = Scope(call.input)
         self._outputs: dict[int, Any] = {}
+        self._effects: list[int] = []
+        """Numbers of the steps that have changed something and are not undone."""
+        self._running: Sequence[StepPlan] = ()
+        self._done: list[_Done] = []
+        self._verdict: Failure | None = None
+        """How an earlier run with the same key failed, whose steps must be undone to the end."""
 
-    def work(self) -> _Work:
-        """Run all steps; return the output or a Refused."""
-        for group in self._plan.groups:
+    def start(self) -> Any:
+        """Run all steps; return the output or a Refused, or a coroutine of either if a step has to wait."""
+        work = self._work()
+        try:
+            waiting = work.send(None)
+        except StopIteration as end:
+            return end.value
+        return self._continue(work, waiting)
+
+    async def _continue(self, work: _Work, waiting: Coroutine[Any, Any, Any]) -> Any:
+        bound = asyncio.timeout(self._plan.timeout)
+        try:
+            async with bound:
+                return await _finish(work, waiting)
+        except TimeoutError:
+            if not bound.expired():
+                raise
+        work.close()
+        step = next((step for step in self._running if step.changes), self._running[0])
+        return await _finish_all(self._give_up(late(step, self._plan.timeout)))
+
+    def _work(self) -> _Work:
+        plan, scope = self._plan, self._scope
+        if plan.undoes and self._steps.is_keyed(self._call):
+            noted = yield self._steps.recall(self._call)
+            self._verdict = None if noted is None else read_verdict(noted, plan.steps)
+        for group in plan.groups:
+            self._running = group
             if len(group) == 1:
-                failure = yield from self._step(group[0])
+                step = group[0]
+                failure = yield from self._plain(step) if step.is_plain else self._step(step)
             else:
-                failures = yield from _together([self._step(step, apart=True) for step in group])
+                failures = yield from _together([self._step(step, APART) for step in group])
                 failure = next((found for found in failures if found is not None), None)
             if failure is not None:
-                return self._refuse(failure)
-        outputs = [self._outputs[number] for number in sorted(self._outputs)]
+                return (yield from self._give_up(failure))
         try:
-            return self._plan.result(self._scope, outputs)
+            return plan.result(scope, [self._outputs[number] for number in sorted(self._outputs)])
         except UnmetError as error:
-            return self._refuse(unmet(self._plan.groups[-1][-1], "", error))
+            return (yield from self._give_up(unmet(plan.steps[-1], "", error)))
 
-    def _refuse(self, failure: Failure) -> Refused:
-        shown = {step.capture for group in self._plan.groups for step in group if not step.internal}
-        outputs = {name: output for name, output in self._scope.captured.items() if name in shown}
-        return refuse((self._call.method, self._call.path), self._plan.recipe, failure, outputs)
+    def _plain(self, step: StepPlan) -> Generator[Coroutine[Any, Any, Any], Any, Failure | None]:
+        """Run a step that is called exactly once: the shortest way, because most steps are such."""
+        if self._verdict is not None and self._verdict.number == step.named:
+            return self._verdict
+        try:
+            given = step.build(self._scope, None)
+        except UnmetError as error:
+            return self._end(step, unmet(step, step.named, error))
+        done: Any = self._steps.run_step(
+            self._call, self._routes[step.key], given, step.fill(given), step.named, flags=step.flags
+        )
+        if type(done) is CoroutineType:
+            done = yield done
+        return self._end(step, self._output(step, step.named, None, done))
 
-    def _step(self, step: StepPlan, *, apart: bool = False) -> Generator[Coroutine[Any, Any, Any], Any, Failure | None]:
+    def _step(self, step: StepPlan, flags: int = 0) -> Generator[Coroutine[Any, Any, Any], Any, Failure | None]:
         """Run one step, for each element if it has a list; return its failure."""
-        number = str(step.number)
         try:
             if step.when is not None and not step.when(self._scope, None):
                 return None
             if step.for_each is None:
-                output = yield from self._once(step, number, None, apart=apart)
+                output = yield from self._once(step, step.named, None, flags)
             else:
                 output = yield from self._each(step, step.for_each(self._scope, None))
         except UnmetError as error:
-            output = unmet(step, number, error)
-        if isinstance(output, Failure):
+            output = unmet(step, step.named, error)
+        return self._end(step, output)
+
+    def _end(self, step: StepPlan, output: Any) -> Failure | None:
+        """Keep the output of a step, or return its failure."""
+        if type(output) is Failure:
             return None if step.skips and not output.waits else output
         self._outputs[step.number] = output
         if step.capture is not None:
@@ -142,55 +153,115 @@ class _Run:
         size = 1 if step.changes else _AT_ONCE
         done = []
         for start in range(0, len(items), size):
-            part = items[start : start + size]
-            outputs = yield from _together(
-                [self._element(step, f"{step.number}/{start + index}", item) for index, item in enumerate(part)]
-            )
-            for item, output in zip(part, outputs, strict=True):
+            part = [(f"{step.named}/{start + index}", item) for index, item in enumerate(items[start : start + size])]
+            if len(part) == 1:
+                outputs = [(yield from self._element(step, *part[0], 0))]
+            else:
+                outputs = yield from _together([self._element(step, number, item, APART) for number, item in part])
+            for (_, item), output in zip(part, outputs, strict=True):
                 if not isinstance(output, Failure):
                     done.append({"item": item, "output": output})
                 elif not step.skips or output.waits:
                     return output
         return done
 
-    def _element(self, step: StepPlan, number: str, item: Any) -> _Work:
+    def _element(self, step: StepPlan, number: str, item: Any, flags: int) -> _Work:
         try:
-            return (yield from self._once(step, number, item, apart=True))
+            return (yield from self._once(step, number, item, flags))
         except UnmetError as error:
             return unmet(step, number, error)
 
-    def _once(self, step: StepPlan, number: str, item: Any, *, apart: bool) -> _Work:
+    def _once(self, step: StepPlan, number: str, item: Any, flags: int) -> _Work:
         """Run a step for one element, with all pages; return the output or a Failure."""
         given = step.build(self._scope, item)
         if step.pages is None:
-            return (yield from self._call_endpoint(step, number, given, apart=apart))
-        pages, first, items = step.pages, MISSING, []
-        for page in range(pages.most):
-            output = yield from self._call_endpoint(step, f"{number}/{page}", given, apart=apart)
+            return (yield from self._call_endpoint(step, number, item, given, flags))
+        pages = Pages(step.pages)
+        while True:
+            output = yield from self._call_endpoint(step, f"{number}:{pages.count}", item, dict(given), flags)
             if isinstance(output, Failure):
                 return output
-            first = output if first is MISSING else first
-            found = follow(output, pages.items)
-            items += found if type(found) is list else []
-            cursor = follow(output, pages.cursor)
-            if not is_there(cursor) or cursor in ("", False):
-                return _joined(first, pages.items, pages.cursor, items)
-            given = {**given, pages.parameter: cursor}
-        raise UnmetError("too-many-pages", f"its list has more than {pages.most} pages; ask for fewer elements")
+            cursor = pages.add(output)
+            if cursor is MISSING:
+                return pages.output
+            given[step.pages.parameter] = cursor
 
-    def _call_endpoint(self, step: StepPlan, number: str, given: dict[str, Any], *, apart: bool) -> _Work:
-        for name, value in given.items():
-            if type(value) not in _SCALARS:
-                # A handler may change its input, but not the output of another step.
-                given[name] = msgspec.to_builtins(value)
-        route = self._routes[step.number - 1]
-        done: Any = self._run_step(
-            self._call, route, given, step.fill(given), number, journaled=step.journaled, apart=apart
+    def _call_endpoint(self, step: StepPlan, number: str, item: Any, given: dict[str, Any], flags: int) -> _Work:
+        if self._verdict is not None and self._verdict.number == number:
+            return self._verdict
+        done: Any = self._steps.run_step(
+            self._call, self._routes[step.key], given, step.fill(given), number, flags=step.flags | flags
         )
-        if isinstance(done, CoroutineType):
+        if type(done) is CoroutineType:
             done = yield done
+        return self._output(step, number, item, done)
+
+    def _output(self, step: StepPlan, number: str, item: Any, done: Any) -> Any:
         response: Response = done.response
-        return done.output if response.status in _SUCCESS else failed_answer(step, number, response)
+        if response.status not in _SUCCESS:
+            return failed_answer(step, number, response)
+        if step.changes:
+            self._effects.append(step.number)
+        if step.undo is not None:
+            self._done.append(_Done(step, step.undo, number, item, done.output))
+        return done.output
+
+    def _give_up(self, failure: Failure) -> Generator[Coroutine[Any, Any, Any], Any, Refused]:
+        """Undo what can be undone, unless the caller can continue; return the answer."""
+        undone: list[dict[str, Any]] = []
+        keyed = self._plan.changes and self._steps.is_keyed(self._call)
+        if self._done and not failure.waits and not (keyed and failure.is_transient):
+            if keyed:
+                # After a crash the steps must be undone to the end, even if the failed one would succeed then.
+                yield self._steps.note(self._call, write_verdict(failure))
+            for done in reversed(self._done):
+                undone.append((yield from self._undo(done)))
+                if undone[-1]["status"] in _SUCCESS and done.step.number in self._effects:
+                    self._effects.remove(done.step.number)
+        shown = {step.capture for step in self._plan.steps if not step.internal}
+        outputs = {name: output for name, output in self._scope.captured.items() if name in shown}
+        # Without a key, a repeated call would do again what has been done.
+        again = failure.is_transient and not undone and (keyed or not self._effects)
+        about, effects = (self._call.method, self._call.path), self._effects
+        return refuse(about, self._plan.recipe, failure, outputs, compensated=undone, effects=effects, again=again)
+
+    def _undo(self, done: _Done) -> Generator[Coroutine[Any, Any, Any], Any, dict[str, Any]]:
+        """Undo a step; return what became of it."""
+        undo, captured = done.undo, self._scope.captured
+        scope = Scope(self._call.input)
+        scope.captured = captured if done.step.capture is None else {**captured, done.step.capture: done.output}
+        report: dict[str, Any] = {"step": done.step.number}
+        if not undo.internal:
+            report |= {"method": undo.key[0], "path": undo.key[1]}
+        try:
+            given = undo.build(scope, done.item)
+        except UnmetError as error:
+            return report | {"status": None, "code": error.code}
+        called: Any = self._steps.run_step(
+            self._call, self._routes[undo.key], given, undo.fill(given), f"{done.number} undone", flags=UNDOES
+        )
+        if type(called) is CoroutineType:
+            called = yield called
+        code = called.response.code
+        return report | {"status": called.response.status} | ({} if code is None else {"code": code})
+
+
+async def _finish(work: _Work, waiting: Coroutine[Any, Any, Any]) -> Any:
+    """Await what the work waits for, until it is done."""
+    while True:
+        result = await waiting
+        try:
+            waiting = work.send(result)
+        except StopIteration as end:
+            return end.value
+
+
+async def _finish_all(work: _Work) -> Any:
+    try:
+        waiting = work.send(None)
+    except StopIteration as end:
+        return end.value
+    return await _finish(work, waiting)
 
 
 def _together(works: Sequence[_Work]) -> Generator[Coroutine[Any, Any, Any], Any, list[Any]]:
@@ -211,23 +282,3 @@ def _together(works: Sequence[_Work]) -> Generator[Coroutine[Any, Any, Any], Any
 
 async def _gather(coroutines: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
     return await asyncio.gather(*coroutines)
-
-
-def _joined(first: Any, items: tuple[str, ...], cursor: tuple[str, ...], found: list[Any]) -> Any:
-    """Return the first page with the elements of all pages, and without a cursor."""
-    return _replaced(_replaced(first, cursor, MISSING), items, found)
-
-
-def _replaced(value: Any, names: tuple[str, ...], new: Any) -> Any:
-    if not names:
-        return new
-    if type(value) is not dict:
-        return value
-    kept = {name: inner for name, inner in value.items() if name != names[0]}
-    inner = _replaced(value.get(names[0], {}), names[1:], new)
-    return kept if inner is MISSING else {**kept, names[0]: inner}
-
-
-def _outdated(call: ComposedCall) -> Refused:
-    message = f"{call.route.endpoint} calls an endpoint that has been removed; it cannot be used any more."
-    return Refused(status.GONE, "composition-outdated", message, {"method": call.method, "path": call.path[:300]})

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any, Final
 
+import msgspec
+
+from bespeak.contract.schema.numbers import non_finite
 from bespeak.contract.schema.reference import inline
 from bespeak.contract.source import Condition, Source, sources_in
 from bespeak.runtime.composition.comparison import COMPARE
 from bespeak.runtime.composition.rows import Rows
-from bespeak.runtime.composition.scope import MISSING, Scope, is_there
+from bespeak.runtime.composition.scope import MISSING, Scope, UnmetError, is_there
 from bespeak.runtime.route import property_types
 
 Value = Callable[[Scope, Any], Any]
 """`(scope, item) -> value`, or MISSING."""
 
 Schema = Mapping[str, Any]
+
+_UNSHARED: Final = frozenset({"string", "integer", "boolean", "null"})
+"""Types whose values cannot be changed and are always JSON."""
 
 
 def compile_value(source: Source, schema: Schema | None = None) -> Value:
@@ -32,14 +39,21 @@ def compile_value(source: Source, schema: Schema | None = None) -> Value:
     return value
 
 
-def compile_members(sources: Mapping[str, Source], schema: Schema | None = None) -> Value:
-    """Compile an object with a source for each member. Members without a value are left out."""
+def compile_members(sources: Mapping[str, Source], schema: Schema | None = None, *, copies: bool = False) -> Value:
+    """Compile an object with a source for each member. Members without a value are left out.
+
+    With `copies` the object may be changed without changing what its values come from.
+    """
     properties = (schema or {}).get("properties")
     declared = properties if isinstance(properties, Mapping) else {}
     members = []
     for name, source in sources.items():
         inner = inline(declared.get(name), schema)
-        members.append((name, compile_value(source, inner), _takes_null(inner)))
+        types = property_types(inner)
+        value = compile_value(source, inner)
+        # A value of another type than the schema's is refused, so that only these can be shared.
+        value = _copied(value) if copies and not (types and types <= _UNSHARED) else value
+        members.append((name, value, not types or "null" in types))
 
     def build(scope: Scope, item: Any) -> dict[str, Any]:
         built = {}
@@ -178,9 +192,19 @@ def _test(condition: Condition) -> Callable[[Scope, Any], bool]:
     return test
 
 
-def _takes_null(schema: Any) -> bool:
-    types = property_types(schema)
-    return not types or "null" in types
+def _copied(value: Value) -> Value:
+    """Copy lists and objects, and refuse numbers that JSON does not have."""
+
+    def read(scope: Scope, item: Any) -> Any:
+        found = value(scope, item)
+        kind = type(found)
+        if kind is float or kind is dict or kind is list:
+            if (kind is not float or not isfinite(found)) and non_finite(found):
+                raise UnmetError("not-a-number", "a value is infinite or not a number, which JSON cannot express")
+            return found if kind is float else msgspec.to_builtins(found)
+        return found
+
+    return read
 
 
 def _element(schema: Schema | None) -> Schema | None:

@@ -30,8 +30,14 @@ def budget_gate(call: RoutedCall) -> Refused | None:
         return Refused(status.BAD_REQUEST, "invalid-budget-limit", message, {"entry": entry})
     endpoint = call.route.endpoint
     cost = {"calls": ONE_CALL, **(endpoint.cost.amounts if endpoint.cost else {})}
+    if call.parent is not None and call.parent.composing is not None:
+        # The limit is for the whole call: the cost of its earlier steps counts too.
+        spent = call.parent.composing.spent
+        cost |= {unit: amount + spent.get(unit, 0) for unit, amount in cost.items() if unit != "calls"}
     over = exceeded_units(cost, limit)
     if not over:
+        if call.parent is not None and call.parent.composing is not None:
+            call.parent.composing.spent |= {unit: amount for unit, amount in cost.items() if unit != "calls"}
         return None
     costs = {unit: format_amount(unit, amount) for unit, amount in cost.items()}
     limits = {unit: format_amount(unit, amount) for unit, amount in limit.items()}

@@ -51,6 +51,10 @@ class Payload(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_fie
     delegators: tuple[str, ...] = ()
     replayed: bool = False
     extra: Mapping[str, Any] | None = None
+    parent_response_id: str | None = None
+    """Response-ID of the composition that made the call as one of its steps."""
+    step: str | None = None
+    """Number of the step, `2/17` for an element of a list."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -95,6 +99,8 @@ def make_payload(
     issued_at: float,
     replayed: bool = False,
     recorded: Mapping[str, Any] | None = None,
+    parent_response_id: str | None = None,
+    step: str | None = None,
 ) -> Payload:
     """Build the payload of a record. It holds no arguments except `recorded`, which the operator asked for by name.
 
@@ -126,6 +132,8 @@ def make_payload(
         () if agent_id is None else principal.delegators,
         replayed,
         {"input": _bounded(recorded)} if recorded else None,
+        parent_response_id,
+        step,
     )
 
 

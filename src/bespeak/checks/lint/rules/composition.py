@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from bespeak.contract.confirmation import needs_confirmation
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
@@ -44,21 +45,30 @@ PROMISE: Final = Rule(
     "The impact and the idempotency of a composition are not better than those of its steps.",
     why="Agents decide by these fields what they may call alone. Declare the worst impact of the steps.",
 )
+UNDO: Final = Rule(
+    ("H747", "composition-undo", "MUST", "AGTP-API 12.1"),
+    "A step is undone by a call that needs no confirmation.",
+    why="A composition that has failed cannot wait: what it has done would stay. Name another compensating endpoint.",
+)
+
+Key = tuple[str, str]
 
 
 def check(
-    endpoint: Endpoint, recipe: Recipe, called: Sequence[Endpoint], policies: Policies, size: int
+    endpoint: Endpoint, recipe: Recipe, called: Mapping[Key, Endpoint], policies: Policies, size: int
 ) -> Iterator[Diagnostic]:
-    """Check a composition against the endpoints of its steps, in order. `size` counts the steps of all levels."""
+    """Check a composition against the endpoints that it calls. `size` counts the steps of all levels."""
+    steps = [called[step.endpoint] for step in recipe.steps]
     if size > policies.max_synthesis_depth:
         message = f"its recipe {brief(recipe.name)} makes {size} calls, and {policies.max_synthesis_depth} are allowed"
         yield SIZE.at(endpoint, _AT, message, "Use fewer steps, or raise policies.max_synthesis_depth.")
-    needed = sorted({scope for step in called for scope in step.required_scopes})
+    needed = sorted({scope for each in called.values() for scope in each.required_scopes})
     missing = [scope for scope in needed if scope not in endpoint.required_scopes]
     if missing:
         message = f"its steps need the scopes {', '.join(missing)}, which it does not require"
         yield SCOPES.at(endpoint, "/required_scopes", message, "Add them to required_scopes.")
-    yield from _check_promise(endpoint, called)
+    yield from _check_promise(endpoint, steps)
+    yield from _check_calls(endpoint, recipe, called, policies)
 
 
 def _check_promise(endpoint: Endpoint, called: Sequence[Endpoint]) -> Iterator[Diagnostic]:
@@ -73,10 +83,31 @@ def _check_promise(endpoint: Endpoint, called: Sequence[Endpoint]) -> Iterator[D
         yield PROMISE.at(endpoint, "/semantic/is_idempotent", message, "Write false.")
 
 
-def missing_step(endpoint: Endpoint, recipe: Recipe, number: int, known: Sequence[str]) -> Diagnostic:
-    """Report a step whose endpoint does not exist; `known` are methods and paths that do."""
-    step = " ".join(recipe.steps[number - 1].endpoint)
-    message = f"step {number} of its recipe {brief(recipe.name)} calls {brief(step)}, which this server does not serve"
+def _check_calls(
+    endpoint: Endpoint, recipe: Recipe, called: Mapping[Key, Endpoint], policies: Policies
+) -> Iterator[Diagnostic]:
+    for each in called.values():
+        if each.missing is not None:
+            message = f"its recipe calls {each}, for which this server lacks {each.missing}"
+            yield STEP.at(endpoint, _AT, message, "Call another endpoint.")
+        elif each.builtin and each.semantic.impact != "informational":
+            message = f"its recipe calls {each}, which is not for compositions"
+            yield STEP.at(endpoint, _AT, message, "Call only built-in methods that change nothing.")
+        elif not policies.methods.admits(each.method):
+            message = f"its recipe calls {each}, but the policies do not allow {each.method}"
+            yield STEP.at(endpoint, _AT, message, "Call an endpoint of an allowed method.")
+    for number, step in enumerate(recipe.steps, 1):
+        undone = None if step.compensate is None else called[step.compensate.endpoint]
+        if undone is not None and needs_confirmation(undone, policies):
+            message = f"step {number} of its recipe is undone by {undone}, which waits for a confirmation"
+            yield UNDO.at(endpoint, _AT, message, "Undo it by a call that need not be confirmed.")
+
+
+def missing_step(endpoint: Endpoint, recipe: Recipe, missing: Key, known: Sequence[str]) -> Diagnostic:
+    """Report a call of an endpoint that does not exist; `known` are methods and paths that do."""
+    number = next((number for number, step in enumerate(recipe.steps, 1) if step.endpoint == missing), None)
+    caller = "its recipe" if number is None else f"step {number} of its recipe"
+    message = f"{caller} {brief(recipe.name)} calls {brief(' '.join(missing))}, which this server does not serve"
     advice = f"Did you mean {', '.join(known)}?" if known else "Declare the endpoint, or correct the step."
     return STEP.at(endpoint, _AT, message, advice)
 

@@ -1,0 +1,56 @@
+"""Calls of steps: what a composition and the dispatcher know of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any, Final, Protocol
+
+from bespeak.protocol.exchange.messages import Response
+from bespeak.runtime.route import Route
+from bespeak.runtime.route_table import RouteTable
+
+JOURNALED: Final = 1
+"""The answer is kept under the caller's idempotency key although the step changes nothing."""
+APART: Final = 2
+"""The coroutine is awaited in a task of its own."""
+UNDOES: Final = 4
+"""The step undoes an earlier one, because the composition has failed."""
+
+
+class ComposedCall(Protocol):
+    """A call of a composition."""
+
+    method: str
+    path: str
+    input: dict[str, Any]
+    route: Route
+    routes: RouteTable
+
+
+class Step(Protocol):
+    """A step that has been called."""
+
+    output: Any
+    response: Response | None
+
+
+class Steps(Protocol):
+    """Calls endpoints for a composition; the dispatcher does it."""
+
+    def run_step(
+        self, parent: Any, route: Route, given: dict[str, Any], path: str, number: str, *, flags: int = 0
+    ) -> Step | Coroutine[Any, Any, Step]:
+        """Return the step with its answer, or a coroutine of it."""
+        ...
+
+    def is_keyed(self, call: Any) -> bool:
+        """Return True if what the steps do is kept under the caller's idempotency key."""
+        ...
+
+    async def recall(self, call: Any) -> bytes | None:
+        """Return what an earlier run with the same key has noted; None if it has not."""
+        ...
+
+    async def note(self, call: Any, verdict: bytes) -> None:
+        """Note the end of a composition, before its steps are undone."""
+        ...
