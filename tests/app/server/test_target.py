@@ -360,3 +360,26 @@ def test_a_document_answers_calls_without_a_server(rooms: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert '"reservation_id": "12"' in done.stdout
     assert "BOOK" in bespeak("discover", str(rooms / "rooms.agis")).stdout
+
+
+def test_an_openapi_file_is_the_facade_of_its_import(tmp_path: Path) -> None:
+    operation = {"summary": "List all pets", "responses": {"200": {"description": "The pets."}}}
+    described = {
+        "openapi": "3.1.0",
+        "info": {"title": "Pets", "version": "1"},
+        "servers": [{"url": "https://p.example"}],
+    }
+    for name, paths in (("pets.json", {"/pets": {"get": operation}}), ("none.yaml", {})):
+        (tmp_path / name).write_bytes(msgspec.json.encode({**described, "paths": paths}))
+    target = load_target(str(tmp_path / "pets.json"))
+    assert [str(endpoint) for endpoint in target.service.endpoints] == ["LIST /pets"]
+    assert (target.service.identity.name, target.base) == ("Pets", tmp_path)
+    with pytest.raises(ConfigError, match=r"none\.yaml has no operations that can be called"):
+        load_target(str(tmp_path / "none.yaml"))
+
+
+def test_a_json_file_that_is_not_openapi_is_refused_with_its_faults(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text('{"a": 1}')
+    with pytest.raises(ContractError, match=r"other\.json is not an OpenAPI description") as caught:
+        load_target(str(tmp_path / "other.json"))
+    assert caught.value.findings

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from bespeak.agent.discovery.robots import MOST_BYTES
+from bespeak.agent.discovery import robots
+from bespeak.documents.openapi.description import MOST_BYTES
 from bespeak.protocol.exchange.media_type import is_json
 
 DAY: Final = 86400.0
@@ -54,9 +55,9 @@ AGIS: Final = DocumentKind(
 OPENAPI: Final = DocumentKind(
     what="the OpenAPI description",
     accept="application/vnd.oai.openapi+json, application/json;q=0.9, application/yaml;q=0.5",
-    most=40_000_000,
+    most=MOST_BYTES,
     types=_YAML | {"application/vnd.oai.openapi", "text/plain"},
 )
 ROBOTS: Final = DocumentKind(
-    what="the robots.txt", accept="text/plain", most=MOST_BYTES, any_type=True, cut=True, default_age=DAY
+    what="the robots.txt", accept="text/plain", most=robots.MOST_BYTES, any_type=True, cut=True, default_age=DAY
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bespeak.app.cli.console import print_findings
 from bespeak.app.cli.main import CommandFailedError
-from bespeak.documents.openapi.description import Description
+from bespeak.documents.openapi.description import MOST_BYTES, Description
 from bespeak.errors import ConfigError
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -31,14 +31,12 @@ def open_description(source: str, *, insecure: bool) -> tuple[Description, list[
 
 
 def _read(source: str) -> bytes:
-    from bespeak.agent.discovery.document_kind import OPENAPI  # noqa: PLC0415 - slow to load
-
     path = Path(source)
     try:
         if path.exists() and not path.is_file():
             raise ConfigError(f"{path} is not a regular file. Give a JSON or YAML file.")
-        if path.stat().st_size > OPENAPI.most:
-            raise CommandFailedError(f"{path} is larger than {OPENAPI.most // 1_000_000} MB. Split the description.")
+        if path.stat().st_size > MOST_BYTES:
+            raise CommandFailedError(f"{path} is larger than {MOST_BYTES // 1_000_000} MB. Split the description.")
         return path.read_bytes()
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
 
 from bespeak.documents.agis.deployment import configuration_naming
 from bespeak.documents.deployment.folder import CONFIGURATIONS, is_folder, is_there
@@ -11,6 +12,9 @@ from bespeak.documents.deployment.server_toml import ServerDocument, read_server
 from bespeak.documents.files.positions import with_positions
 from bespeak.errors import ConfigError, ContractError
 from bespeak.state.store.settings import MissingVariable, StoreSettings
+
+DESCRIPTIONS: Final = (".json", ".yaml", ".yml")
+"""Suffixes of OpenAPI files."""
 
 
 def store_place(target: str, override: str | None = None) -> str:
@@ -73,7 +77,7 @@ def _configuration(target: str) -> tuple[Path, Path | None]:
         return place.parent, place
     if is_there(place) and place.suffix == ".agis":
         return place.parent, configuration_naming(place)[0]
-    if is_there(place) and place.suffix == ".py":
+    if is_there(place) and place.suffix in (".py", *DESCRIPTIONS):
         return place.parent, None
     if names_attribute(target) and all(part.isidentifier() for part in str(place).split(".")):
         return Path(), None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bespeak.app.authoring.app import App
 from bespeak.app.authoring.declarations import collected_mistakes
 from bespeak.app.server.collector import collector_paused
-from bespeak.app.server.state import names_attribute
+from bespeak.app.server.state import DESCRIPTIONS, names_attribute
 from bespeak.checks.lint.rules.handler import MODULE, NOT_IMPORTABLE
 from bespeak.contract.catalog.bundled import open_catalog
 from bespeak.contract.handler import RegisteredFunction
@@ -64,13 +64,16 @@ def load_target(text: str) -> Target:
         return _load_deployment(path)
     if path.suffix == ".agis" and is_there(path):
         return _load_document(path)
+    if path.suffix in DESCRIPTIONS and is_there(path):
+        return _load_description(path)
     if path.suffix == ".py" and is_there(path):
         return _without_configuration(load_app(open_app(text, path.parent), path.parent))
     if names_attribute(text) and all(part.isidentifier() for part in place.split(".")):
         return _without_configuration(load_app(open_app(text, Path.cwd()), Path.cwd()))
+    advice = f"; the address of a service is agtp://{text}" if _ADDRESS.fullmatch(text) else ""
     raise ConfigError(
         f"nothing to serve at {text!r}: give a folder with a bespeak.toml or endpoints/, an .agis, .toml or .py file, "
-        "or module:app" + (f"; the address of a service is agtp://{text}" if _ADDRESS.fullmatch(text) else "")
+        f"module:app, or an OpenAPI file (.json, .yaml){advice}"
     )
 
 
@@ -119,6 +122,25 @@ def _load_document(path: Path) -> Target:
             if isinstance(value, App) and value.contract is not None and is_same(value.contract.path, path):
                 return load_app(value, path.parent)
     raise _open_contract(path, ServerDocument(), path.parent).unserved()
+
+
+def _load_description(path: Path) -> Target:
+    """Load an OpenAPI description as the facade that `bespeak import openapi` would write for it."""
+    from bespeak.documents.openapi.deployment import import_description  # noqa: PLC0415 - slow to load
+    from bespeak.documents.openapi.description import MOST_BYTES  # noqa: PLC0415
+    from bespeak.documents.openapi.reader import read_description  # noqa: PLC0415
+
+    text = read_text(path, MOST_BYTES)
+    if isinstance(text, Diagnostic):
+        raise ContractError(f"{path} cannot be read", [text])
+    description, findings = read_description(text, str(path))
+    if description is None:
+        raise ContractError(f"{path} is not an OpenAPI description that can be used", findings)
+    imported = import_description(description)
+    if not imported.facades:
+        reason = next((f": {entry.why}" for entry in imported.left_out), "")
+        raise ConfigError(f"{path} has no operations that can be called{reason}")
+    return Target(imported.service, path.parent, findings=[one for one in findings if one.severity != "info"])
 
 
 def _load_deployment(path: Path) -> Target:

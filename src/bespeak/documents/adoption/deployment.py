@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -31,6 +31,8 @@ _RATE: Final = Rate(120, "min", 120)
 class Imported:
     """Files of a deployment by path, with a summary of the import."""
 
+    service: Service
+    """What the files describe."""
     files: dict[str, str]
     facades: tuple[Facade, ...]
     left_out: tuple[LeftOut, ...]
@@ -60,7 +62,8 @@ def make_deployment(
         files[ENVIRONMENT] = "\n".join(lines) + "\n"
     guesses = [*general, *(guess for facade in facades for guess in facade.guesses)]
     counts = {str(risk): sum(guess.risk == risk for guess in guesses) for risk in RISKS}
-    return Imported(files, tuple(facades), tuple(left_out), tuple(notes), tuple(variables.values()), counts)
+    service = replace(service, endpoints=tuple(facade.endpoint for facade in facades))
+    return Imported(service, files, tuple(facades), tuple(left_out), tuple(notes), tuple(variables.values()), counts)
 
 
 def upstream_hosts(facades: Iterable[Facade]) -> list[str]:

@@ -10,6 +10,8 @@ from bespeak.contract.rate import Rate
 
 Place = Literal["path", "query", "header", "cookie"]
 
+MOST_BYTES: Final = 40_000_000
+"""Maximum size of a description."""
 _LIST_STYLES: Final = {"spaceDelimited": "space", "pipeDelimited": "pipe"}
 
 
