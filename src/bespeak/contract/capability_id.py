@@ -31,7 +31,7 @@ def capability_ids(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], str]:
         usable = len(chosen) <= LONGEST and _CHOSEN.fullmatch(chosen) is not None
         found = chosen if usable else capability_id(endpoint)
         if found in taken:
-            found = _marked(found, endpoint)
+            found = marked(found, endpoint)
         taken.add(found)
         ids[endpoint.key] = found
     return ids
@@ -58,7 +58,7 @@ def capability_id(endpoint: Endpoint) -> str:
         plain = plain and "by" not in words.split("_")
     if not text[:1].isalpha():
         text, plain = f"call_{text}", False
-    return text if plain and len(text) <= LONGEST else _marked(text, endpoint)
+    return text if plain and len(text) <= LONGEST else marked(text, endpoint)
 
 
 def group_of(endpoint: Endpoint) -> str:
@@ -69,7 +69,8 @@ def group_of(endpoint: Endpoint) -> str:
     return _NO_WORD.sub("-", named.lower()).strip("-")[:40] or "service"
 
 
-def _marked(text: str, endpoint: Endpoint) -> str:
+def marked(text: str, endpoint: Endpoint) -> str:
+    """Append a digest of the endpoint to an id; shorten the id if that makes it too long."""
     digest = hashlib.sha256(str(endpoint).encode(errors="replace")).hexdigest()[:_DIGEST]
     return f"{text[: LONGEST - _DIGEST - 1].rstrip('_')}_{digest}"
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from tests.service import AGENT
 
 from bespeak import App, Context
 from bespeak.app.server.local import connect_local
+from bespeak.app.server.target import load_app
 from bespeak.errors import ConfigError
+from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio
 
@@ -78,3 +81,15 @@ async def test_a_failing_lifespan_is_an_error_of_the_configuration(with_state: b
     with pytest.raises(ConfigError, match="OSError: the database is away"):
         async with connect_local(app, with_state=with_state):
             pass
+
+
+async def test_state_is_kept_in_a_store_that_is_given(tmp_path: Path) -> None:
+    app, _ = counting()
+    replayed = []
+    for _ in range(2):
+        store = open_store(str(tmp_path / "state.db"), role="sole")
+        async with connect_local(
+            load_app(app, tmp_path), agent_id=AGENT, scopes=["count:write"], store=store
+        ) as service:
+            replayed.append((await service.request("CREATE", "/visits", idempotency_key="k")).replayed)
+    assert replayed == [False, True]

@@ -40,6 +40,7 @@ def _endpoint(capability: Capability) -> Endpoint:
             confidence=0.0,
             impact="informational" if reads else "irreversible",
             is_idempotent=capability.is_idempotent,
+            mcp_tool_name=capability.id,
         ),
         input_schema=capability.input_schema,
         output_schema=capability.output_schema or {"type": "object"},

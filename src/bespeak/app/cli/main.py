@@ -39,6 +39,7 @@ class Entry(NamedTuple):
 
 COMMANDS: Final[dict[str, Entry]] = {
     "serve": Entry("serve", "serve", "Run a service", "Serve a contract over AGTP and HTTP."),
+    "mcp": Entry("mcp", "mcp", "Run a service", "Serve the endpoints of a service as MCP tools."),
     "agents": Entry("agents", "agents", "Run a service", "Register, list, suspend and revoke agents."),
     "keys": Entry("keys", "keys", "Run a service", "Create, show and rotate signing keys."),
     "cases": Entry("cases", "cases", "Run a service", "List, accept and reject open decisions."),
@@ -93,7 +94,7 @@ class CommandTable(click.Group):
 @click.group(
     cls=CommandTable,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="A TARGET is a folder, an .agis, .toml or .py file, or module:app. "
+    epilog="A TARGET is a folder, an .agis, .toml or .py file, module:app, or an OpenAPI file. "
     "A SERVICE is agtp://HOST[:4480], https://HOST or a TARGET.\n\n"
     "Exit codes: 0 success, 1 findings or a refusal, 2 usage, configuration or internal error.",
 )

@@ -20,8 +20,10 @@ from bespeak.agent.client.web_options import WebOptions
 from bespeak.app.cli.console import print_findings
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.server.local import connect_local
+from bespeak.app.server.target import Target
 from bespeak.documents.ai.document import MOST_CAPABILITIES
 from bespeak.errors import ConfigError
+from bespeak.state.store.store import Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
 
@@ -113,7 +115,7 @@ def _quiet_client_log() -> Iterator[None]:
 
 @asynccontextmanager
 async def open_service(
-    service: str,
+    service: str | Target,
     *,
     agent_id: str | None,
     as_name: str | None = None,
@@ -134,10 +136,12 @@ async def open_service(
     timeout: float,  # noqa: ASYNC109 - the deadline of each call
     report: Callable[[list[Diagnostic]], None] = print_findings,
     with_state: bool = True,
+    store: Store | None = None,
 ) -> AsyncIterator[ServiceClient]:
     """Connect to a live service by its URI, or load one from a folder, a file or module:app.
 
-    `with_state` gives a loaded one a store in memory, so that it describes itself as if it were served.
+    `with_state` gives a loaded one a store in memory, so that it describes itself as if it were served; `store` gives
+    it that store.
     """
     if as_name is not None:
         if agent_id is not None:
@@ -146,8 +150,8 @@ async def open_service(
     with _quiet_client_log():
         trusted = _read_key(signing_key) if signing_key else None
         token = read_token(token_file) if token_file else os.environ.get(VARIABLE, "").strip() or None
-        tokens = [token for text in scopes for token in text.replace(",", " ").split()]
-        if service.startswith("agtp://") or is_web(service):
+        tokens = declared_scopes(scopes)
+        if isinstance(service, str) and is_address(service):
             async with connect(
                 service,
                 agent_id=agent_id,
@@ -172,7 +176,7 @@ async def open_service(
                 if trusted is not None:
                     await _require_signature(client)
                 yield client
-        elif "://" in service:
+        elif isinstance(service, str) and "://" in service:
             raise ConfigError(
                 f"{service!r} is not a supported URI: give agtp://HOST[:PORT], https://HOST, a folder or a file"
             )
@@ -190,8 +194,19 @@ async def open_service(
                 agent_key=agent_key,
                 token=token,
                 with_state=with_state,
+                store=store,
             ) as client:
                 yield client
+
+
+def is_address(service: str) -> bool:
+    """Return True if an argument is the address of a live service, not a target that is loaded."""
+    return service.startswith("agtp://") or is_web(service)
+
+
+def declared_scopes(scopes: tuple[str, ...]) -> list[str]:
+    """Return the scopes of --scope, which may list several."""
+    return [token for text in scopes for token in text.replace(",", " ").split()]
 
 
 def derived_id(name: str) -> str:

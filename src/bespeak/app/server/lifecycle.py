@@ -42,7 +42,7 @@ async def serve(
 
     `ready` is called with the settings, which contain the actual addresses.
     """
-    stop = _stop_on_signals()
+    stop = stop_on_signals()
     if lifeline is not None:
         asyncio.get_running_loop().add_reader(lifeline, stop.set)
     limits = Limits(body=settings.max_body)
@@ -145,7 +145,8 @@ def _tls(settings: Settings, alpn: str) -> ssl.SSLContext | None:
     )
 
 
-def _stop_on_signals() -> asyncio.Event:
+def stop_on_signals() -> asyncio.Event:
+    """Return an event that a stop signal sets."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in STOP_SIGNALS:

@@ -23,13 +23,14 @@ from bespeak.app.server.target import Target, load_app, load_target
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import MEMORY
+from bespeak.state.store.store import Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 
 @async_block
 @asynccontextmanager
 async def connect_local(
-    target: App | str | Path,
+    target: App | str | Path | Target,
     *,
     agent_id: str | None = None,
     scopes: Iterable[str] = (),
@@ -38,19 +39,26 @@ async def connect_local(
     token: TokenSource | None = None,
     retry: RetryPolicy | None = None,
     with_state: bool = True,
+    store: Store | None = None,
     report: Callable[[list[Diagnostic]], None] = log_findings,
 ) -> AsyncIterator[ServiceClient]:
     """Open a client that calls the dispatcher of a target; all gates apply as over the wire.
 
-    State is kept in memory until the end of the block; without `with_state`, methods that need a store refuse.
+    State is kept in `store`, which is started and closed with the block, else in memory until its end. Without
+    `with_state`, methods that need a store refuse.
     """
-    loaded = load_app(target, Path.cwd()) if isinstance(target, App) else load_target(str(target))
+    if isinstance(target, Target):
+        loaded = target
+    else:
+        loaded = load_app(target, Path.cwd()) if isinstance(target, App) else load_target(str(target))
     assembled = assemble_target(loaded, now(), stored=with_state)
     report(assembled.findings)
     identity = assembled.registrar.service.identity
-    locator = Locator(host=identity.server_id if isinstance(target, App) else str(target), port=0)
+    locator = Locator(host=str(target) if isinstance(target, str | Path) else identity.server_id, port=0)
     signer = read_signer(agent_key, agent_id, identity.server_id) if agent_key is not None else None
-    async with _running(assembled, loaded, with_state=with_state) as dispatcher:
+    if store is None and with_state:
+        store = open_store(MEMORY, role="sole", durability=loaded.document.store.durability)
+    async with _running(assembled, loaded, store) as dispatcher:
         sender = Sender(
             InProcess(dispatcher),
             locator,
@@ -63,8 +71,8 @@ async def connect_local(
 
 
 @asynccontextmanager
-async def _running(assembled: Assembled, target: Target, *, with_state: bool) -> AsyncIterator[Dispatcher]:
-    if not with_state:
+async def _running(assembled: Assembled, target: Target, store: Store | None) -> AsyncIterator[Dispatcher]:
+    if store is None:
         dispatcher = assembled.build_dispatcher(None, target.document)
         try:
             await dispatcher.start()
@@ -72,7 +80,6 @@ async def _running(assembled: Assembled, target: Target, *, with_state: bool) ->
         finally:
             await dispatcher.server.close()
         return
-    store = open_store(MEMORY, role="sole", durability=target.document.store.durability)
     keeper = Keeper(assembled, store, target.document, signing_keys(target.document.signing_key))
     await keeper.start()
     try:

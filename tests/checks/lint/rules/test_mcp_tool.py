@@ -5,27 +5,11 @@ from typing import Any
 import pytest
 from tests.checks.lint.agis_text import advice, document, endpoint, rules
 
-from bespeak.checks.lint.rules.mcp_tool import default_name
-
 
 def room(path: str, name: str | None = None) -> dict[str, Any]:
     parameters = {"id": {"type": "string"}}
     schema = {"type": "object", "properties": parameters, "required": ["id"]}
     return endpoint(path=path, input=schema, semantic={"mcp_tool_name": name} if name else None)
-
-
-@pytest.mark.requirement("AGIS-C.2-1")
-@pytest.mark.parametrize(
-    ("method", "path", "name"),
-    [
-        ("BOOK", "/reservation", "book_reservation"),
-        ("BOOK", "/patient-record/{id}", "book_patient_record"),
-        ("FIND", "/{id}", "find_id"),
-        ("FIND", "/", "find"),
-    ],
-)
-def test_a_tool_is_named_by_method_and_first_segment(method: str, path: str, name: str) -> None:
-    assert default_name(method, path) == name
 
 
 @pytest.mark.requirement("AGIS-C.2-1")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from bespeak.checks.lint.context import Context
+from bespeak.contract.tool_name import default_tool_name
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.rule import Rule
@@ -37,7 +38,7 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
     for declared in subject.endpoints:
         endpoint = declared.endpoint
         chosen = endpoint.semantic.mcp_tool_name
-        name = chosen or default_name(endpoint.method, endpoint.path)
+        name = chosen or default_tool_name(endpoint.method, endpoint.path)
         first = takers.setdefault(name, declared)
         if first is declared or first.endpoint.key == endpoint.key:
             continue  # a duplicate endpoint has its own finding
@@ -51,9 +52,3 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
             message = f"{endpoint}: its MCP tool would be named {name}, as that of {first.endpoint} is"
             advice = "Give one of them an mcp_tool_name."
             yield SAME_DEFAULT.inside(declared.pointer("/path"), message, advice)
-
-
-def default_name(method: str, path: str) -> str:
-    """Return the default name of a tool: method and first segment."""
-    segment = path.lstrip("/").partition("/")[0].strip("{}").replace("-", "_")
-    return f"{method}_{segment}".lower() if segment else method.lower()

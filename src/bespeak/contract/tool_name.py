@@ -1,0 +1,48 @@
+"""Names of endpoints as MCP tools (AGIS 6.2, C.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from bespeak.contract.capability_id import LONGEST, capability_id, marked
+from bespeak.contract.endpoint import Endpoint
+
+_USABLE: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST}}}")
+"""Names that the services of models accept; MCP itself also allows dots and 128 characters."""
+
+
+def default_tool_name(method: str, path: str) -> str:
+    """Return the default name of a tool: method and first segment (AGIS C.2(a))."""
+    segment = path.lstrip("/").partition("/")[0].strip("{}").replace("-", "_")
+    return f"{method}_{segment}".lower() if segment else method.lower()
+
+
+def tool_names(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], str]:
+    """Return the name of each endpoint's tool, by key.
+
+    A declared mcp_tool_name comes first, then the default name. If a name is taken or not usable, the endpoint gets
+    one that names its whole path. Among equals the earlier endpoint keeps the name, so one that is added at run time
+    renames no other.
+    """
+    listed = list(endpoints)
+    names: dict[tuple[str, str], str] = {}
+    taken: set[str] = set()
+    for wanted in (_declared, _default, capability_id):
+        for endpoint in listed:
+            name = wanted(endpoint)
+            if endpoint.key not in names and name not in taken and _USABLE.fullmatch(name):
+                names[endpoint.key] = name
+                taken.add(name)
+    for endpoint in listed:
+        names.setdefault(endpoint.key, marked(capability_id(endpoint), endpoint))
+    return names
+
+
+def _declared(endpoint: Endpoint) -> str:
+    return endpoint.semantic.mcp_tool_name or ""
+
+
+def _default(endpoint: Endpoint) -> str:
+    return default_tool_name(endpoint.method, endpoint.path)

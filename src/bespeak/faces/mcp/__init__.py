@@ -1,0 +1,1 @@
+"""MCP: the endpoints of a service as tools, over stdio and HTTP."""

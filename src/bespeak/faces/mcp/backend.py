@@ -1,0 +1,45 @@
+"""The boundary between MCP and a service: all that the MCP face knows of what it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.faces.mcp.outcome import Outcome
+
+
+class Backend(Protocol):
+    """A service that can be called: inside this process, or at an address."""
+
+    @property
+    def name(self) -> str:
+        """Name of the service."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Version of its contract."""
+        ...
+
+    async def endpoints(self, *, refresh: bool = False) -> Sequence[Endpoint]:
+        """Return the endpoints. The same object is returned until they change; `refresh` looks for changes."""
+        ...
+
+    def caller(self, request: Any) -> str:
+        """Return a text that identifies the caller of a request, for confirmations; `request` is None over stdio."""
+        ...
+
+    def is_confirmed(self, endpoint: Endpoint) -> bool:
+        """Return True if the service itself lets another party confirm every call of an endpoint."""
+        ...
+
+    def refuse(self, endpoint: Endpoint, request: Any) -> Outcome | None:
+        """Refuse a call for which the caller is known to lack authority, so that no user is asked in vain."""
+        ...
+
+    async def call(
+        self, endpoint: Endpoint, arguments: Mapping[str, Any], headers: Mapping[str, str], request: Any
+    ) -> Outcome:
+        """Call an endpoint with the authority of the caller. `headers` are added to those of the backend."""
+        ...

@@ -1,0 +1,95 @@
+"""Replies of a client as outcomes of tool calls."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+import pytest
+from tests.faces.mcp.tools import endpoint
+
+from bespeak.agent.client.errors import UnreachableError
+from bespeak.agent.client.reply import Reply
+from bespeak.app.server.mcp_backend import ClientBackend
+from bespeak.contract.service import ServerIdentity
+from bespeak.documents.manifest_json import ManifestDocument
+from bespeak.faces.mcp.outcome import Outcome
+from bespeak.protocol.exchange.scope import Scopes
+
+pytestmark = pytest.mark.anyio
+
+FIND = endpoint("FIND", "/rooms", required_scopes=("rooms:read",))
+ROOT = endpoint("FIND", "/")
+
+
+def manifest(version: str) -> ManifestDocument:
+    server = ServerIdentity(server_id="rooms.example", operator="", contact="")
+    return ManifestDocument(server=server, agtp_version=version, endpoints=(FIND, ROOT), raw={})
+
+
+class Client:
+    """A client whose reply is given."""
+
+    def __init__(self, reply: Reply | Exception, version: str = "1.0") -> None:
+        self._reply = reply
+        self._manifest = manifest(version)
+
+    async def discover(self, *, refresh: bool = False) -> ManifestDocument:
+        return self._manifest
+
+    async def request(self, *_: Any, **__: Any) -> Reply:
+        if isinstance(self._reply, Exception):
+            raise self._reply
+        return self._reply
+
+
+def backend(reply: Reply | Exception, **options: Any) -> ClientBackend:
+    return ClientBackend(cast("Any", Client(reply)), manifest("1.0"), **options)
+
+
+async def outcome(reply: Reply | Exception) -> Outcome:
+    return await backend(reply).call(FIND, {}, {}, None)
+
+
+def replied(status: int, body: bytes, **headers: str) -> Reply:
+    return Reply(status, "", {name.replace("_", "-"): value for name, value in headers.items()}, body)
+
+
+async def test_an_output_and_a_warning_are_passed_on() -> None:
+    found = await outcome(replied(200, b'{"a": 1}', agtp_endpoint_warning="deprecated"))
+    assert found == Outcome(200, {"a": 1}, warning="deprecated")
+
+
+async def test_text_is_passed_on_as_text() -> None:
+    assert (await outcome(replied(200, b"hello", content_type="text/plain"))).output == "hello"
+
+
+async def test_a_refusal_keeps_its_members() -> None:
+    body = msgspec.json.encode({"error": {"code": "busy", "message": "Busy.", "limit": 3}})
+    found = await outcome(replied(429, body, retry_after="5"))
+    assert found.error == {"code": "busy", "message": "Busy.", "limit": 3}
+    assert found.retry_after == "5"
+
+
+async def test_a_failure_to_reach_the_service_does_not_show_the_query_of_its_address() -> None:
+    found = await outcome(UnreachableError("GET https://x.example/a?api_key=secret: is the server running?"))
+    assert found.error == {
+        "code": "service-not-reached",
+        "message": "GET https://x.example/a is the server running?",
+    }
+
+
+@pytest.mark.parametrize(
+    ("scopes", "refused"), [(None, False), (Scopes(["rooms:*"]), False), (Scopes(), True), (Scopes(["a:b"]), True)]
+)
+def test_a_call_whose_scopes_are_known_to_be_missing_is_refused(scopes: Scopes | None, refused: bool) -> None:
+    found = backend(replied(200, b""), scopes=scopes).refuse(FIND, None)
+    assert (found is not None) is refused
+    assert found is None or found.error["missing_scopes"] == ["rooms:read"]
+
+
+@pytest.mark.parametrize(("version", "paths"), [("1.0", ["/rooms"]), ("", ["/rooms", "/"])])
+async def test_endpoints_that_every_agtp_server_has_are_left_out(version: str, paths: list[str]) -> None:
+    client = Client(replied(200, b""), version)
+    found = await ClientBackend(cast("Any", client), await client.discover()).endpoints()
+    assert [each.path for each in found] == paths

@@ -1,0 +1,250 @@
+"""Tools through the official SDK's client, in both protocol eras; no network."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, cast
+
+import pytest
+from tests.faces.mcp.tools import ERAS, LEGACY, MODERN, Rooms, agree, connected, endpoint, error_in
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.state.store.commands.cases import DecideCase, ListCases
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=ERAS)
+def era(request: pytest.FixtureRequest) -> str:
+    """Return the way in which the client opens its connection."""
+    return str(request.param)
+
+
+async def test_tools_are_listed_in_order_without_internal_endpoints(era: str) -> None:
+    async with Rooms().serving() as (server, _), connected(server, era) as client:
+        tools = (await client.list_tools()).tools
+    assert [tool.name for tool in tools] == ["book_rooms", "list_floors", "query_rooms", "reset_rooms"]
+    assert tools[0].title == "Book rooms"
+    assert tools[0].annotations is not None
+    assert tools[0].annotations.destructive_hint
+
+
+async def test_an_output_is_text_and_structured_content(era: str) -> None:
+    async with Rooms().serving() as (server, _), connected(server, era) as client:
+        rooms = await client.call_tool("query_rooms", {"beds": 2})
+        floors = await client.call_tool("list_floors", {})
+    assert (rooms.structured_content, rooms.is_error) == ({"rooms": ["12"]}, False)
+    assert floors.structured_content == {"result": [1, 2]}
+
+
+@pytest.mark.parametrize("arguments", [{"bed": 2}, {"beds": "two"}, {"beds": 1, "confirm": True}])
+async def test_unknown_and_invalid_arguments_are_refused(era: str, arguments: dict[str, Any]) -> None:
+    async with Rooms().serving() as (server, _), connected(server, era) as client:
+        error = error_in(await client.call_tool("query_rooms", arguments))
+    assert error["code"] == "input-validation-failed"
+    assert error["remedy"] == "Correct the arguments and call again. They are: beds."
+
+
+async def test_an_unknown_tool_is_an_error_of_the_protocol(era: str) -> None:
+    from mcp.shared.exceptions import MCPError
+
+    async with Rooms().serving() as (server, _), connected(server, era) as client:
+        for name in ("nothing", "inspect_ledger"):
+            with pytest.raises(MCPError, match=f"Unknown tool: {name}"):
+                await client.call_tool(name, {})
+
+
+async def test_a_call_has_the_authority_that_was_given(era: str) -> None:
+    async with Rooms().serving(scopes=("rooms:read",)) as (server, _), connected(server, era) as client:
+        error = error_in(await client.call_tool("reset_rooms", {}))
+    assert (error["code"], error["missing_scopes"]) == ("scope-violation", ["rooms:write"])
+    assert "--scope rooms:write" in error["remedy"]
+
+
+async def test_an_exception_of_a_handler_is_not_shown(era: str) -> None:
+    async with Rooms().serving() as (server, _), connected(server, era) as client:
+        error = error_in(await client.call_tool("reset_rooms", {}))
+    assert error["code"] == "server-error"
+    assert "secret" not in str(error)
+
+
+async def test_an_exception_of_the_server_itself_is_not_shown(era: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("secret of the server")
+
+    async with Rooms().serving() as (server, _), connected(server, era) as client:
+        await client.list_tools()
+        monkeypatch.setattr("bespeak.app.server.mcp_backend.ClientBackend.call", fail)
+        error = error_in(await client.call_tool("query_rooms", {}))
+        monkeypatch.setattr("bespeak.app.server.mcp_backend.ClientBackend.endpoints", fail)
+        with pytest.raises(Exception, match=r"try again later|its log has the reason") as caught:
+            await client.call_tool("query_rooms", {})
+    assert "secret" not in f"{error} {caught.value}"
+
+
+async def test_a_repeated_idempotency_key_runs_the_call_once(era: str) -> None:
+    rooms = Rooms()
+    async with rooms.serving() as (server, _), connected(server, era, agree) as client:
+        results = [
+            await client.call_tool("book_rooms", {"room_id": "12"}, meta={"bespeak/idempotency-key": "k1"})
+            for _ in range(2)
+        ]
+    assert [result.structured_content for result in results] == [{"reservation_id": "r1"}] * 2
+    assert rooms.booked == ["12"]
+
+
+async def test_the_user_is_asked_in_words_before_an_irreversible_call(era: str) -> None:
+    asked: list[str] = []
+
+    def user(question: str) -> Mapping[str, Any]:
+        asked.append(question)
+        return agree(question)
+
+    rooms = Rooms()
+    async with rooms.serving() as (server, _), connected(server, era, user) as client:
+        result = await client.call_tool("book_rooms", {"room_id": "12"})
+        taken = error_in(await client.call_tool("book_rooms", {"room_id": "12"}))
+    assert result.structured_content == {"reservation_id": "r1"}
+    assert asked[0].split("\n") == [
+        "Reserve a room.",
+        "A reservation exists and its id is returned.",
+        "This cannot be undone.",
+        "- room_id: 12",
+    ]
+    assert len(asked) == 2  # every call is asked about anew
+    assert (taken["code"], taken["message"], taken["details"]) == ("room_unavailable", "Taken.", {"next_free": "14"})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"action": "decline"},
+        {"action": "cancel"},
+        {"action": "accept", "content": {"confirm": False}},
+        {"action": "accept", "content": {"confirm": "yes"}},
+        {"action": "accept"},
+    ],
+)
+async def test_nothing_but_a_clear_yes_counts(era: str, answer: dict[str, Any]) -> None:
+    rooms = Rooms()
+    async with rooms.serving() as (server, _), connected(server, era, lambda _: answer) as client:
+        error = error_in(await client.call_tool("book_rooms", {"room_id": "12"}))
+    assert error["code"] == "confirmation-declined"
+    assert rooms.booked == []
+
+
+async def test_the_user_is_not_asked_about_a_call_that_would_be_refused(era: str) -> None:
+    def user(_: str) -> Mapping[str, Any]:
+        pytest.fail("asked in vain")
+
+    async with Rooms().serving() as (server, _), connected(server, era, user) as client:
+        assert error_in(await client.call_tool("book_rooms", {}))["code"] == "input-validation-failed"
+
+
+async def test_a_client_that_cannot_ask_is_told_how_a_person_confirms_the_call_once(era: str) -> None:
+    rooms = Rooms()
+    async with rooms.serving() as (server, store), connected(server, era) as client:
+        error = error_in(await client.call_tool("book_rooms", {"room_id": "12"}))
+        (case,) = await store.read(ListCases())
+        assert error["code"] == "confirmation-required"
+        assert f"`bespeak cases accept {case.case_id} rooms`" in error["remedy"]
+        assert rooms.booked == []
+        await store.do(DecideCase(case.case_id, "accepted", "operator:ann", "att-1", kinds=("confirmation",)))
+        result = await client.call_tool("book_rooms", {"room_id": "12"})
+        assert result.structured_content == {"reservation_id": "r1"}
+        assert error_in(await client.call_tool("book_rooms", {"room_id": "12"}))["code"] == "confirmation-required"
+    assert rooms.booked == ["12"]
+
+
+async def test_a_confirmation_that_the_service_demands_is_not_given_by_the_user_of_the_client(era: str) -> None:
+    from bespeak import Policies
+
+    def user(_: str) -> Mapping[str, Any]:
+        pytest.fail("another party has to confirm")
+
+    rooms = Rooms(policies=Policies(confirm_irreversible=True))
+    async with rooms.serving() as (server, store), connected(server, era, user) as client:
+        error = error_in(await client.call_tool("book_rooms", {"room_id": "12"}))
+        assert error["code"] == "confirmation-required"
+        assert f"`bespeak cases accept {error['confirmation_id']} rooms`" in error["remedy"]
+        decision = DecideCase(error["confirmation_id"], "accepted", "operator:ann", "att-1", kinds=("confirmation",))
+        await store.do(decision)
+        result = await client.call_tool("book_rooms", {"room_id": "12"})
+    assert result.structured_content == {"reservation_id": "r1"}
+
+
+async def test_an_answer_that_is_sent_again_asks_again() -> None:
+    import mcp_types as types
+
+    rooms = Rooms()
+    async with rooms.serving() as (server, _), connected(server, MODERN, agree) as client:
+        book = partial(client.session.call_tool, "book_rooms", {"room_id": "12"}, allow_input_required=True)
+        asked = await book()
+        assert isinstance(asked, types.InputRequiredResult)
+        answer = {"confirm": types.ElicitResult(action="accept", content={"confirm": True})}
+        states = (None, "conf-0", asked.request_state, asked.request_state)
+        results = [await book(input_responses=answer, request_state=state) for state in states]
+    assert [type(result).__name__ for result in results] == [
+        "InputRequiredResult",
+        "InputRequiredResult",
+        "CallToolResult",
+        "InputRequiredResult",
+    ]
+    assert rooms.booked == ["12"]
+
+
+async def test_an_answer_of_a_client_that_cannot_ask_does_not_count() -> None:
+    import mcp_types as types
+
+    rooms = Rooms()
+    async with rooms.serving() as (server, _), connected(server, MODERN) as client:
+        error = error_in(await client.call_tool("book_rooms", {"room_id": "12"}))
+        answer = {"confirm": types.ElicitResult(action="accept", content={"confirm": True})}
+        again = await client.session.call_tool(
+            "book_rooms", {"room_id": "12"}, input_responses=answer, request_state=error["confirmation_id"]
+        )
+    assert error_in(again)["code"] == "confirmation-required"
+    assert rooms.booked == []
+
+
+class Changing:
+    """A service whose endpoints change."""
+
+    name, version = "Changing", "1"
+
+    def __init__(self, *paths: str) -> None:
+        self.current = [endpoint("FIND", path) for path in paths]
+
+    async def endpoints(self, *, refresh: bool = False) -> Sequence[Endpoint]:
+        return self.current
+
+
+async def test_a_changed_list_of_tools_is_announced(era: str) -> None:
+    from mcp import Client
+    from mcp.shared.subscriptions import ToolsListChanged
+
+    from bespeak.faces.mcp.server import ToolServer
+
+    heard = asyncio.Event()
+
+    async def listen(message: Any) -> None:
+        if type(message).__name__ == "ToolListChangedNotification":
+            heard.set()
+
+    backend: Any = Changing("/rooms")
+    server = ToolServer(backend, cast("Any", None))
+    async with Client(server.server, mode=era, message_handler=listen) as client:
+        await client.list_tools()
+        watching = asyncio.create_task(server.watch(0.001))
+        if era == LEGACY:
+            backend.current = [*backend.current, endpoint("FIND", "/halls")]
+            await asyncio.wait_for(heard.wait(), 20)
+        else:
+            async with client.listen(tools_list_changed=True) as events:
+                backend.current = [*backend.current, endpoint("FIND", "/halls")]
+                assert isinstance(await asyncio.wait_for(anext(aiter(events)), 20), ToolsListChanged)
+        watching.cancel()
+        tools = (await client.list_tools(cache_mode="refresh")).tools
+    assert [tool.name for tool in tools] == ["find_halls", "find_rooms"]

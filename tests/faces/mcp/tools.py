@@ -1,0 +1,165 @@
+"""Endpoints and a service for tests of MCP, and the SDK's client for it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from tests.service import AGENT
+
+from bespeak import App, Refusal
+from bespeak.app.server.local import connect_local
+from bespeak.app.server.mcp_backend import ClientBackend
+from bespeak.app.server.target import Target, load_app
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import OpaqueHandler
+from bespeak.contract.semantic import Semantic
+from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import MEMORY, CaseSettings
+from bespeak.state.store.store import Store
+
+if TYPE_CHECKING:
+    import mcp_types as types
+    from mcp import Client
+
+    from bespeak.faces.mcp.server import ToolServer
+
+MODERN, LEGACY = "2026-07-28", "legacy"
+ERAS = (MODERN, LEGACY)
+SCOPES = ("rooms:read", "rooms:write")
+
+Answer = Callable[[str], Mapping[str, Any]]
+"""The user: a question to an action and, if it is accept, the content of the form."""
+
+
+def endpoint(method: str, path: str, *, tool: str | None = None, **changes: Any) -> Endpoint:
+    """Make an endpoint; `changes` are fields of it or of its semantic block."""
+    semantic: dict[str, Any] = {
+        "confidence": 0.9,
+        "is_idempotent": True,
+        "capability": "retrieval",
+        "intent": "Find rooms.",
+        "actor": "agent",
+        "outcome": "The rooms are returned.",
+        "impact": "informational",
+        "mcp_tool_name": tool,
+    }
+    semantic |= {name: changes.pop(name) for name in Semantic.__dataclass_fields__ if name in changes}
+    fields: dict[str, Any] = {
+        "description": "Finds rooms.",
+        "handler": OpaqueHandler(type="registered_function"),
+        "input_schema": {"type": "object"},
+        "output_schema": {"type": "object"},
+    }
+    return Endpoint(method=method, path=path, semantic=Semantic(**semantic), **(fields | changes))
+
+
+class Rooms:
+    """A service with an endpoint of each kind, and what was done by it."""
+
+    def __init__(self, **options: Any) -> None:
+        self.booked: list[str] = []
+        self.app = app = App(
+            "Rooms", server_id="rooms.example", operator="Tests", contact="ops@rooms.example", **options
+        )
+
+        @app.endpoint("QUERY", "/rooms", impact="informational", idempotent=True, scopes=["rooms:read"])
+        def rooms(beds: int = 1) -> dict[str, list[str]]:
+            """Find rooms with enough beds.
+
+            Outcome: The rooms are returned.
+            """
+            return {"rooms": ["12", "14"][: 3 - beds]}
+
+        @app.endpoint("LIST", "/floors", impact="informational", idempotent=True, scopes=["rooms:read"])
+        def floors() -> list[int]:
+            """List the floors.
+
+            Outcome: The floors are returned.
+            """
+            return [1, 2]
+
+        @app.endpoint(
+            "BOOK",
+            "/rooms/{room_id}",
+            impact="irreversible",
+            scopes=["rooms:write"],
+            errors={"room_unavailable": "The room is taken."},
+        )
+        def book(room_id: str) -> dict[str, str]:
+            """Reserve a room.
+
+            Outcome: A reservation exists and its id is returned.
+            """
+            if room_id in self.booked:
+                raise Refusal("room_unavailable", "Taken.", next_free="14")
+            self.booked.append(room_id)
+            return {"reservation_id": f"r{len(self.booked)}"}
+
+        @app.endpoint("RESET", "/rooms", impact="reversible", scopes=["rooms:write"])
+        def broken() -> None:
+            """Reset the rooms.
+
+            Outcome: The rooms are as new.
+            """
+            raise RuntimeError("secret of the handler")
+
+        @app.endpoint("INSPECT", "/ledger", impact="informational", internal=True)
+        def internal() -> None:
+            """Inspect the ledger.
+
+            Outcome: The ledger is returned.
+            """
+
+    @asynccontextmanager
+    async def serving(
+        self, *, scopes: tuple[str, ...] = SCOPES, command: str | None = "bespeak cases accept {case} rooms"
+    ) -> AsyncIterator[tuple[ToolServer, Store]]:
+        """Serve the tools inside this process; `scopes` is the authority of the caller."""
+        from bespeak.faces.mcp.asking import Asking
+        from bespeak.faces.mcp.server import ToolServer
+
+        target: Target = load_app(self.app, None)  # type: ignore[arg-type] # nothing is relative to it
+        store = open_store(MEMORY, role="sole")
+        async with connect_local(target, agent_id=AGENT, scopes=scopes, store=store) as client:
+            manifest = await client.discover()
+            backend = ClientBackend(client, manifest, caller=AGENT, service=target.service)
+            yield ToolServer(backend, Asking(store, CaseSettings(), command)), store
+
+
+@asynccontextmanager
+async def connected(server: ToolServer, era: str, answer: Answer | None = None) -> AsyncIterator[Client]:
+    """Connect the SDK's client, without a network; with `answer` it can ask its user."""
+    from mcp import Client
+
+    async with Client(server.server, mode=era, elicitation_callback=answering(answer)) as client:
+        yield client
+
+
+def answering(answer: Answer | None) -> Any:
+    """Make the callback of the SDK's client for a user."""
+    if answer is None:
+        return None
+
+    async def ask(_: Any, params: types.ElicitRequestFormParams) -> types.ElicitResult:
+        import mcp_types as types
+
+        return types.ElicitResult.model_validate(answer(params.message))
+
+    return ask
+
+
+def agree(_: str) -> Mapping[str, Any]:
+    """Answer for a user who agrees to everything."""
+    return {"action": "accept", "content": {"confirm": True}}
+
+
+def error_in(result: types.CallToolResult) -> dict[str, Any]:
+    """Return the error of a refused call."""
+    assert result.is_error
+    assert result.structured_content is None
+    (block,) = result.content
+    error: dict[str, Any] = msgspec.json.decode(block.text)["error"]  # type: ignore[union-attr] # it is text
+    return error
