@@ -162,12 +162,6 @@ def test_an_operator_may_take_the_place_of_a_built_in() -> None:
     assert [e["description"] for e in manifest["endpoints"] if e["method"] == "SUMMARIZE"] == ["Does SUMMARIZE on /."]
 
 
-def test_synthesis_that_is_asked_for_but_not_there_is_said_plainly() -> None:
-    bench = build(policies=Policies(synthesis_enabled=True))
-    assert any("synthesis_enabled" in str(finding) for finding in bench.findings)
-    assert bench.send("DISCOVER", "/").json["policies"]["synthesis_enabled"] is False
-
-
 @pytest.mark.parametrize("confirmed", [True, False])
 def test_ad_hoc_calls_that_must_be_confirmed_do_not_run_where_no_confirmation_can_be_kept(*, confirmed: bool) -> None:
     policies = Policies(scope_required_for_invocation=False, wildcards_accepted=True, confirm_irreversible=confirmed)

@@ -10,9 +10,11 @@ from tests.service import echo, make_endpoint
 
 from bespeak.contract.endpoint import DeclaredError
 from bespeak.contract.handler import UPSTREAM_ERRORS, Composition, ExternalService, OpaqueHandler, RegisteredFunction
+from bespeak.contract.recipe import Recipe, RecipeStep
+from bespeak.contract.source import Source
 from bespeak.documents.projections.agtp_manifest import project_endpoint
 from bespeak.errors import ConfigError
-from bespeak.runtime.stored_endpoint import read_endpoint, write_endpoint
+from bespeak.runtime.stored_endpoint import Origin, read_endpoint, write_endpoint
 
 FUNCTION = RegisteredFunction(function="tests.service.echo", blocking=True)
 BOOK = replace(
@@ -27,9 +29,11 @@ BOOK = replace(
 
 
 def test_an_endpoint_survives_the_round_trip() -> None:
-    read, findings = read_endpoint(write_endpoint(BOOK), "BOOK /room/{room_id}")
-    assert read is not None
+    stored, findings = read_endpoint(write_endpoint(BOOK), "BOOK /room/{room_id}")
+    assert stored is not None
     assert findings == []
+    assert (stored.recipe, stored.origin) == (None, None)
+    read = stored.endpoint
     assert project_endpoint(read)["input_schema"]["properties"] == {"room_id": {"enum": ["a", None]}}
     for name in ("method", "path", "errors", "handler", "namespace", "required_scopes", "confirm", "internal", "since"):
         assert getattr(read, name) == getattr(BOOK, name), name
@@ -53,9 +57,20 @@ def test_an_endpoint_survives_the_round_trip() -> None:
 )
 def test_handlers_without_a_function_are_stored_completely(handler: Any) -> None:
     errors = tuple(DeclaredError(name) for name in UPSTREAM_ERRORS)
-    read, _ = read_endpoint(write_endpoint(replace(BOOK, handler=handler, errors=errors)), "x")
-    assert read is not None
-    assert read.handler == handler
+    stored, _ = read_endpoint(write_endpoint(replace(BOOK, handler=handler, errors=errors)), "x")
+    assert stored is not None
+    assert stored.endpoint.handler == handler
+
+
+def test_recipe_and_origin_of_a_synthesis_are_stored_with_it() -> None:
+    room = Source(kind="proposal", value="room_id")
+    recipe = Recipe(name="r", steps=(RecipeStep(method="HOLD", path="/room", input={"room": room}),))
+    origin = Origin(synthesis_id="syn-1", agent_id="a" * 64, expires=2e9)
+    text = write_endpoint(replace(BOOK, handler=Composition(recipe="r")), recipe, origin)
+    stored, findings = read_endpoint(text, "x")
+    assert not findings
+    assert stored is not None
+    assert (stored.recipe, stored.origin) == (recipe, origin)
 
 
 def test_a_function_is_stored_by_its_dotted_path() -> None:

@@ -38,6 +38,9 @@ class NegotiationSettings:
     """Which proposals are accepted, and how long their endpoints live."""
 
     approval: str = setting("none", "Which approvals wait for an operator.", choices=APPROVALS, security=True)
+    decision: float = setting(
+        7 * _DAY, "Seconds that a proposal waits for an operator.", kind="seconds", bounds=(1, _YEAR)
+    )
     persistent: bool = setting(False, "True to let agents keep endpoints beyond their session.")
     default_duration: float = setting(
         _DAY, "Seconds that a persistent endpoint lives unless asked otherwise.", kind="seconds", bounds=(60, _YEAR)

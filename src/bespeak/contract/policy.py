@@ -34,7 +34,7 @@ LIFECYCLE_METHODS: Final = ("ACTIVATE", "DEACTIVATE", "REINSTATE", "REVOKE", "DE
 
 SERVER_ENDPOINTS: Final = frozenset(
     [(method, "/") for method in (*FLOOR_METHODS, *LIFECYCLE_METHODS, "INSPECT", "RESUME")]
-    + [("DISCOVER", "/methods")]
+    + [("DISCOVER", "/methods"), ("QUERY", "/proposals"), ("QUERY", "/proposals/{proposal_id}")]
     + [
         (method, path)
         for method in ("DISCOVER", "DESCRIBE")
@@ -152,7 +152,7 @@ class Policies:
     wildcards_accepted: bool = setting(False, "Accept ad-hoc invocations of undeclared methods.")
     anonymous_discovery: bool = setting(True, "Answer discovery without an Agent-ID.", security=True)
     scope_required_for_invocation: bool = setting(True, "Refuse calls that declare no scope.")
-    synthesis_enabled: bool = setting(False, "Reserved for negotiation; no effect in this version.")
+    synthesis_enabled: bool = setting(False, "Let agents propose endpoints; the server composes them of existing ones.")
     max_synthesis_depth: int = setting(
         10, "The most calls that one call of a composition makes, those of the compositions it calls included."
     )

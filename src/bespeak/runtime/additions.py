@@ -6,13 +6,18 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.recipe import Recipe
 from bespeak.errors import ContractError
+from bespeak.protocol import status
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.follower import Follower
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.route import Route
-from bespeak.runtime.stored_endpoint import read_endpoint, write_endpoint
+from bespeak.runtime.stored_endpoint import Origin, StoredEndpoint, read_endpoint, write_endpoint
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.endpoints import (
     TOPIC,
@@ -24,12 +29,22 @@ from bespeak.state.store.commands.endpoints import (
     ReadRevision,
 )
 from bespeak.state.store.store import Store
+from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 _logger = logging.getLogger(__name__)
 
 Key = tuple[str, str]
-Install = Callable[[Sequence[Route], float], None]
-"""Puts routes into force; the second argument is the time of the change."""
+Install = Callable[[Sequence[Route], float, int], None]
+"""Puts routes into force; the other arguments are the time of the change and the number of changes so far."""
+
+_OF_ANOTHER: Final = Refused(
+    status.FORBIDDEN,
+    "synthesis-of-another",
+    "This endpoint was synthesized for another agent; propose it yourself, or ask the operator to publish it.",
+)
+_ENDED: Final = Refused(
+    status.GONE, "synthesis-ended", "The time of this synthesized endpoint is over; propose it again."
+)
 
 
 class Additions:
@@ -41,6 +56,8 @@ class Additions:
         self._store = store
         self._rows: dict[Key, EndpointRow] = {}
         self._routes: dict[Key, Route] = {}
+        self.origins: dict[Key, Origin] = {}
+        """The syntheses behind added endpoints."""
         self._revision = 0
         self._follower = Follower(TOPIC, self._take_in)
         self._changing = asyncio.Lock()
@@ -54,22 +71,29 @@ class Additions:
         """Cancel pending work."""
         await self._follower.close()
 
-    async def add(self, endpoint: Endpoint) -> None:
-        """Add an endpoint; it is served when this returns.
+    def fits(self, endpoint: Endpoint, recipe: Recipe | None = None) -> bool:
+        """Return True if an endpoint is valid beside the others and not yet there."""
+        return self._register(StoredEndpoint(endpoint=endpoint, recipe=recipe), self._routes)[0] is not None
+
+    async def add(self, endpoint: Endpoint, recipe: Recipe | None = None, origin: Origin | None = None) -> None:
+        """Add an endpoint; it is served when this returns. A composition may bring its recipe.
 
         Raises ContractError with the findings if it is not valid beside the others, and ConfigError if it cannot be
         stored.
         """
         async with self._changing:
             while True:
-                routes, findings = self._registrar.register([endpoint], self._routes.values())
-                if not routes:
+                stored = StoredEndpoint(endpoint=endpoint, recipe=recipe, origin=origin)
+                route, findings = self._register(stored, self._routes)
+                if route is None:
                     raise ContractError(f"{endpoint} cannot be added", findings)
                 key = endpoint.key
                 if self._store is None:
-                    self._change({**self._routes, key: routes[0]}, time.time())
+                    self._revision += 1
+                    self._change({**self._routes, key: route}, time.time())
                     return
-                if await self._commit(self._store, PutEndpoint(*key, write_endpoint(endpoint), self._revision)):
+                document = write_endpoint(endpoint, recipe, origin)
+                if await self._commit(self._store, PutEndpoint(*key, document, self._revision)):
                     return
 
     async def remove(self, method: str, path: str) -> None:
@@ -82,6 +106,7 @@ class Additions:
                 if (method, path) not in self._routes and (method, path) not in self._rows:
                     raise ContractError(f"{method} {path} was not added at run time, so it cannot be removed")
                 if self._store is None:
+                    self._revision += 1
                     left = {key: route for key, route in self._routes.items() if key != (method, path)}
                     self._change(left, time.time())
                     return
@@ -101,28 +126,60 @@ class Additions:
             return
         listed: EndpointList = await store.read(ListEndpoints())
         routes: dict[Key, Route] = {}
+        origins: dict[Key, Origin] = {}
         for row in listed.rows:
             key = (row.method, row.path)
+            stored, findings = read_endpoint(row.document, f"{row.method} {row.path}")
+            if stored is not None and stored.origin is not None:
+                origins[key] = stored.origin
             held = self._routes.get(key) if self._rows.get(key) == row else None
-            route = held or self._read(row, routes)
+            route = held or self._read(row, stored, findings, routes)
             if route is not None:
                 routes[key] = route
+        self.origins = origins
         self._rows = {(row.method, row.path): row for row in listed.rows}
         self._revision = listed.revision
         self._change(routes, listed.updated or time.time())
 
-    def _read(self, row: EndpointRow, beside: dict[Key, Route]) -> Route | None:
-        name = f"{row.method} {row.path}"
-        endpoint, findings = read_endpoint(row.document, name)
-        routes: list[Route] = []
-        if endpoint is not None:
-            routes, found = self._registrar.register([endpoint], beside.values())
+    def _read(
+        self, row: EndpointRow, stored: StoredEndpoint | None, findings: list[Diagnostic], beside: dict[Key, Route]
+    ) -> Route | None:
+        route: Route | None = None
+        if stored is not None:
+            route, found = self._register(stored, beside)
             findings += found
-        if not routes:
+        if route is None:
             # The configuration may have changed since it was added.
+            name = f"{row.method} {row.path}"
             _logger.error("the endpoint %s in the store is not served: %s", name, "; ".join(map(str, findings)))
-        return routes[0] if routes else None
+        return route
+
+    def _register(self, stored: StoredEndpoint, beside: dict[Key, Route]) -> tuple[Route | None, list[Diagnostic]]:
+        recipes = () if stored.recipe is None else (stored.recipe,)
+        # A synthesis may be published, or granted longer, while it is served.
+        replaced = None if stored.origin is None else stored.endpoint.key
+        others = [route for key, route in beside.items() if key != replaced]
+        routes, findings = self._registrar.register([stored.endpoint], others, recipes)
+        if not routes:
+            return None, findings
+        return routes[0] if stored.origin is None else bind_origin(routes[0], stored.origin), findings
 
     def _change(self, routes: dict[Key, Route], at: float) -> None:
         self._routes = routes
-        self._install(tuple(routes.values()), at)
+        self._install(tuple(routes.values()), at, self._revision)
+
+
+def bind_origin(route: Route, origin: Origin) -> Route:
+    """Bind a route to the synthesis behind it: to its agent until it is published, and to its end."""
+
+    def call(routed: Any, steps: Any) -> Any:
+        if origin.agent_id is not None and routed.principal.agent_id != origin.agent_id:
+            return _OF_ANOTHER
+        return _ENDED if time.time() >= origin.expires else route.call(routed, steps)
+
+    return replace(
+        route,
+        call=call,
+        synthesis_id=origin.synthesis_id,
+        block=route.block.plus(("Contract-Synthesized", origin.synthesis_id)),
+    )

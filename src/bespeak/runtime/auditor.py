@@ -58,6 +58,7 @@ class Auditor:
             recorded=self._recorded(call),
             parent_response_id=None if composing is None else composing.response_id,
             step=call.number if isinstance(call, StepCall) else None,
+            synthesis_id=None if call.route is None else call.route.synthesis_id,
         )
         return AppendAudit(call.agent_id or "", payload)
 

@@ -119,10 +119,17 @@ class Dispatcher:
         ):
             found = find_route(call)
             if isinstance(found, Refused):
+                negotiator = self.server.negotiator
+                if negotiator is not None and negotiator.may_know_more(call, found):
+                    return self._with_new_syntheses(call, found, started)
                 return self._refuse(call, found, started)
             routed = found
         else:
             routed = RoutedCall(call, route)
+        return self._proceed(routed, started)
+
+    def _proceed(self, routed: RoutedCall, started: float) -> Response | Coroutine[Any, Any, Response]:
+        """Answer a call whose endpoint is known."""
         for judge in self._routed:
             refusal = judge(routed)
             if refusal is not None:
@@ -221,6 +228,21 @@ class Dispatcher:
             return settled
         assert self._settlement is not None, "methods refuse to change state where there is no store"
         return await self._settlement.commit(call, settled)
+
+    async def _with_new_syntheses(self, call: Call, refused: Refused, started: float) -> Response:
+        """Look for a synthesis that another process has made, before there is no such endpoint."""
+        assert self.server.negotiator is not None
+        found: RoutedCall | Refused = refused
+        try:
+            await self.server.negotiator.refresh()
+        except StoreError as error:
+            _logger.warning("could not look for a synthesis of another process: %s", error)
+        else:
+            again = Call(call.request, self.server)
+            again.principal, again.nonce = call.principal, call.nonce
+            found = find_route(again)
+        answer = self._refuse(call, found, started) if isinstance(found, Refused) else self._proceed(found, started)
+        return answer if isinstance(answer, Response) else await answer
 
     async def _with_new_keys(self, request: Request) -> Response:
         """Fetch the keys that verify credentials, then answer the request with them."""

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 BODY_KEYS: Final = frozenset({"EXECUTE", "REGISTER"})
 """Methods whose drafts define an `idempotency_key` parameter."""
 
+_VERSION: Final = "AGTP-API-Version"
+
 
 class Registrar:
     """Registers the endpoints of one service (AGTP-API 13.2): the initial ones, and those added later."""
@@ -66,7 +68,7 @@ class Registrar:
         self.upstreams: UpstreamPool | None = None
         """Connection pool shared by external services; None until one is needed."""
         self._environment = environment
-        self._block = HeaderBlock(("Server-ID", service.identity.server_id), ("AGTP-API-Version", API_VERSION))
+        self._block = HeaderBlock(("Server-ID", service.identity.server_id), (_VERSION, API_VERSION))
         self._builtins = self._register_builtins(builtins)
         self._configured, found = self.register(service.endpoints)
         findings += found
@@ -123,6 +125,22 @@ class Registrar:
                 self._add(routes, endpoint, CompositionBinding(endpoint, recipe, served))
         return [routes[endpoint.key] for endpoint in valid if endpoint.key in routes], findings
 
+    def compose(self, endpoint: Endpoint, recipe: Recipe, beside: RouteTable) -> tuple[Route | None, list[Diagnostic]]:
+        """Check and compile one composition that only some callers will find, over the endpoints of a table.
+
+        Return None if there is an error. It may have the method and path of another endpoint, which is found first.
+        """
+        recipes = {**{known.name: known for known in self.service.recipes}, recipe.name: recipe}
+        findings = check_endpoint(endpoint, self.catalog, self.policies, tuple(recipes.values()))
+        if has_errors(findings):
+            return None, findings
+        served = {key: route.endpoint for key, route in beside.steps.items()}
+        for _, called, found in check_compositions([endpoint], recipes, served, self.policies):
+            findings += found
+            if called is not None:
+                return self._compile(endpoint, CompositionBinding(endpoint, recipe, called)), findings
+        return None, findings
+
     def table(
         self,
         agents: Agents,
@@ -130,14 +148,18 @@ class Registrar:
         updated: str,
         issued: str | None = None,
         added: Iterable[Route] = (),
+        changes: int = 0,
         signer: Signer | None = None,
     ) -> RouteTable:
         """Build the table of all registered endpoints and the routes added later.
 
-        An operator's endpoint replaces a built-in one.
+        An operator's endpoint replaces a built-in one. The number of `changes` is a part of the version that every
+        response carries, so that agents notice them (core 2.4).
         """
         router: Router[Route] = Router()
         routes = self._layer(added)
+        if changes:
+            routes = [replace(route, block=_versioned(route.block, changes)) for route in routes]
         for route in routes:
             template = parse_template(route.endpoint.path)
             assert isinstance(template, Template), "checked when it was registered"
@@ -147,11 +169,11 @@ class Registrar:
             service=self.service,
             catalog=self.catalog,
             policies=self.policies,
-            block=self._block,
+            block=_versioned(self._block, changes),
             endpoints=endpoints,
             steps=MappingProxyType({route.endpoint.key: route for route in routes}),
             router=router,
-            wildcard=self._wildcard,
+            wildcard=self._wildcard and replace(self._wildcard, block=_versioned(self._wildcard.block, changes)),
             redirects=Redirects(self.policies.methods.redirects),
             updated=updated,
             publication=Publication(
@@ -260,6 +282,13 @@ class Registrar:
 
 def _endpoints(routes: Iterable[Route]) -> Mapping[tuple[str, str], Endpoint]:
     return MappingProxyType({route.endpoint.key: route.endpoint for route in routes})
+
+
+def _versioned(block: HeaderBlock, changes: int) -> HeaderBlock:
+    if not changes:
+        return block
+    version = f"{API_VERSION}.{changes}"
+    return HeaderBlock(*((name, version if name == _VERSION else value) for name, value in block.pairs))
 
 
 def _pair(endpoint: Endpoint) -> tuple[str, tuple[str | None, ...] | str]:

@@ -54,6 +54,8 @@ class Route:
     """True if the body may carry an `idempotency_key`."""
     takes_call: bool = False
     """True if the handler gets the call itself: a built-in method, or a composition."""
+    synthesis_id: str | None = None
+    """Synthesis behind the endpoint; None for one that an operator declared."""
 
 
 _MOST_DIGITS = 300

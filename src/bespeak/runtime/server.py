@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.protocol.exchange.instant import read_instant, write_instant
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.additions import Additions
 from bespeak.runtime.agents import Agents
 from bespeak.runtime.lifespan import Lifespan
@@ -28,6 +29,34 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 
+class Negotiating(Protocol):
+    """What the rest of the runtime knows of negotiation. A `call` is a Call; this module is below its own."""
+
+    async def start(self) -> None:
+        """Follow the store."""
+        ...
+
+    async def refresh(self) -> None:
+        """Load what other processes have changed."""
+        ...
+
+    async def close(self) -> None:
+        """Cancel pending work."""
+        ...
+
+    def propose(self, call: Any) -> Coroutine[Any, Any, Any]:
+        """Answer a proposal."""
+        ...
+
+    def find(self, call: Any, *, literal: bool) -> Any:
+        """Return the routed call of a synthesis, or the refusal to use it; None if the call means none."""
+        ...
+
+    def may_know_more(self, call: Any, refused: Refused) -> bool:
+        """Return True if a refresh may find a synthesis for a refused call."""
+        ...
+
+
 class Server:
     """Complete when constructed, and passed to gates and methods with every call. Only `routes` is replaced."""
 
@@ -42,6 +71,7 @@ class Server:
         auth: AuthSettings | None = None,
         sessions: SessionSettings | None = None,
         cases: CaseSettings | None = None,
+        negotiate: Callable[[Additions], Negotiating] | None = None,
     ) -> None:
         service = registrar.service
         server_id = service.identity.server_id
@@ -77,6 +107,8 @@ class Server:
         self.tasks = Tasks()
         """The tasks that wait for a decision."""
         self._additions = Additions(registrar, self._install, store)
+        self.negotiator = None if negotiate is None else negotiate(self._additions)
+        """Evaluates proposals, and finds what they made; None for a server that does not negotiate."""
 
     async def add_endpoint(self, endpoint: Endpoint) -> None:
         """Serve one more endpoint, on every face and in every process that shares the store.
@@ -93,10 +125,10 @@ class Server:
         """
         await self._additions.remove(method, path)
 
-    def _install(self, added: Sequence[Route], at: float) -> None:
+    def _install(self, added: Sequence[Route], at: float, changes: int) -> None:
         updated = max(self._updated, write_instant(at))
         self.routes = self.registrar.table(
-            self.agents, updated=updated, issued=self._issued, added=added, signer=self.signer
+            self.agents, updated=updated, issued=self._issued, added=added, changes=changes, signer=self.signer
         )
 
     async def start(self) -> None:
@@ -109,6 +141,8 @@ class Server:
             await self._issue(self.store)
         self._warn_of_unknown_agents()
         await self._additions.start()
+        if self.negotiator is not None:
+            await self.negotiator.start()
         await self.principals.renew_keys()
 
     def _warn_of_unknown_agents(self) -> None:
@@ -123,12 +157,14 @@ class Server:
             done = await store.do(IssueManifest(self.registrar.service.identity.server_id, first))
             assert not isinstance(done, Conflict)
             self._issued = write_instant(done[0])
-            self._install((), 0.0)
+            self._install((), 0.0, 0)
 
     async def close(self) -> None:
         """Cancel pending work and close the connections to other servers."""
         if self.principals.authenticator is not None:
             await self.principals.authenticator.close()
+        if self.negotiator is not None:
+            await self.negotiator.close()
         await self._additions.close()
         await self.tasks.close()
         await self.agents.close()

@@ -111,9 +111,7 @@ class Sessions:
         self._known.pop(session_id, None)
         if not isinstance(found, Conflict):
             return None  # suspended, and about to be resumed
-        if found.reason == "of-another":
-            return self._refuse_other_owner(call)
-        return EXPIRED if found.reason == "expired" else suspended(found)
+        return self._refuse_other_owner(call) if found.reason == "of-another" else refuse_session(found)
 
     def _expect(self, session_id: str, agent_id: str, tls_identity: str) -> None:
         """Reserve a cache entry for the store's answer; if it is cleared meanwhile, the answer is not cached."""
@@ -130,6 +128,13 @@ class Sessions:
             extra={"particulars": particulars},
         )
         return _OF_ANOTHER
+
+
+def refuse_session(conflict: Conflict) -> Refused:
+    """Build the refusal of a session that cannot be used."""
+    if conflict.reason == "of-another":
+        return _OF_ANOTHER
+    return EXPIRED if conflict.reason == "expired" else suspended(conflict)
 
 
 def suspended(conflict: Conflict) -> Refused:

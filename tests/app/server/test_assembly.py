@@ -42,13 +42,25 @@ def test_unsupported_features_are_disabled_with_a_warning() -> None:
     policies = Policies(synthesis_enabled=True, wildcards_accepted=True)
     vocabulary = Vocabulary(domain="hospitality", negotiable=True)
     service = replace(SERVICE, policies=policies, vocabulary=vocabulary)
-    assembled = assemble(replace(service, agents=(agent,), agent_disclosure="authenticated"))
+    assembled = assemble(replace(service, agents=(agent,), agent_disclosure="authenticated"), stored=False)
     assert [finding.severity for finding in assembled.findings] == ["warning"] * 4
     proven = assemble(replace(SERVICE, agents=(agent,), agent_disclosure="authenticated"), verifies=True)
     assert proven.findings == []
     assert assembled.registrar.service.vocabulary == Vocabulary(domain="hospitality")
     assert assembled.registrar.policies.synthesis_enabled is False
     assert assembled.registrar.policies.wildcards_accepted is False
+
+
+def test_server_with_a_store_negotiates_where_its_policy_says_so() -> None:
+    vocabulary = Vocabulary(domain="hospitality", negotiable=True)
+    service = replace(SERVICE, policies=Policies(synthesis_enabled=True), vocabulary=vocabulary)
+    assembled = assemble(service)
+    assert assembled.findings == []
+    assert assembled.registrar.service.vocabulary == vocabulary
+    assert assembled.registrar.policies.synthesis_enabled
+    paths = {path for _, path in assembled.registrar.endpoints}
+    assert {"/proposals", "/proposals/{proposal_id}"} <= paths
+    assert "/proposals" not in {path for _, path in assemble(SERVICE).registrar.endpoints}
 
 
 @pytest.mark.parametrize("methods", [MethodPolicy(legacy=("GETT",)), MethodPolicy(custom=("X-FOO",))])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.headers import is_header_value
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.runtime.access_log import access_log
+from bespeak.runtime.additions import Additions
 from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.confirmations import Confirmations
 from bespeak.runtime.dispatcher import Dispatcher
@@ -36,6 +38,8 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey
+
+    from bespeak.runtime.negotiation.negotiator import Negotiator
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,7 @@ class Assembled:
             auth=document.auth,
             sessions=document.sessions,
             cases=document.cases,
+            negotiate=self._negotiation(store, document),
         )
         responder = Responder()
         settlement = None
@@ -86,6 +91,20 @@ class Assembled:
                 auditor=auditor,
             )
         return Dispatcher(server, responder, settlement, (*access_log(), *subscribers))
+
+    def _negotiation(self, store: Store | None, document: ServerDocument) -> Callable[[Additions], Negotiator] | None:
+        """Return what makes the negotiator of a server; None if the policy of the service says that it has none."""
+        if store is None or not self.registrar.policies.synthesis_enabled:
+            return None
+        # Planning loads English, which most servers do without.
+        from bespeak.runtime.negotiation.negotiator import Negotiator  # noqa: PLC0415
+        from bespeak.runtime.negotiation.syntheses import Syntheses  # noqa: PLC0415
+
+        def negotiate(additions: Additions) -> Negotiator:
+            syntheses = Syntheses(self.registrar, additions, store, document.sessions.idle)
+            return Negotiator(self.registrar, store, syntheses, document.negotiation, document.sessions)
+
+        return negotiate
 
 
 def now() -> str:
@@ -128,31 +147,33 @@ def assemble(
     if catalog is None:
         raise ConfigError("\n".join(str(finding) for finding in found))
     findings += found
-    service, found = _disable_unsupported(service, verifies=verifies)
+    service, found = _disable_unsupported(service, verifies=verifies, stored=stored)
     findings += found
     updated = updated or now()
-    builtins = builtin_endpoints(stored=stored, searchable=bool(service.resources))
+    builtins = builtin_endpoints(
+        stored=stored, searchable=bool(service.resources), negotiates=service.policies.synthesis_enabled
+    )
     registrar = Registrar(service, catalog, builtins, os.environ)
     signer = None if signing_key is None else Signer(signing_key)
     return Assembled(registrar, findings + registrar.findings, updated, signer)
 
 
-def _disable_unsupported(service: Service, *, verifies: bool) -> tuple[Service, list[Diagnostic]]:
+def _disable_unsupported(service: Service, *, verifies: bool, stored: bool) -> tuple[Service, list[Diagnostic]]:
     """Disable announced features that this server does not support, with a warning for each."""
     policies = service.policies
     findings = []
-    if policies.synthesis_enabled:
+    if policies.synthesis_enabled and not stored:
         policies = replace(policies, synthesis_enabled=False)
-        message = "policies.synthesis_enabled is true, but this version of bespeak does not synthesize endpoints"
+        message = "policies.synthesis_enabled is true, but this server has no store for what agents propose"
         findings.append(_unkept(message, "The manifest says false and PROPOSE answers 463 synthesis-disabled."))
     if policies.wildcards_accepted and service.wildcard_handler is None:
         policies = replace(policies, wildcards_accepted=False)
         message = "policies.wildcards_accepted is true, but nothing answers ad-hoc calls"
         findings.append(_unkept(message, "The manifest says false; set a wildcard_handler to change that."))
     vocabulary = service.vocabulary
-    if vocabulary is not None and vocabulary.negotiable:
+    if vocabulary is not None and vocabulary.negotiable and not policies.synthesis_enabled:
         vocabulary = replace(vocabulary, negotiable=False)
-        message = "vocabulary.negotiable is true, but this version of bespeak does not negotiate endpoints"
+        message = "vocabulary.negotiable is true, but policies.synthesis_enabled is false"
         findings.append(_unkept(message, "The AGIS document at the root does not say negotiable."))
     if service.agents and service.agent_disclosure == "authenticated" and not verifies:
         message = "agents are disclosed to authenticated callers, but open mode authenticates none"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bespeak.contract.data_manifest import DataManifest
+from bespeak.contract.negotiation import NegotiationSettings
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import ServerIdentity
 from bespeak.contract.vocabulary import Vocabulary
@@ -75,6 +76,7 @@ class ServerDocument:
     idempotency: IdempotencySettings = table(IdempotencySettings)
     sessions: SessionSettings = table(SessionSettings)
     cases: CaseSettings = table(CaseSettings)
+    negotiation: NegotiationSettings = table(NegotiationSettings)
     listen: ListenSettings = table(ListenSettings)
     mtls: ClientCertificateSettings = table(ClientCertificateSettings)
     http: HttpSettings = table(HttpSettings)

@@ -22,7 +22,7 @@ ONCE: Final = frozenset(
     {
         *("content-length", "content-type", "agent-id", "agent-signature", "authority-scope", "authorization"),
         *("budget-limit", "confirmation-id", "delegation-chain", "idempotency-key", "method-grammar", "request-id"),
-        *("session-id", "task-id"),
+        *("contract-synthesized", "negotiation-id", "session-id", "synthesis-id", "task-id"),
     }
 )
 """Headers that may occur only once: two readers could choose different ones. Others are lists (RFC 9110 5.3)."""

@@ -17,6 +17,12 @@ def route_gate(call: Call) -> RoutedCall | Refused:
     """Find the endpoint, or refuse with the methods that the path has."""
     routes = call.routes
     found = find_visible(call, call.method, call.path)
+    negotiator = call.server.negotiator
+    if negotiator is not None and (found is None or found[1] is not None):
+        # AGTP-API 5.4: an exact path comes before a template, a template before nothing.
+        synthesized: RoutedCall | Refused | None = negotiator.find(call, literal=found is not None)
+        if synthesized is not None:
+            return synthesized
     if found is not None:
         route, captures = found
         if call.request.reads and not route.is_readable:

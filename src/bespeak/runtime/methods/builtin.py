@@ -19,6 +19,7 @@ from bespeak.runtime.methods.escalate import escalate
 from bespeak.runtime.methods.floor import FLOOR, FloorMethod
 from bespeak.runtime.methods.inspect import INSPECT, inspect
 from bespeak.runtime.methods.lifecycle import CHANGES, lifecycle
+from bespeak.runtime.methods.proposals import PROPOSAL_METHODS, proposals
 from bespeak.runtime.methods.propose import propose
 from bespeak.runtime.methods.query import query
 from bespeak.runtime.methods.resume import RESUME, resume
@@ -48,10 +49,11 @@ _ARRAY_OUTPUT: Final[Mapping[str, Any]] = {
 }
 
 
-def builtin_endpoints(*, stored: bool = True, searchable: bool = False) -> list[Endpoint]:
+def builtin_endpoints(*, stored: bool = True, searchable: bool = False, negotiates: bool = False) -> list[Endpoint]:
     """List the endpoints of every server: floor, lifecycle of agents, INSPECT, RESUME, DISCOVER /methods, /agents.
 
-    Those that a server without a store, or without resources to search, cannot carry out say so.
+    One that negotiates also has QUERY /proposals. Those that a server without a store, or without resources to search,
+    cannot carry out say so.
     """
     handlers: dict[str, Callable[..., Any]] = {
         "QUERY": query,
@@ -78,6 +80,7 @@ def builtin_endpoints(*, stored: bool = True, searchable: bool = False) -> list[
         ),
         _endpoint(_INVENTORY, "/methods", discover_methods, _ARRAY_OUTPUT),
         *(_endpoint(method, path, agents) for path, method in AGENT_METHODS),
+        *(_endpoint(method, path, proposals) for path, method in PROPOSAL_METHODS if negotiates),
     ]
 
 

@@ -55,6 +55,8 @@ class Payload(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_fie
     """Response-ID of the composition that made the call as one of its steps."""
     step: str | None = None
     """Number of the step, `2/17` for an element of a list."""
+    synthesis_id: str | None = None
+    """Synthesis that was called."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -101,6 +103,7 @@ def make_payload(
     recorded: Mapping[str, Any] | None = None,
     parent_response_id: str | None = None,
     step: str | None = None,
+    synthesis_id: str | None = None,
 ) -> Payload:
     """Build the payload of a record. It holds no arguments except `recorded`, which the operator asked for by name.
 
@@ -134,6 +137,7 @@ def make_payload(
         {"input": _bounded(recorded)} if recorded else None,
         parent_response_id,
         step,
+        synthesis_id,
     )
 
 

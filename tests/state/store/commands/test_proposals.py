@@ -53,12 +53,13 @@ def file(number: int = 1, state: str = "approved", **fields: Any) -> FileProposa
         "document": "{}",
         "granted": 60.0,
     }
-    return FileProposal(proposal_id=f"prop-{number}", state=state, **{**given, **fields})
+    given |= fields
+    return FileProposal(proposal_id=f"prop-{number}", state=state, **{"lasts": given["granted"], **given})
 
 
 def find(**fields: Any) -> FindNegotiation:
     given: dict[str, Any] = {"agent_id": AGENT, "session_id": "", "method": "FIND", "path": "/rooms/cheap"}
-    return FindNegotiation(**{**given, "digest": "d1", **fields})
+    return FindNegotiation(**{**given, "digest": "d1", "contract": "", **fields})
 
 
 async def only(store: Store, command: Command) -> Any:
@@ -107,7 +108,6 @@ async def test_processes_that_approve_at_once_make_one_synthesis(first: Store, s
 
 
 async def test_synthesis_of_a_session_ends_with_it(store: Store) -> None:
-    assert await reason(store, file(session_id=SESSION)) == "no-session"
     await store.do(BindSession(SESSION, AGENT, "", 60.0))
     await store.do(file(session_id=SESSION, granted=60.0))
     assert await only(store, UseSynthesis("prop-1", 60.0)) == pytest.approx(60, abs=5)
@@ -165,13 +165,13 @@ async def test_rejections_of_a_negotiation_are_counted(store: Store) -> None:
 
 async def test_counter_proposal_is_found_by_its_digest_and_only_by_its_agent(store: Store) -> None:
     await store.do(file(1, "rejected", counter_digest="c1", document="offer"))
-    assert (await store.read(find(digest="c1"))).offered == "offer"
-    assert (await store.read(find(digest="d1"))).offered is None
-    assert (await store.read(find(digest="c1", agent_id=OTHER))).offered is None
+    assert (await store.read(find(contract="c1"))).offered == "offer"
+    assert (await store.read(find(contract="d1"))).offered is None
+    assert (await store.read(find(contract="c1", agent_id=OTHER))).offered is None
 
 
 async def test_operator_decides_a_pending_proposal_once(store: Store) -> None:
-    await store.do(file(1, "pending", granted=30.0))
+    await store.do(file(1, "pending", granted=30.0, lasts=600.0))
     assert await store.read(ReadProposalRevision()) == 0
     decided = await only(store, DecideProposal("prop-1", "approved", "operator:kim", "fine"))
     assert (decided.state, decided.decided_by, decided.reason) == ("approved", "operator:kim", "fine")

@@ -108,7 +108,9 @@ class FileProposal(Command, frozen=True):
     """Approved, pending or rejected."""
     document: str
     granted: float
-    """Seconds until it ends."""
+    """Seconds for which it is granted, from the approval."""
+    lasts: float
+    """Seconds until it ends in this state."""
     persistent: bool = False
     counter_digest: str | None = None
     """Digest of the counter-proposal that the refusal makes."""
@@ -116,7 +118,7 @@ class FileProposal(Command, frozen=True):
     most_live: int = 100
 
     def steps(self) -> Steps:
-        """Return what was Filed, or a Conflict: too-many, no-session."""
+        """Return what was Filed, or a Conflict: too-many. The session must have been bound."""
         if self.state != REJECTED:
             key = (self.agent_id, self.session_id, self.digest)
             # The index allows one open row, and nobody notes that a time has passed.
@@ -142,7 +144,7 @@ class FileProposal(Command, frozen=True):
             (
                 *(self.proposal_id, self.negotiation_id, self.agent_id, self.session_id),
                 *(self.session_id, self.agent_id, self.method, self.path, self.digest, self.counter_digest),
-                *(self.state, self.document, int(self.persistent), self.granted, self.granted, self.reason, revision),
+                *(self.state, self.document, int(self.persistent), self.granted, self.lasts, self.reason, revision),
             ),
         )
         if not inserted:  # another process stored the same at the same moment
@@ -167,12 +169,6 @@ class FileProposal(Command, frozen=True):
         rows = yield Statement(f"SELECT count(*) FROM proposals WHERE state = 'approved' AND {_STATE} = 'approved'")
         if rows[0][0] >= MOST_LIVE:
             return Conflict("too-many", {"most": MOST_LIVE})
-        if self.session_id and not self.persistent:
-            rows = yield Statement(
-                "SELECT 1 FROM sessions WHERE session_id = ? AND agent_id = ? AND expires > {now}",
-                (self.session_id, self.agent_id),
-            )
-            return None if rows else Conflict("no-session")
         return None
 
 
@@ -211,6 +207,8 @@ class FindNegotiation(Command, frozen=True):
     method: str
     path: str
     digest: str
+    contract: str
+    """Digest of the definition alone, by which a counter-proposal is recognised."""
     negotiation_id: str = ""
     """The id that the caller sent; empty for none."""
     persistent: bool = False
@@ -226,7 +224,7 @@ class FindNegotiation(Command, frozen=True):
         offered = yield Statement(
             "SELECT document FROM proposals WHERE agent_id = ? AND state = 'rejected' AND counter_digest = ? "
             "AND expires > {now} ORDER BY created DESC LIMIT 1",
-            (self.agent_id, self.digest),
+            (self.agent_id, self.contract),
         )
         return Negotiation(
             rows[0][0] if rows else None,

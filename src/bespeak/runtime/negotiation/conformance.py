@@ -1,0 +1,116 @@
+"""The first four evaluations of a proposal: verb, path, semantic block and schemas (AGTP-API 10.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.registration import check_contract
+from bespeak.checks.lint.rules import security
+from bespeak.checks.lint.subject import Declared
+from bespeak.contract.catalog.catalog import Catalog
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.grammar.path_syntax import Template, check_path, parse_template
+from bespeak.contract.policy import Policies
+from bespeak.contract.schema.traps import traps
+from bespeak.protocol import status
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.negotiation.proposal import Proposal
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+LONGEST_TEXT: Final = 500
+"""Maximum characters of description, intent and outcome: a persistent endpoint puts them into the manifest."""
+_MOST_SHOWN: Final = 10
+_LONGEST_MESSAGE: Final = 300
+
+# The texts of a synthesis are read by the models of other agents, so what lint only warns about is refused here.
+_UNSAFE: Final = frozenset(
+    rule.id for rule in (security.INJECTION, security.ROLE, security.INVISIBLE, security.BLOB, security.GAP)
+)
+
+
+def check_conformance(proposal: Proposal, catalog: Catalog, policies: Policies) -> Refused | None:
+    """Return the refusal of the first evaluation that fails; None if the contract is valid."""
+    unsafe = list(_check_schemas(proposal.endpoint))
+    endpoint = _without_schemas(proposal.endpoint) if unsafe else proposal.endpoint
+    findings = (*proposal.findings, *check_contract(endpoint, catalog, policies), *unsafe)
+    errors = [finding for finding in findings if finding.severity == "error"]
+    for prefix, refuse in _LADDER:
+        found = [finding for finding in errors if finding.pointer.startswith(prefix)]
+        if found:
+            return refuse(endpoint, catalog, found)
+    spoken = list(_check_texts(endpoint, catalog))
+    return _refuse("invalid-semantic", spoken) if spoken else None
+
+
+def _without_schemas(endpoint: Endpoint) -> Endpoint:
+    """Return the endpoint with schemas that are safe to check, so that verb and path are judged first."""
+    template = parse_template(endpoint.path)
+    names = template.parameters if isinstance(template, Template) else ()
+    plain = {"type": "object", "properties": {name: {} for name in names}, "additionalProperties": False}
+    return replace(endpoint, input_schema=plain, output_schema={"type": "object"})
+
+
+def _method_violation(endpoint: Endpoint, catalog: Catalog, findings: list[Diagnostic]) -> Refused:
+    shown = endpoint.method[:64]
+    details = {"method": shown, "catalog_version": catalog.version, "suggestions": catalog.near(endpoint.method)}
+    return Refused(status.METHOD_VIOLATION, "method-violation", _say(findings[0]), details)
+
+
+def _endpoint_violation(endpoint: Endpoint, catalog: Catalog, findings: list[Diagnostic]) -> Refused:
+    fault = check_path(endpoint.path, catalog.names)
+    details = {"path": endpoint.path[:300], "segment": "" if fault is None else fault.at[:120]}
+    return Refused(status.ENDPOINT_VIOLATION, "endpoint-violation", _say(findings[0]), details)
+
+
+def _invalid_semantic(_: Endpoint, __: Catalog, findings: list[Diagnostic]) -> Refused:
+    return _refuse("invalid-semantic", findings)
+
+
+def _invalid_schema(_: Endpoint, __: Catalog, findings: list[Diagnostic]) -> Refused:
+    return _refuse("invalid-schema", findings)
+
+
+_LADDER: Final = (
+    ("/endpoint/method", _method_violation),
+    ("/endpoint/path", _endpoint_violation),
+    ("/endpoint/semantic", _invalid_semantic),
+    ("/endpoint", _invalid_schema),
+)
+"""Evaluations 1 to 4 by the part of the definition that their findings point at."""
+
+
+def _check_schemas(endpoint: Endpoint) -> Iterator[Diagnostic]:
+    """Yield what makes a schema unsafe to compile and to search."""
+    for name in ("input_schema", "output_schema"):
+        schema: Any = getattr(endpoint, name)
+        for trap in traps(schema) if isinstance(schema, dict) else ():
+            yield Diagnostic("", "error", trap.message, None, f"/endpoint/{name}{trap.at}", trap.advice)
+
+
+def _check_texts(endpoint: Endpoint, catalog: Catalog) -> Iterator[Diagnostic]:
+    texts = {"description": endpoint.description, "semantic/intent": endpoint.semantic.intent}
+    texts |= {"semantic/outcome": endpoint.semantic.outcome, "semantic/actor": endpoint.semantic.actor}
+    for name, text in texts.items():
+        if len(text) > LONGEST_TEXT or not text.isprintable():
+            message = f"a text must be printable and have at most {LONGEST_TEXT} characters; this has {len(text)}"
+            yield Diagnostic("", "error", message, None, f"/endpoint/{name}")
+    for finding in security.check(Declared(endpoint, "/endpoint", {}), Context(catalog=catalog, agis=False)):
+        if finding.rule in _UNSAFE:
+            yield finding
+
+
+def _refuse(code: str, findings: list[Diagnostic]) -> Refused:
+    """Refuse with 400, with every finding and its place in the definition."""
+    listed = [
+        {"field": finding.pointer.removeprefix("/endpoint"), "message": _say(finding)}
+        for finding in findings[:_MOST_SHOWN]
+    ]
+    return Refused(status.BAD_REQUEST, code, listed[0]["message"], {**listed[0], "violations": listed})
+
+
+def _say(finding: Diagnostic) -> str:
+    message = finding.message.rstrip(".")
+    return f"{message[:1].upper()}{message[1:]}. {finding.help}".strip()[:_LONGEST_MESSAGE]

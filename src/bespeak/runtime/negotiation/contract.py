@@ -1,0 +1,73 @@
+"""The contract of a plan: what the server publishes for a proposal, never better than its steps (AGTP-API 10.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import Composition
+from bespeak.contract.recipe import Recipe
+from bespeak.contract.semantic import IMPACTS
+from bespeak.runtime.negotiation.conformance import LONGEST_TEXT
+from bespeak.runtime.negotiation.plan import Plan
+from bespeak.runtime.negotiation.proposal import Proposal
+
+_INTERNAL: Final = "an internal step"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contract:
+    """An endpoint that a plan carries out."""
+
+    endpoint: Endpoint
+    recipe: Recipe
+    explanation: tuple[str, ...]
+    """What each step does; internal endpoints are not named."""
+
+
+def make_contract(proposal: Proposal, plan: Plan, *, states_plan: bool = False) -> Contract:
+    """Derive the contract of a plan. The proposer may only have claimed worse.
+
+    With `states_plan` the description says what is done, so that an agent that sends it back has agreed to it.
+    """
+    proposed = proposal.endpoint
+    claimed = proposed.semantic
+    if proposal.is_brief:
+        impact, is_idempotent = plan.impact, plan.is_idempotent
+    else:
+        impact = max(claimed.impact, plan.impact, key=IMPACTS.index)
+        is_idempotent = claimed.is_idempotent and plan.is_idempotent
+    semantic = replace(
+        claimed, impact=impact, is_idempotent=is_idempotent, confidence=min(claimed.confidence, plan.confidence)
+    )
+    name = f"synthesis-{proposal.contract[:16]}"
+    explanation = explain(plan)
+    endpoint = replace(
+        proposed,
+        semantic=semantic,
+        required_scopes=tuple(sorted({*proposed.required_scopes, *plan.scopes})),
+        handler=Composition(recipe=name),
+        description=_state(explanation) if states_plan else proposed.description,
+    )
+    return Contract(endpoint=endpoint, recipe=replace(plan.recipe, name=name, pattern={}), explanation=explanation)
+
+
+def claims_better(proposal: Proposal, plan: Plan) -> bool:
+    """Return True if the proposal claims less impact than the plan has."""
+    return not proposal.is_brief and IMPACTS.index(proposal.endpoint.semantic.impact) < IMPACTS.index(plan.impact)
+
+
+def explain(plan: Plan) -> tuple[str, ...]:
+    """Return what each step does, without the names of internal endpoints."""
+    lines = plan.explanation
+    for endpoint in plan.endpoints:
+        if endpoint.internal:
+            for name in (str(endpoint), endpoint.path):
+                lines = tuple(line.replace(name, _INTERNAL) for line in lines)
+    return lines
+
+
+def _state(explanation: tuple[str, ...]) -> str:
+    text = " ".join(" ".join(explanation).split())
+    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 3]}..."

@@ -1,0 +1,225 @@
+"""Evaluations 5 to 7 of a proposal: authority, capability and policy (AGTP-API 10.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.grammar.path_syntax import parse_template
+from bespeak.contract.handler import Composition
+from bespeak.contract.negotiation import NegotiationSettings
+from bespeak.contract.recipe import Recipe, RecipeStep
+from bespeak.contract.source import Source
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.call import Call
+from bespeak.runtime.disclosure import may_discover, sees
+from bespeak.runtime.negotiation.authority import (
+    find_forbidden,
+    has_scopes,
+    list_parts,
+    may_use,
+    refuse_missing_scopes,
+)
+from bespeak.runtime.negotiation.contract import Contract, claims_better, make_contract
+from bespeak.runtime.negotiation.plan import Impossible, Plan
+from bespeak.runtime.negotiation.proposal import Proposal
+from bespeak.runtime.negotiation.recipe_match import match_recipe
+from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+
+IMPOSSIBLE: Final = "composition-impossible"
+POLICY: Final = "policy-refused"
+AMBIGUOUS: Final = "ambiguous"
+"""Reasons of a 463 (core 4.6)."""
+
+_MOST_MISSES: Final = 10
+
+Search = Callable[[Endpoint, Callable[[Endpoint], bool]], Plan | Impossible]
+"""Searches a composition of the endpoints that may be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """A proposal that the server does not carry out, with what the agent can do about it."""
+
+    reason: str
+    explanation: str
+    counter: Contract | None = None
+    """A contract that would be accepted; None if none fits."""
+    nearest: tuple[Endpoint, ...] = ()
+    """Endpoints to name first among similar ones."""
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+class Evaluation:
+    """Evaluates a proposal for one caller, whose endpoints are those of its call."""
+
+    def __init__(
+        self,
+        call: Call,
+        proposal: Proposal,
+        *,
+        settings: NegotiationSettings,
+        recipes: Sequence[Recipe],
+        search: Search,
+        register: Callable[[Contract], list[Diagnostic]],
+    ) -> None:
+        self._call = call
+        self._proposal = proposal
+        self._settings = settings
+        self._recipes = {recipe.name: recipe for recipe in recipes}
+        self._search = search
+        self._register = register
+
+    def judge(self, offered: Plan | None = None) -> Contract | Rejection | Refused:
+        """Return the contract of an approved proposal, or what refuses it; `offered` is a plan that the agent accepts.
+
+        It may take long, so it is called in a thread.
+        """
+        proposal = self._proposal
+        refused = refuse_missing_scopes(self._call, proposal.scopes)
+        if refused is not None:
+            return refused
+        existing = self._find_existing()
+        if existing is not None:
+            return _pass_through(existing) if self._is_same(existing) else self._exists(existing)
+        plan = offered or self._plan()
+        if isinstance(plan, Impossible):
+            return self._explain(plan)
+        # AGTP-API 10.4: authority that a step lacks is found now, not when it runs.
+        refused = refuse_missing_scopes(self._call, (*proposal.scopes, *plan.scopes))
+        return refused or self._apply_policy(plan, is_agreed=offered is not None)
+
+    def _plan(self) -> Plan | Impossible:
+        """Find a plan: an operator's recipe first, else by search, preferring one that the caller may run."""
+        call, proposed = self._call, self._proposal.endpoint
+        plan = match_recipe(proposed, self._recipes.values(), call.routes.catalog, self._usable)
+        if plan is not None:
+            return plan
+
+        def is_usable(endpoint: Endpoint) -> bool:
+            return may_use(call, self._settings, endpoint)
+
+        held = self._search(proposed, lambda endpoint: is_usable(endpoint) and has_scopes(call.principal, endpoint))
+        if isinstance(held, Plan):
+            return held
+        beyond = self._search(proposed, is_usable)
+        return beyond if isinstance(beyond, Plan) and beyond.is_certain else held
+
+    def _usable(self, key: tuple[str, str]) -> Endpoint | None:
+        """Return an endpoint that an operator's recipe may call for the caller; built-in ones included."""
+        route = self._call.routes.steps.get(key)
+        return None if route is None or route.synthesis_id is not None else route.endpoint
+
+    def _apply_policy(self, plan: Plan, *, is_agreed: bool) -> Contract | Rejection:
+        call, proposal = self._call, self._proposal
+        depth = call.routes.policies.max_synthesis_depth
+        if len(plan.recipe.steps) > depth:
+            return Rejection(
+                reason=IMPOSSIBLE,
+                explanation=f"The composition needs {len(plan.recipe.steps)} steps; this server allows {depth}.",
+            )
+        method, path = proposal.endpoint.key
+        if method not in call.routes.allowed or call.routes.redirects.follow(method, path) != (method, path):
+            return Rejection(reason=POLICY, explanation=f"The policy of this server does not admit {method} {path}.")
+        forbidden = find_forbidden(self._settings, list_parts(plan.endpoints, self._recipes, self._usable))
+        if forbidden is not None:
+            why = forbidden.reason or "The operator does not allow this combination of endpoints."
+            return Rejection(reason=POLICY, explanation=why)
+        if claims_better(proposal, plan):
+            claimed = proposal.endpoint.semantic.impact
+            explanation = f"The proposal says {claimed}, but a call would be {plan.impact}."
+            return self._counter(POLICY, explanation, plan, states_plan=not is_agreed and not plan.is_certain)
+        if not is_agreed and not plan.is_certain:
+            doubts = " ".join(plan.doubts) or "The proposal leaves open what is meant."
+            explanation = f"{doubts} The counter-proposal states what this server would do."
+            return self._counter(AMBIGUOUS, explanation, plan, states_plan=True)
+        contract = make_contract(proposal, plan)
+        findings = self._register(contract)
+        return _unfit(plan, findings) if has_errors(findings) else contract
+
+    def _counter(self, reason: str, explanation: str, plan: Plan, *, states_plan: bool) -> Rejection:
+        counter = make_contract(self._proposal, plan, states_plan=states_plan)
+        if has_errors(self._register(counter)):
+            return Rejection(reason=reason, explanation=explanation)
+        return Rejection(reason=reason, explanation=explanation, counter=counter)
+
+    def _find_existing(self) -> Endpoint | None:
+        """Return the endpoint with the method and path of the proposal, if the caller may know of it."""
+        wanted = _segments(self._proposal.endpoint)
+        for endpoint in self._call.routes.endpoints.values():
+            if endpoint.method == self._proposal.endpoint.method and _segments(endpoint) == wanted:
+                route = self._call.routes.steps.get(endpoint.key)
+                visible = route is not None and not endpoint.internal and may_discover(self._call)
+                return endpoint if visible or (route is not None and sees(self._call, route)) else None
+        return None
+
+    def _is_same(self, existing: Endpoint) -> bool:
+        """Return True if the proposal asks for nothing but an endpoint that exists."""
+        proposed = self._proposal.endpoint
+        names = ("path", "input_schema", "output_schema", "required_scopes")
+        same = all(getattr(proposed, name) == getattr(existing, name) for name in names)
+        return same and proposed.semantic.impact == existing.semantic.impact and not existing.builtin
+
+    def _exists(self, existing: Endpoint) -> Rejection:
+        explanation = f"{existing} exists already, with another contract; call it, or propose another path."
+        counter = None if existing.builtin else _pass_through(existing)
+        return Rejection(reason=POLICY, explanation=explanation, counter=counter, nearest=(existing,))
+
+    def _explain(self, impossible: Impossible) -> Rejection:
+        """Say which fields are missing, and which endpoints came closest: only those that the caller may know of."""
+        known = [
+            miss
+            for miss in (impossible.misses if may_discover(self._call) else ())
+            if miss.nearest is None or (not miss.nearest.internal and may_use(self._call, self._settings, miss.nearest))
+        ]
+        misses = [
+            {
+                "field": miss.field[:200],
+                "reason": miss.reason[:300],
+                **({} if miss.nearest is None else {"nearest": str(miss.nearest)}),
+            }
+            for miss in known[:_MOST_MISSES]
+        ]
+        explanation = "The endpoints of this server cannot be composed into this one."
+        if misses:
+            explanation += f" {misses[0]['reason']}"
+        if impossible.exhausted:
+            explanation += " The search reached its limit; propose an endpoint with fewer fields."
+        nearest = {miss.nearest.key: miss.nearest for miss in known if miss.nearest is not None}
+        return Rejection(
+            reason=IMPOSSIBLE,
+            explanation=explanation,
+            nearest=tuple(nearest.values()),
+            details={"misses": misses} if misses else {},
+        )
+
+
+def _pass_through(endpoint: Endpoint) -> Contract:
+    """Return the contract of an endpoint that exists: what is proposed is to call it."""
+    name = f"call-{endpoint.method.lower()}"
+    properties = endpoint.input_schema.get("properties")
+    given = {field: Source(kind="proposal", value=field) for field in (properties or {})}
+    step = RecipeStep(method=endpoint.method, path=endpoint.path, input=given)
+    return Contract(
+        endpoint=replace(endpoint, handler=Composition(recipe=name)),
+        recipe=Recipe(name=name, steps=(step,)),
+        explanation=(f"Calls {endpoint}, which exists.",),
+    )
+
+
+def _unfit(plan: Plan, findings: list[Diagnostic]) -> Rejection:
+    """Reject a plan whose recipe does not fit the proposed contract. Findings may name internal endpoints."""
+    explanation = "The composition does not fit the proposed contract."
+    wrong = [finding for finding in findings if finding.severity == "error"]
+    if any(endpoint.internal for endpoint in plan.endpoints):
+        return Rejection(reason=IMPOSSIBLE, explanation=explanation)
+    misses = [{"field": finding.pointer[:200], "reason": finding.message[:300]} for finding in wrong[:_MOST_MISSES]]
+    explanation += f" {wrong[0].message[:300]}."
+    return Rejection(reason=IMPOSSIBLE, explanation=explanation, details={"misses": misses})
+
+
+def _segments(endpoint: Endpoint) -> Any:
+    template = parse_template(endpoint.path)
+    return getattr(template, "segments", endpoint.path)

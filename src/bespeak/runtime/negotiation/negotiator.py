@@ -1,0 +1,197 @@
+"""Negotiation of endpoints on one server: evaluates proposals, and stores what came of them (AGTP-API 10)."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.negotiation import NegotiationSettings
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import NEGOTIATION_ID, SESSION_ID
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Answer, Effects
+from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.negotiation.conformance import check_conformance
+from bespeak.runtime.negotiation.contract import Contract
+from bespeak.runtime.negotiation.evaluation import Evaluation, Rejection
+from bespeak.runtime.negotiation.filing import Filing
+from bespeak.runtime.negotiation.outcome import MOST_TURNS, answer, escalate
+from bespeak.runtime.negotiation.plan import Impossible, Plan
+from bespeak.runtime.negotiation.planner.planner import Planner
+from bespeak.runtime.negotiation.proposal import Proposal, read_proposal
+from bespeak.runtime.negotiation.syntheses import Syntheses, register
+from bespeak.runtime.rate import Buckets, caller
+from bespeak.runtime.registration import Registrar
+from bespeak.runtime.route_table import RouteTable
+from bespeak.runtime.stored_endpoint import StoredEndpoint, read_endpoint
+from bespeak.runtime.threads import run_in_thread
+from bespeak.state.store.commands.proposals import Negotiation
+from bespeak.state.store.settings import SessionSettings
+from bespeak.state.store.store import Store
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+MOST_CONTENT: Final = 64 * 1024
+"""Maximum bytes of a proposal."""
+_MOST_WAITING: Final = 32
+"""Maximum number of proposals that are evaluated or wait for it, in one process."""
+_NEGOTIATION: Final = re.compile(r"[\x21-\x7e]{1,128}")
+_TOO_LARGE: Final = Refused(
+    status.CONTENT_TOO_LARGE,
+    "proposal-too-large",
+    f"A proposal must not be larger than {MOST_CONTENT // 1024} KiB.",
+    {"max_bytes": MOST_CONTENT},
+)
+_BUSY: Final = Refused(
+    status.RATE_LIMITED,
+    "proposal-in-progress",
+    "An earlier proposal of this agent is being evaluated, or the server evaluates too many; try again later.",
+    headers=(("Retry-After", "1"),),
+)
+
+
+class Negotiator:
+    """Answers PROPOSE. Proposals of one agent are evaluated one after the other, and not more often than allowed."""
+
+    def __init__(
+        self,
+        registrar: Registrar,
+        store: Store,
+        syntheses: Syntheses,
+        settings: NegotiationSettings,
+        sessions: SessionSettings,
+    ) -> None:
+        self.syntheses = syntheses
+        self.settings = settings
+        self._registrar = registrar
+        self._store = store
+        self._sessions = sessions
+        self._buckets = Buckets(settings.rate, time.monotonic_ns)
+        self._evaluating: set[str] = set()
+        self._planner: tuple[RouteTable, Planner] | None = None
+
+    async def start(self) -> None:
+        """Load the syntheses of the store, now and whenever they change."""
+        await self.syntheses.start()
+
+    async def refresh(self) -> None:
+        """Load the changes of the store."""
+        await self.syntheses.refresh()
+
+    async def close(self) -> None:
+        """Cancel pending work."""
+        await self.syntheses.close()
+
+    def find(self, call: Call, *, literal: bool) -> RoutedCall | Refused | None:
+        """Find the synthesis that a call means; None if it means none."""
+        return self.syntheses.find(call, literal=literal)
+
+    def may_know_more(self, call: Call, refused: Refused) -> bool:
+        """Return True if the store may have a synthesis for a refused call that this process has not read yet."""
+        return self.syntheses.may_know_more(call, refused)
+
+    async def propose(self, call: RoutedCall) -> Answer | Effects | Refused:
+        """Evaluate a proposal."""
+        owner = caller(call.principal, call.request.connection.address)
+        wait = self._buckets.take(owner)
+        if wait:
+            message = f"The agent may propose {self.settings.rate}; try again later."
+            headers = (("Retry-After", str(-(-wait // 1_000_000_000))),)
+            return Refused(status.RATE_LIMITED, "proposals-rate-limited", message, headers=headers)
+        if len(call.request.body) > MOST_CONTENT:
+            return _TOO_LARGE
+        if owner in self._evaluating or len(self._evaluating) >= _MOST_WAITING:
+            return _BUSY
+        self._evaluating.add(owner)
+        try:
+            return await self._evaluate(call, owner)
+        finally:
+            self._evaluating.discard(owner)
+
+    async def _evaluate(self, call: RoutedCall, owner: str) -> Answer | Effects | Refused:
+        routes = call.routes
+        proposal = read_proposal(call.input, routes.catalog)
+        if isinstance(proposal, Refused):
+            return proposal
+        refused = check_conformance(proposal, routes.catalog, routes.policies)
+        if refused is not None:
+            return refused
+        given = call.request.headers.get(NEGOTIATION_ID) or call.input.get("negotiation_id") or ""
+        if given and not (isinstance(given, str) and _NEGOTIATION.fullmatch(given)):
+            message = "The Negotiation-ID is not valid; send the one that this server has issued."
+            return Refused(status.BAD_REQUEST, "invalid-negotiation-id", message)
+        if not self.settings.persistent or call.agent_id is None:
+            # AGTP-API 10.5: persistence is refused independently of the synthesis.
+            proposal = replace(proposal, persistent=False)
+        session_id = call.request.headers.get(SESSION_ID) or proposal.session_id or ""
+        filing = Filing(
+            call=call,
+            proposal=proposal,
+            owner=owner,
+            session_id="" if call.agent_id is None else session_id,
+            settings=self.settings,
+            idle=self._sessions.idle,
+        )
+        known: Negotiation = await self._store.read(filing.find(given))
+        negotiation_id = given or known.negotiation_id or str(uuid.uuid4())
+        if known.same is not None:
+            return answer(known.same)
+        if known.rejections >= MOST_TURNS:
+            return escalate(negotiation_id, known.rejections)
+        judged = await self._judge(call, proposal, known.offered)
+        if isinstance(judged, Refused):
+            headers = (*judged.headers, ("Negotiation-ID", negotiation_id))
+            details = {**judged.details, "negotiation_id": negotiation_id}
+            return msgspec.structs.replace(judged, details=details, headers=headers)
+        if isinstance(judged, Rejection):
+            return filing.reject(judged, negotiation_id)
+        keeps = proposal.persistent and self.syntheses.may_keep(judged.endpoint, judged.recipe)
+        return filing.approve(judged, negotiation_id, keeps=keeps, committed=self.syntheses.refresh)
+
+    async def _judge(self, call: RoutedCall, proposal: Proposal, offered: str | None) -> Contract | Rejection | Refused:
+        """Run the evaluations that search, in a thread."""
+
+        def search(proposed: Endpoint, usable: Callable[[Endpoint], bool]) -> Plan | Impossible:
+            depth = call.routes.policies.max_synthesis_depth
+            planner = self._planner_of(call.routes)
+            return planner.plan(proposed, usable, depth=depth, expansions=self.settings.expansions)
+
+        def check(contract: Contract) -> list[Diagnostic]:
+            stored = StoredEndpoint(endpoint=contract.endpoint, recipe=contract.recipe)
+            return register(self._registrar, stored, call.routes)[1]
+
+        evaluation = Evaluation(
+            call,
+            proposal,
+            settings=self.settings,
+            recipes=self._registrar.service.recipes,
+            search=search,
+            register=check,
+        )
+        return await run_in_thread(evaluation.judge, None if offered is None else _read_offer(call, offered))
+
+    def _planner_of(self, routes: RouteTable) -> Planner:
+        """Return the planner of a table. It is built on first use, which is in a thread."""
+        if self._planner is None or self._planner[0] is not routes:
+            endpoints = [route.endpoint for route in routes.steps.values() if not route.builtin]
+            self._planner = (routes, Planner(endpoints))
+        return self._planner[1]
+
+
+def _read_offer(call: RoutedCall, document: str) -> Plan | None:
+    """Return the plan of a counter-proposal that this server made, if its endpoints are still there."""
+    stored, _ = read_endpoint(document, "counter-proposal")
+    if stored is None or stored.recipe is None:
+        return None
+    routes = [call.routes.steps.get(step.endpoint) for step in stored.recipe.steps]
+    endpoints = tuple(route.endpoint for route in routes if route is not None)
+    if len(endpoints) < len(routes):
+        return None
+    # Its quality is in the confidence of the counter-proposal, which the agent has accepted.
+    return Plan(recipe=stored.recipe, endpoints=endpoints, quality=1.0, explanation=stored.explanation)

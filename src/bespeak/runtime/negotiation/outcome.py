@@ -1,0 +1,156 @@
+"""Answers to a proposal: 263 with the contract, 261 while an operator decides, 463 with the reason (core 4.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.duration import write_duration
+from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.projections.agtp_manifest import project_endpoint
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import MEDIA_AGTP, MEDIA_ENDPOINT
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Answer
+from bespeak.runtime.call import Call
+from bespeak.runtime.disclosure import may_discover
+from bespeak.runtime.negotiation.evaluation import POLICY, Rejection
+from bespeak.runtime.stored_endpoint import read_endpoint
+from bespeak.state.store.commands.proposals import APPROVED, PENDING, REJECTED, ProposalRow
+
+MOST_TURNS: Final = 3
+"""Rejections of a negotiation after which the agent must ESCALATE (AGTP-API 10.2)."""
+_SIMILAR: Final = 3
+_RETRY_SECONDS: Final = "5"
+_ESCALATE: Final = "Three proposals of this negotiation were rejected; ESCALATE to a person instead of proposing again."
+
+_encode = msgspec.json.Encoder().encode
+
+
+def answer(row: ProposalRow) -> Answer | Refused:
+    """Answer with the current state of a proposal."""
+    if row.state == APPROVED:
+        return _approved(row)
+    if row.state == PENDING:
+        return _pending(row)
+    if row.state == REJECTED:
+        kept = msgspec.json.decode(row.document)
+        details = kept["refusal"] if "refusal" in kept else _refused_by_operator(row)
+        return refuse(row, details)
+    return Refused(
+        status.GONE,
+        "proposal-ended",
+        f"The proposal {row.proposal_id} is {row.state}; propose the endpoint again.",
+        {"proposal_id": row.proposal_id, "state": row.state},
+    )
+
+
+def refuse(row: ProposalRow, details: Mapping[str, Any], rejections: int = 0) -> Refused:
+    """Build the 463 of a rejected proposal."""
+    members = {**details, "proposal_id": row.proposal_id, "negotiation_id": row.negotiation_id}
+    explanation = details["explanation"]
+    if rejections:
+        members["rejections"] = rejections
+    if rejections >= MOST_TURNS:
+        members["must_escalate"] = True
+        explanation = f"{explanation} {_ESCALATE}"
+    return Refused(
+        status.PROPOSAL_REJECTED,
+        "proposal-rejected",
+        explanation,
+        {**members, "explanation": explanation},
+        headers=_negotiation(row.negotiation_id),
+    )
+
+
+def escalate(negotiation_id: str, rejections: int) -> Refused:
+    """Refuse a turn after the last one: nothing is evaluated any more."""
+    members = {"reason": POLICY, "explanation": _ESCALATE, "must_escalate": True, "rejections": rejections}
+    return Refused(
+        status.PROPOSAL_REJECTED,
+        "proposal-rejected",
+        _ESCALATE,
+        {**members, "negotiation_id": negotiation_id},
+        headers=_negotiation(negotiation_id),
+    )
+
+
+def describe(call: Call, proposed: Endpoint, rejection: Rejection) -> dict[str, Any]:
+    """Return the members of a 463: reason, explanation, what is similar, and the counter-proposal."""
+    members: dict[str, Any] = {"reason": rejection.reason, "explanation": rejection.explanation, **rejection.details}
+    if may_discover(call):
+        similar = similar_endpoints(
+            call, f"{proposed} {proposed.description} {proposed.semantic.intent}", rejection.nearest
+        )
+        if similar:
+            members["similar_endpoints"] = similar
+    if rejection.counter is not None:
+        members["counter_proposal"] = project_endpoint(rejection.counter.endpoint)
+        members["counter_plan"] = list(rejection.counter.explanation)
+    return members
+
+
+def similar_endpoints(call: Call, need: str, first: Sequence[Endpoint] = ()) -> list[dict[str, Any]]:
+    """List entries of the manifest that come near to a need (AGTP-API 10.2, step 5b)."""
+    named = [
+        {"kind": "endpoint", "method": one.method, "path": one.path, "description": one.description, "relevance": 1.0}
+        for one in first
+    ]
+    known = {endpoint.key for endpoint in first}
+    found = call.routes.publication.candidates.find(need, _SIMILAR, agents=False)
+    return [*named, *(one for one in found if (one["method"], one["path"]) not in known)][:_SIMILAR]
+
+
+def _approved(row: ProposalRow) -> Answer:
+    stored, _ = read_endpoint(row.document, row.synthesis_id)
+    assert stored is not None, "it was read back before it was stored"
+    definition = project_endpoint(stored.endpoint)
+    body = {
+        # The media type is that of a definition, so the body is one; clients look for it in three places.
+        **definition,
+        "status": status.PROPOSAL_APPROVED,
+        "synthesis_id": row.synthesis_id,
+        "proposal_id": row.proposal_id,
+        "negotiation_id": row.negotiation_id,
+        "persistent": row.persistent,
+        "expires_at": write_instant(row.expires),
+        "granted_duration": write_duration(row.granted),
+        "endpoint": definition,
+        "instantiated_endpoint": {
+            **definition,
+            "proposed": True,
+            "scope_required": list(stored.endpoint.required_scopes),
+            "expires": write_instant(row.expires) if row.persistent else "session",
+        },
+        "plan": stored.explanation,
+    }
+    headers = (("Synthesis-Id", row.synthesis_id), *_negotiation(row.negotiation_id))
+    return Answer(_encode(body), status.PROPOSAL_APPROVED, MEDIA_ENDPOINT, headers)
+
+
+def _pending(row: ProposalRow) -> Answer:
+    body = {
+        "status": status.NEGOTIATION_IN_PROGRESS,
+        "proposal_id": row.proposal_id,
+        "negotiation_id": row.negotiation_id,
+        "state": row.state,
+        "explanation": "An operator of this server has to approve the endpoint; ask again later.",
+        "polling_path": f"/proposals/{row.proposal_id}",
+        "evaluation_started_at": write_instant(row.created),
+        "estimated_duration": write_duration(row.expires - row.created),
+        "max_evaluation_duration": write_duration(row.expires - row.created),
+    }
+    headers = (("Retry-After", _RETRY_SECONDS), *_negotiation(row.negotiation_id))
+    return Answer(_encode(body), status.NEGOTIATION_IN_PROGRESS, MEDIA_AGTP, headers)
+
+
+def _refused_by_operator(row: ProposalRow) -> dict[str, Any]:
+    reason = f": {row.reason}" if row.reason else "."
+    return {"reason": POLICY, "explanation": f"An operator of this server rejected the endpoint{reason}"}
+
+
+def _negotiation(negotiation_id: str) -> tuple[tuple[str, str], ...]:
+    return (("Negotiation-ID", negotiation_id),)

@@ -1,0 +1,305 @@
+"""The living syntheses, in the memory of each process: found by session, or by id, when no endpoint answers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import replace
+from typing import Any, Final
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.grammar.path_syntax import Template, parse_template
+from bespeak.contract.recipe import Recipe
+from bespeak.errors import BespeakError
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import CONTRACT_SYNTHESIZED, SESSION_ID, SYNTHESIS_ID
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.additions import Additions
+from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.follower import Follower
+from bespeak.runtime.registration import Registrar
+from bespeak.runtime.route import Route
+from bespeak.runtime.route_table import RouteTable
+from bespeak.runtime.router import Router
+from bespeak.runtime.stored_endpoint import Origin, StoredEndpoint, read_endpoint
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.proposals import (
+    APPROVED,
+    TOPIC,
+    ListChanges,
+    ProposalRow,
+    ReadProposalRevision,
+    UseSynthesis,
+    proposal_id_of,
+)
+from bespeak.state.store.store import Store
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+_logger = logging.getLogger(__name__)
+
+_MOST_COMPILED: Final = 1024
+"""Maximum number of syntheses that are ready to be called; any other is made ready at its next call."""
+_MOST_WAIT: Final = 3600.0
+"""Seconds after which the end of a persistent synthesis is looked for in any case."""
+
+_Owner = tuple[str, str | None]
+
+ENDED: Final = Refused(
+    status.NOT_FOUND,
+    "synthesis-ended",
+    "This synthesized endpoint has ended, with its session or its time; propose it again.",
+)
+_NOT_FOUND: Final = Refused(
+    status.NOT_FOUND, "synthesis-not-found", "This agent has no synthesis with this id; propose the endpoint."
+)
+
+
+class Synthesis:
+    """One synthesis, compiled for the endpoints of the moment."""
+
+    __slots__ = ("certain_until", "compiled", "row", "stored")
+
+    def __init__(self, row: ProposalRow, stored: StoredEndpoint) -> None:
+        self.row = row
+        self.stored = stored
+        self.certain_until = 0.0
+        """Time until which it is certain to live, by the clock of the process."""
+        self.compiled: tuple[RouteTable, Route | Refused] | None = None
+
+    @property
+    def owner(self) -> _Owner:
+        """Agent and session in which it is found by method and path; no session for a persistent one."""
+        return self.row.agent_id, None if self.row.persistent else self.row.session_id
+
+
+class Syntheses:
+    """Every living synthesis of the deployment. The persistent ones are also endpoints like any other."""
+
+    def __init__(
+        self,
+        registrar: Registrar,
+        additions: Additions,
+        store: Store,
+        idle: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._registrar = registrar
+        self._additions = additions
+        self._store = store
+        self._idle = idle
+        self._clock = clock
+        self._revision = 0
+        self._known: dict[str, Synthesis] = {}
+        self._owned: dict[_Owner, dict[str, Synthesis]] = {}
+        self._routers: dict[_Owner, Router[Synthesis]] = {}
+        self._compiled: OrderedDict[str, Synthesis] = OrderedDict()
+        self._follower = Follower(TOPIC, self._take_in)
+        self._timer: asyncio.TimerHandle | None = None
+        self._expiring: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    async def start(self) -> None:
+        """Load the syntheses of the store, now and whenever they change."""
+        await self._follower.follow(self._store)
+
+    async def refresh(self) -> None:
+        """Load the changes of the store."""
+        await self._follower.refresh()
+
+    async def close(self) -> None:
+        """Cancel pending work."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._expiring is not None:
+            self._expiring.cancel()
+            await asyncio.gather(self._expiring, return_exceptions=True)
+        await self._follower.close()
+
+    def find(self, call: Call, *, literal: bool = False) -> RoutedCall | Refused | None:
+        """Find the synthesis that a call means; None if it means none.
+
+        With `literal`, only one whose path has no parameters: it is more specific than a template (AGTP-API 5.4).
+        """
+        headers = call.request.headers
+        named = headers.get(SYNTHESIS_ID) or headers.get(CONTRACT_SYNTHESIZED)
+        if named is not None:
+            return self._find_named(call, named)
+        agent_id = call.principal.agent_id
+        for session_id in () if agent_id is None else (headers.get(SESSION_ID, ""), None):
+            router = self._routers.get((agent_id or "", session_id))
+            found = None if router is None else router.find(call.method, call.path)
+            if found is not None and not (literal and found[1] is not None):
+                return self._route(call, *found)
+        return None
+
+    def may_keep(self, endpoint: Endpoint, recipe: Recipe) -> bool:
+        """Return True if a synthesis can be served to others beside the endpoints that exist."""
+        return self._additions.fits(endpoint, recipe)
+
+    @staticmethod
+    def may_know_more(call: Call, refused: Refused) -> bool:
+        """Return True if the store may have a synthesis for a refused call that this process has not read yet."""
+        if refused.status not in (status.NOT_FOUND, status.METHOD_NOT_ALLOWED):
+            return False
+        headers = call.request.headers
+        return call.principal.agent_id is not None or SYNTHESIS_ID in headers or CONTRACT_SYNTHESIZED in headers
+
+    def _find_named(self, call: Call, synthesis_id: str) -> RoutedCall | Refused | None:
+        synthesis = self._known.get(proposal_id_of(synthesis_id[:64]))
+        # The id of an anonymous caller's synthesis is its only key.
+        if synthesis is None or not (
+            synthesis.row.agent_id == call.principal.agent_id or synthesis.row.agent_id.startswith("@")
+        ):
+            return _NOT_FOUND
+        router = _router_of([synthesis])
+        found = router.find(call.method, call.path)
+        if found is None:
+            named = f"{synthesis.row.method} {synthesis.row.path}"
+            return Refused(
+                status.NOT_FOUND,
+                "synthesis-not-found",
+                f"The synthesis {synthesis.row.synthesis_id} is {named}, not {call.method} {call.path[:200]}.",
+                {"method": synthesis.row.method, "path": synthesis.row.path},
+            )
+        return self._route(call, *found)
+
+    def _route(self, call: Call, synthesis: Synthesis, captures: dict[str, str] | None) -> RoutedCall | Refused:
+        if synthesis.compiled is None or synthesis.compiled[0] is not call.routes:
+            synthesis.compiled = (call.routes, self._compile(synthesis, call.routes))
+            self._compiled[synthesis.row.proposal_id] = synthesis
+            if len(self._compiled) > _MOST_COMPILED:
+                self._compiled.popitem(last=False)[1].compiled = None
+        route = synthesis.compiled[1]
+        return route if isinstance(route, Refused) else RoutedCall(call, route, captures)
+
+    def _compile(self, synthesis: Synthesis, routes: RouteTable) -> Route | Refused:
+        route, findings = register(self._registrar, synthesis.stored, routes)
+        if route is None:
+            _logger.info("%s is outdated: %s", synthesis.row.synthesis_id, "; ".join(map(str, findings[:3])))
+            return outdated(synthesis.row)
+        synthesis_id = synthesis.row.synthesis_id
+        return replace(
+            route,
+            call=self._guard(synthesis, route.call),
+            synthesis_id=synthesis_id,
+            block=route.block.plus(("Contract-Synthesized", synthesis_id)),
+        )
+
+    def _guard(self, synthesis: Synthesis, inner: Callable[..., Any]) -> Callable[..., Any]:
+        def call(routed: RoutedCall, steps: Any) -> Any:
+            if self._clock() < synthesis.certain_until:
+                return inner(routed, steps)
+            return check_first(routed, steps)
+
+        async def check_first(routed: RoutedCall, steps: Any) -> Any:
+            done = await self._store.do(UseSynthesis(synthesis.row.proposal_id, self._idle))
+            left = None if isinstance(done, Conflict) else done[0]
+            if left is None:
+                for owner in self._drop(synthesis.row.proposal_id):
+                    self._index(owner)
+                return ENDED
+            synthesis.certain_until = self._clock() + left
+            result = inner(routed, steps)
+            return await result if isinstance(result, Coroutine) else result
+
+        return call
+
+    async def _take_in(self, store: Store) -> None:
+        if await store.read(ReadProposalRevision()) != self._revision:
+            changed: set[_Owner] = set()
+            for row in await store.read(ListChanges(self._revision)):
+                self._revision = row.revision
+                changed |= self._drop(row.proposal_id)
+                if row.state == APPROVED:
+                    changed |= self._keep(row)
+            for owner in changed:
+                self._index(owner)
+        await self._reconcile()
+
+    def _keep(self, row: ProposalRow) -> set[_Owner]:
+        stored, findings = read_endpoint(row.document, row.synthesis_id)
+        if stored is None:
+            _logger.error("%s cannot be read: %s", row.synthesis_id, "; ".join(map(str, findings)))
+            return set()
+        self._known[row.proposal_id] = synthesis = Synthesis(row, stored)
+        self._owned.setdefault(synthesis.owner, {})[row.proposal_id] = synthesis
+        return {synthesis.owner}
+
+    def _drop(self, proposal_id: str) -> set[_Owner]:
+        synthesis = self._known.pop(proposal_id, None)
+        if synthesis is None:
+            return set()
+        self._compiled.pop(proposal_id, None)
+        del self._owned[synthesis.owner][proposal_id]
+        return {synthesis.owner}
+
+    def _index(self, owner: _Owner) -> None:
+        owned = self._owned.get(owner)
+        if owned:
+            self._routers[owner] = _router_of(owned.values())
+        else:
+            self._owned.pop(owner, None)
+            self._routers.pop(owner, None)
+
+    async def _reconcile(self) -> None:
+        """Make the endpoints of the server those of the persistent syntheses, also after a process has died."""
+        now, wanted = time.time(), dict[tuple[str, str], tuple[Synthesis, Origin]]()
+        for one in sorted(self._known.values(), key=lambda one: one.row.revision):
+            row = one.row
+            if row.persistent and row.expires > now:
+                agent_id = None if row.published else row.agent_id
+                origin = Origin(synthesis_id=row.synthesis_id, agent_id=agent_id, expires=row.expires)
+                wanted.setdefault((row.method, row.path), (one, origin))
+        try:
+            for key in set(self._additions.origins):
+                if key not in wanted:
+                    await self._additions.remove(*key)
+            for key, (one, origin) in wanted.items():
+                if self._additions.origins.get(key) != origin:
+                    await self._additions.add(one.stored.endpoint, one.stored.recipe, origin)
+        except BespeakError as error:
+            # Whatever failed is tried again at the next change.
+            _logger.error("the persistent syntheses are not all served: %s", error)
+        self._schedule(min((origin.expires for _, origin in wanted.values()), default=None), now)
+
+    def _schedule(self, at: float | None, now: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if at is not None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(min(max(at - now, 0.0) + 0.01, _MOST_WAIT), self._expire)
+
+    def _expire(self) -> None:
+        self._expiring = asyncio.get_running_loop().create_task(self._follower.refresh())
+
+
+def register(registrar: Registrar, stored: StoredEndpoint, routes: RouteTable) -> tuple[Route | None, list[Diagnostic]]:
+    """Check and compile a composition beside the endpoints of a table; None if it does not fit them."""
+    assert stored.recipe is not None, "every synthesis has its recipe"
+    return registrar.compose(stored.endpoint, stored.recipe, routes)
+
+
+def outdated(row: ProposalRow) -> Refused:
+    """Build the 410 of a synthesis whose endpoints are no longer there (AGTP-API 4.5)."""
+    return Refused(
+        status.GONE,
+        "synthesis-outdated",
+        f"{row.method} {row.path} was composed of endpoints that this server no longer has in this form; "
+        "propose it again.",
+        {"synthesis_id": row.synthesis_id},
+    )
+
+
+def _router_of(syntheses: Iterable[Synthesis]) -> Router[Synthesis]:
+    router: Router[Synthesis] = Router()
+    for synthesis in syntheses:
+        template = parse_template(synthesis.row.path)
+        if isinstance(template, Template):
+            router.add(synthesis.row.method, template, synthesis)
+    return router

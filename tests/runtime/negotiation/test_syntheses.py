@@ -1,0 +1,245 @@
+"""Living syntheses: where they are found, who may call them, and when they end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.runtime.negotiation.negotiating import (
+    CANCEL,
+    FIND,
+    OTHER,
+    SESSION,
+    given,
+    lodgings,
+    negotiating,
+    recipe,
+)
+from tests.service import echo, make_endpoint
+from tests.stateful import StatefulBench
+
+from bespeak.contract.negotiation import NegotiationSettings
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.runtime.negotiation import syntheses
+from bespeak.runtime.negotiation.negotiator import Negotiator
+from bespeak.state.store.command import Command, Statement, Steps
+from bespeak.state.store.commands.proposals import PublishProposal
+from bespeak.state.store.opening import open_store
+
+pytestmark = pytest.mark.anyio
+
+ROME = {"town": "Rome"}
+
+
+class SessionsEnd(Command, frozen=True):
+    """Lets the time of all sessions pass, and of syntheses outside of them."""
+
+    def steps(self) -> Steps:
+        yield Statement("UPDATE sessions SET expires = 1")
+        yield Statement("UPDATE proposals SET expires = 1")
+
+
+async def propose(bench: StatefulBench, body: Any = None, **headers: Any) -> str:
+    approved = await bench.send("PROPOSE", "/", body or lodgings(), **headers)
+    assert approved.status == 263, approved.json
+    synthesis_id: str = approved.json["synthesis_id"]
+    return synthesis_id
+
+
+async def find(bench: StatefulBench, **headers: Any) -> int:
+    return (await bench.send("FIND", "/lodgings", ROME, **headers)).status
+
+
+@pytest.mark.requirement("API-10.5-1")
+async def test_synthesis_exists_in_the_session_that_proposed_it() -> None:
+    async with negotiating() as bench:
+        await propose(bench, session_id=SESSION)
+        assert await find(bench, session_id=SESSION) == 200
+        assert await find(bench) == 404
+        assert await find(bench, session_id=SESSION[::-1]) == 404
+        assert await find(bench, agent=OTHER) == 404
+        assert await find(bench, agent=None) == 404
+
+
+@pytest.mark.requirement("API-10.5-1")
+@pytest.mark.parametrize("headers", [{"session_id": SESSION}, {}], ids=["session", "no session"])
+async def test_synthesis_ends_with_its_session(headers: dict[str, str]) -> None:
+    async with negotiating() as bench:
+        synthesis_id = await propose(bench, **headers)
+        await bench.store.do(SessionsEnd())
+        ended = await bench.send("FIND", "/lodgings", ROME, **headers)
+        assert (ended.status, ended.error["code"]) == (404, "synthesis-ended")
+        assert await find(bench, synthesis_id=synthesis_id) == 404
+        assert await propose(bench, **headers) != synthesis_id
+
+
+async def test_synthesis_that_is_used_lives_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    async with negotiating() as bench:
+        negotiator = bench.bench.server.negotiator
+        assert isinstance(negotiator, Negotiator)
+        monkeypatch.setattr(negotiator.syntheses, "_clock", lambda: now)
+        await propose(bench)
+        assert await find(bench) == 200
+        await bench.store.do(SessionsEnd())
+        assert await find(bench) == 200, "certain to live for a quarter of the idle time"
+        now += 1000.0
+        assert await find(bench) == 404
+
+
+async def test_synthesis_is_called_by_its_id_in_any_session() -> None:
+    async with negotiating() as bench:
+        synthesis_id = await propose(bench, session_id=SESSION)
+        assert await find(bench, synthesis_id=synthesis_id) == 200
+        assert await find(bench, contract_synthesized=synthesis_id) == 200
+        other = await bench.send("FIND", "/elsewhere", ROME, synthesis_id=synthesis_id)
+        assert (other.status, other.error["path"]) == (404, "/lodgings")
+
+
+async def test_synthesis_of_another_agent_is_as_if_it_did_not_exist() -> None:
+    async with negotiating() as bench:
+        synthesis_id = await propose(bench)
+        known = await bench.send("FIND", "/lodgings", ROME, agent=OTHER, synthesis_id=synthesis_id)
+        unknown = await bench.send("FIND", "/lodgings", ROME, agent=OTHER, synthesis_id="syn-" + "0" * 32)
+        assert known.status == unknown.status == 404
+        assert known.json == unknown.json
+
+
+async def test_anonymous_caller_calls_its_synthesis_by_id_only() -> None:
+    async with negotiating() as bench:
+        synthesis_id = await propose(bench, agent=None)
+        assert await find(bench, agent=None) == 404
+        assert await find(bench, agent=None, synthesis_id=synthesis_id) == 200
+
+
+async def test_exact_path_of_a_synthesis_comes_before_a_template() -> None:
+    one = make_endpoint("FIND", "/{kind}", echo, properties={"kind": {"type": "string"}})
+    async with negotiating(FIND, one) as bench:
+        assert (await bench.send("FIND", "/lodgings")).json == {"kind": "lodgings"}
+        await propose(bench)
+        assert (await bench.send("FIND", "/lodgings", ROME)).json["rooms"]
+        assert (await bench.send("FIND", "/lodgings", agent=OTHER)).json == {"kind": "lodgings"}
+
+
+async def test_template_of_a_synthesis_captures_its_parameters() -> None:
+    towns = recipe("/towns/{town}/lodgings", ("FIND", "/rooms"), city=given("town"))
+    async with negotiating(recipes=(towns,)) as bench:
+        await propose(bench, lodgings(path="/towns/{town}/lodgings"))
+        found = await bench.send("FIND", "/towns/Bad%20Ems/lodgings")
+        assert found.json["rooms"][0]["city"] == "Bad Ems"
+
+
+async def test_operators_own_endpoint_is_found_first() -> None:
+    async with negotiating() as bench:
+        await propose(bench)
+        own = make_endpoint("FIND", "/lodgings", echo, properties={"town": {"type": "string"}})
+        await bench.bench.server.add_endpoint(replace(own, handler=replace(own.handler, function="tests.service.echo")))
+        assert (await bench.send("FIND", "/lodgings", ROME)).json == ROME
+
+
+@pytest.mark.requirement("API-4.5-3")
+async def test_synthesis_over_an_endpoint_that_is_gone_is_410(tmp_path: Path) -> None:
+    place = str(tmp_path / "store.db")
+    async with negotiating(store=open_store(place, role="sole")) as bench:
+        await propose(bench)
+        assert await find(bench) == 200
+    async with negotiating(CANCEL, store=open_store(place, role="sole")) as bench:
+        gone = await bench.send("FIND", "/lodgings", ROME)
+        assert (gone.status, gone.error["code"]) == (410, "synthesis-outdated")
+        assert "/rooms" not in str(gone.json)
+    async with negotiating(store=open_store(place, role="sole")) as bench:
+        assert await find(bench) == 200
+
+
+async def test_few_syntheses_are_compiled_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(syntheses, "_MOST_COMPILED", 2)
+    async with negotiating() as bench:
+        ids = [await propose(bench, agent=f"{number}" * 64) for number in (1, 2, 3)]
+        for _ in range(2):
+            for number, synthesis_id in enumerate(ids, 1):
+                assert await find(bench, agent=f"{number}" * 64, synthesis_id=synthesis_id) == 200
+
+
+@asynccontextmanager
+async def two_processes(place: Path, **settings: Any) -> AsyncIterator[tuple[StatefulBench, StatefulBench]]:
+    """Serve the hotel twice on one store, as two workers do."""
+    document = ServerDocument(negotiation=NegotiationSettings(**settings))
+    stores = [open_store(str(place / "store.db")) for _ in range(2)]
+    async with (
+        negotiating(store=stores[0], document=document) as one,
+        negotiating(store=stores[1], document=document) as other,
+    ):
+        yield one, other
+
+
+async def test_synthesis_of_one_process_is_called_in_the_other_at_once(tmp_path: Path) -> None:
+    async with two_processes(tmp_path) as (one, other):
+        synthesis_id = await propose(one, session_id=SESSION)
+        assert await find(other, session_id=SESSION) == 200
+        assert await find(other, synthesis_id=synthesis_id) == 200
+        assert await propose(other, session_id=SESSION) == synthesis_id
+
+
+@pytest.mark.requirement("API-10.5-2", "CORE-4.6-9")
+async def test_persistent_synthesis_is_in_the_manifest_and_bound_to_its_agent() -> None:
+    async with negotiating(persistent=True) as bench:
+        before = (await bench.send("DISCOVER", "/", agent=None)).json["document_version"]
+        assert (await bench.send("FIND", "/rooms", {"city": "x"})).header("AGTP-API-Version") == "1.0"
+        approved = await bench.send("PROPOSE", "/", {"endpoint": lodgings(), "persistent": True})
+        assert (approved.status, approved.json["persistent"], approved.json["granted_duration"]) == (263, True, "1d")
+        manifest = (await bench.send("DISCOVER", "/", agent=None)).json
+        assert "/lodgings" in {endpoint["path"] for endpoint in manifest["endpoints"]}
+        assert manifest["document_version"] != before
+        assert (await bench.send("FIND", "/rooms", {"city": "x"})).header("AGTP-API-Version") == "1.0.1"
+        assert await find(bench, session_id=SESSION) == 200
+        other = await bench.send("FIND", "/lodgings", ROME, agent=OTHER)
+        assert (other.status, other.error["code"]) == (403, "synthesis-of-another")
+
+
+@pytest.mark.parametrize(("asked", "granted"), [("2h", "2h"), ("P7D", "7d"), ("999d", "30d"), (None, "1d")])
+async def test_duration_is_granted_within_the_policy(asked: str | None, granted: str) -> None:
+    async with negotiating(persistent=True) as bench:
+        wanted = {"endpoint": lodgings(), "persistent": True, "requested_duration": asked}
+        assert (await bench.send("PROPOSE", "/", wanted)).json["granted_duration"] == granted
+
+
+@pytest.mark.parametrize("agent", ["a" * 64, None])
+async def test_persistence_is_refused_independently_of_the_synthesis(agent: str | None) -> None:
+    async with negotiating(persistent=agent is None) as bench:
+        approved = await bench.send("PROPOSE", "/", {"endpoint": lodgings(), "persistent": True}, agent=agent)
+        assert (approved.status, approved.json["persistent"]) == (263, False)
+        assert "/lodgings" not in str((await bench.send("DISCOVER", "/", agent=None)).json)
+
+
+async def test_persistent_synthesis_survives_a_restart_and_ends_at_its_time(tmp_path: Path) -> None:
+    place = str(tmp_path / "store.db")
+    async with negotiating(store=open_store(place, role="sole"), persistent=True) as bench:
+        await propose(bench, {"endpoint": lodgings(), "persistent": True})
+    async with negotiating(store=open_store(place, role="sole"), persistent=True) as bench:
+        assert await find(bench) == 200
+        await bench.store.do(SessionsEnd())
+    async with negotiating(store=open_store(place, role="sole"), persistent=True) as bench:
+        assert await find(bench) == 404
+        assert "/lodgings" not in str((await bench.send("DISCOVER", "/", agent=None)).json)
+        assert (await bench.send("FIND", "/rooms", {"city": "x"})).header("AGTP-API-Version") == "1.0.2"
+
+
+async def test_published_synthesis_is_called_by_every_agent(tmp_path: Path) -> None:
+    async with two_processes(tmp_path) as (one, other):
+        synthesis_id = await propose(one, session_id=SESSION)
+        await one.store.do(PublishProposal(f"prop-{synthesis_id[4:]}", 3600.0))
+        assert await find(one, agent=OTHER) == 200
+        assert await find(other, agent=OTHER) == 200
+        assert await find(other, agent=None) == 200
+
+
+async def test_hidden_endpoint_at_the_path_is_not_revealed_by_a_proposal() -> None:
+    secret = replace(make_endpoint("FIND", "/lodgings", echo, scopes=("secrets:read",)), internal=True)
+    async with negotiating(FIND, secret, persistent=True) as bench:
+        approved = await bench.send("PROPOSE", "/", {"endpoint": lodgings(), "persistent": True})
+        assert (approved.status, approved.json["persistent"]) == (263, False)
+        assert await find(bench) == 200
