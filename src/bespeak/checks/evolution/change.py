@@ -99,14 +99,21 @@ class ContractChange:
 
 
 class ChangeList:
-    """Collects the changes of one endpoint or of the service."""
+    """Collects the changes of one endpoint or of the service, in one direction."""
 
-    __slots__ = ("_endpoint", "_location", "found")
+    __slots__ = ("_direction", "_endpoint", "_location", "found")
 
-    def __init__(self, endpoint: str = "", location: Location | None = None) -> None:
+    def __init__(self, endpoint: str = "", location: Location | None = None, direction: Direction = "request") -> None:
+        self._direction = direction
         self._endpoint = endpoint
         self._location = location
         self.found: list[ContractChange] = []
+
+    def facing(self, direction: Direction) -> ChangeList:
+        """Return a list that adds to this one, with changes of another direction."""
+        other = ChangeList(self._endpoint, self._location, direction)
+        other.found = self.found
+        return other
 
     @property
     def full(self) -> bool:
@@ -117,13 +124,12 @@ class ChangeList:
         self,
         rule: ChangeRule,
         level: Level,
-        direction: Direction,
         pointer: str,
         message: str,
         *,
-        advice: str = "",
         old: Any = None,
         new: Any = None,
+        advice: str = "",
     ) -> None:
         """Add a change. Changes beyond the limit are unknown and therefore count as breaking."""
         if self.full:
@@ -134,7 +140,7 @@ class ChangeList:
         self.found.append(
             ContractChange(
                 about=rule,
-                direction=direction,
+                direction=self._direction,
                 level=level,
                 endpoint=self._endpoint,
                 pointer=pointer,

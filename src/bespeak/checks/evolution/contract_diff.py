@@ -50,7 +50,7 @@ def _attempt(
         changes = ChangeList(str(endpoint), endpoint.location) if endpoint else ChangeList()
         message = f"the comparison {describe(error)}"
         advice = "This is a bug in bespeak. Compare this part yourself, and report it with both contracts."
-        changes.add(NOT_COMPARED, "breaking", "request", "", message, advice=advice)
+        changes.add(NOT_COMPARED, "breaking", "", message, advice=advice)
         return changes.found
 
 
@@ -69,12 +69,10 @@ def _removed(endpoint: Endpoint, version: str | None) -> list[ContractChange]:
         told = f"the endpoint is gone, as its deprecation announced for {fate.removed_in}"
         successor = " ".join(part for part in (fate.successor_method, fate.successor_path) if part)
         advice = f"Clients must call {successor}." if successor else "Clients must do without it."
-        changes.add(ENDPOINT_REMOVED, "risky", "request", "", told, advice=advice, old=str(endpoint))
+        changes.add(ENDPOINT_REMOVED, "risky", "", told, old=str(endpoint), advice=advice)
     else:
         advice = "Keep it, and deprecate it with `removed_in` and a successor first."
-        changes.add(
-            ENDPOINT_REMOVED, "breaking", "request", "", "the endpoint is gone", advice=advice, old=str(endpoint)
-        )
+        changes.add(ENDPOINT_REMOVED, "breaking", "", "the endpoint is gone", old=str(endpoint), advice=advice)
     return changes.found
 
 
@@ -85,5 +83,5 @@ def _is_reached(removed_in: str | None, version: str | None) -> bool:
 
 def _added(endpoint: Endpoint) -> list[ContractChange]:
     changes = ChangeList(str(endpoint), endpoint.location)
-    changes.add(ENDPOINT_ADDED, "safe", "request", "", "the endpoint is new", new=str(endpoint))
+    changes.add(ENDPOINT_ADDED, "safe", "", "the endpoint is new", new=str(endpoint))
     return changes.found

@@ -51,18 +51,18 @@ def path_shape(path: str) -> str:
 
 
 def diff_endpoints(old: Endpoint, new: Endpoint) -> list[ContractChange]:
-    """Add every change between two endpoints with the same method and path shape."""
+    """Return every change between two endpoints with the same method and path shape."""
     changes = ChangeList(str(new), new.location)
     renamed = _parameters(old.path, new.path, changes)
     diff_schemas(_with_names(old.input_schema, renamed), new.input_schema, "request", "/input_schema", changes)
     diff_schemas(old.output_schema, new.output_schema, "response", "/output_schema", changes)
     _scopes(old, new, changes)
-    _errors(old, new, changes)
+    _errors(old, new, changes.facing("response"))
     diff_semantics(old.semantic, new.semantic, changes)
-    _deprecation(old.deprecated, new.deprecated, changes)
+    _deprecation(old.deprecated, new.deprecated, changes.facing("semantics"))
     _cost(old.cost, new.cost, changes)
     _since(old.since, new.since, changes)
-    _circumstances(old, new, changes)
+    _circumstances(old, new, changes.facing("semantics"))
     return changes.found
 
 
@@ -71,16 +71,9 @@ def _parameters(old: str, new: str, changes: ChangeList) -> dict[str, str]:
     before, after = _PARAMETER.findall(old), _PARAMETER.findall(new)
     renamed = {one: other for one, other in zip(before, after, strict=True) if one != other}
     for one, other in renamed.items():
-        changes.add(
-            PARAMETER_RENAMED,
-            "breaking",
-            "request",
-            "/path",
-            f"path parameter {{{one}}} -> {{{other}}}",
-            advice="Clients that fill in the path by name must use the new one; keep the old name.",
-            old=one,
-            new=other,
-        )
+        message = f"path parameter {{{one}}} -> {{{other}}}"
+        advice = "Clients that fill in the path by name must use the new one; keep the old name."
+        changes.add(PARAMETER_RENAMED, "breaking", "/path", message, old=one, new=other, advice=advice)
     return renamed
 
 
@@ -101,10 +94,10 @@ def _scopes(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
     for scope in sorted(after - before):
         advice = "Callers without the scope get 455; give it to them first, or keep the endpoint free of it."
         message = f"the scope {scope} is required"
-        changes.add(SCOPE_ADDED, "breaking", "request", "/required_scopes", message, advice=advice, new=scope)
+        changes.add(SCOPE_ADDED, "breaking", "/required_scopes", message, new=scope, advice=advice)
     for scope in sorted(before - after):
         message = f"the scope {scope} is no longer required"
-        changes.add(SCOPE_REMOVED, "safe", "request", "/required_scopes", message, old=scope)
+        changes.add(SCOPE_REMOVED, "safe", "/required_scopes", message, old=scope)
 
 
 def _errors(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
@@ -116,36 +109,32 @@ def _errors(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
             # Nothing tells a new name for the old error from another error: the worse of the two counts.
             message = f"the error {name} is gone, perhaps renamed to {' or '.join(added[:3])}"
             advice = "Clients that handle it by name no longer do. Keep the name, or declare both for a while."
-            changes.add(ERROR_REMOVED, "breaking", "response", "/errors", message, advice=advice, old=name)
+            changes.add(ERROR_REMOVED, "breaking", "/errors", message, old=name, advice=advice)
         else:
-            changes.add(ERROR_REMOVED, "safe", "response", "/errors", f"the error {name} is gone", old=name)
+            changes.add(ERROR_REMOVED, "safe", "/errors", f"the error {name} is gone", old=name)
     for name in added:
         advice = "Clients that handle errors by name do not know it; a renamed error is lost to them."
-        changes.add(ERROR_ADDED, "risky", "response", "/errors", f"the error {name} is new", advice=advice, new=name)
+        changes.add(ERROR_ADDED, "risky", "/errors", f"the error {name} is new", new=name, advice=advice)
     for name in sorted(before.keys() & after.keys()):
         # A manifest has the names alone.
         if before[name] and after[name] and before[name] != after[name]:
             message = f"description of the error {name}: {brief(before[name])} -> {brief(after[name])}"
             old_text, new_text = f"{name}: {before[name]}", f"{name}: {after[name]}"
-            changes.add(WORDING_CHANGED, "safe", "response", "/errors", message, old=old_text, new=new_text)
+            changes.add(WORDING_CHANGED, "safe", "/errors", message, old=old_text, new=new_text)
 
 
 def _deprecation(old: Deprecation | None, new: Deprecation | None, changes: ChangeList) -> None:
-    if old == new:
-        return
-    before, after = old.to_json() if old else None, new.to_json() if new else None
+    at = "/deprecated"
     if old is None and new is not None:
         message, advice = f"deprecated: {new.warning()}", "Nothing breaks yet; clients should move on."
-        changes.add(DEPRECATED, "safe", "semantics", "/deprecated", message, advice=advice, new=after)
-    elif new is None:
-        changes.add(DEPRECATION_WITHDRAWN, "safe", "semantics", "/deprecated", "it is no longer deprecated", old=before)
-    elif old is not None:
+        changes.add(DEPRECATED, "safe", at, message, new=new.to_json(), advice=advice)
+    elif old is not None and new is None:
+        changes.add(DEPRECATION_WITHDRAWN, "safe", at, "it is no longer deprecated", old=old.to_json())
+    elif old is not None and new is not None and old != new:
         message = f"deprecated: {old.warning()} -> {new.warning()}"
         level: Level = "risky" if _is_sooner(old.removed_in, new.removed_in) else "safe"
         advice = "Clients that planned with the old end have less time." if level == "risky" else ""
-        changes.add(
-            DEPRECATION_CHANGED, level, "semantics", "/deprecated", message, advice=advice, old=before, new=after
-        )
+        changes.add(DEPRECATION_CHANGED, level, at, message, old=old.to_json(), new=new.to_json(), advice=advice)
 
 
 def _is_sooner(old: str | None, new: str | None) -> bool:
@@ -168,48 +157,31 @@ def _cost(old: Cost | None, new: Cost | None, changes: ChangeList) -> None:
         place, message = f"/cost/{unit}", f"cost in {unit}: {old_text or 'none'} -> {new_text or 'none'}"
         if (other or 0) >= (one or 0) and other is not None:
             advice = "Callers whose Budget-Limit is below the new cost get 456; tell them first."
-            changes.add(COST_RAISED, "risky", "request", place, message, advice=advice, old=old_text, new=new_text)
+            changes.add(COST_RAISED, "risky", place, message, old=old_text, new=new_text, advice=advice)
         else:
-            changes.add(COST_LOWERED, "safe", "request", place, message, old=old_text, new=new_text)
+            changes.add(COST_LOWERED, "safe", place, message, old=old_text, new=new_text)
 
 
 def _since(old: str | None, new: str | None, changes: ChangeList) -> None:
     """Report whether `?since=` is supported; the field it compares with does not concern callers."""
     if old is not None and new is None:
         advice = "Callers that send ?since= get 400; keep `since` in the contract."
-        changes.add(SINCE_REMOVED, "breaking", "request", "/since", "since is gone", advice=advice, old=old)
+        changes.add(SINCE_REMOVED, "breaking", "/since", "since is gone", old=old, advice=advice)
     elif old is None and new is not None:
-        changes.add(SINCE_ADDED, "safe", "request", "/since", "calls may ask by since", new=new)
+        changes.add(SINCE_ADDED, "safe", "/since", "calls may ask by since", new=new)
 
 
 def _circumstances(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
     if old.description != new.description:
         message = f"description: {brief(old.description)} -> {brief(new.description)}"
-        changes.add(
-            WORDING_CHANGED, "safe", "semantics", "/description", message, old=old.description, new=new.description
-        )
+        changes.add(WORDING_CHANGED, "safe", "/description", message, old=old.description, new=new.description)
     if old.namespace != new.namespace:
         message = f"namespace: {brief(old.namespace)} -> {brief(new.namespace)}"
         advice = "Agents that hold several services know the verb by its namespace."
         changes.add(
-            NAMESPACE_CHANGED,
-            "risky",
-            "semantics",
-            "/namespace",
-            message,
-            advice=advice,
-            old=old.namespace,
-            new=new.namespace,
+            NAMESPACE_CHANGED, "risky", "/namespace", message, old=old.namespace, new=new.namespace, advice=advice
         )
     before, after = old.handler.type, new.handler.type
     # An AGIS document says nothing of handlers.
     if before and after and before != after:
-        changes.add(
-            HANDLER_CHANGED,
-            "safe",
-            "semantics",
-            "/handler/type",
-            f"handler: {before} -> {after}",
-            old=before,
-            new=after,
-        )
+        changes.add(HANDLER_CHANGED, "safe", "/handler/type", f"handler: {before} -> {after}", old=before, new=after)

@@ -155,7 +155,7 @@ class _Comparison:
         self._old = References(old)
         self._new = References(new)
         self._side = side
-        self._changes = changes
+        self._changes = changes.facing(side)
         self._steps = 0
         self._gave_up = False
         self._doubt = 0
@@ -202,9 +202,9 @@ class _Comparison:
             self._add(_LIMIT_RULES[verdict], spot.under(keyword), message, before, after)
         self._properties(old, new, spot)
         self._elements(old, new, spot)
-        for keyword in ("propertyNames",):
-            if keyword in old or keyword in new:
-                self.compare(old.get(keyword, {}), new.get(keyword, {}), spot.under(keyword, ".(name)"))
+        if "propertyNames" in old or "propertyNames" in new:
+            here = spot.under("propertyNames", ".(name)")
+            self.compare(old.get("propertyNames", {}), new.get("propertyNames", {}), here)
         for keyword in ("patternProperties", "dependentSchemas"):
             self._by_key(_table(old, keyword), _table(new, keyword), spot.under(keyword, ".(pattern)"))
         for keyword in ("anyOf", "oneOf", "allOf"):
@@ -294,10 +294,8 @@ class _Comparison:
     def _additional(self, old: Schema, new: Schema, spot: Spot) -> None:
         before, after = old.get("additionalProperties", True), new.get("additionalProperties", True)
         if (before is False) != (after is False):
-            rule, told = (
-                (CLOSED, "no other fields are allowed") if after is False else (OPENED, "other fields are allowed")
-            )
-            self._add(rule, spot, told, before, after)
+            rule, told = (CLOSED, "no other fields") if after is False else (OPENED, "other fields")
+            self._add(rule, spot, f"{told} are allowed", before, after)
         elif before is not False:
             self.compare(_node(before), _node(after), spot.named(".*"))
 
@@ -349,8 +347,7 @@ class _Comparison:
             self._add(ALTERNATIVES_CHANGED, spot, told, _sorted(lost), _sorted(gained))
         elif lost or gained:
             rule, told = (ALTERNATIVE_REMOVED, "is gone") if lost else (ALTERNATIVE_ADDED, "is new")
-            shown = brief((lost or gained)[0])
-            message = f"an alternative of `{keyword}` {told}: {shown}"
+            message = f"an alternative of `{keyword}` {told}: {brief((lost or gained)[0])}"
             self._add(rule, spot, message, _sorted(lost) or None, _sorted(gained) or None)
 
     def _all(self, before: list[Any], after: list[Any], spot: Spot) -> None:
@@ -372,9 +369,8 @@ class _Comparison:
                 continue
             message = f"`{keyword}` {_shown(before)} -> {_shown(after)}"
             if keyword not in _CONDITIONS | _UNORDERED:
-                self._add(
-                    WORDING_CHANGED if keyword.startswith("x-") else ANNOTATION_CHANGED, here, message, before, after
-                )
+                rule = WORDING_CHANGED if keyword.startswith("x-") else ANNOTATION_CHANGED
+                self._add(rule, here, message, before, after)
             elif keyword in _UNORDERED or (keyword in old and keyword in new):
                 # A text either keeps a pattern or a format or not: texts that were good will be refused.
                 certain = keyword in ("pattern", "format") and self._side == "request"
@@ -385,13 +381,8 @@ class _Comparison:
     def _unseen(self, keyword: str, value: Any, spot: Spot) -> None:
         """Compare conditions with equal text: their references may have changed."""
         if keyword in ("$ref", "$dynamicRef") or (not self._same_definitions and _refers(value)):
-            self._add(
-                NOT_COMPARABLE,
-                spot,
-                f"`{keyword}` reads the same, and what it refers to cannot be followed",
-                value,
-                value,
-            )
+            message = f"`{keyword}` reads the same, and what it refers to cannot be followed"
+            self._add(NOT_COMPARABLE, spot, message, value, value)
 
     def _add(
         self, rule: ChangeRule, spot: Spot, told: str, old: Any = None, new: Any = None, *, level: Level | None = None
@@ -402,7 +393,7 @@ class _Comparison:
         noun = "input" if self._side == "request" else "output"
         subject = f"{noun} `{spot.name.removeprefix('.')}`" if spot.name else noun
         advice = _ADVICE.get((self._side, worst), "")
-        self._changes.add(rule, worst, self._side, spot.at, f"{subject}: {told}", advice=advice, old=old, new=new)
+        self._changes.add(rule, worst, spot.at, f"{subject}: {told}", old=old, new=new, advice=advice)
 
 
 def _table(schema: Schema, keyword: str) -> Schema:

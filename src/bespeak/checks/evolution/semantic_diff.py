@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from bespeak.checks.evolution.change import WORDING_CHANGED, ChangeList, Level, canonical
@@ -34,128 +36,94 @@ TOOL_NAME_CHANGED: Final = wire_rule(
 )
 ACTOR_CHANGED: Final = contract_rule("C161", "actor-changed", "changed", "The actor of a call is changed.")
 
-_AT: Final = "/semantic"
-_BREAKING: Final[Level] = "breaking"
-_RISKY: Final[Level] = "risky"
 _TEXTS: Final = ("intent", "outcome", "parameter_hints")
+
+
+def _shown(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, float) else brief(value)
 
 
 def diff_semantics(old: Semantic, new: Semantic, changes: ChangeList) -> None:
     """Add every change between two semantic blocks."""
-    _impact(old, new, changes)
-    _idempotency(old, new, changes)
-    _confidence(old, new, changes)
-    _guidance(old.confidence_guidance, new.confidence_guidance, changes)
-    _names(old, new, changes)
-    for field in _TEXTS:
-        before, after = getattr(old, field), getattr(new, field)
-        if canonical(before) != canonical(after):
-            message = f"{field}: {brief(before)} -> {brief(after)}"
-            changes.add(WORDING_CHANGED, "safe", "semantics", f"{_AT}/{field}", message, old=before, new=after)
+    _Comparison(old, new, changes.facing("semantics")).report_all()
 
 
-def _impact(old: Semantic, new: Semantic, changes: ChangeList) -> None:
-    if old.impact == new.impact or old.impact not in IMPACTS or new.impact not in IMPACTS:
-        return
-    message = f"impact: {old.impact} -> {new.impact}"
-    rule, level, advice = (
-        IMPACT_LOWERED,
-        _RISKY,
-        "Agents will ask people less often: be sure that the call can be undone.",
-    )
-    if IMPACTS.index(new.impact) > IMPACTS.index(old.impact):
-        rule, level, advice = IMPACT_RAISED, _BREAKING, "Agents that call it without asking must ask now."
-    _add(changes, rule, level, "impact", message, values=(old.impact, new.impact), advice=advice)
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    old: Semantic
+    new: Semantic
+    changes: ChangeList
 
+    def report_all(self) -> None:
+        self._impact()
+        self._idempotency()
+        self._confidence()
+        self._guidance()
+        self._names()
+        for field in _TEXTS:
+            if self._differs(field):
+                self._report(WORDING_CHANGED, "safe", field)
 
-def _idempotency(old: Semantic, new: Semantic, changes: ChangeList) -> None:
-    if old.is_idempotent == new.is_idempotent:
-        return
-    message = f"is_idempotent: {_word(old.is_idempotent)} -> {_word(new.is_idempotent)}"
-    values = (old.is_idempotent, new.is_idempotent)
-    if old.is_idempotent:
-        advice = "Clients that repeat a call after a lost connection will do it twice; keep repeated calls harmless."
-        _add(changes, IDEMPOTENCY_LOST, "breaking", "is_idempotent", message, values=values, advice=advice)
-    else:
-        _add(changes, IDEMPOTENCY_GAINED, "safe", "is_idempotent", message, values=values)
+    def _impact(self) -> None:
+        old, new = self.old.impact, self.new.impact
+        if old == new or old not in IMPACTS or new not in IMPACTS:
+            return
+        if IMPACTS.index(new) > IMPACTS.index(old):
+            advice = "Agents that call it without asking must ask now."
+            self._report(IMPACT_RAISED, "breaking", "impact", advice, shown=str)
+        else:
+            advice = "Agents will ask people less often: be sure that the call can be undone."
+            self._report(IMPACT_LOWERED, "risky", "impact", advice, shown=str)
 
+    def _idempotency(self) -> None:
+        old, new = self.old.is_idempotent, self.new.is_idempotent
+        if old and not new:
+            advice = (
+                "Clients that repeat a call after a lost connection will do it twice; keep repeated calls harmless."
+            )
+            self._report(IDEMPOTENCY_LOST, "breaking", "is_idempotent", advice)
+        elif new and not old:
+            self._report(IDEMPOTENCY_GAINED, "safe", "is_idempotent")
 
-def _confidence(old: Semantic, new: Semantic, changes: ChangeList) -> None:
-    values = (old.confidence, new.confidence)
-    message = f"confidence: {old.confidence} -> {new.confidence}"
-    if new.confidence < old.confidence:
-        advice = "Agents with a threshold between the two values will stop calling it."
-        _add(changes, CONFIDENCE_LOWERED, "risky", "confidence", message, values=values, advice=advice)
-    elif new.confidence > old.confidence:
-        _add(changes, CONFIDENCE_RAISED, "safe", "confidence", message, values=values)
+    def _confidence(self) -> None:
+        if self.new.confidence < self.old.confidence:
+            advice = "Agents with a threshold between the two values will stop calling it."
+            self._report(CONFIDENCE_LOWERED, "risky", "confidence", advice)
+        elif self.new.confidence > self.old.confidence:
+            self._report(CONFIDENCE_RAISED, "safe", "confidence")
 
+    def _guidance(self) -> None:
+        old, new = self.old.confidence_guidance or 0.0, self.new.confidence_guidance or 0.0
+        if new > old:
+            advice = "Agents that acted alone will ask people first."
+            self._report(GUIDANCE_RAISED, "risky", "confidence_guidance", advice)
+        elif new < old:
+            advice = "Agents will act alone in cases where they asked before."
+            self._report(GUIDANCE_LOWERED, "risky", "confidence_guidance", advice)
 
-def _guidance(old: float | None, new: float | None, changes: ChangeList) -> None:
-    before, after = old or 0.0, new or 0.0
-    message = f"confidence_guidance: {_shown(old)} -> {_shown(new)}"
-    if after > before:
-        advice = "Agents that acted alone will ask people first."
-        _add(changes, GUIDANCE_RAISED, "risky", "confidence_guidance", message, values=(old, new), advice=advice)
-    elif after < before:
-        advice = "Agents will act alone in cases where they asked before."
-        _add(changes, GUIDANCE_LOWERED, "risky", "confidence_guidance", message, values=(old, new), advice=advice)
+    def _names(self) -> None:
+        # An empty capability is inherited from the catalog: there is nothing to compare it with.
+        if self.old.capability and self.new.capability and self._differs("capability"):
+            advice = "Agents that choose endpoints by capability will no longer find it."
+            self._report(CAPABILITY_CHANGED, "risky", "capability", advice, shown=str)
+        if self._differs("actor"):
+            self._report(ACTOR_CHANGED, "risky", "actor", "The previous actor may no longer initiate it.")
+        if self._differs("state_transition"):
+            advice = "Agents that rely on the state after the call must adapt."
+            self._report(TRANSITION_CHANGED, "risky", "state_transition", advice)
+        if self._differs("mcp_tool_name"):
+            advice = "MCP clients call the tool by this name; keep the old one."
+            level: Level = "breaking" if self.old.mcp_tool_name else "risky"
+            self._report(TOOL_NAME_CHANGED, level, "mcp_tool_name", advice)
 
+    def _differs(self, field: str) -> bool:
+        return canonical(getattr(self.old, field)) != canonical(getattr(self.new, field))
 
-def _names(old: Semantic, new: Semantic, changes: ChangeList) -> None:
-    # An empty capability is inherited from the catalog: there is nothing to compare it with.
-    if old.capability and new.capability and old.capability != new.capability:
-        message = f"capability: {old.capability} -> {new.capability}"
-        advice = "Agents that choose endpoints by capability will no longer find it."
-        _add(
-            changes,
-            CAPABILITY_CHANGED,
-            "risky",
-            "capability",
-            message,
-            values=(old.capability, new.capability),
-            advice=advice,
-        )
-    if old.actor != new.actor:
-        message = f"actor: {brief(old.actor)} -> {brief(new.actor)}"
-        advice = "The previous actor may no longer initiate it."
-        _add(changes, ACTOR_CHANGED, "risky", "actor", message, values=(old.actor, new.actor), advice=advice)
-    if canonical(old.state_transition) != canonical(new.state_transition):
-        values = (dict(old.state_transition), dict(new.state_transition))
-        message = f"state_transition: {brief(values[0])} -> {brief(values[1])}"
-        advice = "Agents that rely on the state after the call must adapt."
-        _add(changes, TRANSITION_CHANGED, "risky", "state_transition", message, values=values, advice=advice)
-    if old.mcp_tool_name != new.mcp_tool_name:
-        message = f"mcp_tool_name: {_shown(old.mcp_tool_name)} -> {_shown(new.mcp_tool_name)}"
-        advice = "MCP clients call the tool by this name; keep the old one."
-        level: Level = "breaking" if old.mcp_tool_name else "risky"
-        _add(
-            changes,
-            TOOL_NAME_CHANGED,
-            level,
-            "mcp_tool_name",
-            message,
-            values=(old.mcp_tool_name, new.mcp_tool_name),
-            advice=advice,
-        )
-
-
-def _add(
-    changes: ChangeList,
-    rule: ChangeRule,
-    level: Level,
-    field: str,
-    message: str,
-    *,
-    values: tuple[object, object],
-    advice: str = "",
-) -> None:
-    old, new = values
-    changes.add(rule, level, "semantics", f"{_AT}/{field}", message, advice=advice, old=old, new=new)
-
-
-def _word(value: bool) -> str:
-    return "true" if value else "false"
-
-
-def _shown(value: object) -> str:
-    return "none" if value is None else str(value) if isinstance(value, float) else brief(value)
+    def _report(
+        self, rule: ChangeRule, level: Level, field: str, advice: str = "", *, shown: Callable[[object], str] = _shown
+    ) -> None:
+        old, new = getattr(self.old, field), getattr(self.new, field)
+        message = f"{field}: {shown(old)} -> {shown(new)}"
+        self.changes.add(rule, level, f"/semantic/{field}", message, old=old, new=new, advice=advice)

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from bespeak.checks.evolution.change import WORDING_CHANGED, ChangeList, ContractChange, Level
-from bespeak.checks.evolution.change_rules import ChangeRule, contract_rule, wire_rule
+from bespeak.checks.evolution.change_rules import contract_rule, wire_rule
 from bespeak.checks.evolution.contract import Contract
 from bespeak.contract.catalog.version import parse_version
 from bespeak.contract.data_manifest import DataClass, DataManifest
+from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.text.diagnostics.brief import brief
@@ -60,12 +61,13 @@ _SWITCHES: Final = (
 
 
 def diff_services(old: Contract, new: Contract) -> list[ContractChange]:
-    """Yield every change that belongs to no single endpoint. Members that only one side has are not compared."""
-    changes = ChangeList()
+    """Return every change that belongs to no single endpoint. Members that only one side has are not compared."""
+    changes = ChangeList(direction="policy")
     if old.policies is not None and new.policies is not None:
         _switches(old.policies, new.policies, changes)
-        _methods(old, new, changes)
-        _redirects(old, new.policies.methods.redirects, old.policies.methods.redirects, changes)
+        endpoints = (*old.endpoints, *new.endpoints)
+        _methods(old.policies.methods, new.policies.methods, {endpoint.method for endpoint in endpoints}, changes)
+        _redirects(old.policies.methods.redirects, new.policies.methods.redirects, old.endpoints, changes)
     _catalog(old.catalog_version, new.catalog_version, changes)
     if old.vocabulary is not None and new.vocabulary is not None:
         _vocabulary(old.vocabulary, new.vocabulary, changes)
@@ -77,39 +79,30 @@ def diff_services(old: Contract, new: Contract) -> list[ContractChange]:
 def _switches(old: Policies, new: Policies, changes: ChangeList) -> None:
     for name, generous, meaning in _SWITCHES:
         before, after = getattr(old, name), getattr(new, name)
-        if before != after:
-            level: Level = "safe" if after == generous else "breaking"
-            rule, advice = (POLICY_LOOSENED, "") if after == generous else (POLICY_TIGHTENED, meaning)
-            _policy(changes, rule, level, name, values=(before, after), advice=advice)
+        message = f"{name}: {str(before).lower()} -> {str(after).lower()}"
+        if before != after == generous:
+            changes.add(POLICY_LOOSENED, "safe", f"/policies/{name}", message, old=before, new=after)
+        elif before != after:
+            changes.add(
+                POLICY_TIGHTENED, "breaking", f"/policies/{name}", message, old=before, new=after, advice=meaning
+            )
     before, after = old.max_synthesis_depth, new.max_synthesis_depth
-    if before != after:
-        depth: Level = "risky" if after < before else "safe"
-        advice = "Compositions that were deep enough for some proposals are cut." if after < before else ""
-        rule = POLICY_TIGHTENED if after < before else POLICY_LOOSENED
-        _policy(changes, rule, depth, "max_synthesis_depth", values=(before, after), advice=advice)
+    at, message = "/policies/max_synthesis_depth", f"max_synthesis_depth: {before} -> {after}"
+    if after < before:
+        advice = "Compositions that were deep enough for some proposals are cut."
+        changes.add(POLICY_TIGHTENED, "risky", at, message, old=before, new=after, advice=advice)
+    elif after > before:
+        changes.add(POLICY_LOOSENED, "safe", at, message, old=before, new=after)
 
 
-def _policy(
-    changes: ChangeList, rule: ChangeRule, level: Level, name: str, *, values: tuple[object, object], advice: str
-) -> None:
-    old, new = values
-    message = f"{name}: {str(old).lower()} -> {str(new).lower()}"
-    changes.add(rule, level, "policy", f"/policies/{name}", message, advice=advice, old=old, new=new)
-
-
-def _methods(old: Contract, new: Contract, changes: ChangeList) -> None:
-    assert old.policies is not None
-    assert new.policies is not None
-    before, after = old.policies.methods, new.policies.methods
-    known = {name for policy in (before, after) for name in _named(policy)}
-    known |= {endpoint.method for contract in (old, new) for endpoint in contract.endpoints}
-    for method in sorted(known):
-        _admission(method, before.admits(method), after.admits(method), "allow", changes)
-        _admission(method, method in before.legacy, method in after.legacy, "legacy", changes)
-        _admission(method, method in before.custom, method in after.custom, "custom", changes)
-    if (before.allow == "*") != (after.allow == "*"):
-        # The methods that nobody names change as well.
-        _admission("every other method", before.allow == "*", after.allow == "*", "allow", changes)
+def _methods(old: MethodPolicy, new: MethodPolicy, used: set[str], changes: ChangeList) -> None:
+    """Compare which methods are admitted: those that a policy names, and `used`, those of the endpoints."""
+    for method in sorted({*_named(old), *_named(new), *used}):
+        _admission(method, old.admits(method), new.admits(method), "allow", changes)
+        _admission(method, method in old.legacy, method in new.legacy, "legacy", changes)
+        _admission(method, method in old.custom, method in new.custom, "custom", changes)
+    # The methods that nobody names change as well.
+    _admission("every other method", old.allow == "*", new.allow == "*", "allow", changes)
 
 
 def _named(policy: MethodPolicy) -> Iterable[str]:
@@ -118,51 +111,41 @@ def _named(policy: MethodPolicy) -> Iterable[str]:
 
 
 def _admission(method: str, before: bool, after: bool, where: str, changes: ChangeList) -> None:
-    if before == after:
-        return
     at = f"/policies/methods/{where}"
-    if after:
-        changes.add(METHOD_ADMITTED, "safe", "policy", at, f"{method} is admitted ({where})", new=method)
-    else:
+    if after and not before:
+        changes.add(METHOD_ADMITTED, "safe", at, f"{method} is admitted ({where})", new=method)
+    elif before and not after:
         advice = "Requests with it get 405 or 459; move clients to another method first."
-        changes.add(
-            METHOD_REFUSED, "breaking", "policy", at, f"{method} is refused ({where})", advice=advice, old=method
-        )
+        changes.add(METHOD_REFUSED, "breaking", at, f"{method} is refused ({where})", old=method, advice=advice)
 
 
 def _redirects(
-    old: Contract, after_entries: Iterable[Redirect], before_entries: Iterable[Redirect], changes: ChangeList
+    old: Iterable[Redirect], new: Iterable[Redirect], old_endpoints: Iterable[Endpoint], changes: ChangeList
 ) -> None:
-    before = {(entry.from_method, entry.from_path): entry for entry in before_entries}
-    after = {(entry.from_method, entry.from_path): entry for entry in after_entries}
+    before = {(entry.from_method, entry.from_path): entry for entry in old}
+    after = {(entry.from_method, entry.from_path): entry for entry in new}
     at = "/policies/methods/redirects"
     for key in sorted({*before, *after}, key=str):
         one, other = before.get(key), after.get(key)
-        if one == other:
-            continue
-        values = (one.to_json() if one else None, other.to_json() if other else None)
-        if one is None:
-            assert other is not None
+        if one is not None and other is not None:
+            if one != other:
+                message = f"redirect {_arrow(one)} now goes to {_target(other)}"
+                advice = "See that both accept the same input."
+                changes.add(
+                    REDIRECT_CHANGED, "risky", at, message, old=one.to_json(), new=other.to_json(), advice=advice
+                )
+        elif one is not None:
+            message = f"redirect {_arrow(one)} is gone"
+            advice = "Clients that still call the old name are refused; keep it."
+            changes.add(REDIRECT_REMOVED, "breaking", at, message, old=one.to_json(), advice=advice)
+        elif other is not None:
             # A redirect goes before routing, so that an endpoint it covers is no longer reached.
-            covers = any(endpoint.method == key[0] and key[1] in (None, endpoint.path) for endpoint in old.endpoints)
+            covers = any(endpoint.method == key[0] and key[1] in (None, endpoint.path) for endpoint in old_endpoints)
             level: Level = "breaking" if covers else "safe"
             advice = "Calls of the endpoint that stood there go elsewhere; take the redirect back." if covers else ""
-            message = f"redirect {_arrow(other)} is new"
-            changes.add(REDIRECT_ADDED, level, "policy", at, message, advice=advice, old=values[0], new=values[1])
-        elif other is None:
-            message, advice = (
-                f"redirect {_arrow(one)} is gone",
-                "Clients that still call the old name are refused; keep it.",
-            )
             changes.add(
-                REDIRECT_REMOVED, "breaking", "policy", at, message, advice=advice, old=values[0], new=values[1]
+                REDIRECT_ADDED, level, at, f"redirect {_arrow(other)} is new", new=other.to_json(), advice=advice
             )
-        else:
-            message, advice = (
-                f"redirect {_arrow(one)} now goes to {_target(other)}",
-                "See that both accept the same input.",
-            )
-            changes.add(REDIRECT_CHANGED, "risky", "policy", at, message, advice=advice, old=values[0], new=values[1])
 
 
 def _arrow(redirect: Redirect) -> str:
@@ -179,34 +162,39 @@ def _catalog(old: str | None, new: str | None, changes: ChangeList) -> None:
         return
     level: Level = "safe" if before.major == after.major else "risky"
     advice = f"`bespeak catalog diff {old} {new}` lists the added and removed verbs."
-    message = f"catalog {old} -> {new}"
-    changes.add(CATALOG_CHANGED, level, "policy", "/catalog_version", message, advice=advice, old=old, new=new)
+    changes.add(CATALOG_CHANGED, level, "/catalog_version", f"catalog {old} -> {new}", old=old, new=new, advice=advice)
 
 
 def _vocabulary(old: Vocabulary, new: Vocabulary, changes: ChangeList) -> None:
-    at = "/vocabulary"
-    if old.negotiable != new.negotiable:
-        level: Level = "breaking" if old.negotiable else "safe"
-        rule, word = (NEGOTIATION_ENDED, "no longer") if old.negotiable else (NEGOTIATION_OFFERED, "now")
-        message = f"endpoints can {word} be negotiated"
-        advice = "Agents that propose endpoints are refused; offer the endpoints they used." if old.negotiable else ""
-        _noted(
-            changes, rule, level, f"{at}/negotiable", message, values=(old.negotiable, new.negotiable), advice=advice
+    at = "/vocabulary/negotiable"
+    if old.negotiable and not new.negotiable:
+        advice = "Agents that propose endpoints are refused; offer the endpoints they used."
+        changes.add(
+            NEGOTIATION_ENDED,
+            "breaking",
+            at,
+            "endpoints can no longer be negotiated",
+            old=True,
+            new=False,
+            advice=advice,
         )
+    elif new.negotiable and not old.negotiable:
+        changes.add(NEGOTIATION_OFFERED, "safe", at, "endpoints can now be negotiated", old=False, new=True)
     # A deployment declares verbs by its endpoints, not by a list: then there is nothing to compare.
-    listed = bool(old.declared_verbs and new.declared_verbs)
-    for verb in sorted(set(old.declared_verbs) - set(new.declared_verbs)) if listed else ():
-        message, advice = f"the verb {verb} is withdrawn", "Agents that look for it go elsewhere."
-        _noted(changes, VERB_WITHDRAWN, "risky", f"{at}/declared_verbs", message, values=(verb, None), advice=advice)
-    for verb in sorted(set(new.declared_verbs) - set(old.declared_verbs)) if listed else ():
-        _noted(
-            changes, VERB_DECLARED, "safe", f"{at}/declared_verbs", f"the verb {verb} is declared", values=(None, verb)
-        )
+    if old.declared_verbs and new.declared_verbs:
+        at = "/vocabulary/declared_verbs"
+        for verb in sorted(set(old.declared_verbs) - set(new.declared_verbs)):
+            advice = "Agents that look for it go elsewhere."
+            changes.add(VERB_WITHDRAWN, "risky", at, f"the verb {verb} is withdrawn", old=verb, advice=advice)
+        for verb in sorted(set(new.declared_verbs) - set(old.declared_verbs)):
+            changes.add(VERB_DECLARED, "safe", at, f"the verb {verb} is declared", new=verb)
     for field in ("domain", "namespace"):
         before, after = getattr(old, field), getattr(new, field)
         if before != after:
             message, advice = f"{field}: {brief(before)} -> {brief(after)}", "Agents know the verbs by it."
-            _noted(changes, VOCABULARY_MOVED, "risky", f"{at}/{field}", message, values=(before, after), advice=advice)
+            changes.add(
+                VOCABULARY_MOVED, "risky", f"/vocabulary/{field}", message, old=before, new=after, advice=advice
+            )
 
 
 def _data(old: DataManifest, new: DataManifest, changes: ChangeList) -> None:
@@ -216,93 +204,40 @@ def _data(old: DataManifest, new: DataManifest, changes: ChangeList) -> None:
     for name in sorted({*before, *after}):
         if name not in after:
             advice = "Agents can no longer negotiate for it; keep the class."
-            _noted(
-                changes,
-                DATA_CLASS_REMOVED,
-                "breaking",
-                at,
-                f"the data class {name} is gone",
-                values=(name, None),
-                advice=advice,
-            )
+            changes.add(DATA_CLASS_REMOVED, "breaking", at, f"the data class {name} is gone", old=name, advice=advice)
         elif name not in before:
-            _noted(changes, DATA_CLASS_ADDED, "safe", at, f"the data class {name} is new", values=(None, name))
+            changes.add(DATA_CLASS_ADDED, "safe", at, f"the data class {name} is new", new=name)
         else:
             _data_class(before[name], after[name], child(at, name), changes)
-    if bool(old.pre_auth_discovery) != bool(new.pre_auth_discovery):
-        values = (bool(old.pre_auth_discovery), bool(new.pre_auth_discovery))
-        where = "/data_manifest/pre_auth_discovery"
-        if values[1]:
-            _noted(
-                changes,
-                DATA_CLASS_EASED,
-                "safe",
-                where,
-                "the data manifest is shown before authorization",
-                values=values,
-            )
-        else:
-            advice = "Agents must authenticate before they learn what there is."
-            message = "the data manifest is hidden before authorization"
-            _noted(changes, DATA_CLASS_RESTRICTED, "breaking", where, message, values=values, advice=advice)
+    at = "/data_manifest/pre_auth_discovery"
+    if new.pre_auth_discovery and not old.pre_auth_discovery:
+        changes.add(
+            DATA_CLASS_EASED, "safe", at, "the data manifest is shown before authorization", old=False, new=True
+        )
+    elif old.pre_auth_discovery and not new.pre_auth_discovery:
+        message = "the data manifest is hidden before authorization"
+        advice = "Agents must authenticate before they learn what there is."
+        changes.add(DATA_CLASS_RESTRICTED, "breaking", at, message, old=True, new=False, advice=advice)
 
 
 def _data_class(old: DataClass, new: DataClass, at: str, changes: ChangeList) -> None:
+    name = f"the data class {old.name}"
     for form in sorted(set(old.formats) - set(new.formats)):
-        message = f"the data class {old.name} no longer comes as {form}"
-        _noted(
-            changes,
-            DATA_CLASS_RESTRICTED,
-            "breaking",
-            f"{at}/formats",
-            message,
-            values=(form, None),
-            advice="Keep the format.",
-        )
+        message = f"{name} no longer comes as {form}"
+        changes.add(DATA_CLASS_RESTRICTED, "breaking", f"{at}/formats", message, old=form, advice="Keep the format.")
     for form in sorted(set(new.formats) - set(old.formats)):
-        _noted(
-            changes,
-            DATA_CLASS_EASED,
-            "safe",
-            f"{at}/formats",
-            f"the data class {old.name} comes as {form}",
-            values=(None, form),
-        )
-    before, after = bool(old.requires_authorization), bool(new.requires_authorization)
-    if before != after:
-        level: Level = "breaking" if after else "safe"
-        rule, word = (DATA_CLASS_RESTRICTED, "now") if after else (DATA_CLASS_EASED, "no longer")
-        message = f"the data class {old.name} {word} requires authorization"
-        advice = "Agents without it lose access." if after else ""
-        _noted(changes, rule, level, f"{at}/requires_authorization", message, values=(before, after), advice=advice)
+        changes.add(DATA_CLASS_EASED, "safe", f"{at}/formats", f"{name} comes as {form}", new=form)
+    where = f"{at}/requires_authorization"
+    if new.requires_authorization and not old.requires_authorization:
+        message, advice = f"{name} now requires authorization", "Agents without it lose access."
+        changes.add(DATA_CLASS_RESTRICTED, "breaking", where, message, old=False, new=True, advice=advice)
+    elif old.requires_authorization and not new.requires_authorization:
+        changes.add(DATA_CLASS_EASED, "safe", where, f"{name} no longer requires authorization", old=True, new=False)
     if old.sensitivity != new.sensitivity:
         message = f"sensitivity of {old.name}: {brief(old.sensitivity)} -> {brief(new.sensitivity)}"
-        advice = "Agents treat data by its sensitivity."
-        _noted(
-            changes,
-            SENSITIVITY_CHANGED,
-            "risky",
-            f"{at}/sensitivity",
-            message,
-            values=(old.sensitivity, new.sensitivity),
-            advice=advice,
-        )
+        where, advice = f"{at}/sensitivity", "Agents treat data by its sensitivity."
+        before, after = old.sensitivity, new.sensitivity
+        changes.add(SENSITIVITY_CHANGED, "risky", where, message, old=before, new=after, advice=advice)
     if old.description != new.description:
         message = f"description of {old.name}: {brief(old.description)} -> {brief(new.description)}"
-        _noted(
-            changes, WORDING_CHANGED, "safe", f"{at}/description", message, values=(old.description, new.description)
-        )
-
-
-def _noted(
-    changes: ChangeList,
-    rule: ChangeRule,
-    level: Level,
-    at: str,
-    message: str,
-    *,
-    values: tuple[object, object],
-    advice: str = "",
-) -> None:
-    old, new = values
-    changes.add(rule, level, "policy", at, message, advice=advice, old=old, new=new)
+        changes.add(WORDING_CHANGED, "safe", f"{at}/description", message, old=old.description, new=new.description)
