@@ -10,6 +10,7 @@ from lsprotocol.types import Position, PositionEncodingKind, Range
 
 from bespeak.text.diagnostics.report import Replacement
 from bespeak.text.source.span import Location
+from bespeak.text.source.text_position import line_starts
 
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 _WORD: Final = re.compile(r"[\w./{}-]++|\S?")
@@ -24,11 +25,7 @@ class Positions:
         self._encoding = encoding
         self._starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
         # In findings only a line feed ends a line; in the protocol a carriage return does too.
-        self._feeds = [0]
-        at = text.find("\n")
-        while at >= 0:
-            self._feeds.append(at + 1)
-            at = text.find("\n", at + 1)
+        self._feeds = line_starts(text)
 
     def offset(self, position: Position) -> int:
         """Return the offset of a position; the end of the line if it is beyond it."""

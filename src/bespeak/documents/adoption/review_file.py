@@ -19,11 +19,11 @@ from bespeak.text.reading.rules import MALFORMED
 from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.change import Change
 from bespeak.text.source.flow_edit import line_end, line_start, whole_lines
+from bespeak.text.source.place_edit import placed_edits
 from bespeak.text.source.places import Place
 from bespeak.text.source.pointer import child, value_at
 from bespeak.text.source.text_edit import TextEdit, apply_edits, deletion
 from bespeak.text.source.toml_comments import toml_comments
-from bespeak.text.source.toml_edit import toml_edits
 from bespeak.text.source.toml_tree import TomlTree, parse_toml
 from bespeak.text.source.tree import Span, SyntaxFault
 
@@ -78,7 +78,7 @@ class ReviewFile:
         tree = self.tree
         edits = [_without(tree.text, span) for span in _review_comments(tree.text)]
         if value_at(tree.data, _REVIEWED, True) is False:
-            removal = toml_edits(tree, Change("remove", _REVIEWED))
+            removal = placed_edits(tree, Change("remove", _REVIEWED))
             if removal is None:
                 return None
             edits += removal
@@ -89,7 +89,7 @@ class ReviewFile:
         if not self.written(note.at):
             raise ValueError("this guess has no value on one line; edit the file")
         value = _value(typed, value_at(self.tree.data, note.at))
-        replacement = toml_edits(self.tree, Change("replace", note.at, value))
+        replacement = placed_edits(self.tree, Change("replace", note.at, value))
         if replacement is None:
             raise ValueError("this value cannot be replaced; edit the file")
         return self._restored(apply_edits(self.tree.text, [_without(self.tree.text, note.span), *replacement]))

@@ -9,7 +9,6 @@ from bespeak.text.source.brace_tree import BraceTree
 from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import parent
 from bespeak.text.source.text_edit import TextEdit
-from bespeak.text.source.tree import Span
 from bespeak.text.source.yaml_text import value_text
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+")
@@ -30,14 +29,14 @@ def brace_edits(tree: BraceTree, change: Change) -> tuple[TextEdit, ...] | None:
         head = _HEAD.get(change.at.rpartition("/")[2])
         if head is not None:
             fits = isinstance(change.value, str) and head.fullmatch(change.value)
-            return (TextEdit(Span(place.start, place.end), change.value),) if fits else None
+            return (TextEdit(place.span, change.value),) if fits else None
     around = tree.place(parent(change.at))
     if around is not None and around.items is not None and tree.text[around.start] not in "[-":
         fits = place.key is None and isinstance(change.value, str) and _NAME.fullmatch(change.value)
-        return (TextEdit(Span(place.start, place.end), change.value),) if fits else None  # names are never quoted
+        return (TextEdit(place.span, change.value),) if fits else None  # names are never quoted
     style = tree.text[place.start : place.start + 1]
     written = value_text(change.value, style=style if style in {'"', "'"} else "", flow=True)
     if written is None:
         return None
     blank = " " if place.start == place.end else ""
-    return (TextEdit(Span(place.start, place.end), blank + written),)
+    return (TextEdit(place.span, blank + written),)

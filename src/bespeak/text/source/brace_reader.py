@@ -14,10 +14,10 @@ from bespeak.text.source.brace_value import (
     plain_line,
     quoted,
     scalar,
-    skip,
 )
 from bespeak.text.source.notation_error import NotationError
 from bespeak.text.source.places import Place
+from bespeak.text.source.text_position import match_end
 from bespeak.text.source.tree import MAX_DEPTH, MAX_NODES, Span
 
 _ENDPOINT: Final = re.compile(
@@ -43,7 +43,7 @@ def read(text: str) -> tuple[Any, Place]:
     """Parse a text and return its data and places."""
     reader = _Reader(text)
     root = reader.block("", column=_NO_COLUMN, closing="")
-    rest = skip(BLANK, text, reader.at)
+    rest = match_end(BLANK, text, reader.at)
     if rest < len(text):
         raise NotationError(rest, rest + 1, f"{text[rest]!r} closes nothing", "Remove it.")
     return root
@@ -73,7 +73,7 @@ class _Reader:
         self._deeper()
         # A statement on the line of the opening brace may end with a comma; below it, commas are part of a text.
         line_start = self._line_start(self.at)
-        made = _Block(skip(BLANK, self.text, self.at))
+        made = _Block(match_end(BLANK, self.text, self.at))
         while True:
             here = self._next(column)
             char = self.text[here : here + 1]
@@ -89,7 +89,7 @@ class _Reader:
 
     def _next(self, column: int) -> int:
         """Return the start of the next statement, or -1 if it is not indented enough to belong here."""
-        here = skip(BLANK, self.text, self.at)
+        here = match_end(BLANK, self.text, self.at)
         if here < len(self.text) and column > _NO_COLUMN and self.column(here) < column and self.text[here] != "}":
             return -1 if self._line_start(here) >= self.at else here
         return here
@@ -161,7 +161,7 @@ class _Reader:
     def _braces(self, name: str) -> tuple[Any, Place]:
         opened = self.at - 1
         data, place = self.block(name, column=_NO_COLUMN, closing="}")
-        here = skip(BLANK, self.text, self.at)
+        here = match_end(BLANK, self.text, self.at)
         if self.text[here : here + 1] != "}":
             raise NotationError(opened, opened + 1, "a block in braces is not closed", "Write the closing brace.")
         self.at = here + 1
@@ -187,7 +187,7 @@ class _Reader:
         text = self.text
         here = after_space(text, self.at)
         if here < len(text) and text[here] in "\n#":
-            here = skip(BLANK, text, here)
+            here = match_end(BLANK, text, here)
             if here >= len(text) or text[here] == "}" or not self._belongs(here, self.column(key_start)):
                 return None, Place(None, self.at, self.at)
             self.at = here
@@ -230,7 +230,7 @@ class _Reader:
         text = self.text
         end = plain_line(text, here, inline=inline)
         while not inline and end < len(text):
-            following = skip(BLANK, text, end)
+            following = match_end(BLANK, text, end)
             gap = text[end:following]  # a comment in it ends the text, as it does in YAML
             if following >= len(text) or gap.count("\n") != 1 or "#" in gap or self.column(following) <= column:
                 break
@@ -263,7 +263,7 @@ class _Reader:
         place.items = []
         items: list[Any] = []
         while True:
-            here = skip(BLANK, text, self.at)
+            here = match_end(BLANK, text, self.at)
             dash = _DASH.match(text, here)
             if dash is None or self.column(here) != column:
                 break
@@ -283,7 +283,7 @@ class _Reader:
     def _list_item(self, column: int) -> tuple[Any, Place]:
         text, here = self.text, self.at
         if here >= len(text) or text[here] in "\n#":
-            following = skip(BLANK, text, here)
+            following = match_end(BLANK, text, here)
             if following >= len(text) or text[following] == "}" or self.column(following) <= column:
                 return None, Place(None, here, here)
             self.at = here = following

@@ -12,7 +12,6 @@ from bespeak.text.source.brace_reader import read
 from bespeak.text.source.expansion import expand_tree
 from bespeak.text.source.notation_error import NotationError
 from bespeak.text.source.places import Place, PlacedTree
-from bespeak.text.source.text_position import location_of
 from bespeak.text.source.tree import SyntaxFault, plain, too_long
 from bespeak.text.source.yaml_fault import unprintable
 
@@ -34,17 +33,14 @@ class BraceTree(PlacedTree):
 
 def parse_braces(text: str, file: str) -> BraceTree | SyntaxFault:
     """Parse a text in brace notation; return a Fault if it is not valid."""
-    refused = too_long(text, file)
-    if refused is not None:
-        return refused
     text, crlf = plain(text)
-    refused = unprintable(text, file)
+    refused = too_long(text, file) or unprintable(text, file)
     if refused is not None:
         return refused
     try:
         data, places = read(text)
     except NotationError as reason:
-        return SyntaxFault(location_of(text, file, reason.start, reason.end), reason.message, reason.help)
+        return reason.fault(text, file)
     tree = BraceTree(data, places, text, file, crlf=crlf)
     expand_tree(tree)
     return tree

@@ -8,6 +8,7 @@ from typing import Any, Final
 from bespeak.text.source.notation_error import NotationError
 from bespeak.text.source.places import Place
 from bespeak.text.source.scalar import TooLarge, plain_value
+from bespeak.text.source.text_position import match_end
 from bespeak.text.source.tree import MAX_DEPTH
 
 BLANK: Final = re.compile(r"(?:\s++|\#[^\n]*+|\.\.\.(?=\s|$|[,}\]]))*+")
@@ -23,12 +24,6 @@ _LINE_REST: Final = re.compile(r"[ \t]*+(?:#[^\n]*+)?(?=\n|$|[,}\]])")
 _LINE_PART: Final = re.compile(r"[{}\[\](),\n]|[ \t]#")
 _PART: Final = re.compile(r"""[^,()\[\]{}"'\n]++|"(?:[^"\\\n]|\\[^\n])*+"|.""", re.DOTALL)
 _OPENING: Final = {"(": ")", "[": "]", "{": "}"}
-
-
-def skip(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Return the end of a pattern that always matches."""
-    found = pattern.match(text, at)
-    return found.end() if found else at
 
 
 def quoted(text: str, at: int) -> tuple[str, int] | None:
@@ -63,7 +58,7 @@ def bracketed(text: str, at: int, depth: int) -> tuple[list[Any], Place]:
     items: list[Any] = []
     here = at + 1
     while True:
-        here = skip(BLANK, text, here)
+        here = match_end(BLANK, text, here)
         char = text[here : here + 1]
         if char == "":
             raise NotationError(at, at + 1, "a list in brackets is not closed", "Write the closing bracket.")
@@ -137,7 +132,7 @@ def ends_line(text: str, at: int) -> bool:
 
 def after_space(text: str, at: int) -> int:
     """Return the next non-space character on the same line."""
-    return skip(_SPACE, text, at)
+    return match_end(_SPACE, text, at)
 
 
 def _unescape(found: re.Match[str]) -> str:

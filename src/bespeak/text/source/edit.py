@@ -5,10 +5,9 @@ from __future__ import annotations
 from bespeak.text.source.brace_edit import brace_edits
 from bespeak.text.source.brace_tree import BraceTree
 from bespeak.text.source.change import Change
-from bespeak.text.source.json_edit import json_edits
 from bespeak.text.source.json_tree import JsonTree
+from bespeak.text.source.place_edit import placed_edits
 from bespeak.text.source.text_edit import TextEdit, apply_edits
-from bespeak.text.source.toml_edit import toml_edits
 from bespeak.text.source.toml_tree import TomlTree
 from bespeak.text.source.tree import Tree
 from bespeak.text.source.yaml_edit import yaml_edits
@@ -23,8 +22,6 @@ def edits(tree: Tree, change: Change) -> tuple[TextEdit, ...] | None:
         return None
     if isinstance(tree, YamlTree):
         return yaml_edits(tree, change)
-    if isinstance(tree, JsonTree):
-        return json_edits(tree, change)
-    if isinstance(tree, TomlTree):
-        return toml_edits(tree, change)
+    if isinstance(tree, JsonTree | TomlTree):
+        return placed_edits(tree, change)
     return brace_edits(tree, change) if isinstance(tree, BraceTree) else None

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from bespeak.text.source.text_edit import TextEdit, deletion, insertion
+from bespeak.text.source.text_position import match_end
 from bespeak.text.source.tree import Span
 
 _GAP: Final = re.compile(r"(?:\s|#[^\n]*+)*+")
@@ -52,8 +53,7 @@ def take_out(text: str, around: Span, entries: list[Span], index: int) -> tuple[
 
 def gap_end(text: str, at: int) -> int:
     """Return the next character outside of spaces and comments."""
-    found = _GAP.match(text, at)
-    return found.end() if found else at
+    return match_end(_GAP, text, at)
 
 
 def line_end(text: str, at: int) -> int:

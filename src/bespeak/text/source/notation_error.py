@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bespeak.text.source.text_position import location_of
+from bespeak.text.source.tree import SyntaxFault
+
 
 class NotationError(Exception):
     """A syntax error: the span of the text, the reason, and the remedy."""
@@ -12,3 +15,7 @@ class NotationError(Exception):
         self.end = end
         self.message = message
         self.help = advice
+
+    def fault(self, text: str, file: str) -> SyntaxFault:
+        """Return the error with its place in a file."""
+        return SyntaxFault(location_of(text, file, self.start, self.end), self.message, self.help)

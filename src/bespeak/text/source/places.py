@@ -21,6 +21,21 @@ class Place:
         self.entries: dict[str, Place] | None = None
         self.items: list[Place] | None = None
 
+    @property
+    def span(self) -> Span:
+        """Span of the value."""
+        return Span(self.start, self.end)
+
+    @property
+    def entry_span(self) -> Span:
+        """Span of the key with its value, or of an item."""
+        return Span(self.key.start if self.key else self.start, self.end)
+
+    @property
+    def children(self) -> list[Place]:
+        """Places of the entries or items, in order."""
+        return list(self.entries.values()) if self.entries is not None else self.items or []
+
     def below(self, part: str) -> Place | None:
         """Return the place of an entry or item by an escaped pointer part."""
         if self.entries is not None:
@@ -58,8 +73,8 @@ class PlacedTree(Tree):
         found = self.place(at)
         if found is None or not at:
             return None
-        return found.key or Span(found.start, found.end)
+        return found.key or found.span
 
     def _value_span(self, at: str) -> Span | None:
         found = self.place(at)
-        return None if found is None or found.end < 0 else Span(found.start, found.end)
+        return None if found is None or found.end < 0 else found.span

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 
 from bespeak.text.source.span import Location
@@ -14,12 +15,7 @@ class Lines:
 
     def __init__(self, text: str, file: str) -> None:
         self._file = file
-        starts = [0]
-        at = text.find("\n")
-        while at >= 0:
-            starts.append(at + 1)
-            at = text.find("\n", at + 1)
-        self._starts = starts
+        self._starts = line_starts(text)
 
     def location(self, start: int, end: int = -1) -> Location:
         """Return the location of an offset, or of a span if its end is given."""
@@ -33,13 +29,17 @@ class Lines:
         return line, offset - self._starts[line - 1] + 1
 
 
+def line_starts(text: str) -> list[int]:
+    """Return the offset at which each line starts."""
+    return [0, *(feed.end() for feed in re.finditer("\n", text))]
+
+
 def location_of(text: str, file: str, start: int, end: int = -1) -> Location:
-    """Return the location of one offset or span without indexing the lines."""
-    line, column = _place(text, start)
-    if end < start:
-        return Location(file, line, column)
-    return Location(file, line, column, *_place(text, end))
+    """Return the location of one offset or span; `Lines` is for many of one text."""
+    return Lines(text, file).location(start, end)
 
 
-def _place(text: str, offset: int) -> tuple[int, int]:
-    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+def match_end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Return the end of a pattern at an offset, or the offset if it does not match."""
+    found = pattern.match(text, at)
+    return found.end() if found else at

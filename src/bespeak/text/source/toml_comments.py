@@ -6,20 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from bespeak.text.source.toml_places import STRING
 from bespeak.text.source.tree import Span
 
-_PART: Final = re.compile(
-    r"""
-      \"{3}(?:\\.|"{1,2}(?!")|[^"\\])*+"{3,5}
-    | '{3}(?:'{1,2}(?!')|[^'])*+'{3,5}
-    | "(?:\\.|[^"\\\n])*+"
-    | '[^'\n]*+'
-    | (?P<comment>\#[^\n]*+)
-    | [^"'\#]++
-    | .
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+_PART: Final = re.compile(rf"""{STRING} | (?P<comment>\#[^\n]*+) | [^"'\#]++ | .""", re.VERBOSE | re.DOTALL)
 
 
 def toml_comments(text: str) -> Iterator[Span]:

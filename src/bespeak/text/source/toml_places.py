@@ -8,29 +8,30 @@ from typing import Final
 import tomli
 
 from bespeak.text.source.places import Place
+from bespeak.text.source.text_position import match_end
 from bespeak.text.source.tree import Span
 
 _BLANK: Final = re.compile(r"(?:[ \t\n]|#[^\n]*+)*+")
 _BETWEEN: Final = re.compile(r"(?:[ \t\n,]|#[^\n]*+)*+")
 _SPACE: Final = re.compile(r"[ \t]*+")
-_KEY: Final = re.compile(r"""[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+'""")
-_SCALAR: Final = re.compile(
-    r"""
+KEY: Final = r"""[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+'"""
+"""Pattern of a bare or quoted key."""
+STRING: Final = r"""
       \"{3}(?:\\.|"{1,2}(?!")|[^"\\])*+"{3,5}     # multi-line; up to two quotes may stand before the closing three
     | '{3}(?:'{1,2}(?!')|[^'])*+'{3,5}
     | "(?:\\.|[^"\\\n])*+"
     | '[^'\n]*+'
-    | [^,\]}\#\n]*+
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+"""
+"""Pattern of a string in any of the four quotes, for VERBOSE and DOTALL."""
+_KEY: Final = re.compile(KEY)
+_SCALAR: Final = re.compile(rf"{STRING} | [^,\]}}\#\n]*+", re.VERBOSE | re.DOTALL)
 
 
 def scan(text: str) -> Place:
     """Return the place of the whole document. A table with a header has the place of its key and no value."""
     root = _table(None)
     table = root
-    at = _end(_BLANK, text, 0)
+    at = match_end(_BLANK, text, 0)
     while at < len(text):
         header = 2 if text.startswith("[[", at) else 1 if text[at] == "[" else 0
         parts, at = _key_parts(text, at + header)
@@ -38,9 +39,9 @@ def scan(text: str) -> Place:
             table = _header(root, parts, is_item=header == 2)
             at += header
         else:
-            at = _end(_SPACE, text, at + 1)
+            at = match_end(_SPACE, text, at + 1)
             at = _value(text, at, _enter(table, parts))
-        at = _end(_BLANK, text, at)
+        at = match_end(_BLANK, text, at)
     return root
 
 
@@ -86,7 +87,7 @@ def _value(text: str, at: int, place: Place) -> int:
         else:
             at = place.end = _scalar_end(text, at)
         while around:
-            at = _end(_BETWEEN, text, at)
+            at = match_end(_BETWEEN, text, at)
             if at >= len(text):
                 return at
             if text[at] not in "]}":
@@ -101,7 +102,7 @@ def _value(text: str, at: int, place: Place) -> int:
         else:
             parts, at = _key_parts(text, at)
             place = _enter(around[-1], parts)
-            at = _end(_SPACE, text, at + 1)
+            at = match_end(_SPACE, text, at + 1)
 
 
 def _scalar_end(text: str, at: int) -> int:
@@ -112,12 +113,12 @@ def _scalar_end(text: str, at: int) -> int:
 def _key_parts(text: str, at: int) -> tuple[list[tuple[str, Span]], int]:
     parts: list[tuple[str, Span]] = []
     while True:
-        at = _end(_SPACE, text, at)
+        at = match_end(_SPACE, text, at)
         match = _KEY.match(text, at)
         if match is None:
             return parts, len(text)
         parts.append((_unquote(match[0]), Span(at, match.end())))
-        at = _end(_SPACE, text, match.end())
+        at = match_end(_SPACE, text, match.end())
         if not text.startswith(".", at):
             return parts, at
         at += 1
@@ -135,8 +136,3 @@ def _table(key: Span | None) -> Place:
     place = Place(key, -1)
     place.entries = {}
     return place
-
-
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    match = pattern.match(text, at)
-    return match.end() if match else at

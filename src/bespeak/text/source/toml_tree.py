@@ -15,7 +15,7 @@ import tomli
 from bespeak.text.source.places import Place, PlacedTree
 from bespeak.text.source.span import Location
 from bespeak.text.source.text_position import location_of
-from bespeak.text.source.toml_places import scan
+from bespeak.text.source.toml_places import KEY, STRING, scan
 from bespeak.text.source.tree import Span, SyntaxFault
 
 MAX_BYTES: Final = 1 << 20
@@ -24,17 +24,10 @@ MAX_BYTES: Final = 1 << 20
 _MAX_KEY_PARTS: Final = 64
 """Limit of parts in a dotted key: tomli needs quadratic time for `a.a.a...`."""
 
-_BARE_OR_QUOTED: Final = r"""[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+'"""
-_LONG_KEY: Final = rf"(?:(?:{_BARE_OR_QUOTED})[ \t]*+\.[ \t]*+){{{_MAX_KEY_PARTS}}}"
-_STRING: Final = r"""
-      \"{3}(?:\\.|"{1,2}(?!")|[^"\\])*+"{3,5}
-    | '{3}(?:'{1,2}(?!')|[^'])*+'{3,5}
-    | "(?:\\.|[^"\\\n])*+"
-    | '[^'\n]*+'
-"""
+_LONG_KEY: Final = rf"(?:(?:{KEY})[ \t]*+\.[ \t]*+){{{_MAX_KEY_PARTS}}}"
 _MAYBE_LONG_KEY: Final = re.compile(rf"(?<![A-Za-z0-9_-]){_LONG_KEY}")
 _TEXT_PART: Final = re.compile(
-    rf"(?P<long>{_LONG_KEY}) | {_STRING} | \#[^\n]*+ | [A-Za-z0-9_-]++ | .", re.VERBOSE | re.DOTALL
+    rf"(?P<long>{_LONG_KEY}) | {STRING} | \#[^\n]*+ | [A-Za-z0-9_-]++ | .", re.VERBOSE | re.DOTALL
 )
 
 

@@ -14,7 +14,6 @@ import yaml
 from bespeak.text.source.garbage import without_collections
 from bespeak.text.source.notation_error import NotationError
 from bespeak.text.source.pointer import is_index, unescaped
-from bespeak.text.source.text_position import location_of
 from bespeak.text.source.tree import Span, SyntaxFault, Tree, plain, too_long
 from bespeak.text.source.yaml_data import build
 from bespeak.text.source.yaml_fault import fault_of, unprintable
@@ -74,11 +73,8 @@ class YamlTree(Tree):
 
 def parse_yaml(text: str, file: str) -> YamlTree | SyntaxFault:
     """Parse YAML text; return a Fault if it is not valid."""
-    refused = too_long(text, file)
-    if refused is not None:
-        return refused
     text, crlf = plain(text)
-    refused = unprintable(text, file)
+    refused = too_long(text, file) or unprintable(text, file)
     if refused is not None:
         return refused
     with without_collections():
@@ -86,7 +82,7 @@ def parse_yaml(text: str, file: str) -> YamlTree | SyntaxFault:
             root = _compose(text)
             data, aliases = build(root, text)
         except NotationError as reason:
-            return SyntaxFault(location_of(text, file, reason.start, reason.end), reason.message, reason.help)
+            return reason.fault(text, file)
         except yaml.YAMLError as error:
             return fault_of(error, text, file)
     return YamlTree(data, root, text, file, crlf=crlf, aliases=aliases)
