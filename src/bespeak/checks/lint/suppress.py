@@ -21,7 +21,7 @@ from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.reading.table import IGNORES as KEY
 from bespeak.text.source.change import Change
-from bespeak.text.source.pointer import child, parent
+from bespeak.text.source.pointer import child, nodes, parent
 from bespeak.text.source.span import Location
 from bespeak.text.source.text_edit import TextEdit, deletion
 from bespeak.text.source.tree import Span, Tree
@@ -129,8 +129,9 @@ def read_ignores(tree: Tree, find: FindRule, *, require_reason: bool) -> tuple[l
     wrong: list[Diagnostic] = []
     reader = _Reader(tree, find, require_reason, ignores, wrong)
     if KEY in tree.text:
-        for at, value in _mappings_with_key(tree.data):
-            reader.read_key(at, value)
+        for at, value in nodes(tree.data):
+            if isinstance(value, dict) and KEY in value:
+                reader.read_key(at, value[KEY])
     if tree.notation != "json":
         for match in _comments(tree):
             reader.read_comment(match)
@@ -215,25 +216,12 @@ class _Reader:
         self.wrong.append(rule.found(message, place, at, advice))
 
 
-def _mappings_with_key(data: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the pointer of each mapping that has the key, with its value."""
-    waiting: list[tuple[str, Any]] = [("", data)]
-    while waiting:
-        at, value = waiting.pop()
-        if isinstance(value, dict):
-            if KEY in value:
-                yield at, value[KEY]
-            waiting.extend((child(at, str(key)), item) for key, item in value.items() if isinstance(item, (dict, list)))
-        elif isinstance(value, list):
-            waiting.extend((child(at, number), item) for number, item in enumerate(value))
-
-
 def _comments(tree: Tree) -> Iterator[re.Match[str]]:
     """Yield the comments that are ignores, but not text inside a value."""
     found = list(_COMMENT.finditer(tree.text))
     if not found:
         return
-    values = sorted(_scalar_spans(tree))
+    values = sorted(_string_spans(tree))
     starts = [start for start, _ in values]
     for match in found:
         at = match.start()
@@ -242,24 +230,13 @@ def _comments(tree: Tree) -> Iterator[re.Match[str]]:
             yield match
 
 
-def _scalar_spans(tree: Tree) -> Iterator[tuple[int, int]]:
-    """Return the spans of strings that are keys or values."""
-    waiting: list[tuple[str, Any]] = [("", tree.data)]
-    while waiting:
-        at, value = waiting.pop()
-        if isinstance(value, dict):
-            for key, item in value.items():
-                inner = child(at, str(key))
-                span = tree.key_span(inner)
-                if span is not None:
-                    yield span.start, span.end
-                waiting.append((inner, item))
-        elif isinstance(value, list):
-            waiting.extend((child(at, number), item) for number, item in enumerate(value))
-        elif isinstance(value, str):
-            span = tree.value_span(at)
-            if span is not None:
-                yield span.start, span.end
+def _string_spans(tree: Tree) -> Iterator[tuple[int, int]]:
+    """Yield the spans of all keys, and of the values that are strings."""
+    for at, value in nodes(tree.data):
+        spans = [tree.key_span(child(at, str(key))) for key in value] if isinstance(value, dict) else []
+        if isinstance(value, str):
+            spans.append(tree.value_span(at))
+        yield from ((span.start, span.end) for span in spans if span is not None)
 
 
 def _is_block_header(text: str, start: int, at: int) -> bool:

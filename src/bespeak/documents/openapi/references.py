@@ -14,7 +14,7 @@ from bespeak.documents.openapi.spot import Document, Spot
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
-from bespeak.text.source.pointer import ABSENT, child, value_at
+from bespeak.text.source.pointer import ABSENT, nodes, value_at
 
 MAX_FILES: Final = 500
 """Maximum number of files in one description."""
@@ -132,15 +132,9 @@ class References:
         anchors = self._anchors.get(document.name)
         if anchors is None:
             anchors = self._anchors[document.name] = {}
-            waiting: list[tuple[str, Any]] = [("", document.data)]
-            while waiting:
-                at, value = waiting.pop()
-                if isinstance(value, dict):
-                    if isinstance(value.get("$anchor"), str):
-                        anchors.setdefault(value["$anchor"], Spot(value, document, at))
-                    waiting += [(child(at, key), item) for key, item in value.items() if isinstance(item, dict | list)]
-                elif isinstance(value, list):
-                    waiting += [(child(at, n), item) for n, item in enumerate(value) if isinstance(item, dict | list)]
+            for at, value in nodes(document.data):
+                if isinstance(value, dict) and isinstance(value.get("$anchor"), str):
+                    anchors.setdefault(value["$anchor"], Spot(value, document, at))
         return anchors
 
 

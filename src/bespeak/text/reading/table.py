@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from datetime import date
 from difflib import get_close_matches
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, TypeGuard, TypeVar
 
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.fix import Fix
@@ -22,10 +22,12 @@ from bespeak.text.reading.rules import (
     WRONG_VALUE,
 )
 from bespeak.text.source.change import Change
-from bespeak.text.source.pointer import child
+from bespeak.text.source.pointer import child, nodes
 
 IGNORES: Final = "x-bespeak-ignore"
 """Key under which any table lists findings to ignore; only the linter reads it."""
+
+_T = TypeVar("_T")
 
 _INT64: Final = 1 << 63
 _SLIP: Final = 0.8
@@ -95,22 +97,13 @@ class Table:
 
     def text(self, key: str) -> str | None:
         """Read an optional string."""
-        value = self.value(key)
-        if value is None or isinstance(value, str):
-            return value
-        self.wrong(key, "a string", value)
-        return None
+        return self._optional(str, key, "a string")
 
     def need_text(self, key: str, advice: str = "") -> str:
         """Read a required string."""
-        value = self.value(key)
-        if isinstance(value, str):
-            return value
-        if value is None:
+        if self.value(key) is None:
             self.missing(key, advice)
-        else:
-            self.wrong(key, "a string", value)
-        return ""
+        return self.text(key) or ""
 
     def choice(self, key: str, options: Sequence[str]) -> str | None:
         """Read an optional string that must be one of `options`."""
@@ -129,18 +122,12 @@ class Table:
 
     def boolean(self, key: str) -> bool | None:
         """Read an optional boolean."""
-        value = self.value(key)
-        if value is None or isinstance(value, bool):
-            return value
-        self.wrong(key, "true or false", value)
-        return None
+        return self._optional(bool, key, "true or false")
 
     def number(self, key: str) -> float | None:
         """Read an optional finite number. An integer stays an integer."""
         value = self.value(key)
-        if value is None:
-            return None
-        if _is_number(value):
+        if value is None or _is_number(value):
             return value
         self.wrong(key, "a number", value)
         return None
@@ -156,34 +143,27 @@ class Table:
     def count(self, key: str) -> int | None:
         """Read an optional integer above zero."""
         value = self.value(key)
-        if value is None:
-            return None
-        if is_integer(value) and value > 0:
+        if value is None or (is_integer(value) and value > 0):
             return value
         self.wrong(key, "an integer above 0", value)
         return None
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Read an array of strings; empty if it is missing."""
-        return tuple(item for item in self._items(key, "a string") if self._is(str, key, "a string", item))
+        return tuple(item for item in self._items(key, "string") if self._is(str, key, "a string", item))
 
     def tables(self, key: str) -> list[Table]:
         """Read an array of tables; empty if it is missing."""
         return [
             Table(item, child(self.pointer(key), index), self.findings)
-            for index, item in enumerate(self._items(key, "a table"))
+            for index, item in enumerate(self._items(key, "table"))
             if self._is(dict, key, "a table", item)
         ]
 
     def table(self, key: str) -> Table | None:
         """Read an optional table."""
-        value = self.value(key)
-        if value is None:
-            return None
-        if isinstance(value, dict):
-            return Table(value, self.pointer(key), self.findings)
-        self.wrong(key, "a table", value)
-        return None
+        value = self._optional(dict, key, "a table")
+        return None if value is None else Table(value, self.pointer(key), self.findings)
 
     def text_map(self, key: str) -> dict[str, str]:
         """Read a table of strings; empty if it is missing. An integer becomes its digits."""
@@ -223,17 +203,11 @@ class Table:
 
     def check_json(self, key: str) -> None:
         """Report the values below a key that JSON cannot express: dates, infinities and NaN."""
-        value = self.value(key)
-        if _is_json(value):
+        whole = self.value(key)
+        if _is_json(whole):
             return
-        waiting: list[tuple[str, Any]] = [(self.pointer(key), value)]
-        while waiting:
-            at, value = waiting.pop()
-            if isinstance(value, dict):
-                waiting.extend((child(at, name), item) for name, item in value.items())
-            elif isinstance(value, list):
-                waiting.extend((child(at, index), item) for index, item in enumerate(value))
-            elif not _is_json(value):
+        for at, value in nodes(whole, self.pointer(key)):
+            if not isinstance(value, dict | list) and not _is_json(value):
                 message = f"a JSON document cannot hold {kind(value)}: {brief(value)}"
                 self.findings.error(NOT_JSON, message, at, "Write it as a string.")
 
@@ -272,14 +246,15 @@ class Table:
         fix = None if near[0] in self.data else Fix(f"Rename it to {near[0]}", (change,), safe=False)
         return f"Did you mean `{near[0]}`?", fix
 
-    def _items(self, key: str, of: str) -> list[Any]:
+    def _optional(self, of: type[_T], key: str, wanted: str) -> _T | None:
         value = self.value(key)
-        if value is None:
-            return []
-        if isinstance(value, list):
+        if value is None or isinstance(value, of):
             return value
-        self.wrong(key, f"an array of {of.partition(' ')[2]}s", value)
-        return []
+        self.wrong(key, wanted, value)
+        return None
+
+    def _items(self, key: str, of: str) -> list[Any]:
+        return self._optional(list, key, f"an array of {of}s") or []
 
     def _is(self, wanted: type, key: str, name: str, item: object) -> bool:
         if isinstance(item, wanted):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 ABSENT: Final[Any] = object()
@@ -40,6 +40,18 @@ def value_at(data: object, at: str, default: Any = None) -> Any:
         else:
             return default
     return here
+
+
+def nodes(data: object, at: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each value of a document with its pointer, the whole one first. A loop: depth costs memory, not frames."""
+    waiting: list[tuple[str, Any]] = [(at, data)]
+    while waiting:
+        at, value = waiting.pop()
+        yield at, value
+        if isinstance(value, Mapping):
+            waiting += ((child(at, str(key)), item) for key, item in value.items())
+        elif isinstance(value, list):
+            waiting += ((child(at, index), item) for index, item in enumerate(value))
 
 
 def pointer(parts: Iterable[str | int]) -> str:
