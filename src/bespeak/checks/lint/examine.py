@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.fingerprint import fingerprint
 from bespeak.checks.lint.judge import Judge
 from bespeak.checks.lint.registry import find_rule
 from bespeak.checks.lint.run import Checked, check_text, located
@@ -53,8 +52,7 @@ def settle(
     subject = checked.subject
     if subject is None:
         # An unreadable text is always reported, whatever rules are enabled.
-        unread = [Finding(judge.weighed(finding), fingerprint(finding, path, None)) for finding in checked.findings]
-        return Examined(tuple(unread))
+        return Examined(tuple(judge.finding(finding, path) for finding in checked.findings))
     tree = subject.tree
     placed = (located(one, tree) for one in extra)
     found, hidden = suppress(
@@ -64,13 +62,11 @@ def settle(
         kept=lambda rule: judge.stands(rule) or not judge.is_on(rule),
         require_reason=judge.config.require_reason,
     )
-    on = [finding for finding in found if judge.is_on(finding.rule)]
-    left = [judge.weighed(finding) for finding in on if not judge.is_ignored(finding, path)]
-    findings = [
-        Finding(finding, fingerprint(finding, path, tree.data), replacements(finding, tree) if with_edits else ())
-        for finding in left
-    ]
-    return Examined(tuple(sorted(findings, key=order)), hidden + len(on) - len(left), subject)
+    left, ignored = judge.visible(found, path)
+    findings = (
+        judge.finding(finding, path, tree.data, replacements(finding, tree) if with_edits else ()) for finding in left
+    )
+    return Examined(tuple(sorted(findings, key=order)), hidden + ignored, subject)
 
 
 def replacements(finding: Diagnostic, tree: Tree) -> tuple[Replacement, ...]:

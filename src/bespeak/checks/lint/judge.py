@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from bespeak.checks.lint.config import Config
+from bespeak.checks.lint.fingerprint import fingerprint
 from bespeak.checks.lint.path_pattern import matches
 from bespeak.checks.lint.registry import ALWAYS, all_rules
 from bespeak.checks.lint.selection import enabled, severities, specificity
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.text.diagnostics.report import Finding, Replacement
 
 
 class Judge:
@@ -40,6 +44,18 @@ class Judge:
         """Return the finding with its configured severity."""
         severity = self.severity(finding.rule)
         return finding if severity in (None, finding.severity) else replace(finding, severity=severity)
+
+    def finding(
+        self, diagnostic: Diagnostic, path: str, data: Any = None, edits: tuple[Replacement, ...] = ()
+    ) -> Finding:
+        """Return what is reported for a file: the finding with its configured severity and its fingerprint."""
+        return Finding(self.weighed(diagnostic), fingerprint(diagnostic, path, data), edits)
+
+    def visible(self, findings: Iterable[Diagnostic], path: str) -> tuple[list[Diagnostic], int]:
+        """Return the findings of enabled rules that are not ignored for their file, and the number of the ignored."""
+        enabled = [finding for finding in findings if self.is_on(finding.rule)]
+        left = [finding for finding in enabled if not self.is_ignored(finding, path)]
+        return left, len(enabled) - len(left)
 
     def is_ignored(self, finding: Diagnostic, path: str) -> bool:
         """Return True if the finding is ignored for its file, a path relative to the settings."""

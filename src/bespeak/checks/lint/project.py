@@ -14,7 +14,6 @@ from bespeak.checks.lint.baseline import NAME, Baseline
 from bespeak.checks.lint.config import Config, Configs, relative_to
 from bespeak.checks.lint.examine import Examined, examine, order, settle
 from bespeak.checks.lint.failed_check import failed_document
-from bespeak.checks.lint.fingerprint import fingerprint
 from bespeak.checks.lint.judge import Judge
 from bespeak.checks.lint.python_file import python_subject
 from bespeak.checks.lint.registration import check_service
@@ -135,10 +134,10 @@ class Project:
 
     def add_text(self, text: str | Diagnostic, path: Path | None) -> None:
         """Check a text from an editor or a stream under the name of its file, or report why it cannot be read."""
-        judge = self._judge((path.parent if path else self.here).absolute())
+        judge = self._judge(path.parent if path else self.here)
         shown = self._shown(path) if path else STDIN
         if isinstance(text, Diagnostic):
-            self._report(path or Path(STDIN), shown, judge, text)
+            self._report(path or Path(STDIN), shown, judge, [text])
             return
         self._texts[shown] = text
         self._look(path or Path(STDIN), shown, judge, text)
@@ -162,18 +161,10 @@ class Project:
             inside = settle(bare, judge, address)
             if checked.subject is not None:
                 self._texts[address] = checked.subject.tree.text
-        on = [finding for finding in found if judge.is_on(finding.rule)]
-        left = [judge.weighed(finding) for finding in on if not judge.is_ignored(finding, address)]
-        around = tuple(Finding(finding, fingerprint(finding, address, None)) for finding in left)
-        ignored = inside.ignored + len(on) - len(left)
-        self._remote[address] = _Document(
-            Path(address),
-            address,
-            judge,
-            Examined((*inside.findings, *around), ignored),
-            name=address,
-            counts=is_document,
-        )
+        left, ignored = judge.visible(found, address)
+        findings = (*inside.findings, *(judge.finding(finding, address) for finding in left))
+        examined = Examined(findings, inside.ignored + ignored)
+        self._remote[address] = _Document(Path(address), address, judge, examined, name=address, counts=is_document)
 
     def configurations(self) -> list[Path]:
         """Return the checked configurations of deployments."""
@@ -181,7 +172,7 @@ class Project:
 
     def add_python(self, path: Path, text: str, endpoints: Sequence[Endpoint], catalog: Catalog, own: Policies) -> None:
         """Check endpoints that were declared in a Python file, at their places in its text."""
-        judge = self._judge(path.parent.absolute())
+        judge = self._judge(path.parent)
         context = replace(self._surroundings.context(path, judge.config), catalog=catalog, policies=own)
         shown = self._shown(path)
         subject = python_subject(text, shown, endpoints)
@@ -191,15 +182,7 @@ class Project:
 
     def add_findings(self, path: Path, findings: Iterable[Diagnostic]) -> None:
         """Report a file that could not be checked itself."""
-        judge = self._judge(path.parent.absolute())
-        shown = self._shown(path)
-        name = relative_to(path, judge.config.base)
-        placed = [
-            replace(one, location=replace(one.location, file=shown) if one.location else Location(shown), fix=None)
-            for one in findings
-        ]
-        found = tuple(Finding(judge.weighed(one), fingerprint(one, name, None)) for one in placed)
-        self._documents[path] = _Document(path, shown, judge, Examined(found))
+        self._report(path, self._shown(path), self._judge(path.parent), findings)
 
     def _settle_python(self, path: Path, judge: Judge, extra: Sequence[Diagnostic] = ()) -> None:
         checked = self._loaded[path]
@@ -259,26 +242,23 @@ class Project:
 
         mended: list[Mended] = []
         for path, document in list(self._documents.items()):
-            if not any(finding.diagnostic.fix for finding in document.examined.findings):
+            fixable = any(finding.diagnostic.fix for finding in document.examined.findings)
+            text = self._source(document) if fixable else None
+            if text is None:
                 continue
-            text = self._source(document)
-            if text is not None:
-                try:
-                    result = fix_text(text, partial(self._as_new, document, known), unsafe=unsafe)
-                except Exception as error:  # noqa: BLE001 - the fixes of the other files are still made
-                    self._unfixed(document, error)
-                    continue
-                mended.append(Mended(path, document.shown, text, result))
-                if result.text != text:
-                    self._texts[document.shown] = result.text
-                    self._look(path, document.shown, document.judge, result.text)
+            try:
+                result = fix_text(text, partial(self._as_new, document, known), unsafe=unsafe)
+            except Exception as error:  # noqa: BLE001 - the fixes of the other files are still made
+                failed = failed_document("fixing the document", error, document.shown)
+                finding = document.judge.finding(failed, relative_to(path, document.judge.config.base))
+                document.examined = replace(document.examined, findings=(finding, *document.examined.findings))
+                continue
+            mended.append(Mended(path, document.shown, text, result))
+            if result.text != text:
+                self._texts[document.shown] = result.text
+                self._look(path, document.shown, document.judge, result.text)
         self.check_together()
         return mended
-
-    def _unfixed(self, document: _Document, error: Exception) -> None:
-        wrong = failed_document("fixing the document", error, document.shown)
-        finding = Finding(wrong, fingerprint(wrong, relative_to(document.path, document.judge.config.base), None))
-        document.examined = replace(document.examined, findings=(finding, *document.examined.findings))
 
     def _as_new(self, document: _Document, known: Baseline | None, text: str) -> Examined:
         """Check a text that may replace that of a document."""
@@ -344,12 +324,10 @@ class Project:
 
     def _stale(self, baseline: Baseline, present: set[str]) -> list[Finding]:
         judge = self._judge(self.here)
-        wrong = baseline.stale(present, self._names(), self.root)
         place = Location(self._shown(baseline.path))
-        placed = (replace(one, location=place) for one in wrong)
         return [
-            Finding(judge.weighed(one), fingerprint(one, baseline.path.name, None))
-            for one in placed
+            judge.finding(replace(one, location=place), baseline.path.name)
+            for one in baseline.stale(present, self._names(), self.root)
             if judge.is_on(one.rule)
         ]
 
@@ -364,7 +342,7 @@ class Project:
         yield from self._remote.values()
 
     def _excluded(self, path: Path) -> bool:
-        return self._judge(path.parent.absolute()).config.excludes(path)
+        return self._judge(path.parent).config.excludes(path)
 
     def _judge(self, folder: Path) -> Judge:
         config = self._configs.of(folder)
@@ -376,19 +354,23 @@ class Project:
     def _add(self, path: Path, *, named: bool) -> None:
         if path in self._documents:
             return
-        judge = self._judge(path.parent.absolute())
+        judge = self._judge(path.parent)
         text = read_text(path, MAX_BYTES)
         shown = self._shown(path)
         if isinstance(text, Diagnostic):
-            self._report(path, shown, judge, text)
+            self._report(path, shown, judge, [text])
         elif named or looks_ours(path.name, text):
             self._look(path, shown, judge, text)
 
-    def _report(self, path: Path, shown: str, judge: Judge, wrong: Diagnostic) -> None:
-        """Record the only finding of a document that cannot be read."""
-        placed = replace(wrong, location=replace(wrong.location, file=shown)) if wrong.location else wrong
-        finding = Finding(judge.weighed(placed), fingerprint(placed, relative_to(path, judge.config.base), None))
-        self._documents[path] = _Document(path, shown, judge, Examined((finding,)))
+    def _report(self, path: Path, shown: str, judge: Judge, findings: Iterable[Diagnostic]) -> None:
+        """Record the findings of a document that cannot be read or checked itself."""
+        placed = (
+            replace(one, location=replace(one.location, file=shown) if one.location else Location(shown), fix=None)
+            for one in findings
+        )
+        name = relative_to(path, judge.config.base)
+        found = tuple(judge.finding(one, name) for one in placed)
+        self._documents[path] = _Document(path, shown, judge, Examined(found))
 
     def _look(self, path: Path, shown: str, judge: Judge, text: str, extra: Sequence[Diagnostic] = ()) -> None:
         examined = self._examine(path, shown, judge, text, extra)
