@@ -12,7 +12,6 @@ UNSUPPORTED_HANDLER: Final = Rule(
     why="AGTP-API defines one form for each kind of handler, so that any server can run it. Write it in that form.",
     bad=('[endpoint.handler]\ntype = "registered_function"\nmodule = "rooms.handlers"\nfunction = "book_room"\n'),
     good='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.book_room"\n',
-    notation="toml",
 )
 ENDPOINT_IN_TWO_FILES: Final = Rule(
     ("D111", "endpoint-in-two-files", "MUST", "reading files"),
@@ -43,7 +42,6 @@ UNUSABLE_ENDPOINT: Final = Rule(
     why="Clients skip an endpoint without a method and a path, because nobody can call it. Publish both.",
     bad='{"endpoints": [{"method": "BOOK", "path": ""}]}\n',
     good='{"endpoints": [{"method": "BOOK", "path": "/room"}]}\n',
-    notation="json",
 )
 LOWERCASE_METHOD: Final = Rule(
     ("D117", "method-in-small-letters", "SHOULD", "reading files"),
@@ -52,7 +50,6 @@ LOWERCASE_METHOD: Final = Rule(
     bad='[endpoint]\nmethod = "book"\n',
     good='[endpoint]\nmethod = "BOOK"\n',
     fix="safe",
-    notation="toml",
 )
 ASSUMED_DEFAULT: Final = Rule(
     ("D118", "assumed-default", "SHOULD", "reading files"),

@@ -19,7 +19,6 @@ OVER_HTTP: Final = Rule(
     why="Agents must not call over plain HTTP, where anybody on the network path can read a credential.",
     bad='{"servers": [{"url": "http://flights.example/api"}]}\n',
     good='{"servers": [{"url": "https://flights.example/api"}]}\n',
-    notation="json",
 )
 NAMES: Final = Rule(
     ("W936", "service-names-differ", "SHOULD", f"{_DRAFT} 3.2"),

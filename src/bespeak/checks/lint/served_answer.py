@@ -15,7 +15,6 @@ NO_DOCUMENT: Final = Rule(
     why="Agents look there first, and an agent that finds nothing may not try again for a day.",
     bad="GET /.well-known/ai\n\nHTTP/1.1 404 Not Found\n",
     good=f"GET /.well-known/ai\n\n{_GOOD}",
-    notation="http",
 )
 NOTHING: Final = Rule(
     ("W911", "nothing-to-discover", "MUST", f"{_DRAFT} 2.1"),
@@ -41,7 +40,6 @@ STATUS: Final = Rule(
     why="Agents read an answer only if its status is 200. After 404 they stop; after 5xx they retry in vain.",
     bad="GET /.well-known/ai\n\nHTTP/1.1 500 Internal Server Error\n",
     good=f"GET /.well-known/ai\n\n{_GOOD}",
-    notation="http",
 )
 CREDENTIALS: Final = Rule(
     ("W915", "discovery-needs-credentials", "MUST", f"{_DRAFT} 2.2"),
@@ -49,7 +47,6 @@ CREDENTIALS: Final = Rule(
     why="The document itself says how to authenticate, so an agent that needs a credential to read it can never begin.",
     bad="GET /.well-known/ai\n\nHTTP/1.1 401 Unauthorized\nWWW-Authenticate: Bearer\n",
     good=f"GET /.well-known/ai\n\n{_GOOD}",
-    notation="http",
 )
 MEDIA_TYPE: Final = Rule(
     ("W916", "discovery-content-type", "MUST", f"{_DRAFT} 2.3"),
@@ -57,7 +54,6 @@ MEDIA_TYPE: Final = Rule(
     why="Agents parse an answer only if its Content-Type is JSON.",
     bad="HTTP/1.1 200 OK\nContent-Type: text/html\n",
     good=_GOOD,
-    notation="http",
 )
 CHARSET: Final = Rule(
     ("W917", "discovery-charset", "SHOULD", f"{_DRAFT} 2.3"),
@@ -65,7 +61,6 @@ CHARSET: Final = Rule(
     why="Programs that do not know JSON guess another encoding and garble names in other scripts.",
     bad="HTTP/1.1 200 OK\nContent-Type: application/json\n",
     good=_GOOD,
-    notation="http",
 )
 UTF8: Final = Rule(
     ("W918", "discovery-not-utf8", "MUST", f"{_DRAFT} 2.4"),
@@ -81,7 +76,6 @@ NOT_KEPT: Final = Rule(
     ),
     bad="HTTP/1.1 200 OK\nCache-Control: private, no-store\n",
     good="HTTP/1.1 200 OK\nCache-Control: public, max-age=86400\n",
-    notation="http",
 )
 SHORT: Final = Rule(
     ("W920", "discovery-kept-shortly", "SHOULD", f"{_DRAFT} 4.2"),
@@ -89,7 +83,6 @@ SHORT: Final = Rule(
     why="A document that is fetched again every few minutes costs the service and slows down the agents.",
     bad="HTTP/1.1 200 OK\nCache-Control: public, max-age=60\n",
     good="HTTP/1.1 200 OK\nCache-Control: public, max-age=86400\n",
-    notation="http",
 )
 VALIDATOR: Final = Rule(
     ("W921", "discovery-without-validator", "SHOULD", "RFC 9110 8.8"),
@@ -97,7 +90,6 @@ VALIDATOR: Final = Rule(
     why="With one of them a cached document is confirmed by an empty 304; without, it is sent again in full.",
     bad="HTTP/1.1 200 OK\nCache-Control: public, max-age=86400\n",
     good='HTTP/1.1 200 OK\nCache-Control: public, max-age=86400\nETag: "5cd43181"\n',
-    notation="http",
 )
 HEAD: Final = Rule(
     ("W922", "head-differs", "SHOULD", "RFC 9110 9.3.2"),
@@ -105,7 +97,6 @@ HEAD: Final = Rule(
     why="Directories and caches use HEAD to check whether a document exists and has changed.",
     bad="HEAD /.well-known/ai\n\nHTTP/1.1 405 Method Not Allowed\n",
     good=f"HEAD /.well-known/ai\n\n{_GOOD}",
-    notation="http",
 )
 SLOW: Final = Rule(
     ("W923", "slow-discovery", "SHOULD", f"{_DRAFT} 2.2"),
@@ -123,7 +114,6 @@ DOWNGRADE: Final = Rule(
     why="Agents must not follow it: over http anybody could answer.",
     bad="HTTP/1.1 301 Moved Permanently\nLocation: http://flights.example/ai.json\n",
     good="HTTP/1.1 301 Moved Permanently\nLocation: https://flights.example/ai.json\n",
-    notation="http",
 )
 ELSEWHERE: Final = Rule(
     ("W926", "redirect-elsewhere", "SHOULD", f"{_DRAFT} 3.3"),
@@ -134,7 +124,6 @@ ELSEWHERE: Final = Rule(
     ),
     bad="HTTP/1.1 302 Found\nLocation: https://files.example/ai.json\n",
     good=_GOOD,
-    notation="http",
 )
 TOO_LARGE: Final = Rule(
     ("W927", "discovery-too-large", "MUST", f"{_DRAFT} 4.5"),
@@ -147,7 +136,6 @@ ENCODING: Final = Rule(
     why="A client that asks for no encoding may not support any, and a body that cannot be decoded is useless.",
     bad="GET /.well-known/ai\nAccept-Encoding: identity\n\nHTTP/1.1 200 OK\nContent-Encoding: br\n",
     good=f"GET /.well-known/ai\nAccept-Encoding: identity\n\n{_GOOD}",
-    notation="http",
 )
 BROKEN: Final = Rule(
     ("W929", "broken-answer", "MUST", "RFC 9110 6"),
@@ -168,7 +156,6 @@ SOFT_404: Final = Rule(
     ),
     bad="GET /no/such/path\n\nHTTP/1.1 200 OK\nContent-Type: text/html\n",
     good="GET /no/such/path\n\nHTTP/1.1 404 Not Found\n",
-    notation="http",
 )
 ROBOTS: Final = Rule(
     ("W932", "robots-against-discovery", "MUST", "RFC 9309 2.2"),
@@ -176,7 +163,6 @@ ROBOTS: Final = Rule(
     why="Agents must follow robots.txt, and never see a document that it disallows. Allow /.well-known/.",
     bad="GET /robots.txt\n\nUser-agent: *\nDisallow: /\n",
     good="GET /robots.txt\n\nUser-agent: *\nAllow: /.well-known/\nDisallow: /\n",
-    notation="http",
 )
 CORS: Final = Rule(
     ("W933", "discovery-without-cors", "style", "Fetch 3.2"),
@@ -184,5 +170,4 @@ CORS: Final = Rule(
     why="Without this header, agents that run in a browser cannot read a public document.",
     bad=_GOOD,
     good=f"{_GOOD}Access-Control-Allow-Origin: *\n",
-    notation="http",
 )

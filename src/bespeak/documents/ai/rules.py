@@ -51,7 +51,6 @@ UNUSABLE_DOCUMENT: Final = Rule(
         '{"aiendpoint": "1.0", "service": {"name": "Flights", "description": "Finds flights."}, "capabilities": [\n'
         '  {"id": "search_flights", "description": "Search flights", "endpoint": "/flights", "method": "GET"}]}\n'
     ),
-    notation="json",
 )
 UNUSABLE_CAPABILITY: Final = Rule(
     ("W106", "capability-unusable", "SHOULD", "AI-Discovery 4"),
@@ -62,7 +61,6 @@ UNUSABLE_CAPABILITY: Final = Rule(
     ),
     bad='{"capabilities": [{"id": "search", "endpoint": "javascript:search()", "method": "GET"}]}\n',
     good='{"capabilities": [{"id": "search", "endpoint": "/search", "method": "GET"}]}\n',
-    notation="json",
 )
 DOCUMENT_CUT: Final = Rule(
     ("W107", "web-document-cut", "SHOULD", "AI-Discovery 4"),

@@ -25,7 +25,6 @@ BROKEN_REFERENCE: Final = Rule(
     ),
     bad='{"schema": {"$ref": "https://schemas.example/room.json"}}\n',
     good='{"schema": {"$ref": "#/components/schemas/Room"}}\n',
-    notation="json",
 )
 SCHEMA_CUT: Final = Rule(
     ("D162", "schema-cut", "SHOULD", "reading files"),
@@ -45,7 +44,6 @@ SCHEMA_PART_DROPPED: Final = Rule(
     ),
     bad='{"type": "string", "pattern": "^(?!admin)[a-z]+$"}\n',
     good='{"type": "string", "pattern": "^[a-z]+$"}\n',
-    notation="json",
 )
 UNCLEAR_PARAMETER: Final = Rule(
     ("D164", "parameter-not-described", "SHOULD", "reading files"),

@@ -15,7 +15,6 @@ RECORDED_FIELD_ENDPOINT: Final = Rule(
     ),
     bad='[audit.fields]\nroom = ["guest_id"]\n',
     good='[audit.fields]\n"BOOK /room" = ["guest_id"]\n',
-    notation="toml",
 )
 SIGNING_WITHOUT_KEY: Final = Rule(
     ("Y871", "signing-without-key", "MUST", "reading files"),
@@ -29,7 +28,6 @@ SIGNING_WITHOUT_KEY: Final = Rule(
         '[server]\nserver_id = "rooms.example"\noperator = "Acme"\ncontact = "ops@rooms.example"\n'
         'signing_key = "server.pem"\n\n[audit]\nsign = "each"\n'
     ),
-    notation="toml",
 )
 CHECKPOINT_DISTANCE: Final = Rule(
     ("Y872", "checkpoint-distance-out-of-bounds", "MUST", "reading files"),
@@ -43,7 +41,6 @@ CHECKPOINT_DISTANCE: Final = Rule(
         '[server]\nserver_id = "rooms.example"\noperator = "Acme"\ncontact = "ops@rooms.example"\n'
         'signing_key = "server.pem"\n\n[audit]\ncheckpoint_every = 1000\n'
     ),
-    notation="toml",
 )
 SECRET_RECORDED: Final = Rule(
     ("Y873", "secret-recorded", "SHOULD", "reading files"),
@@ -54,7 +51,6 @@ SECRET_RECORDED: Final = Rule(
     ),
     bad='[audit.fields]\n"PAY /invoice" = ["card_number"]\n',
     good='[audit.fields]\n"PAY /invoice" = ["invoice_id"]\n',
-    notation="toml",
 )
 UNUSED_AUDIT_SETTING: Final = Rule(
     ("Y874", "audit-setting-without-effect", "SHOULD", "reading files"),
@@ -62,5 +58,4 @@ UNUSED_AUDIT_SETTING: Final = Rule(
     why="Its author may rely on it. Enable what it belongs to, or remove it.",
     bad="[audit]\nenabled = false\ndiscovery = true\n",
     good="[audit]\nenabled = true\ndiscovery = true\n",
-    notation="toml",
 )

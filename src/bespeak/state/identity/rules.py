@@ -44,7 +44,6 @@ UNKNOWN_AUTH_MODE: Final = Rule(
     ),
     bad='[auth]\nmodes = ["oauth"]\n',
     good='[auth]\nmodes = ["token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\n',
-    notation="toml",
 )
 CONTRADICTING_AUTH_MODES: Final = Rule(
     ("Y851", "contradicting-auth-modes", "MUST", "reading files"),
@@ -55,7 +54,6 @@ CONTRADICTING_AUTH_MODES: Final = Rule(
     ),
     bad='[auth]\nmodes = ["open", "token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\n',
     good='[auth]\nmodes = ["token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\n',
-    notation="toml",
 )
 TOKEN_KEYS_UNCLEAR: Final = Rule(
     ("Y852", "token-keys-unclear", "MUST", "reading files"),
@@ -66,7 +64,6 @@ TOKEN_KEYS_UNCLEAR: Final = Rule(
     ),
     bad='[auth]\nmodes = ["token"]\n\n[auth.token]\nissuer = "https://id.example"\n',
     good='[auth]\nmodes = ["token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\n',
-    notation="toml",
 )
 UNSAFE_JWKS_URL: Final = Rule(
     ("Y853", "unsafe-jwks-url", "MUST", "reading files"),
@@ -77,7 +74,6 @@ UNSAFE_JWKS_URL: Final = Rule(
     ),
     bad='[auth]\nmodes = ["token"]\n\n[auth.token]\njwks_url = "http://id.example/jwks.json"\n',
     good='[auth]\nmodes = ["token"]\n\n[auth.token]\njwks_url = "https://id.example/jwks.json"\n',
-    notation="toml",
 )
 TOKEN_ALGORITHM: Final = Rule(
     ("Y854", "token-algorithm-not-allowed", "MUST", "reading files"),
@@ -88,7 +84,6 @@ TOKEN_ALGORITHM: Final = Rule(
     ),
     bad='[auth]\nmodes = ["token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\nalgorithms = ["HS256"]\n',
     good='[auth]\nmodes = ["token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\nalgorithms = ["ES256"]\n',
-    notation="toml",
 )
 AUTH_TIME: Final = Rule(
     ("Y855", "auth-time-out-of-bounds", "MUST", "reading files"),
@@ -99,7 +94,6 @@ AUTH_TIME: Final = Rule(
     ),
     bad='[auth]\nmodes = ["token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\nleeway = 86400\n',
     good='[auth]\nmodes = ["token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\nleeway = 60\n',
-    notation="toml",
 )
 CLIENT_AUTHORITIES_MISSING: Final = Rule(
     ("Y856", "client-authorities-missing", "MUST", "reading files"),
@@ -110,7 +104,6 @@ CLIENT_AUTHORITIES_MISSING: Final = Rule(
     ),
     bad='[auth]\nmodes = ["mtls"]\n',
     good='[auth]\nmodes = ["mtls"]\n\n[auth.mtls]\nca = "agents-ca.pem"\n',
-    notation="toml",
 )
 UNUSED_AUTH_TABLE: Final = Rule(
     ("Y857", "auth-table-without-effect", "SHOULD", "reading files"),
@@ -118,7 +111,6 @@ UNUSED_AUTH_TABLE: Final = Rule(
     why="Its author may expect that it protects the server. Add the mode, or remove the table.",
     bad='[auth]\nmodes = ["signed"]\n\n[auth.mtls]\nca = "agents-ca.pem"\n',
     good='[auth]\nmodes = ["mtls", "signed"]\n\n[auth.mtls]\nca = "agents-ca.pem"\n',
-    notation="toml",
 )
 EMPTY_AUTH_SETTING: Final = Rule(
     ("Y858", "empty-auth-setting", "MUST", "reading files"),
@@ -129,5 +121,4 @@ EMPTY_AUTH_SETTING: Final = Rule(
     ),
     bad='[auth]\nmodes = ["token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\nissuer = ""\n',
     good=('[auth]\nmodes = ["token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\nissuer = "https://id.example"\n'),
-    notation="toml",
 )

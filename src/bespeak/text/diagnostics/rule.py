@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Final, Literal, Protocol
@@ -17,6 +18,14 @@ Notation = Literal["yaml", "toml", "json", "python", "http"]
 
 SEVERITY: Final[dict[Normative, Severity]] = {"MUST": "error", "SHOULD": "warning", "style": "info"}
 """Severity by binding: a demand of a draft is an error, a recommendation a warning, style an info."""
+
+_NOTATIONS: Final[tuple[tuple[Notation, re.Pattern[str]], ...]] = (
+    ("json", re.compile(r"\{")),
+    ("toml", re.compile(r"\[|\w+ = ")),
+    ("http", re.compile(r"HTTP/|(?:GET|HEAD) /")),
+    ("python", re.compile(r"(?:#.*\n)?(?:@|def )")),
+)
+"""Beginnings of pieces that are not YAML."""
 
 
 class Located(Protocol):
@@ -46,7 +55,11 @@ class Rule:
     """Kind of the automatic fix: a safe one keeps the meaning, an unsafe one needs a review."""
     notation: Notation = "yaml"
     """Notation of the two pieces: YAML is an .agis file, TOML an endpoint file or a configuration, JSON a published
-    document, HTTP the answer of a server."""
+    document, HTTP the answer of a server. Another than YAML is recognized by how the pieces begin."""
+
+    def __post_init__(self) -> None:
+        found = next((name for name, start in _NOTATIONS if start.match(self.bad)), self.notation)
+        object.__setattr__(self, "notation", found)
 
     @property
     def id(self) -> str:

@@ -20,7 +20,6 @@ MALFORMED: Final = Rule(
     why="The document cannot be parsed. Fix the syntax at the reported position, or shortly before it.",
     bad='[endpoint]\nmethod = "BOOK\n',
     good='[endpoint]\nmethod = "BOOK"\n',
-    notation="toml",
 )
 MISSING_KEY: Final = Rule(
     ("D103", "missing-key", "MUST", "reading files"),
@@ -28,7 +27,6 @@ MISSING_KEY: Final = Rule(
     why="Callers need the information that the key carries. Add the key where the finding points.",
     bad='[endpoint.semantic]\nintent = "Books a room for the guest"\n',
     good='[endpoint.semantic]\nintent = "Books a room for the guest"\nactor = "agent"\n',
-    notation="toml",
 )
 WRONG_VALUE: Final = Rule(
     ("D104", "wrong-value", "MUST", "reading files"),
@@ -36,7 +34,6 @@ WRONG_VALUE: Final = Rule(
     why="The reader does not guess what a value of another type or form was meant to be. Write it as the message says.",
     bad='[endpoint.semantic]\nis_idempotent = "false"\n',
     good="[endpoint.semantic]\nis_idempotent = false\n",
-    notation="toml",
 )
 UNKNOWN_KEY: Final = Rule(
     ("D105", "unknown-key", "MUST", "reading files"),
@@ -49,7 +46,6 @@ UNKNOWN_KEY: Final = Rule(
     bad='[endpoint]\nrequired_errors = ["room_unavailable"]\n',
     good='[endpoint]\nerrors = ["room_unavailable"]\n',
     fix="unsafe",
-    notation="toml",
 )
 WRONG_CHOICE: Final = Rule(
     ("D106", "wrong-choice", "MUST", "reading files"),
@@ -58,7 +54,6 @@ WRONG_CHOICE: Final = Rule(
     bad='[endpoint.handler]\ntype = "function"\n',
     good='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.book_room"\n',
     fix="unsafe",
-    notation="toml",
 )
 EARLIER_SPELLING: Final = Rule(
     ("D107", "earlier-spelling", "SHOULD", "reading files"),
@@ -67,7 +62,6 @@ EARLIER_SPELLING: Final = Rule(
     bad='[endpoint.handler]\ntype = "registered_function"\nreference = "rooms.handlers.book_room"\n',
     good='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.book_room"\n',
     fix="safe",
-    notation="toml",
 )
 DUPLICATE: Final = Rule(
     ("D109", "said-twice", "MUST", "reading files"),
@@ -81,7 +75,6 @@ DUPLICATE: Final = Rule(
         '[endpoint.input_schema]\ntype = "object"\nproperties = { room_id = { type = "string" } }\n'
         "additionalProperties = false\n"
     ),
-    notation="toml",
 )
 NOT_JSON: Final = Rule(
     ("D110", "not-json", "MUST", "reading files"),
@@ -89,7 +82,6 @@ NOT_JSON: Final = Rule(
     why="Schemas are published as JSON, which has no dates and times. Write such a value as a string.",
     bad='[endpoint.output_schema]\ntype = "object"\ndefault = { date = 2026-11-15 }\n',
     good='[endpoint.output_schema]\ntype = "object"\ndefault = { date = "2026-11-15" }\n',
-    notation="toml",
 )
 TOO_MANY_FINDINGS: Final = Rule(
     ("D199", "too-many-findings", "MUST", "reading files"),

@@ -27,7 +27,6 @@ VERSION: Final = Rule(
     why="The version determines how the document is read, and readers ignore a document of another version.",
     bad='{"aiendpoint": "2.0"}\n',
     good='{"aiendpoint": "1.0"}\n',
-    notation="json",
 )
 LENGTH: Final = Rule(
     ("D171", "ai-text-length", "MUST", f"{_DRAFT} 3"),
@@ -38,7 +37,6 @@ LENGTH: Final = Rule(
     why=("Long texts cost every agent that reads the document, and without a text an agent cannot choose."),
     bad='{"service": {"name": " "}}\n',
     good='{"service": {"name": "Flights"}}\n',
-    notation="json",
 )
 CAPABILITY_ID: Final = Rule(
     ("D172", "ai-capability-id", "MUST", f"{_DRAFT} 3.3"),
@@ -46,7 +44,6 @@ CAPABILITY_ID: Final = Rule(
     why="The id becomes the name of a tool or function, which allows no other characters.",
     bad='{"capabilities": [{"id": "Search-Flights"}]}\n',
     good='{"capabilities": [{"id": "search_flights"}]}\n',
-    notation="json",
 )
 REPEATED_ID: Final = Rule(
     ("D173", "ai-repeated-id", "MUST", f"{_DRAFT} 3.3"),
@@ -54,7 +51,6 @@ REPEATED_ID: Final = Rule(
     why="An agent calls a capability by its id; with a duplicate id it may call the wrong one.",
     bad='{"capabilities": [{"id": "search_flights"}, {"id": "search_flights"}]}\n',
     good='{"capabilities": [{"id": "search_flights"}, {"id": "search_trains"}]}\n',
-    notation="json",
 )
 ADDRESS: Final = Rule(
     ("D174", "ai-endpoint-address", "MUST", f"{_DRAFT} 3.3"),
@@ -62,7 +58,6 @@ ADDRESS: Final = Rule(
     why="An agent resolves it against the host of the document, and plain HTTP is not secure.",
     bad='{"capabilities": [{"endpoint": "http://flights.example/api"}]}\n',
     good='{"capabilities": [{"endpoint": "https://flights.example/api"}]}\n',
-    notation="json",
 )
 PARAMETER: Final = Rule(
     ("D175", "ai-parameter-notation", "SHOULD", f"{_DRAFT} 3.3"),
@@ -70,7 +65,6 @@ PARAMETER: Final = Rule(
     why="Agents fill in parameters from this one line, without another document to look into.",
     bad='{"capabilities": [{"params": {"from": "an airport code"}}]}\n',
     good='{"capabilities": [{"params": {"from": "string, required -- an airport code"}}]}\n',
-    notation="json",
 )
 CATEGORY: Final = Rule(
     ("D176", "ai-category", "SHOULD", f"{_DRAFT} 3.2"),
@@ -78,7 +72,6 @@ CATEGORY: Final = Rule(
     why="Directories group services by category; a service with an unknown one is not listed in any.",
     bad='{"service": {"category": ["aviation"]}}\n',
     good='{"service": {"category": ["travel"]}}\n',
-    notation="json",
 )
 REPEATED_ENTRY: Final = Rule(
     ("D177", "ai-repeated-entry", "MUST", f"{_DRAFT} 3.2"),
@@ -86,7 +79,6 @@ REPEATED_ENTRY: Final = Rule(
     why="A repeated value adds nothing and costs tokens.",
     bad='{"service": {"language": ["en", "en"]}}\n',
     good='{"service": {"language": ["en", "fr"]}}\n',
-    notation="json",
 )
 LANGUAGE: Final = Rule(
     ("D178", "ai-language", "MUST", f"{_DRAFT} 3.2"),
@@ -94,7 +86,6 @@ LANGUAGE: Final = Rule(
     why="Agents match it with the language of their user, tag by tag.",
     bad='{"service": {"language": ["English (UK)"]}}\n',
     good='{"service": {"language": ["en-GB"]}}\n',
-    notation="json",
 )
 OPEN_WRITES: Final = Rule(
     ("D179", "ai-open-writes", "MUST", f"{_DRAFT} 6.2"),
@@ -102,7 +93,6 @@ OPEN_WRITES: Final = Rule(
     why="Without authentication, every reader of the document can change the data of the service.",
     bad='{"auth": {"type": "none"}, "capabilities": [{"id": "book_flight", "method": "POST"}]}\n',
     good='{"auth": {"type": "apikey"}, "capabilities": [{"id": "book_flight", "method": "POST"}]}\n',
-    notation="json",
 )
 CREDENTIALS: Final = Rule(
     ("D180", "ai-credentials", "MUST", f"{_DRAFT} 6.2"),
@@ -110,7 +100,6 @@ CREDENTIALS: Final = Rule(
     why="The document is public, and so is a key in it.",
     bad='{"auth": {"type": "bearer", "header": "Bearer 5f2a9c"}}\n',
     good='{"auth": {"type": "bearer", "header": "Authorization"}}\n',
-    notation="json",
 )
 INTERNAL: Final = Rule(
     ("D181", "ai-internal-endpoint", "MUST", f"{_DRAFT} 6.1"),
@@ -118,7 +107,6 @@ INTERNAL: Final = Rule(
     why="The document is public, and an internal endpoint in it helps an attacker.",
     bad='{"capabilities": [{"endpoint": "/admin/flights"}]}\n',
     good='{"capabilities": [{"endpoint": "/api/flights"}]}\n',
-    notation="json",
 )
 SIZE: Final = Rule(
     ("D182", "ai-document-size", "SHOULD", f"{_DRAFT} 4.5"),
@@ -134,7 +122,6 @@ UPDATED: Final = Rule(
     why="Readers fetch the document again when the date changes, and cannot compare an invalid date.",
     bad='{"meta": {"last_updated": "15.11.2026"}}\n',
     good='{"meta": {"last_updated": "2026-11-15"}}\n',
-    notation="json",
 )
 WORDY: Final = Rule(
     ("D184", "ai-wordy-description", "SHOULD", f"{_DRAFT} 3.2"),
@@ -147,7 +134,6 @@ WORDY: Final = Rule(
         'luggage is included, and remembers what you searched for."\n  }\n}\n'
     ),
     good='{"service": {"description": "Finds and compares flights by price, date and airline."}}\n',
-    notation="json",
 )
 NO_AUTH: Final = Rule(
     ("D185", "ai-auth-unsaid", "SHOULD", f"{_DRAFT} 3.4"),
@@ -155,7 +141,6 @@ NO_AUTH: Final = Rule(
     why="Without it agents must find out by trial and error.",
     bad='{"aiendpoint": "1.0"}\n',
     good='{"aiendpoint": "1.0", "auth": {"type": "none"}}\n',
-    notation="json",
 )
 LEAN: Final = Rule(
     ("D186", "ai-says-little", "style", f"{_DRAFT} 3"),
@@ -163,7 +148,6 @@ LEAN: Final = Rule(
     why="Agents choose between services by these fields; without them only the name is left.",
     bad='{"service": {"name": "Flights"}}\n',
     good='{"service": {"name": "Flights", "category": ["travel"]}}\n',
-    notation="json",
 )
 MEMBER: Final = Rule(
     ("D187", "ai-unknown-member", "MUST", f"{_DRAFT} 3.1"),
@@ -172,7 +156,6 @@ MEMBER: Final = Rule(
     why="Readers validate documents against a closed schema, and an unknown member makes the whole document invalid.",
     bad='{"changelog": "https://flights.example/changes"}\n',
     good='{"meta": {"changelog": "https://flights.example/changes"}}\n',
-    notation="json",
 )
 
 

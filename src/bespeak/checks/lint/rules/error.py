@@ -23,7 +23,6 @@ ERROR_NAME: Final = Rule(
     why="Callers branch on the name, so it must be a valid identifier.",
     bad='[endpoint]\nerrors = ["room unavailable!"]\n',
     good='[endpoint]\nerrors = ["room_unavailable"]\n',
-    notation="toml",
 )
 REPEATED_ERROR: Final = Rule(
     ("J606", "repeated-error", "MUST", "AGTP-API 6.3"),
@@ -32,7 +31,6 @@ REPEATED_ERROR: Final = Rule(
     why="The second declaration repeats or contradicts the first.",
     bad='[endpoint]\nerrors = ["room_unavailable", "room_unavailable"]\n',
     good='[endpoint]\nerrors = ["room_unavailable", "room_unknown"]\n',
-    notation="toml",
 )
 UNDECLARED_ERROR: Final = Rule(
     ("J607", "undeclared-error", "MUST", "AGTP-API 6.3"),
@@ -49,7 +47,6 @@ UNDECLARED_ERROR: Final = Rule(
         '        room_unavailable: Somebody else has it.\n    """\n'
         '    raise Refusal("room_unavailable", "The room is taken.")\n'
     ),
-    notation="python",
 )
 _BOOK: Final = "method: BOOK\npath: /room\n"
 

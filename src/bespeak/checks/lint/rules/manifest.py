@@ -25,7 +25,6 @@ VERSION: Final = Rule(
     why="A client that does not know the version cannot tell what the other fields mean.",
     bad='{"agtp_version": "2.0"}\n',
     good='{"agtp_version": "1.0"}\n',
-    notation="json",
 )
 CATALOG: Final = Rule(
     ("D151", "manifest-catalog-version", "MUST", "AGTP-API 4.3, 8.2"),
@@ -34,7 +33,6 @@ CATALOG: Final = Rule(
     fix="safe",
     bad='{"catalog_version": "1.1.0", "catalog_versions_supported": ["1.0.0"]}\n',
     good='{"catalog_version": "1.1.0", "catalog_versions_supported": ["1.0.0", "1.1.0"]}\n',
-    notation="json",
 )
 SERVER: Final = Rule(
     ("D152", "manifest-server", "MUST", "AGTP-API 8.3"),
@@ -42,7 +40,6 @@ SERVER: Final = Rule(
     why="Without them the operator, the contact for problems and the age of the manifest are unknown.",
     bad='{"server": {"server_id": "rooms.example", "operator": ""}}\n',
     good='{"server": {"server_id": "rooms.example", "operator": "Acme Rooms"}}\n',
-    notation="json",
 )
 TIME: Final = Rule(
     ("D153", "manifest-time", "MUST", "AGTP-API 8.3"),
@@ -50,7 +47,6 @@ TIME: Final = Rule(
     why="Clients compare the times with earlier ones to detect a new manifest and to reject an old one.",
     bad='{"server": {"issued": "15 November 2026"}}\n',
     good='{"server": {"issued": "2026-11-15T08:00:00Z"}}\n',
-    notation="json",
 )
 FLOOR: Final = Rule(
     ("D154", "manifest-floor", "MUST", "AGTP-API 3.1, 8.4"),
@@ -63,7 +59,6 @@ FLOOR: Final = Rule(
         '    "EXECUTE", "DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "NOTIFY"\n'
         "  ]\n}\n"
     ),
-    notation="json",
 )
 DISCLOSURE: Final = Rule(
     ("D155", "manifest-disclosure", "MUST", "AGTP-API 8.5"),
@@ -71,7 +66,6 @@ DISCLOSURE: Final = Rule(
     why="A manifest is public, so the agents listed in it are disclosed.",
     bad='{"agent_disclosure": "private", "hosted_agents": [{"name": "concierge"}]}\n',
     good='{"agent_disclosure": "private", "hosted_agents": []}\n',
-    notation="json",
 )
 POLICIES: Final = Rule(
     ("D156", "manifest-policies", "MUST", "AGTP-API 8.7"),
@@ -79,7 +73,6 @@ POLICIES: Final = Rule(
     why="Agents use the switches to decide what to try; a missing switch costs a refused request.",
     bad='{"policies": {"synthesis_enabled": true, "max_synthesis_depth": 0}}\n',
     good='{"policies": {"synthesis_enabled": true, "max_synthesis_depth": 10}}\n',
-    notation="json",
 )
 BINDING: Final = Rule(
     ("D157", "manifest-shows-binding", "MUST", "AGTP-API 8.9"),
@@ -92,7 +85,6 @@ BINDING: Final = Rule(
         '"https://pms.acme.example/rooms"}}\n  ]\n}\n'
     ),
     good=('{\n  "endpoints": [\n    {"method": "BOOK", "handler": {"type": "external_service"}}\n  ]\n}\n'),
-    notation="json",
 )
 UNSIGNED: Final = Rule(
     ("D158", "manifest-unsigned", "SHOULD", "AGTP-API 8.8"),
@@ -100,7 +92,6 @@ UNSIGNED: Final = Rule(
     why="Without a signature a client cannot detect that a manifest was changed in transit.",
     bad='{"agtp_version": "1.0"}\n',
     good='{"agtp_version": "1.0", "manifest_signature": {"algorithm": "ed25519", "value": "c2lnbmVk"}}\n',
-    notation="json",
 )
 HANDLER_TYPE: Final = Rule(
     ("D159", "manifest-handler-type", "MUST", "AGTP-API 8.9, 12"),
@@ -108,7 +99,6 @@ HANDLER_TYPE: Final = Rule(
     why="The type tells an agent whether a call stays at the server, runs several steps or goes on to another service.",
     bad='{"endpoints": [{"method": "BOOK", "handler": {"type": "python"}}]}\n',
     good='{"endpoints": [{"method": "BOOK", "handler": {"type": "registered_function"}}]}\n',
-    notation="json",
 )
 
 _SWITCHES: Final = ("wildcards_accepted", "anonymous_discovery", "scope_required_for_invocation", "synthesis_enabled")

@@ -27,7 +27,6 @@ SYNTAX: Final = Rule(
     why="Requests, catalogs and logs use methods as single words in capitals; anything else does not match.",
     bad='[endpoint]\nmethod = "BOOK_ROOM"\npath = "/reservation"\n',
     good='[endpoint]\nmethod = "BOOK"\npath = "/reservation/room"\n',
-    notation="toml",
 )
 UNKNOWN: Final = Rule(
     ("M202", "unknown-method", "MUST", "AGTP-API 3.2, 4.5"),
@@ -36,7 +35,6 @@ UNKNOWN: Final = Rule(
     why="Agents choose verbs by their description in the catalog, and servers refuse unknown verbs.",
     bad='[endpoint]\nmethod = "CONJURE"\npath = "/room"\n',
     good='[endpoint]\nmethod = "CREATE"\npath = "/room"\n',
-    notation="toml",
 )
 LEGACY: Final = Rule(
     ("M203", "legacy-method", "MUST", "AGTP-API 3.6"),
@@ -45,7 +43,6 @@ LEGACY: Final = Rule(
     why=("HTTP verbs describe the transfer of data, not the goal of the caller. Servers map them for legacy callers."),
     bad='[endpoint]\nmethod = "GET"\npath = "/room"\n',
     good='[endpoint]\nmethod = "FETCH"\npath = "/room"\n',
-    notation="toml",
 )
 DEPRECATED: Final = Rule(
     ("M204", "deprecated-method", "SHOULD", "AGTP-API 4.2"),
@@ -54,7 +51,6 @@ DEPRECATED: Final = Rule(
     why="A later catalog may remove the verb, and the endpoint would then be refused.",
     bad='[endpoint]\nmethod = "AUDITLOG"\npath = "/payment"\n',
     good='[endpoint]\nmethod = "LOG"\npath = "/payment"\n',
-    notation="toml",
 )
 NOT_ADMITTED: Final = Rule(
     ("M205", "unreachable-method", "SHOULD", "AGTP-API 9.2"),
@@ -65,7 +61,6 @@ NOT_ADMITTED: Final = Rule(
         '  "policies": {"methods": {"disallow": ["BOOK"]}}\n}\n'
     ),
     good=('{\n  "endpoints": [{"method": "BOOK", "path": "/room"}],\n  "policies": {"methods": {"disallow": []}}\n}\n'),
-    notation="json",
 )
 
 WHITESPACE: Final = Rule(

@@ -29,7 +29,6 @@ STRUCTURE: Final = Rule(
     why="Paths are compared character by character; a path that no request can contain never matches.",
     bad='[endpoint]\npath = "/room/"\n',
     good='[endpoint]\npath = "/room"\n',
-    notation="toml",
 )
 LEAKAGE: Final = Rule(
     ("P302", "method-name-in-path", "MUST", "AGTP-API 5.1"),
@@ -37,7 +36,6 @@ LEAKAGE: Final = Rule(
     why="The method names the action. A verb in the path repeats or contradicts it.",
     bad='[endpoint]\nmethod = "BOOK"\npath = "/book/room"\n',
     good='[endpoint]\nmethod = "BOOK"\npath = "/room"\n',
-    notation="toml",
 )
 TEMPLATE: Final = Rule(
     ("P303", "template-form", "MUST", "AGTP-API 5.2, 5.3"),
@@ -45,7 +43,6 @@ TEMPLATE: Final = Rule(
     why="Paths are matched segment by segment, so a part of a segment cannot be a parameter.",
     bad='[endpoint]\npath = "/room-{room_id}"\n',
     good='[endpoint]\npath = "/room/{room_id}"\n',
-    notation="toml",
 )
 REPEATED: Final = Rule(
     ("P304", "repeated-parameter", "MUST", "AGTP-API 5.2"),
@@ -53,7 +50,6 @@ REPEATED: Final = Rule(
     why="Both values would have the same name, and one of them would be lost.",
     bad='[endpoint]\npath = "/hotel/{id}/room/{id}"\n',
     good='[endpoint]\npath = "/hotel/{hotel_id}/room/{room_id}"\n',
-    notation="toml",
 )
 UNDECLARED: Final = Rule(
     ("P305", "undeclared-parameter", "MUST", "AGTP-API 5.3"),
@@ -63,7 +59,6 @@ UNDECLARED: Final = Rule(
     'type = "object"\nproperties = { nights = { type = "integer" } }\nadditionalProperties = false\n',
     good='[endpoint]\npath = "/room/{room_id}"\n\n[endpoint.input_schema]\ntype = "object"\n'
     'properties = { room_id = { type = "string" }, nights = { type = "integer" } }\nadditionalProperties = false\n',
-    notation="toml",
 )
 LOOKALIKE: Final = Rule(
     ("P308", "parameter-look-alike", "SHOULD", "AGTP-API 5.2"),
@@ -72,7 +67,6 @@ LOOKALIKE: Final = Rule(
     why="Other frameworks use this notation. Here the segment is a literal that no request contains.",
     bad='[endpoint]\npath = "/room/:room_id"\n',
     good='[endpoint]\npath = "/room/{room_id}"\n',
-    notation="toml",
 )
 
 SLASH: Final = Rule(

@@ -24,7 +24,6 @@ SCOPE: Final = Rule(
     why="No authority grants a token in another form, so the endpoint could not be called.",
     bad='[endpoint]\nrequired_scopes = ["Booking Room"]\n',
     good='[endpoint]\nrequired_scopes = ["booking:room"]\n',
-    notation="toml",
 )
 DEPRECATION: Final = Rule(
     ("Y802", "deprecation", "MUST", "AGTP-API 6.4"),
@@ -32,7 +31,6 @@ DEPRECATION: Final = Rule(
     why="Callers read it from a header of each response and follow the successor automatically.",
     bad='[endpoint.deprecated]\ndeprecated_in = "1.4.0"\nsuccessor = { method = "BOOK", path = "suite" }\n',
     good='[endpoint.deprecated]\ndeprecated_in = "1.4.0"\nsuccessor = { method = "BOOK", path = "/suite" }\n',
-    notation="toml",
 )
 SKIPPED: Final = Rule(
     ("Y803", "skipped-policy-entry", "SHOULD", "AGTP-API 4.5, 9.4"),
@@ -40,7 +38,6 @@ SKIPPED: Final = Rule(
     why="An entry with an unknown method has no effect, so a disallowed method would be accepted.",
     bad='[policies.methods]\ndisallow = ["PURCHACE"]\n',
     good='[policies.methods]\ndisallow = ["PURCHASE"]\n',
-    notation="toml",
 )
 CUSTOM: Final = Rule(
     ("Y805", "custom-method", "MUST", "AGTP-API 3.3"),
@@ -48,7 +45,6 @@ CUSTOM: Final = Rule(
     why="Requests contain it like any other method, a word in capitals.",
     bad='[policies.methods]\ncustom = ["RE-ROUTE"]\n',
     good='[policies.methods]\ncustom = ["REROUTE"]\n',
-    notation="toml",
 )
 REDIRECT_PATH: Final = Rule(
     ("Y806", "redirect-path", "SHOULD", "AGTP-API 5.1, 9.2"),
@@ -56,7 +52,6 @@ REDIRECT_PATH: Final = Rule(
     why="A redirect with an invalid path never applies, and its legacy callers are refused.",
     bad=('[[policies.methods.redirects]]\nfrom_method = "RESERVE"\nto_method = "BOOK"\nto_path = "room"\n'),
     good=('[[policies.methods.redirects]]\nfrom_method = "RESERVE"\nto_method = "BOOK"\nto_path = "/room"\n'),
-    notation="toml",
 )
 DEPTH: Final = Rule(
     ("Y807", "synthesis-depth", "MUST", "AGTP-API 8.7"),
@@ -64,7 +59,6 @@ DEPTH: Final = Rule(
     why="It limits the nesting of compositions; without a limit one proposal could block the server.",
     bad="[policies]\nmax_synthesis_depth = 0\n",
     good="[policies]\nmax_synthesis_depth = 10\n",
-    notation="toml",
 )
 FLOOR: Final = Rule(
     ("Y808", "floor-disallowed", "SHOULD", "AGTP-API 3.1, 9.2"),
@@ -72,7 +66,6 @@ FLOOR: Final = Rule(
     why="Agents rely on these methods on every server, for example to discover it.",
     bad='[policies.methods]\ndisallow = ["DISCOVER"]\n',
     good='[policies.methods]\ndisallow = ["PURCHASE"]\n',
-    notation="toml",
 )
 
 

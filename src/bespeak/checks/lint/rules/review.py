@@ -26,7 +26,6 @@ WAITING: Final = Rule(
     ),
     bad='[endpoint.semantic]\n# review (0.6): impact reversible: the former state can be read\nimpact = "reversible"\n',
     good='[endpoint.semantic]\nimpact = "irreversible"\n',
-    notation="toml",
 )
 
 _HOW: Final = "Read REVIEW.md, then run `bespeak review FOLDER`. `bespeak lint` counts what is left."

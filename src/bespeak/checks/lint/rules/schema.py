@@ -34,7 +34,6 @@ INVALID: Final = Rule(
     why="Without a valid schema no input is validated, and agents do not know what to send.",
     bad='[endpoint.output_schema]\ntype = "object"\nproperties = { price = { type = "float" } }\n',
     good='[endpoint.output_schema]\ntype = "object"\nproperties = { price = { type = "number" } }\n',
-    notation="toml",
 )
 NOT_OBJECT: Final = Rule(
     ("J602", "input-not-object", "MUST", "AGTP-API 6.3"),
@@ -46,7 +45,6 @@ NOT_OBJECT: Final = Rule(
         'properties = { room_ids = { type = "array", items = { type = "string" } } }\n'
         "additionalProperties = false\n"
     ),
-    notation="toml",
 )
 OPEN_INPUT: Final = Rule(
     ("J603", "open-input", "MUST", "AGTP-API 6.3, 13.3"),
@@ -59,7 +57,6 @@ OPEN_INPUT: Final = Rule(
         'properties = { room_id = { type = "string" } }\n'
         "additionalProperties = false\n"
     ),
-    notation="toml",
 )
 CLOSED_OUTPUT: Final = Rule(
     ("J604", "closed-output", "SHOULD", "AGTP-API 6.3, 13.3"),
@@ -68,7 +65,6 @@ CLOSED_OUTPUT: Final = Rule(
     why="Callers that validate the output refuse fields that are added later.",
     bad='[endpoint.output_schema]\ntype = "object"\nadditionalProperties = false\n',
     good='[endpoint.output_schema]\ntype = "object"\nadditionalProperties = true\n',
-    notation="toml",
 )
 DEFAULT: Final = Rule(
     ("J608", "default-against-schema", "MUST", "AGTP-API 6.3"),
@@ -84,7 +80,6 @@ DEFAULT: Final = Rule(
         'properties = { nights = { type = "integer", default = 1 } }\n'
         "additionalProperties = false\n"
     ),
-    notation="toml",
 )
 SINCE: Final = Rule(
     ("J609", "since-names-nothing", "MUST", "AI-Discovery 3.5"),
@@ -100,7 +95,6 @@ SINCE: Final = Rule(
         '[endpoint.output_schema.properties.rooms]\ntype = "array"\n'
         'items = { type = "object", properties = { updated_at = { type = "string", format = "date-time" } } }\n'
     ),
-    notation="toml",
 )
 SINCE_OF_ACTION: Final = Rule(
     ("J610", "since-of-an-action", "MUST", "AI-Discovery 3.5"),
@@ -108,7 +102,6 @@ SINCE_OF_ACTION: Final = Rule(
     why="If a call changes something, a filtered response would hide its effect.",
     bad='[endpoint]\nsince = "updated_at"\n\n[endpoint.semantic]\nimpact = "reversible"\n',
     good='[endpoint]\nsince = "updated_at"\n\n[endpoint.semantic]\nimpact = "informational"\n',
-    notation="toml",
 )
 
 _BOOK: Final = "method: BOOK\npath: /room\n"

@@ -28,7 +28,6 @@ MISSING_TEXT: Final = Rule(
         '[endpoint.semantic]\nintent = "Books a room for the guest"\n'
         'outcome = "A reservation with status CONFIRMED exists"\n'
     ),
-    notation="toml",
 )
 CAPABILITY: Final = Rule(
     ("S402", "capability", "MUST", "AGTP-API 7.1"),
@@ -36,7 +35,6 @@ CAPABILITY: Final = Rule(
     why="Agents search endpoints by category and do not find one with an unknown category.",
     bad='[endpoint.semantic]\ncapability = "booking"\n',
     good='[endpoint.semantic]\ncapability = "transaction"\n',
-    notation="toml",
 )
 CONFIDENCE: Final = Rule(
     ("S403", "confidence-range", "MUST", "AGTP-API 7.1"),
@@ -44,7 +42,6 @@ CONFIDENCE: Final = Rule(
     why="Agents compare the number with those of other endpoints; a percentage would exceed them all.",
     bad="[endpoint.semantic]\nconfidence = 85\n",
     good="[endpoint.semantic]\nconfidence = 0.85\n",
-    notation="toml",
 )
 IMPACT: Final = Rule(
     ("S404", "impact", "MUST", "AGTP-API 7.1"),
@@ -52,7 +49,6 @@ IMPACT: Final = Rule(
     why="An agent asks before it calls an irreversible endpoint, and does not understand other values.",
     bad='[endpoint.semantic]\nimpact = "permanent"\n',
     good='[endpoint.semantic]\nimpact = "irreversible"\n',
-    notation="toml",
 )
 IDEMPOTENT: Final = Rule(
     ("S405", "is-idempotent", "MUST", "AGTP-API 7.1"),
@@ -60,7 +56,6 @@ IDEMPOTENT: Final = Rule(
     why="Without a response an agent retries only idempotent calls, and must not guess.",
     bad='[endpoint.semantic]\nis_idempotent = "no"\n',
     good="[endpoint.semantic]\nis_idempotent = false\n",
-    notation="toml",
 )
 GUIDANCE: Final = Rule(
     ("S406", "confidence-guidance-range", "MUST", "AGIS 6.2"),
@@ -68,7 +63,6 @@ GUIDANCE: Final = Rule(
     why="It is the confidence an agent needs to act alone, which is at most 1.0.",
     bad="[endpoint.semantic]\nconfidence_guidance = 1.5\n",
     good="[endpoint.semantic]\nconfidence_guidance = 0.9\n",
-    notation="toml",
 )
 
 _BOOK: Final = "method: BOOK\npath: /room\nsemantic:\n"

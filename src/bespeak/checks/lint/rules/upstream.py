@@ -25,7 +25,6 @@ UNKNOWN_FIELD: Final = Rule(
     why="Usually the name is misspelled, and the intended field is sent at the wrong place.",
     bad=f'{_POST}query = ["room"]  # the input has room_id\n',
     good=f'{_POST}query = ["room_id"]\n',
-    notation="toml",
 )
 TWO_PLACES: Final = Rule(
     ("H721", "upstream-field-in-two-places", "MUST", "AGTP-API 12.3"),
@@ -33,7 +32,6 @@ TWO_PLACES: Final = Rule(
     why="It is sent only once, and it is unclear at which place.",
     bad=f'{_GET}query = ["room_id"]\nheader_fields = {{ room_id = "X-Room" }}\n',
     good=f'{_GET}header_fields = {{ room_id = "X-Room" }}\n',
-    notation="toml",
 )
 FILES: Final = Rule(
     ("H722", "upstream-files", "MUST", "AGTP-API 12.3"),
@@ -41,7 +39,6 @@ FILES: Final = Rule(
     why="JSON and simple forms cannot contain files: the upstream would get base64 instead of the content.",
     bad=f'{_POST}files = ["room_id"]\n',
     good=f'{_POST}body = "multipart"\nfiles = ["room_id"]\n',
-    notation="toml",
 )
 BODY: Final = Rule(
     ("H723", "upstream-body", "MUST", "AGTP-API 12.3"),
@@ -49,7 +46,6 @@ BODY: Final = Rule(
     why="HTTP gives the body of a GET no meaning; servers and proxies drop it or refuse the request.",
     bad=f'{_GET}body = "json"\n',
     good=f'{_POST}body = "json"\n',
-    notation="toml",
 )
 BODY_FIELD: Final = Rule(
     ("H724", "upstream-body-field", "MUST", "AGTP-API 12.3"),
@@ -57,7 +53,6 @@ BODY_FIELD: Final = Rule(
     why="A form consists of names and values, so a single value cannot be a form.",
     bad=f'{_POST}body = "form"\nbody_field = "room_id"\n',
     good=f'{_POST}body = "json"\nbody_field = "room_id"\n',
-    notation="toml",
 )
 ANSWER: Final = Rule(
     ("H725", "upstream-answer", "MUST", "AGTP-API 12.3"),
@@ -65,7 +60,6 @@ ANSWER: Final = Rule(
     why="An output is an object. Without a field for the text every response is an invalid output.",
     bad=f'{_GET}answer = "text"\n',
     good=f'{_GET}answer = "text"\noutput_field = "reservation_id"\n',
-    notation="toml",
 )
 LISTS: Final = Rule(
     ("H726", "upstream-lists", "MUST", "AGTP-API 12.3"),
@@ -73,7 +67,6 @@ LISTS: Final = Rule(
     why="In JSON a list is a list, in a header its items are joined by commas: the entry would have no effect.",
     bad=f'{_POST}lists = {{ room_id = "comma" }}\n',
     good=f'{_POST}query = ["room_id"]\nlists = {{ room_id = "comma" }}\n',
-    notation="toml",
 )
 HEADER: Final = Rule(
     ("H727", "upstream-header-not-for-callers", "MUST", "AGTP-API 12.3"),
@@ -84,7 +77,6 @@ HEADER: Final = Rule(
     ),
     bad=f'{_GET}header_fields = {{ room_id = "Authorization" }}\n',
     good=f'{_GET}header_fields = {{ room_id = "X-Room" }}\n',
-    notation="toml",
 )
 SAME_NAME: Final = Rule(
     ("H728", "upstream-name-said-twice", "MUST", "AGTP-API 12.3"),
@@ -92,7 +84,6 @@ SAME_NAME: Final = Rule(
     why="One of the two is lost, or the caller's value replaces the credential.",
     bad=(f'{_GET}query_credentials = {{ api_key = "${{PMS_KEY}}" }}\ninput_transform = {{ room_id = "api_key" }}\n'),
     good=f'{_GET}query_credentials = {{ api_key = "${{PMS_KEY}}" }}\ninput_transform = {{ room_id = "room" }}\n',
-    notation="toml",
 )
 LITERAL: Final = Rule(
     ("H729", "credential-in-file", "SHOULD", "AGTP-API 12.3"),
@@ -100,7 +91,6 @@ LITERAL: Final = Rule(
     why="Files are copied and committed to version control; everyone who reads the credential can act as this server.",
     bad=f'{_GET}query_credentials = {{ api_key = "k-48213" }}\n',
     good=f'{_GET}query_credentials = {{ api_key = "${{PMS_KEY}}" }}\n',
-    notation="toml",
 )
 
 
