@@ -54,7 +54,8 @@ class Source:
     value: Any = ""
     """A constant; else a dotted path such as `orders.items`, for `previous_step` beginning with a captured name.
 
-    A path that meets a list continues in each element. The empty path is the whole value.
+    A path that meets a list continues in each element; lists inside lists become one. The empty path is the whole
+    value.
     """
     default: Any = None
     """Used if there is no value; None for none, so that the parameter is omitted."""
@@ -68,7 +69,8 @@ class Source:
     select: Mapping[str, Source] | None = None
     """Shape of the picked element, or of each: its new fields. None to keep it as it is.
 
-    Of a value that is not a list, it is the shape of the value: `select` on a constant `{}` makes an object.
+    In it, `item` is the element. Of a value that is not a list, it is the shape of the value. `select` on a constant
+    `{}` makes an object, in which `item` is what it is around it.
     """
 
     def to_json(self) -> dict[str, Any]:

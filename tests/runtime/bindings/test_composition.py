@@ -12,7 +12,7 @@ def test_one_recipe_answers_for_several_endpoints() -> None:
     )
     bench = build(
         greet,
-        compose("FIND", "/one", "r", properties={"who": TEXT}),
+        compose("FIND", "/one", "r", properties={"who": TEXT}, required=("who",)),
         compose("FIND", "/two/{who}", "r", properties={"who": TEXT}, required=("who",)),
         recipes=(recipe(step("FETCH /greeting", take={"name": given("who")})),),
     )

@@ -50,7 +50,7 @@ def bench(
     service = {name: fields.pop(name) for name in ("policies", "rate_limits") if name in fields}
     made = compose("FIND", "/offer", "r", properties={"city": TEXT, "id": TEXT}, scopes=scopes)
     built = build(*endpoints, made, recipes=(recipe(*steps, **fields),), **service)
-    assert built.findings == []
+    assert [finding for finding in built.findings if finding.severity == "error"] == []
     return built
 
 

@@ -89,3 +89,9 @@ def test_conditions_of_a_step(condition: Condition, met: bool) -> None:
 
 def test_a_path_into_a_list_continues_in_each_element() -> None:
     assert follow([{"a": [{"b": 1}, {"b": 2}]}, {"a": {"b": 3}}, 4], ("a", "b")) == [1, 2, 3]
+
+
+def test_a_new_object_keeps_the_element_around_it() -> None:
+    nested = Source(kind="constant", value={}, select={"id": item("id"), "at": given("city")})
+    source = captured("rooms.items", limit=constant(1), select={"room": nested})
+    assert read(source) == [{"room": {"id": 1, "at": "Riga"}}]

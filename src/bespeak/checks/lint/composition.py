@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
 from bespeak.checks.lint.failed_check import attempt
-from bespeak.checks.lint.rules import composition
+from bespeak.checks.lint.rules import composition, composition_value
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Composition
 from bespeak.contract.policy import Policies
@@ -37,6 +37,7 @@ def check_compositions(
             called = {one: known[one] for one in recipe.calls}
             size = sum(sizes[step.endpoint] for step in recipe.steps)
             found = list(attempt(composition.check, endpoint, recipe, called, policies, size, endpoint=endpoint))
+            found += attempt(composition_value.check, endpoint, recipe, called, endpoint=endpoint)
             if has_errors(found):
                 yield endpoint, None, found
             else:

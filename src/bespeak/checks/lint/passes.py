@@ -10,6 +10,7 @@ from bespeak.checks.lint.context import Context
 from bespeak.checks.lint.rules import (
     ai_discovery,
     composition,
+    composition_value,
     consequence,
     consistency,
     data_manifest,
@@ -40,7 +41,7 @@ from bespeak.text.diagnostics.rule import declared_in
 RULES: Final = declared_in(
     *(manifest, ai_discovery, method, path, path_collision),
     *(semantic, intent, consequence, parameter_hint, consistency, vocabulary, data_manifest),
-    *(schema, reference, error, mcp_tool, handler, upstream, policy, recipe, composition),
+    *(schema, reference, error, mcp_tool, handler, upstream, policy, recipe, composition, composition_value),
     *(security, schema_safety, review),
 )
 """All rules by id. A server registers with only a few of them and does not load this table."""

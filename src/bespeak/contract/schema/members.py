@@ -18,6 +18,7 @@ _FIXING: Final = frozenset(
     {"const", "contains", "dependentRequired", "dependentSchemas", "enum", "if", "minProperties", "not"}
 )
 """Keywords that may refuse an object because an optional part is missing, at any depth."""
+_ALTERNATIVES: Final = frozenset({"anyOf", "oneOf", "if", "dependentSchemas"})
 _RESTRICTING: Final = frozenset({"type", "const", "enum", "items", "prefixItems"})
 """Keywords that restrict a schema without properties to something other than any object."""
 
@@ -72,6 +73,28 @@ class Members:
         """Named types; empty if any type is allowed."""
         self.fixed = any(not _FIXING.isdisjoint(judge) or judge.get("uniqueItems") is True for judge in judges)
         """True if a value may be refused because an optional part is missing."""
+
+    @cached_property
+    def formats(self) -> frozenset[str]:
+        """Named formats; empty if any is allowed. In a union without formats everywhere, any is."""
+        found = [judge["format"] for judge in self._judges if isinstance(judge.get("format"), str)]
+        typed = [judge for judge in self._judges if "type" in judge and judge["type"] != "null"]
+        return frozenset(found) if len(found) >= len(typed) else frozenset()
+
+    @cached_property
+    def values(self) -> tuple[Any, ...]:
+        """Listed values that are texts, numbers or booleans; empty if others are allowed."""
+        lists = [judge.get("enum", [judge["const"]] if "const" in judge else None) for judge in self._judges]
+        typed = [judge for judge in self._judges if "type" in judge and judge["type"] != "null"]
+        found = [list_ for list_ in lists if isinstance(list_, list)]
+        if not found or len(found) < len(typed):
+            return ()
+        return tuple(value for list_ in found for value in list_ if isinstance(value, (str, int, float, bool)))
+
+    @property
+    def has_alternatives(self) -> bool:
+        """True if not every subschema has to be met, so that no single requirement is certain."""
+        return any(not _ALTERNATIVES.isdisjoint(judge) for judge in self._judges)
 
     @property
     def anything(self) -> Members:

@@ -27,6 +27,8 @@ _UNSHARED: Final = frozenset({"string", "integer", "boolean", "null"})
 
 def compile_value(source: Source, schema: Schema | None = None) -> Value:
     """Compile a source. `schema` describes where its value goes: null is left out where it is not allowed."""
+    if source.kind == "constant" and source.value == {} and source.select is not None:
+        return compile_members(source.select, schema)  # an object of its own: `item` is what it is around it
     value = _base(source)
     if source.default is not None:
         value = _with_default(value, source.default)

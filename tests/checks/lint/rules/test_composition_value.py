@@ -1,0 +1,167 @@
+"""The values of a recipe exist, and fit where they go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.compositions import NUMBER, TEXT, captured, compose, given, item, recipe, step
+from tests.service import echo, make_endpoint
+
+from bespeak.checks.lint.rules.composition_value import check
+from bespeak.contract.recipe import Compensation, Paging
+from bespeak.contract.source import Condition, Source, constant
+
+ROW = {"type": "object", "properties": {"id": TEXT, "price": NUMBER}, "required": ["id"]}
+FOUND = {
+    "type": "object",
+    "properties": {"rooms": {"type": "array", "items": ROW}, "next": TEXT},
+    "required": ["rooms"],
+}
+FIND = make_endpoint(
+    "FIND", "/rooms", echo, properties={"city": TEXT, "cursor": TEXT}, required=("city",), output=FOUND
+)
+FETCH = make_endpoint("FETCH", "/rooms/{id}", echo, properties={"id": TEXT}, required=("id",), output=ROW)
+CALLED = {each.key: each for each in (FIND, FETCH)}
+SEARCH = step("FIND /rooms", "found", {"city": given("city")})
+
+
+def messages(*steps: Any, output: Any = None, required: tuple[str, ...] = ("city",), **fields: Any) -> list[str]:
+    made = compose(
+        "FIND", "/offer", "r", properties={"city": TEXT, "n": {"type": "integer"}}, required=required, output=output
+    )
+    found = check(made, recipe(*steps, **fields), CALLED)
+    return [f"{one.rule} {one.severity[0]}{one.message.partition('recipe ')[2][3:]}" for one in found]
+
+
+def fetch(source: Source) -> Any:
+    return step("FETCH /rooms/{id}", "room", {"id": source})
+
+
+ROOMS = "found.rooms"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        captured(ROOMS, pick="first", get="id"),
+        captured(ROOMS, where=(Condition(left=item("price"), op="lt", right=given("n")),), pick="only", get="id"),
+        captured(ROOMS, sort=constant("-price"), limit=given("n"), pick="first", get="id"),
+        constant("a"),
+        captured("found.next"),
+    ],
+)
+def test_values_that_fit(source: Source) -> None:
+    assert messages(SEARCH, fetch(source)) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (given("town"), "H743 e, step 2, 'id': there is no field 'town'; there are city, n"),
+        (captured("rooms"), "H743 e, step 2, 'id': no earlier step captures 'rooms'; captured so far: found"),
+        (captured("found.beds"), "H743 e, step 2, 'id': there is no field 'beds'; there are next, rooms"),
+        (
+            captured(ROOMS, pick="first", get="name"),
+            "H743 e, step 2, 'id': there is no field 'name'; there are id, price",
+        ),
+        (item("id"), "H743 e, step 2, 'id': there is no element of a list here"),
+        (given("n"), "H744 e, step 2, 'id': the value is an integer, and a string is wanted"),
+        (constant(3), "H744 e, step 2, 'id': the value is an integer, and a string is wanted"),
+        (captured("found.rooms.id"), "H744 e, step 2, 'id': the value is an array, and a string is wanted"),
+        (
+            captured(ROOMS, sort=constant("size"), pick="first", get="id"),
+            "H743 e, step 2, 'id', sort: there is no field 'size'; there are id, price",
+        ),
+        (
+            captured(ROOMS, limit=given("city"), pick="first", get="id"),
+            "H744 e, step 2, 'id': an order or a limit is string",
+        ),
+        (
+            captured(ROOMS, where=(Condition(left=item("price"), right=given("city")),), pick="first", get="id"),
+            "H744 e, step 2, 'id', condition: number is compared with string, which never holds",
+        ),
+    ],
+)
+def test_values_that_do_not_exist_or_do_not_fit(source: Source, message: str) -> None:
+    assert messages(SEARCH, fetch(source))[0] == message
+
+
+def test_required_parameters_get_a_value_and_others_exist() -> None:
+    assert messages(step("FIND /rooms")) == ["H744 e, step 1: the required parameter 'city' gets no value"]
+    [message] = messages(step("FIND /rooms", take={"city": given("city"), "town": given("city")}))
+    assert message == "H744 e, step 1, 'town': the endpoint has no such parameter"
+
+
+def test_a_value_that_the_caller_may_omit_is_doubtful_for_a_required_parameter() -> None:
+    [message] = messages(SEARCH, required=())
+    assert message == "H744 w, step 1, 'city': it is required, but the caller may omit 'city'"
+    guarded = step("FIND /rooms", take={"city": given("city")}, when=(Condition(left=given("city"), op="present"),))
+    assert messages(guarded, required=()) == []
+    assert messages(step("FIND /rooms", take={"city": given("city", default="Riga")}), required=()) == []
+
+
+def test_steps_of_one_group_do_not_see_each_other() -> None:
+    grouped = (step("FIND /rooms", "found", {"city": given("city")}, group="g"),)
+    later = step("FETCH /rooms/{id}", take={"id": captured("found.next")}, group="g")
+    [message] = messages(*grouped, later)
+    assert "no earlier step captures 'found'" in message
+
+
+def test_each_element_of_a_list_is_known() -> None:
+    each = step("FETCH /rooms/{id}", "views", {"id": item("id")}, for_each=captured(ROOMS))
+    output = {"prices": captured("views.item.price"), "ids": captured("views.output.id")}
+    assert messages(SEARCH, each, output=None) == []
+    wanted = {"type": "object", "properties": {"ids": {"type": "array", "items": TEXT}}, "required": ["ids"]}
+    made = compose("FIND", "/offer", "r", properties={"city": TEXT}, required=("city",), output=wanted)
+    assert list(check(made, recipe(SEARCH, each, output=output), CALLED)) == []
+    [message] = messages(SEARCH, step("FETCH /rooms/{id}", take={"id": item()}, for_each=captured("found.next")))
+    assert message == "H744 e, step 2: for_each is string, and a list is wanted"
+
+
+def test_pages_have_their_parameter_and_their_fields() -> None:
+    paging = Paging(parameter="cursor", cursor="next", items="rooms")
+    assert messages(step("FIND /rooms", take={"city": given("city")}, pages=paging)) == []
+    wrong = Paging(parameter="page", cursor="after", items="rooms")
+    assert [message[:4] for message in messages(step("FIND /rooms", take={"city": given("city")}, pages=wrong))] == [
+        "H744",
+        "H743",
+    ]
+
+
+def test_a_compensation_may_use_the_output_of_its_step() -> None:
+    undo = Compensation(method="FETCH", path="/rooms/{id}", input={"id": captured("found.next")})
+    assert messages(step("FIND /rooms", "found", {"city": given("city")}, compensate=undo)) == []
+    empty = Compensation(method="FETCH", path="/rooms/{id}")
+    [message] = messages(step("FIND /rooms", "found", {"city": given("city")}, compensate=empty))
+    assert message == "H744 e, the compensation of step 1: the required parameter 'id' gets no value"
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"output": {"price": captured("room.price")}}, None),
+        ({"output": {"price": captured("room.id")}}, "has 'price', which is a string, and a number is wanted"),
+        ({"output": {"id": captured("room.id")}}, "has no 'price', which is required"),
+        ({}, None),
+        ({"aggregation": "merge"}, None),
+        ({"aggregation": "list"}, "has no 'price', which is required"),
+    ],
+)
+def test_the_result_fits_the_output_schema(fields: Any, problem: str | None) -> None:
+    output = {"type": "object", "properties": {"price": NUMBER}, "required": ["price"]}
+    made = compose("FIND", "/offer", "r", properties={"city": TEXT}, required=("city",), output=output)
+    found = list(check(made, recipe(SEARCH, fetch(captured("found.next")), **fields), CALLED))
+    assert [(one.rule, one.message.partition("the value ")[2]) for one in found] == (
+        [] if problem is None else [("H748", problem)]
+    )
+
+
+def test_a_new_object_may_be_made_of_several_values() -> None:
+    nested = Source(kind="constant", value={}, select={"id": item("id"), "city": given("city")})
+    output = {"rows": captured(ROOMS, select={"room": nested})}
+    row = {"type": "object", "properties": {"room": {"type": "object", "properties": {"id": NUMBER}}}}
+    wanted = {"type": "object", "properties": {"rows": {"type": "array", "items": row}}}
+    made = compose("FIND", "/offer", "r", properties={"city": TEXT}, required=("city",), output=wanted)
+    [finding] = check(made, recipe(SEARCH, output=output), CALLED)
+    assert "a string, and a number is wanted" in finding.message
