@@ -19,8 +19,8 @@ def test_a_filter_that_the_endpoint_has_is_left_to_it() -> None:
 
 
 def test_columns_are_renamed_and_nested_as_proposed() -> None:
-    found = approved("LIST /rooms -> offers[].room.room_id offers[].room_price:n")
-    select = found.recipe.output["offers"].to_json()["select"]
+    found = approved("LIST /rooms -> items[].room.room_id items[].room_price:n")
+    select = found.recipe.output["items"].to_json()["select"]
     assert select["room"]["select"]["room_id"] == {"kind": "item", "value": "id"}
     assert select["room_price"] == {"kind": "item", "value": "price"}
 
@@ -78,3 +78,49 @@ def test_rows_are_selected_by_what_a_key_leads_to() -> None:
 
 def test_a_bound_of_another_type_is_no_filter() -> None:
     assert refused("FIND /rooms/cheap max_price:b -> rooms[].id rooms[].price:n").misses[0].field == "max_price"
+
+
+DATA = contracts("""
+QUERY /data/transaction-history account_id? booked?:d booked_from?:d booked_to?:d amount_min?:n amount_max?:n
+  text_contains? order?=booked|-booked limit:i==100 cursor? ->
+  rows[].id rows[].account_id rows[].booked:d rows[].amount:n rows[].text next_cursor?
+QUERY /data/customer-profile customer_id? limit:i==100 cursor? ->
+  rows[].customer_id rows[].name rows[].email:e next_cursor?
+""")
+
+
+def test_a_data_class_is_read_with_its_own_filters() -> None:
+    found = approved(
+        "RETRIEVE /account/{id}/transactions booked_from?:d min_amount?:n sort?=booked|-booked "
+        "-> transactions[].amount:n",
+        DATA,
+    )
+    sent = {name: source.value for name, source in found.recipe.steps[0].input.items()}
+    assert sent == {"account_id": "id", "booked_from": "booked_from", "amount_min": "min_amount", "order": "sort"}
+    assert found.recipe.output["transactions"].where == ()
+
+
+def test_a_record_of_a_data_class_is_read_by_its_key() -> None:
+    found = approved("RETRIEVE /customers/{customer_id}/profile -> name email:e", DATA)
+    assert found.recipe.output["name"].pick == "only"
+
+
+def test_rows_are_filtered_before_they_are_cut() -> None:
+    found = approved("RETRIEVE /account/{id}/transactions booked_after:d limit:i -> transactions[].amount:n", DATA)
+    assert set(found.recipe.steps[0].input) == {"account_id"}
+    assert found.recipe.output["transactions"].limit is not None
+
+
+def test_a_limit_alone_is_left_to_the_endpoint() -> None:
+    found = approved("RETRIEVE /account/{id}/transactions limit:i -> transactions[].amount:n", DATA)
+    assert found.recipe.steps[0].input["limit"].value == "limit"
+    assert found.recipe.steps[0].pages is None
+
+
+def test_a_bound_of_dates_may_mean_the_only_date_of_the_rows() -> None:
+    where = approved("RETRIEVE /account/{id}/transactions until:d -> transactions[].amount:n", DATA).recipe.output
+    assert [(one.left.value, one.op) for one in where["transactions"].where] == [("booked", "lte")]
+
+
+def test_a_list_under_a_name_that_nobody_knows_is_only_a_suggestion() -> None:
+    assert "parcels" in doubtful("LIST /rooms -> parcels[].id parcels[].price:n").doubts[0]

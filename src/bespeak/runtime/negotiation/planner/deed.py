@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bespeak.runtime.negotiation.plan import Miss
-from bespeak.runtime.negotiation.planner.choice import Decision, Option
+from bespeak.runtime.negotiation.planner.choice import Decision, Option, Result
 from bespeak.runtime.negotiation.planner.operation import Operation
 from bespeak.runtime.negotiation.planner.search import Search
 from bespeak.runtime.negotiation.planner.term import other_names
@@ -13,6 +13,8 @@ from bespeak.text.language.meanings import meanings
 from bespeak.text.language.operation_class import operation_classes
 
 _DEEDS: Final = 12
+_MAKING: Final = frozenset(("ADD", "CREATE", "INSERT", "MAKE", "REGISTER"))
+"""Verbs whose object does not exist yet."""
 _SYNONYM: Final = 0.85
 _CLASS: Final = 0.5
 """Verbs of one class, such as PAY and REFUND, may do different things."""
@@ -40,7 +42,7 @@ def deeds(search: Search, depth: int) -> list[Option] | Miss:
     for score, operation in ranked[:_DEEDS]:
         doubt = "" if score > _CLASS else f"Is {operation.endpoint.method} what {wish.endpoint.method} means?"
         verb = frozenset((Decision(f"verb {operation.number}", score, 2 * (1 - score), doubt),))
-        ways = search.call(operation, search.given, depth)
+        ways = [way for way in search.call(operation, search.given, depth) if not _makes_known(operation, way)]
         options += [Option(way.value, way.decisions | verb, way.calls) for way in ways]
     if options:
         return options
@@ -52,6 +54,13 @@ def deeds(search: Search, depth: int) -> list[Option] | Miss:
         lacking = ", ".join(f"`{field.name}`" for field in nearest.required)
         return Miss(field="input", reason=f"Not all inputs are known: {lacking}.", nearest=nearest.endpoint)
     return Miss(field=wish.endpoint.path, reason=f"No endpoint does {wish.endpoint.method} to a {wish.noun}.")
+
+
+def _makes_known(operation: Operation, way: Option) -> bool:
+    """Return True if something is to be created that was looked up before: another thing is meant."""
+    assert isinstance(way.value, Result)
+    own = [value for field, value in way.value.call.bindings if operation.resource.noun in field.identifies]
+    return operation.endpoint.method in _MAKING and any(value.calls for value in own)
 
 
 def _is_about(operation: Operation, noun: str) -> bool:

@@ -26,6 +26,8 @@ class Field:
     """Elements of a list."""
     inner: tuple[Field, ...] = ()
     """Members of a container."""
+    is_wanted: bool = False
+    """True for a field of a proposed output, which nothing but itself will do for: no role of it, and no other."""
 
     @property
     def name(self) -> str:
@@ -40,7 +42,7 @@ class Field:
     @cached_property
     def comparison(self) -> Comparison | None:
         """What an input compares."""
-        return comparison(self.stems)
+        return comparison(self.stems, is_time=self.facts.format in ("date", "date-time"))
 
     @cached_property
     def text(self) -> str:
@@ -68,14 +70,14 @@ class Field:
         return ".".join(self.path[len(self.rows) + 1 :]) if self.lists else self.dotted
 
     @cached_property
-    def is_id(self) -> bool:
-        """True if it identifies something."""
-        return any(reading.attribute == "id" for reading in self.readings)
+    def identifies(self) -> frozenset[str]:
+        """Nouns whose id it is."""
+        return frozenset(reading.noun for reading in self.readings if reading.attribute == "id")
 
     @cached_property
-    def is_key(self) -> bool:
-        """True if it tells one thing from the others of its kind, by id or otherwise."""
-        return self.is_id or any(reading.attribute in KEYS for reading in self.readings)
+    def tells(self) -> frozenset[str]:
+        """Nouns of which it tells one from the others, by id or otherwise."""
+        return self.identifies.union(reading.noun for reading in self.readings if reading.attribute in KEYS)
 
     @cached_property
     def nouns(self) -> frozenset[str]:
@@ -92,7 +94,8 @@ def likeness(need: Field, have: Field, vocabulary: Vocabulary) -> float:
                 return 1.0
             same = attribute == other_attribute
             if same and noun and other and best < _ROLE and noun != other:
-                related = vocabulary.is_role(noun) == other or vocabulary.is_role(other) == noun
+                role = vocabulary.is_role(noun) == other or vocabulary.is_role(other) == noun
+                related = role and not need.is_wanted
                 named = attribute != "id" and other in other_names(noun)
                 best = _ROLE if related or named else best
             if not same and noun == other and attribute != "id" and other_attribute in other_names(attribute):

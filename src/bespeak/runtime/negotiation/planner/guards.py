@@ -87,8 +87,11 @@ def _covered(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> set[str]:
 def _unknown_words(draft: Draft, wish: Wish) -> Iterator[Decision]:
     """Doubt a word that the service does not know, unless an input gives it a meaning."""
     local = any(listing.filters for listing in draft.listings)
+    used = {word for value in _values(draft) if isinstance(value, Result) for word in value.field.stems}
+    used |= {word for field in wish.wanted for word in field.stems}
+    used |= {word for call in draft.calls for segment in call.operation.resource.literals for word in segment.stems}
     for word, before in wish.unknown:
-        if not local:
+        if not local and word not in used:
             doubt = f"Nothing here knows what `{word}` in the path means; say it by an input, or leave it out."
             yield Decision(f"unknown {word}", _PREFIXED if before else _QUALIFIED, 0.0, doubt)
 
@@ -99,8 +102,6 @@ def _unsaid(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> Iterator[Decisi
         operation = call.operation
         for segment in operation.resource.literals:
             terms = {segment.term, noun_of(segment.stems)} if operation.is_data else {segment.term}
-            if operation.is_data and segment.term == "data":
-                continue
             if terms.isdisjoint(wish.said) and segment.term not in vocabulary.common:
                 doubt = f"`{operation.endpoint}` is about `{segment.text}`, which the proposal does not mention."
                 yield Decision(f"unsaid {operation.number}", _UNSAID, 0.0, doubt)
@@ -109,6 +110,10 @@ def _unsaid(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> Iterator[Decisi
 
 def _anchoring(draft: Draft, wish: Wish) -> Miss | None:
     """Refuse a call that does not depend on what must be given."""
+    for listing in draft.listings:
+        for field, value in listing.columns:
+            if not (value.givens or value.is_per_row):
+                return Miss(field=field.text, reason="It would be the same in every row, whatever is given.")
     if not any(field.required and leaf_name(field) not in LIMITS | SORTS for field in wish.givens):
         return None
     anchored = _picked(draft)
@@ -144,7 +149,7 @@ def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
     """Doubt rows that merely contain the wanted thing, and lists inside another resource."""
     for listing in draft.listings:
         resource = listing.call.operation.resource
-        if not set(listing.rows.nouns) & {resource.noun, noun_of(tuple(resource.noun.split("_")))}:
+        if not any(f"_{resource.noun}".endswith(f"_{noun}") for noun in listing.rows.nouns):
             doubt = f"The {listing.rows.dotted} of `{listing.call.operation.endpoint}` may not be all of them."
             yield Decision(f"embedded {listing.call.number}", _EMBEDDED, 0.0, doubt)
     for field, value in draft.singles:
@@ -157,6 +162,9 @@ def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
 
 def _restricted(draft: Draft) -> Iterator[Decision]:
     for listing in draft.listings:
+        if listing.table.is_renamed:
+            doubt = f"Nothing here is called `{listing.table.text}`; are they the {listing.rows.nouns[0]}s?"
+            yield Decision(f"renamed {listing.call.number}", _UNSAID, 0.0, doubt)
         if listing.rows.is_restricted:
             doubt = f"`{listing.call.operation.endpoint}` lists only those of one state."
             yield Decision(f"restricted {listing.call.number}", _RESTRICTED, 0.0, doubt)
@@ -170,7 +178,7 @@ def _coherence(draft: Draft) -> Iterator[Decision]:
             by_noun[value.call.operation.resource.noun].append(value.call)
     for noun, calls in sorted(by_noun.items()):
         for one, other in pairwise(calls):
-            keys = [{id(value) for field, value in call.bindings if field.is_key} for call in (one, other)]
+            keys = [{id(value) for field, value in call.bindings if field.tells} for call in (one, other)]
             if not (keys[0] & keys[1] or one in other.before or other in one.before):
                 doubt = f"The fields of the {noun} come from different calls that may be about different ones."
                 yield Decision(f"coherence {noun}", _INCOHERENT, 0.0, doubt)
@@ -184,9 +192,10 @@ def _detours(draft: Draft, wish: Wish) -> Iterator[Decision]:
             doubt = f"`{{{field.name}}}` in the path stands for a {noun}, but its name says otherwise."
             yield Decision(f"parameter {field.name}", _UNSAID, 0.0, doubt)
     for value in _values(draft):
-        if isinstance(value, Result) and value.field.is_id and not value.is_per_row:
-            noun = value.call.operation.resource.noun
-            if noun not in value.field.nouns and noun not in wish.path_terms:
+        if isinstance(value, Result) and value.field.identifies and not value.is_per_row:
+            nouns = value.call.operation.nouns_of(value.field)
+            noun = nouns[0]
+            if not value.field.identifies & {*nouns} and not wish.path_terms & {*nouns}:
                 doubt = f"Is it the one of the {noun}? Name the {noun} in the path if so."
                 yield Decision(f"detour {value.call.number}", _UNSAID, 0.0, doubt)
 

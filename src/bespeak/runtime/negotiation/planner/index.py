@@ -12,7 +12,7 @@ from bespeak.runtime.negotiation.planner.slot import slots_of
 from bespeak.runtime.negotiation.planner.vocabulary import Reading, Vocabulary
 
 _FIELDS: Final = 160
-_LEVELS: Final = 4
+_LEVELS: Final = 5
 """Most fields and levels of an output that are looked at."""
 
 Usable = Callable[[Endpoint], bool]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from bespeak.runtime.negotiation.planner.choice import Decision, Given, Result, RowValue, Value
+from bespeak.runtime.negotiation.planner.choice import Call, Decision, Given, Result, RowValue, Value
 from bespeak.runtime.negotiation.planner.draft import Filter, Listing
 from bespeak.runtime.negotiation.planner.field import Field, leaf_name
-from bespeak.runtime.negotiation.planner.operation import LIMITS, SORTS, Operation, Rows
+from bespeak.runtime.negotiation.planner.operation import CURSORS, LIMITS, PLACES, SORTS, Operation, Rows
 from bespeak.runtime.negotiation.planner.search import Search
 from bespeak.runtime.negotiation.planner.slot import fit
 from bespeak.runtime.negotiation.planner.term import join, other_names
@@ -19,6 +20,8 @@ _DRIVERS: Final = 12
 _KEPT: Final = 3
 _FAN_OUT: Final = 1.5
 _ORDERED: Final = frozenset(("integer", "number"))
+_ANY_TIME: Final = frozenset(("date", "time", "day"))
+"""What a bound is about that names no column: the only date of the rows."""
 _TIMES: Final = frozenset(("date", "date-time", "time"))
 
 
@@ -34,7 +37,7 @@ class ListingSearch:
         """Return the ways, cheapest first."""
         found: list[Listing] = []
         for operation, rows in self._drivers():
-            for called in self._search.call(operation, self._search.given, self._depth - 1):
+            for called in self._search.call(operation, self._search.given, self._depth - 1, rows.nouns[0]):
                 assert isinstance(called.value, Result)
                 listing = self._fill(called.value, rows, called.decisions)
                 if listing is not None:
@@ -81,7 +84,7 @@ class ListingSearch:
     def _fill(self, result: Result, rows: Rows, decided: frozenset[Decision]) -> Listing | None:
         scope = self._search.row_scope(rows)
         columns: list[tuple[Field, Value]] = []
-        decisions = set(decided)
+        decisions = {*decided, *self._search.searched(result.call, rows)}
         weakest = 1.0
         per_row: set[int] = set()
         for need in self._table.columns:
@@ -111,30 +114,37 @@ class ListingSearch:
         """Turn inputs that are left over into filters, an order and a limit of the rows."""
         filters: list[Filter] = []
         decisions = set(listing.decisions)
-        sort = limit = None
+        sort = None
         for given in self._search.wish.givens:
-            if given.name in listing.givens:
+            if given.name in listing.givens or leaf_name(given) in LIMITS:
                 continue
-            if leaf_name(given) in LIMITS and given.facts.kind in ("integer", ""):
-                limit = given
-            elif leaf_name(given) in SORTS and self._sorts(given, listing.rows):
+            if leaf_name(given) in SORTS and self._sorts(given, listing.rows):
                 sort = given
             else:
                 made = self._filter(given, listing.rows) or self._related(given, listing, decisions)
                 if made is not None:
                     filters.append(made)
                     decisions.add(Decision(f"filter {given.name}", 1.0, 0.2))
-        operation = listing.call.operation
+        call = listing.call
         if filters or sort:
-            if operation.pages is not None:
-                decisions.add(Decision(f"scan {operation.number}", 0.95, 0.8))
-            elif operation.is_partial:
-                doubt = f"`{operation.endpoint}` shows its list in pages, and nothing says how to read all of them."
-                decisions.add(Decision(f"scan {operation.number}", 0.6, 0.8, doubt))
-        return Listing(
-            listing.table, listing.call, listing.rows, listing.columns, tuple(filters), sort, limit,
-            frozenset(decisions), listing.weakest,
-        )  # fmt: skip
+            call = self._search.unlimited(call)
+            decisions |= self._scanned(call)
+        limits = (field for field in self._search.wish.givens if leaf_name(field) in LIMITS and _is_count(field))
+        limit = next((field for field in limits if field.name not in call.givens), None)
+        return replace(
+            listing, call=call, filters=tuple(filters), sort=sort, limit=limit, decisions=frozenset(decisions)
+        )
+
+    def _scanned(self, call: Call) -> set[Decision]:
+        """Return what is doubtful about a list that must be read as a whole."""
+        operation = call.operation
+        placed = any(leaf_name(field) in PLACES | CURSORS for field, _ in call.bindings)
+        if operation.pages is not None and not placed:
+            return {Decision(f"scan {operation.number}", 0.95, 0.8)}
+        if operation.is_partial or placed:
+            doubt = f"`{operation.endpoint}` shows its list in pages, and nothing says how to read all of them."
+            return {Decision(f"scan {operation.number}", 0.6, 0.8, doubt)}
+        return set()
 
     def _sorts(self, given: Field, rows: Rows) -> bool:
         """Return True if an input can only name columns; `-` before a name reverses the order."""
@@ -145,6 +155,9 @@ class ListingSearch:
     def _filter(self, given: Field, rows: Rows) -> Filter | None:
         compared = given.comparison
         if compared is not None:
+            if compared.attribute in _ANY_TIME:
+                times = [field for field in rows.fields if field.facts.format in _TIMES and field.lists == 1]
+                return Filter(times[0], compared.op, Given(given)) if len(times) == 1 else None
             attribute = tuple(compared.attribute.split("_"))
             readings = self._search.index.vocabulary.read_name(attribute, rows.nouns, given.facts)
             need = Field((join(attribute),), readings, given.facts)
@@ -154,13 +167,13 @@ class ListingSearch:
             score = self._search.score(given, field, sent=True)
             if score > best[0]:
                 best = score, field
-        enough = 0.95 if given.is_id else 0.8
+        enough = 0.95 if given.identifies else 0.8
         return Filter(best[1], "eq", Given(given)) if best[1] is not None and best[0] >= enough else None
 
     def _related(self, given: Field, listing: Listing, decisions: set[Decision]) -> Filter | None:
         """Return the condition that rows refer to the thing that an input identifies."""
         for column in listing.rows.fields:
-            if column.is_id and not set(column.nouns) & set(listing.rows.nouns):
+            if column.identifies and not column.identifies & set(listing.rows.nouns):
                 for option in self._search.computed(column, self._search.given, self._depth - 1):
                     if given.name in option.value.givens:
                         decisions |= option.decisions
@@ -178,6 +191,10 @@ class ListingSearch:
             if (set(kinds) <= _ORDERED or (set(kinds) <= {"string"} and times)) and (times or fit_bounds(field, given)):
                 return Filter(field, op, Given(given))
         return None
+
+
+def _is_count(field: Field) -> bool:
+    return field.facts.kind in ("integer", "")
 
 
 def fit_bounds(field: Field, given: Field) -> bool:

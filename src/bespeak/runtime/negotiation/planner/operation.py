@@ -14,7 +14,7 @@ from bespeak.contract.semantic import IMPACTS
 from bespeak.runtime.negotiation.planner.field import Field, leaf_name
 from bespeak.runtime.negotiation.planner.resource import Resource, resource_of
 from bespeak.runtime.negotiation.planner.slot import ITEM, MISSING, Facts, Slot, fit
-from bespeak.runtime.negotiation.planner.term import WRAPPERS, noun_of, stems
+from bespeak.runtime.negotiation.planner.term import GENERIC, KEYS, WRAPPERS, noun_of, stems
 from bespeak.runtime.negotiation.planner.vocabulary import Reading, Vocabulary
 from bespeak.text.language.sentence import word_set
 
@@ -76,6 +76,11 @@ class Operation:
         """True for the rows of a data class."""
         return self.endpoint.path.startswith("/data/") and any(rows.path == ("rows",) for rows in self.lists)
 
+    def nouns_of(self, field: Field) -> tuple[str, ...]:
+        """Return the nouns of the thing that an output field belongs to: a row, or the resource."""
+        rows = next((rows for rows in self.lists if rows.path == field.rows), None)
+        return (self.resource.noun,) if rows is None else rows.nouns
+
     @cached_property
     def required(self) -> tuple[Field, ...]:
         """Inputs that every call needs."""
@@ -127,7 +132,9 @@ def make_operation(
     return Operation(number, endpoint, resource, read_inputs(inputs, resource, vocabulary), yields, tuple(lists))
 
 
-def read_inputs(slots: Sequence[Slot], resource: Resource, vocabulary: Vocabulary) -> tuple[Field, ...]:
+def read_inputs(
+    slots: Sequence[Slot], resource: Resource, vocabulary: Vocabulary, *, is_proposed: bool = False
+) -> tuple[Field, ...]:
     """Make the fields of an input; members of objects are not taken apart."""
     owners = dict(resource.owners)
     found: dict[str, Field] = {}
@@ -136,23 +143,30 @@ def read_inputs(slots: Sequence[Slot], resource: Resource, vocabulary: Vocabular
             continue
         name = slot.path[0]
         readings = vocabulary.read(slot.path, [resource.noun], slot.facts)
-        if name in owners:
-            readings = _parameter_readings(name, owners[name], readings, vocabulary)
+        if owners.get(name):
+            readings = _parameter_readings(name, owners[name], readings, vocabulary, is_proposed)
         required = (slot.required or name in owners) and slot.facts.default is MISSING
         found[name] = Field(slot.path, readings, slot.facts, required, slot.item, _inner(at, slots))
     return tuple(found.values())
 
 
 def _parameter_readings(
-    name: str, noun: str, readings: tuple[Reading, ...], vocabulary: Vocabulary
+    name: str, noun: str, readings: tuple[Reading, ...], vocabulary: Vocabulary, is_proposed: bool
 ) -> tuple[Reading, ...]:
-    """Read a path parameter by the segment before it: `{id}`, `{order}` and `{order_id}` after `/orders`."""
+    """Read a path parameter by the segment before it: `{id}`, `{order}` and `{order_id}` after `/orders`.
+
+    An endpoint may call its own key what it likes; a proposal that does may mean another thing.
+    """
     parts = stems(name)
-    own = [part for part in parts if part != "id"]
-    if not noun or (own and noun_of(tuple(own)) != noun and parts[-1] == "id"):
+    own = noun_of(tuple(part for part in parts if part != "id"))
+    is_key = parts[-1] == "id" or parts[-1] not in KEYS | GENERIC
+    words, others = set(own.split("_")), set(noun.split("_"))
+    akin = not own or words <= others or words >= others
+    elsewhere = own in vocabulary.things and own in vocabulary.segments and own != noun
+    if is_key and not elsewhere and (akin or not is_proposed):
+        return tuple(dict.fromkeys((Reading(noun, "id"), *(one for one in readings if own and one.attribute == "id"))))
+    if is_key:
         return readings
-    if not own or noun_of(tuple(own)) == noun:
-        return (Reading(noun, "id"),)
     return tuple(dict.fromkeys((*vocabulary.read_name(parts, [noun], Facts()), *readings)))
 
 
@@ -185,6 +199,6 @@ def _inner(at: int, slots: Sequence[Slot]) -> tuple[Field, ...]:
 
 
 def _row_nouns(field: Field, resource: Resource, vocabulary: Vocabulary) -> list[str]:
-    noun = vocabulary.container(field.name, is_list=True)
+    noun = vocabulary.row_noun(field.path)
     own = [resource.noun] if noun is None else [noun]
     return own + (vocabulary.row_nouns(field.item.names) if field.item is not None else [])

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Final
 
 from bespeak.documents.adoption.naming import is_plural, words
-from bespeak.runtime.negotiation.planner.term import GENERIC, noun_of, stems
+from bespeak.runtime.negotiation.planner.term import COLLECTIVE, GENERIC, noun_of, stems
 from bespeak.text.language.lexicon import lexicon
 
 _VERSION: Final = re.compile(r"v\d+(?:[._]\d+)*|api|rest|public", re.ASCII)
-_SEARCHING: Final = frozenset(("all", "directory", "find", "list", "lookup", "query", "search"))
+_SEARCHING: Final = frozenset(("all", "data", "directory", "find", "list", "lookup", "query", "search"))
 _LINKS: Final = frozenset(("and", "by", "for", "from", "in", "of", "on", "the", "to", "with"))
 """Words of a segment that only connect the others."""
 
@@ -65,7 +65,7 @@ class Segment:
     def is_quality(self) -> bool:
         """True if it says which or what of a thing, and is not a thing itself: latest, archived, status."""
         last = self.stems[-1]
-        return last in GENERIC or last in lexicon().others or last.endswith("ed")
+        return last in GENERIC | COLLECTIVE or last in lexicon().others or last.endswith("ed")
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,10 @@ def resource_of(path: str, things: Collection[str]) -> Resource:
     owners: list[tuple[str, str]] = []
     view = ""
     before: Segment | None = None
-    for segment in segments:
+    for at, segment in enumerate(segments):
         if segment.parameter:
-            owners.append((segment.parameter, nouns[-1] if nouns else ""))
+            paired = any(one.parameter for one in segments[at + 1 : at + 2])  # `/repos/{owner}/{name}`: not yet the id
+            owners.append((segment.parameter, nouns[-1] if nouns and not paired else ""))
             view = ""
         elif not segment.is_silent:
             noun = noun_of(segment.stems)

@@ -21,7 +21,7 @@ from bespeak.runtime.negotiation.planner.choice import (
 )
 from bespeak.runtime.negotiation.planner.field import Field, alternatives, leaf_name, likeness
 from bespeak.runtime.negotiation.planner.index import Index, Usable
-from bespeak.runtime.negotiation.planner.operation import Operation, Rows
+from bespeak.runtime.negotiation.planner.operation import LIMITS, SORTS, Operation, Rows
 from bespeak.runtime.negotiation.planner.slot import MISSING, Facts, fit
 from bespeak.runtime.negotiation.planner.term import SEARCHES
 from bespeak.runtime.negotiation.planner.wish import Wish
@@ -36,6 +36,8 @@ _CLOSE: Final = 0.8
 """Likeness from which a given value is used for an input."""
 _SAME: Final = 0.95
 """Likeness from which two ids are compared."""
+_OTHER_TEXT: Final = 0.55
+"""Quality of a search for the name of another noun than the one that is listed."""
 _NAMES: Final = frozenset(("email", "label", "name", "text", "title", "username")) | SEARCHES
 """Attributes that one can search for as text."""
 
@@ -101,14 +103,12 @@ class Search:
                 score = self.score(need, field)
                 if score:
                     found[key] = score, operation, field
-        return sorted(found.values(), key=lambda one: (-one[0], self._order(one[1]), one[2].lists, one[2].text))[
-            :PROVIDERS
-        ]
+        return sorted(found.values(), key=self._order)[:PROVIDERS]
 
-    def _order(self, operation: Operation) -> tuple[int, int, int]:
-        said = sum(segment.term in self.wish.said for segment in operation.resource.literals)
-        unsaid = len(operation.resource.literals) - said
-        return unsaid - said, len(operation.required), operation.number
+    def _order(self, provider: tuple[float, Operation, Field]) -> tuple[float, int, int, int, str]:
+        score, operation, field = provider
+        named = sum(1 if segment.term in self.wish.said else -1 for segment in operation.resource.literals)
+        return -2 * score - named, field.lists, len(operation.required), operation.number, field.text
 
     def score(self, need: Field, have: Field, *, sent: bool = False) -> float:
         """Judge whether a field may stand for another: by name and noun, and by everything its schema says."""
@@ -145,15 +145,24 @@ class Search:
             alike = need.comparison == have.comparison and bool(need.nouns & have.nouns)
             return match_facts(need, have, sent=True) if alike else 0.0
         score = self.score(need, have, sent=True)
-        if score or need.is_id or have.is_id:
+        if not score and {leaf_name(need), leaf_name(have)} <= SORTS:
+            values = have.facts.values
+            return 1.0 if values is not None and values <= (need.facts.values or frozenset()) else 0.0
+        if score or need.identifies or have.identifies:
             return score
         if need.stems == have.stems and len(need.stems) > 1:
             return 0.98 * match_facts(need, have, sent=True)
         if operation is not None and leaf_name(need) in SEARCHES and have.facts.kind in ("string", ""):
-            texts = {reading.noun for reading in have.readings if reading.attribute in _NAMES}
-            nouns = {noun for rows in operation.lists for noun in rows.nouns}
-            return (1.0 if texts & nouns else 0.75 if texts else 0.0) * match_facts(need, have, sent=True)
+            return match_facts(need, have, sent=True) if _texts(have) else 0.0
         return 0.0
+
+    def searched(self, call: Call, rows: Rows) -> frozenset[Decision]:
+        """Return a doubt if a list is searched for the name of something else."""
+        for field, value in call.bindings:
+            if leaf_name(field) in SEARCHES and isinstance(value, Given) and not _texts(value.field) & set(rows.nouns):
+                doubt = f"Is `{value.field.name}` something to search {rows.dotted} for?"
+                return frozenset((Decision(f"searched {call.number}", _OTHER_TEXT, 1.0, doubt),))
+        return frozenset()
 
     def _computed(self, need: Field, scope: Scope, depth: int) -> list[Option]:
         found: list[Option] = []
@@ -163,7 +172,7 @@ class Search:
             self.spend()
             about = f"{need.text} from {operation.number} {field.text}"
             own = frozenset((Decision(about, score, 2 * (1 - score)),)) if score < 1 else frozenset[Decision]()
-            for called in self.call(operation, scope, depth - 1):
+            for called in self.call(operation, scope, depth - 1, _row_noun(operation, field)):
                 for value, picked in self.picks(called, field, scope, depth - 1):
                     found.append(Option(value, called.decisions | own | picked, value.calls))
         return self._best(found)
@@ -181,19 +190,19 @@ class Search:
         """Return True if an operation needs what it should give."""
         return any(likeness(need, field, self.index.vocabulary) == 1.0 for field in operation.required)
 
-    def call(self, operation: Operation, scope: Scope, depth: int) -> list[Option]:
+    def call(self, operation: Operation, scope: Scope, depth: int, noun: str = "") -> list[Option]:
         """Return the ways to call an operation, cheapest first; the value of each is a Result of the whole output."""
-        key = (operation.number, id(scope), depth)
+        key = (operation.number, id(scope), depth, noun)
         if key not in self._memo:
             self._memo[key] = []  # a call that needs itself has no way
-            self._memo[key] = self._called(operation, scope, depth)
+            self._memo[key] = self._called(operation, scope, depth, noun)
         return self._memo[key]
 
-    def _called(self, operation: Operation, scope: Scope, depth: int) -> list[Option]:
+    def _called(self, operation: Operation, scope: Scope, depth: int, noun: str) -> list[Option]:
         ways: list[list[Option]] = []
         for field in operation.required:
             self.spend()
-            way = self.at_hand(field, scope, operation) or self._supplied(field, scope, depth)
+            way = self.at_hand(field, scope, operation) or self._supplied(field, scope, depth, noun)
             if not way:
                 return []
             ways.append(way[: 2 if len(operation.required) <= _COMBINED else 1])
@@ -232,21 +241,21 @@ class Search:
         if all(field.name in used for field in self.wish.givens):
             return []
         for field in operation.inputs:
-            if field.is_id and not field.required and field.name not in taken:
+            if field.identifies and not field.required and field.name not in taken:
                 for option in self.computed(field, scope, depth):
                     if option.value.givens - used:
                         return [self._filled(operation, [*bound, (field, option)], scope)]
         return []
 
-    def _supplied(self, field: Field, scope: Scope, depth: int) -> list[Option]:
+    def _supplied(self, field: Field, scope: Scope, depth: int, noun: str) -> list[Option]:
         """Return ways to supply a required input that is not given: a constant, or a value that is looked up."""
         fixed = field.facts.constant
         if fixed is not MISSING:
             return [Option(Fixed(fixed), frozenset((Decision(f"{field.name} fixed", 1.0, 0.1),)), frozenset())]
         for _, value in sorted(field.facts.values or (), key=repr):
-            if isinstance(value, str) and value == self.wish.noun:
+            if isinstance(value, str) and value == noun:
                 return [Option(Fixed(value), frozenset((Decision(f"{field.name} {value}", 0.97, 0.1),)), frozenset())]
-        return self.value(field, scope, depth) if field.is_key or depth > 1 else []
+        return self.computed(field, scope, depth) if field.tells else []
 
     def _make(self, operation: Operation, bindings: list[tuple[Field, Value]]) -> Call:
         key = operation.number, tuple((field.name, id(value)) for field, value in bindings)
@@ -254,6 +263,11 @@ class Search:
             self._values += [value for _, value in bindings]  # kept alive, so that their ids stay theirs
             self._calls[key] = Call(len(self._calls), operation, tuple(bindings))
         return self._calls[key]
+
+    def unlimited(self, call: Call) -> Call:
+        """Return a call without its limit, for rows that are filtered or sorted before they are cut."""
+        kept = [(field, value) for field, value in call.bindings if leaf_name(field) not in LIMITS]
+        return call if len(kept) == len(call.bindings) else self._make(call.operation, kept)
 
     def picks(self, called: Option, field: Field, scope: Scope, depth: int) -> list[tuple[Result, frozenset[Decision]]]:
         """Return the values of a field in what a call returned: itself, or one of a list."""
@@ -263,6 +277,7 @@ class Search:
             return [(Result(call, field), frozenset())]
         rows = next(rows for rows in call.operation.lists if rows.path == field.rows)
         about = f"{call.operation.number} {rows.dotted}"
+        other = self.searched(call, rows)
         paged = 0.9 if call.operation.pages else 0.6 if call.operation.is_partial else 1.0
         unread = f"`{call.operation.endpoint}` is paged and may not show every element." if paged < 0.9 else ""
         for column, option, certain in self._keys(rows, field, scope, depth):
@@ -270,33 +285,43 @@ class Search:
                 f"where {about} {column.text}", certain * paged, 0.4 + (0.8 if paged < 1 else 0), unread
             )
             pick = Pick((Match(column, option.value),))
-            return [(Result(call, field, pick), option.decisions | {decision})]
+            return [(Result(call, field, pick), option.decisions | {decision} | other)]
         keyed = [(one, value) for one, value in call.bindings if value.givens or value.calls]
         searched = [one for one, _ in keyed if leaf_name(one) in SEARCHES]
         if searched:
             decision = Decision(f"first {about}", 0.9, 0.3, "")
-        elif any(one.is_key and set(one.nouns) & set(rows.nouns) for one, _ in keyed):
+        elif any(one.tells & set(rows.nouns) for one, _ in keyed):
             return [(Result(call, field, Pick()), frozenset((Decision(f"only {about}", 0.93, 0.3),)))]
         elif call.operation.resource.view:
             decision = Decision(f"first {about}", 0.8, 0.3)
         else:
             doubt = f"Which of the {rows.dotted} of `{call.operation.endpoint}`? Give a key of it."
             decision = Decision(f"first {about}", 0.5, 2.5, doubt)
-        return [(Result(call, field, Pick(is_first=True)), frozenset((decision,)))]
+        return [(Result(call, field, Pick(is_first=True)), other | {decision})]
 
     def _keys(self, rows: Rows, field: Field, scope: Scope, depth: int) -> list[tuple[Field, Option, float]]:
         """Return a column that identifies a row with the value to compare it with, ids first."""
         for column in rows.fields:
-            if column is field or not column.is_key or not set(column.nouns) & set(rows.nouns):
+            if column is field or not column.tells & set(rows.nouns):
                 continue
             for option in self.at_hand(column, scope):
-                if option.quality >= (_SAME if column.is_id else _CLOSE):
-                    return [(column, option, 0.97 if column.is_id else 0.93)]
-        own = [column for column in rows.fields if column.is_id and set(column.nouns) & set(rows.nouns)]
+                if option.quality >= (_SAME if column.identifies else _CLOSE):
+                    return [(column, option, 0.97 if column.identifies else 0.93)]
+        own = [column for column in rows.fields if column.identifies & set(rows.nouns)]
         for column in own[:1]:
             if column is not field and depth > 0:
                 return [(column, option, 0.97) for option in self.value(column, scope, depth - 1)[:1]]
         return []
+
+
+def _row_noun(operation: Operation, field: Field) -> str:
+    """Return the noun of the rows that a field is in, for operations that are told what to list."""
+    return operation.nouns_of(field)[0] if len(operation.lists) > 1 else ""
+
+
+def _texts(field: Field) -> frozenset[str]:
+    """Return the nouns whose name or text a field is."""
+    return frozenset(reading.noun for reading in field.readings if reading.attribute in _NAMES)
 
 
 _WHOLE: Final = Field(("",), (), Facts())

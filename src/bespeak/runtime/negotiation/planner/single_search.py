@@ -54,7 +54,7 @@ class SingleSearch:
     def _extend(self, state: State, field: Field) -> list[State]:
         self._search.spend()
         found = []
-        for call in sorted(state.calls, key=lambda one: one.number):
+        for call in sorted(state.calls, key=lambda one: (not one.operation.impact, one.number)):
             best: tuple[float, Field | None] = (0.0, None)
             for other in call.operation.outputs:
                 if not other.lists and not call.is_per_row:
@@ -65,11 +65,13 @@ class SingleSearch:
                 found.append(
                     _with(state, field, Option(Result(call, best[1]), frozenset(), frozenset((call,))), best[0])
                 )
+            if found and call.operation.impact:
+                return found  # what a change answers is about the change, and nothing else is
         exact = [one for one in found if one.weakest == state.weakest]
         if exact:
             return exact[:2]
         at_hand = self._search.at_hand(field, self._search.given)
-        if at_hand and field.is_id:
+        if at_hand and field.identifies:
             return [*found, _with(state, field, at_hand[0], 1.0)]
         options = self._search.computed(field, self._search.given, self._depth)
         return [*found, *(_with(state, field, option, 1.0) for option in options)]

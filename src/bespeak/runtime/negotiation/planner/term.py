@@ -38,7 +38,7 @@ _ABBREVIATIONS: Final[Mapping[str, str]] = {
     "trx": "transaction",
     "txn": "transaction",
 }
-_COLLECTIVE: Final = word_set("collection data detail entry history info list log record")
+COLLECTIVE: Final = word_set("collection data detail entry history info list log profile record")
 """Last words that say how a noun is kept, not what it is: a transaction history holds transactions."""
 WRAPPERS: Final = word_set(
     "body content datum data document edge element entity entry hit item list member node object output page payload "
@@ -126,7 +126,7 @@ def join(parts: tuple[str, ...]) -> str:
 @lru_cache(maxsize=16_384)
 def noun_of(parts: tuple[str, ...]) -> str:
     """Return the noun that words name, without a last word that only says how it is kept."""
-    while len(parts) > 1 and parts[-1] in _COLLECTIVE:
+    while len(parts) > 1 and parts[-1] in COLLECTIVE:
         parts = parts[:-1]
     return join(parts)
 
@@ -136,11 +136,13 @@ def other_names(term: str) -> list[str]:
     return _OTHER_NAMES.get(term, [])
 
 
-def comparison(parts: tuple[str, ...]) -> Comparison | None:
-    """Return what an input compares; None if its name does not say so."""
+def comparison(parts: tuple[str, ...], *, is_time: bool = False) -> Comparison | None:
+    """Return what an input compares; None if its name does not say so. `from_x` is a bound only of times."""
     if len(parts) < 2:
-        return None
-    first, last = _COMPARING_FIRST.get(parts[0]), _COMPARING_LAST.get(parts[-1])
+        op = _COMPARING_FIRST.get(parts[0]) if parts and is_time else None
+        return Comparison(op, "date") if op else None
+    first = _COMPARING_LAST.get(parts[0]) if is_time else _COMPARING_FIRST.get(parts[0])
     if first:
         return Comparison(first, join(parts[1:]))
+    last = _COMPARING_LAST.get(parts[-1])
     return Comparison(last, join(parts[:-1])) if last else None

@@ -45,9 +45,8 @@ class Vocabulary:
             for before, segment in pairwise(segments):
                 if segment.parameter and not before.is_silent and not before.parameter:
                     self.things.add(noun_of(before.stems))
-            self.nouns |= {
-                noun_of(segment.stems) for segment in segments if not segment.is_silent and segment.is_plural
-            }
+            named = [segment for segment in segments if not segment.is_silent]
+            self.nouns |= {noun_of(one.stems) for at, one in enumerate(named) if one.is_plural or at == 0}
             for slot in (*inputs, *outputs):
                 self._learn(slot)
         self.segments |= set(counts)
@@ -90,6 +89,11 @@ class Vocabulary:
             return None
         return noun if is_list or noun in self.things or self.is_role(noun) else None
 
+    def row_noun(self, path: tuple[str, ...]) -> str | None:
+        """Return the noun of a list by its path: that of its name, or of the nearest name that is not a wrapper."""
+        named = (self.container(name, is_list=True) for name in reversed(path) if name != ITEM)
+        return next((noun for noun in named if noun is not None), None)
+
     def row_nouns(self, names: Sequence[str]) -> list[str]:
         """Return the things that names of definitions end with: `SimplifiedTrack` is a track."""
         found = []
@@ -108,7 +112,8 @@ class Vocabulary:
                 continue
             noun = self.container(name, is_list=path[at + 1] == ITEM)
             if noun is not None:
-                nouns, before = [noun], ()
+                # What a proposal calls by a name of its own may be what it is about.
+                nouns, before = [noun] if noun in self.nouns else [noun, *nouns], ()
             elif stems(name) and noun_of(stems(name)) not in WRAPPERS:
                 before = (*before, *stems(name))
         return self.read_name((*before, *stems(path[-1])), nouns, facts)
@@ -127,6 +132,6 @@ class Vocabulary:
             if end:
                 found.append(Reading(join(parts[:end]), join(parts[end:])))
             scalar = facts.kind in ("string", "integer", "") and not facts.members and facts.values is None
-            if whole in self.things and whole not in GENERIC and scalar:
+            if scalar and ((whole in self.things and whole not in GENERIC) or self.is_role(whole)):
                 found.append(Reading(whole, "id"))
         return tuple(dict.fromkeys(found))

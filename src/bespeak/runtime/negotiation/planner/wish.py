@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from bespeak.text.language.operation_class import operation_classes
 
 MOST_FIELDS: Final = 200
 """Most fields of a proposed input or output."""
-_LEVELS: Final = 6
+_LEVELS: Final = 5
 _READING: Final = frozenset(("READ", "ANALYZE"))
 
 
@@ -31,6 +31,8 @@ class Table:
     path: tuple[str, ...]
     nouns: tuple[str, ...]
     columns: tuple[Field, ...]
+    is_renamed: bool = False
+    """True if its name is none that the service knows, so that it may mean something else."""
 
     @property
     def text(self) -> str:
@@ -61,6 +63,11 @@ class Wish:
     def path_terms(self) -> frozenset[str]:
         """Terms and nouns of the path."""
         return frozenset((*self.must, *self.resource.nouns, self.noun))
+
+    @property
+    def wanted(self) -> list[Field]:
+        """All fields of the output."""
+        return [*self.singles, *(field for table in self.tables for field in table.columns)]
 
     @property
     def is_effect(self) -> bool:
@@ -95,9 +102,11 @@ def read_wish(proposal: Endpoint, vocabulary: Vocabulary) -> Wish | Miss:
         {"properties": {name: {"type": "string"} for name in missing}, "required": missing}, most=50, levels=1
     )
     noun = _known(resource.noun, vocabulary)
-    givens = tuple(_owned(field, resource, vocabulary) for field in read_inputs(takes, resource, vocabulary))
+    givens = tuple(
+        _owned(field, resource, vocabulary) for field in read_inputs(takes, resource, vocabulary, is_proposed=True)
+    )
     known = Resource(resource.segments, noun, _known(resource.parent, vocabulary), resource.view, resource.owners)
-    outputs = read_outputs(yields, known, vocabulary)
+    outputs = tuple(replace(field, is_wanted=True) for field in read_outputs(yields, known, vocabulary))
     tables = tuple(
         _table(field, outputs, noun, vocabulary)
         for field in outputs
@@ -135,16 +144,19 @@ def _owned(field: Field, resource: Resource, vocabulary: Vocabulary) -> Field:
     readings = list(field.readings)
     for noun in dict.fromkeys((*reversed(resource.nouns), _known(resource.noun, vocabulary))):
         readings += vocabulary.read_name(field.stems, [noun], field.facts)
-    return Field(field.path, tuple(dict.fromkeys(readings)), field.facts, field.required, field.item, field.inner)
+    return replace(field, readings=tuple(dict.fromkeys(readings)))
 
 
 def _table(field: Field, outputs: tuple[Field, ...], noun: str, vocabulary: Vocabulary) -> Table:
-    named = vocabulary.container(field.name, is_list=True)
+    named = vocabulary.row_noun(field.path)
     nouns = [noun] if named is None else [_known(named, vocabulary)]
-    if named is not None and nouns[0] not in vocabulary.nouns:
+    is_own = named is not None and nouns[0] not in vocabulary.nouns
+    if is_own:
         nouns.append(noun)
     columns = [one for one in outputs if one.rows == field.path and not (one.inner and one.item is None)]
-    return Table(field.path, tuple(dict.fromkeys(nouns)), tuple(columns))
+    return Table(
+        field.path, tuple(dict.fromkeys(nouns)), tuple(columns), is_own and not f"_{noun}".endswith(f"_{named}")
+    )
 
 
 def _said(
