@@ -89,3 +89,34 @@ FETCH /hotels/{id} -> id name
 """)
     doubtful("FETCH /hotels/{room_id} -> name", hotel)
     approved("FETCH /rooms/{room_id}/hotel -> name", hotel)
+
+
+DESK = contracts("""
+SEARCH /users query? -> users[].id users[].name
+LIST /tasks/{id}/comments -> comments[].text
+FETCH /tasks/{id} -> id title workspace_id
+LIST /tags workspace_id? -> tags[].id tags[].name
+LIST /macros/active -> macros[].id macros[].title macros[].active:b
+LIST /agents next_page? -> agents[].id agents[].name has_more:b
+""")
+
+
+def test_a_search_that_is_told_nothing_is_not_a_list_of_everything() -> None:
+    assert "search" in refused("LIST /users -> users[].name", DESK).misses[0].reason
+
+
+def test_what_a_thing_shares_with_others_does_not_make_them_its_own() -> None:
+    assert "workspace" in doubtful("LIST /tasks/{task_id}/tags -> tags[].name", DESK).doubts[0]
+
+
+def test_a_view_is_named_by_the_path_and_not_by_a_field() -> None:
+    refused("LIST /macros active:b -> macros[].title macros[].active:b", DESK)
+
+
+def test_a_key_is_not_looked_for_in_a_list_that_may_go_on() -> None:
+    doubtful("FETCH /agents/{agent_id} -> name", DESK)
+
+
+def test_an_unknown_word_is_not_explained_by_a_key() -> None:
+    service = contracts("LIST /sections -> sections[].id sections[].category_id")
+    doubtful("LIST /categories/{category_id}/zorbles -> sections[].id", service)

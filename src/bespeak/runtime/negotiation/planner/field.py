@@ -40,6 +40,23 @@ class Field:
         return stems(self.name)
 
     @cached_property
+    def term(self) -> str:
+        """Words of the name as one term."""
+        return join(self.stems)
+
+    @cached_property
+    def meanings(self) -> frozenset[Reading]:
+        """Readings as a set."""
+        return frozenset(self.readings)
+
+    @cached_property
+    def attributes(self) -> frozenset[str]:
+        """Attributes that it may be, with their other names."""
+        return frozenset(
+            name for reading in self.readings for name in (reading.attribute, *other_names(reading.attribute))
+        )
+
+    @cached_property
     def comparison(self) -> Comparison | None:
         """What an input compares."""
         return comparison(self.stems, is_time=self.facts.format in ("date", "date-time"))
@@ -87,18 +104,18 @@ class Field:
 
 def likeness(need: Field, have: Field, vocabulary: Vocabulary) -> float:
     """Judge whether two fields mean the same, by noun and attribute: 0 if not, 1 if they are read alike."""
+    if not need.meanings.isdisjoint(have.meanings):
+        return 1.0
+    if need.attributes.isdisjoint(have.attributes):
+        return 0.0
     best = 0.0
     for noun, attribute in need.readings:
         for other, other_attribute in have.readings:
-            if noun == other and attribute == other_attribute:
-                return 1.0
-            same = attribute == other_attribute
-            if same and noun and other and best < _ROLE and noun != other:
+            if attribute == other_attribute and noun and other:
                 role = vocabulary.is_role(noun) == other or vocabulary.is_role(other) == noun
-                related = role and not need.is_wanted
-                named = attribute != "id" and other in other_names(noun)
-                best = _ROLE if related or named else best
-            if not same and noun == other and attribute != "id" and other_attribute in other_names(attribute):
+                if (role and not need.is_wanted) or (attribute != "id" and other in other_names(noun)):
+                    best = max(best, _ROLE)
+            elif noun == other and other_attribute in other_names(attribute):
                 best = max(best, _SYNONYM)
     return best
 
@@ -113,8 +130,3 @@ def alternatives(field: Field, vocabulary: Vocabulary) -> list[Reading]:
             found += [Reading(noun, other) for other in other_names(attribute)]
             found += [Reading(other, attribute) for other in other_names(noun)]
     return list(dict.fromkeys(found))
-
-
-def leaf_name(field: Field) -> str:
-    """Return the words of the last name as one term."""
-    return join(field.stems)

@@ -7,10 +7,9 @@ from itertools import pairwise
 from typing import Final
 
 from bespeak.runtime.negotiation.plan import Miss
-from bespeak.runtime.negotiation.planner.choice import Call, Decision, Result, Value
+from bespeak.runtime.negotiation.planner.choice import Call, Decision, Given, Result, Value
 from bespeak.runtime.negotiation.planner.draft import Draft
-from bespeak.runtime.negotiation.planner.field import leaf_name
-from bespeak.runtime.negotiation.planner.operation import LIMITS, SORTS
+from bespeak.runtime.negotiation.planner.operation import CURSORS, LIMITS, PLACES, SORTS
 from bespeak.runtime.negotiation.planner.term import noun_of
 from bespeak.runtime.negotiation.planner.vocabulary import Vocabulary
 from bespeak.runtime.negotiation.planner.wish import Wish
@@ -73,7 +72,7 @@ def _covered(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> set[str]:
         for segment in call.operation.resource.literals:
             found |= {segment.term, noun_of(segment.stems)}
         for field, _ in call.bindings:
-            found |= {leaf_name(field), *field.stems, *(noun for noun in field.nouns)}
+            found |= {field.term, *field.stems, *(noun for noun in field.nouns)}
     for listing in draft.listings:
         found |= {*listing.rows.nouns}
         for one in listing.filters:
@@ -86,7 +85,9 @@ def _covered(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> set[str]:
 
 def _unknown_words(draft: Draft, wish: Wish) -> Iterator[Decision]:
     """Doubt a word that the service does not know, unless an input gives it a meaning."""
-    local = any(listing.filters for listing in draft.listings)
+    keys = dict(wish.resource.owners)
+    filters = [one.value for listing in draft.listings for one in listing.filters]
+    local = any(isinstance(one, Given) and not one.field.identifies and one.field.name not in keys for one in filters)
     used = {word for value in _values(draft) if isinstance(value, Result) for word in value.field.stems}
     used |= {word for field in wish.wanted for word in field.stems}
     used |= {word for call in draft.calls for segment in call.operation.resource.literals for word in segment.stems}
@@ -110,11 +111,16 @@ def _unsaid(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> Iterator[Decisi
 
 def _anchoring(draft: Draft, wish: Wish) -> Miss | None:
     """Refuse a call that does not depend on what must be given."""
+    for call in draft.calls:
+        told = [field for field, _ in call.bindings if field.term not in LIMITS | SORTS | PLACES | CURSORS]
+        if call.operation.is_search and not told:
+            reason = f"`{call.operation.endpoint}` is a search, and nothing says what for."
+            return Miss(field=wish.endpoint.path, reason=reason, nearest=call.operation.endpoint)
     for listing in draft.listings:
         for field, value in listing.columns:
             if not (value.givens or value.is_per_row):
                 return Miss(field=field.text, reason="It would be the same in every row, whatever is given.")
-    if not any(field.required and leaf_name(field) not in LIMITS | SORTS for field in wish.givens):
+    if not any(field.required and field.term not in LIMITS | SORTS for field in wish.givens):
         return None
     anchored = _picked(draft)
     for call in draft.calls:
@@ -149,7 +155,8 @@ def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
     """Doubt rows that merely contain the wanted thing, and lists inside another resource."""
     for listing in draft.listings:
         resource = listing.call.operation.resource
-        if not any(f"_{resource.noun}".endswith(f"_{noun}") for noun in listing.rows.nouns):
+        own = any(f"_{resource.noun}".endswith(f"_{noun}") for noun in listing.rows.nouns)
+        if not own and not (resource.noun == wish.noun and resource.is_collection):
             doubt = f"The {listing.rows.dotted} of `{listing.call.operation.endpoint}` may not be all of them."
             yield Decision(f"embedded {listing.call.number}", _EMBEDDED, 0.0, doubt)
     for field, value in draft.singles:
@@ -198,6 +205,13 @@ def _detours(draft: Draft, wish: Wish) -> Iterator[Decision]:
             if not value.field.identifies & {*nouns} and not wish.path_terms & {*nouns}:
                 doubt = f"Is it the one of the {noun}? Name the {noun} in the path if so."
                 yield Decision(f"detour {value.call.number}", _UNSAID, 0.0, doubt)
+    for call in draft.calls:
+        for field, value in call.bindings:
+            handed = field.identifies - {call.operation.resource.noun}
+            if value.calls and handed and not handed & wish.said:
+                noun = min(handed)
+                doubt = f"`{call.operation.endpoint}` would be asked for a {noun}, which the proposal does not mention."
+                yield Decision(f"handed {call.number}", _UNSAID, 0.0, doubt)
 
 
 def _effects(draft: Draft) -> Iterator[Decision]:

@@ -44,7 +44,8 @@ class Index:
                 role = self.vocabulary.is_role(reading.noun)
                 for noun in {reading.noun, role or reading.noun}:
                     self._fields.setdefault(Reading(noun, reading.attribute), []).append((operation, field))
-                self._attributes.setdefault(reading.attribute, operation)
+                if not operation.impact:
+                    self._attributes.setdefault(reading.attribute, operation)
         for rows in operation.lists:
             for noun in rows.nouns:
                 self._rows.setdefault(noun, []).append((operation, rows))

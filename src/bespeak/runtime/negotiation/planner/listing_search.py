@@ -7,7 +7,7 @@ from typing import Final
 
 from bespeak.runtime.negotiation.planner.choice import Call, Decision, Given, Result, RowValue, Value
 from bespeak.runtime.negotiation.planner.draft import Filter, Listing
-from bespeak.runtime.negotiation.planner.field import Field, leaf_name
+from bespeak.runtime.negotiation.planner.field import Field
 from bespeak.runtime.negotiation.planner.operation import CURSORS, LIMITS, PLACES, SORTS, Operation, Rows
 from bespeak.runtime.negotiation.planner.search import Search
 from bespeak.runtime.negotiation.planner.slot import fit
@@ -57,7 +57,7 @@ class ListingSearch:
                     key = operation.number, rows.dotted
                     if key in found or operation.impact or "[]" in rows.path or not self._search.allows(operation):
                         continue
-                    self._search.spend()
+                    self._search.spend(len(self._table.columns) * len(rows.fields))
                     hits = sum(self._column(field, rows)[0] > 0 for field in self._table.columns)
                     found[key] = hits, operation, rows
         said = self._search.wish.said
@@ -88,13 +88,15 @@ class ListingSearch:
         weakest = 1.0
         per_row: set[int] = set()
         for need in self._table.columns:
-            self._search.spend()
+            self._search.spend(len(rows.fields))
             score, field = self._column(need, rows)
             if field is not None:
                 columns.append((need, RowValue(field)))
                 weakest = min(weakest, score)
                 continue
             options = self._search.value(need, scope, self._depth - 1)
+            if need.identifies & set(self._table.nouns):
+                options = [option for option in options if option.calls]  # a row has its own id, not the one given
             if not options:
                 return None
             best = min(
@@ -116,9 +118,9 @@ class ListingSearch:
         decisions = set(listing.decisions)
         sort = None
         for given in self._search.wish.givens:
-            if given.name in listing.givens or leaf_name(given) in LIMITS:
+            if given.name in listing.givens or given.term in LIMITS:
                 continue
-            if leaf_name(given) in SORTS and self._sorts(given, listing.rows):
+            if given.term in SORTS and self._sorts(given, listing.rows):
                 sort = given
             else:
                 made = self._filter(given, listing.rows) or self._related(given, listing, decisions)
@@ -129,7 +131,7 @@ class ListingSearch:
         if filters or sort:
             call = self._search.unlimited(call)
             decisions |= self._scanned(call)
-        limits = (field for field in self._search.wish.givens if leaf_name(field) in LIMITS and _is_count(field))
+        limits = (field for field in self._search.wish.givens if field.term in LIMITS and _is_count(field))
         limit = next((field for field in limits if field.name not in call.givens), None)
         return replace(
             listing, call=call, filters=tuple(filters), sort=sort, limit=limit, decisions=frozenset(decisions)
@@ -138,7 +140,7 @@ class ListingSearch:
     def _scanned(self, call: Call) -> set[Decision]:
         """Return what is doubtful about a list that must be read as a whole."""
         operation = call.operation
-        placed = any(leaf_name(field) in PLACES | CURSORS for field, _ in call.bindings)
+        placed = any(field.term in PLACES | CURSORS for field, _ in call.bindings)
         if operation.pages is not None and not placed:
             return {Decision(f"scan {operation.number}", 0.95, 0.8)}
         if operation.is_partial or placed:

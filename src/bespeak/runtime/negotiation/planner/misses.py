@@ -16,7 +16,7 @@ def nearest(search: Search, fields: tuple[Field, ...], text: str) -> Miss:
             continue
         operation = _same_name(search, field)
         reason = f"No usable endpoint yields `{field.name}`" + (f" of a {_noun(field)}." if _noun(field) else ".")
-        if operation is not None and _mistyped(search, field):
+        if operation is not None and _mistyped(search, field, operation):
             reason = f"`{operation.endpoint}` yields `{field.name}`, but of another type."
         return Miss(field=field.text, reason=reason, nearest=None if operation is None else operation.endpoint)
     for field in fields:
@@ -41,14 +41,12 @@ def _same_name(search: Search, field: Field) -> Operation | None:
     """Return an allowed operation that yields a field of this meaning, or only of this name."""
     for reading in alternatives(field, search.index.vocabulary):
         for operation, _ in search.index.yielding(reading):
-            if search.allows(operation):
+            if search.allows(operation) and not operation.impact:
                 return operation
-    for reading in field.readings:
-        found = search.index.near(reading.attribute)
-        if found is not None and search.allows(found):
-            return found
-    return None
+    near = (search.index.near(reading.attribute) for reading in field.readings)
+    return next((one for one in near if one is not None and search.allows(one)), None)
 
 
-def _mistyped(search: Search, field: Field) -> bool:
-    return any(search.index.yielding(reading) for reading in field.readings)
+def _mistyped(search: Search, field: Field, operation: Operation) -> bool:
+    readings = alternatives(field, search.index.vocabulary)
+    return any(one is operation for reading in readings for one, _ in search.index.yielding(reading))

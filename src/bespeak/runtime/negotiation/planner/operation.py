@@ -11,10 +11,10 @@ from typing import Final
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.recipe import Paging
 from bespeak.contract.semantic import IMPACTS
-from bespeak.runtime.negotiation.planner.field import Field, leaf_name
+from bespeak.runtime.negotiation.planner.field import Field
 from bespeak.runtime.negotiation.planner.resource import Resource, resource_of
 from bespeak.runtime.negotiation.planner.slot import ITEM, MISSING, Facts, Slot, fit
-from bespeak.runtime.negotiation.planner.term import GENERIC, KEYS, WRAPPERS, noun_of, stems
+from bespeak.runtime.negotiation.planner.term import GENERIC, KEYS, SEARCHES, WRAPPERS, noun_of, stems
 from bespeak.runtime.negotiation.planner.vocabulary import Reading, Vocabulary
 from bespeak.text.language.sentence import word_set
 
@@ -87,13 +87,20 @@ class Operation:
         return tuple(field for field in self.inputs if field.required)
 
     @cached_property
+    def is_search(self) -> bool:
+        """True if it lists only what it is asked for."""
+        return bool(self.lists) and (
+            self.endpoint.method == "SEARCH" or any(field.term in SEARCHES for field in self.inputs)
+        )
+
+    @cached_property
     def pages(self) -> Paging | None:
         """How all pages are read; None if there is one page, or no way to the next."""
-        ahead = [field for field in self.outputs if not field.lists and leaf_name(field) in NEXT and not field.inner]
-        takes = [field for field in self.inputs if leaf_name(field) in CURSORS | {"page", "offset"}]
+        ahead = [field for field in self.outputs if not field.lists and field.term in NEXT and not field.inner]
+        takes = [field for field in self.inputs if field.term in CURSORS | {"page", "offset"}]
         for field in takes:
             for cursor in ahead:
-                named = leaf_name(field) in CURSORS or leaf_name(cursor) == f"next_{leaf_name(field)}"
+                named = field.term in CURSORS or cursor.term == f"next_{field.term}"
                 if (
                     named
                     and self.lists
@@ -108,13 +115,13 @@ class Operation:
         """True if a call yields some of the rows, and nothing says how to get the others."""
         if self.pages is not None or not self.lists:
             return False
-        for field in self.inputs:
-            name = leaf_name(field)
-            if name in PLACES | CURSORS:
-                return True
-            if name in LIMITS and (field.required or field.facts.default is not MISSING):
-                return True
-        return False
+        if any(field.term in NEXT | {"has_more"} for field in self.outputs if not field.lists):
+            return True
+        return any(
+            field.term in PLACES | CURSORS
+            or (field.term in LIMITS and (field.required or field.facts.default is not MISSING))
+            for field in self.inputs
+        )
 
 
 def make_operation(
@@ -122,7 +129,8 @@ def make_operation(
 ) -> Operation:
     """Read an endpoint with the vocabulary of its service."""
     resource = resource_of(endpoint.path, vocabulary.things)
-    yields = read_outputs(outputs, resource, vocabulary)
+    reads = endpoint.semantic.impact == IMPACTS[0]
+    yields = read_outputs(outputs, resource, vocabulary, is_listing=reads)
     lists = []
     for field in yields:
         if field.item is not None and field.inner:
@@ -161,7 +169,7 @@ def _parameter_readings(
     own = noun_of(tuple(part for part in parts if part != "id"))
     is_key = parts[-1] == "id" or parts[-1] not in KEYS | GENERIC
     words, others = set(own.split("_")), set(noun.split("_"))
-    akin = not own or words <= others or words >= others
+    akin = not own or words <= others
     elsewhere = own in vocabulary.things and own in vocabulary.segments and own != noun
     if is_key and not elsewhere and (akin or not is_proposed):
         return tuple(dict.fromkeys((Reading(noun, "id"), *(one for one in readings if own and one.attribute == "id"))))
@@ -170,10 +178,12 @@ def _parameter_readings(
     return tuple(dict.fromkeys((*vocabulary.read_name(parts, [noun], Facts()), *readings)))
 
 
-def read_outputs(slots: Sequence[Slot], resource: Resource, vocabulary: Vocabulary) -> tuple[Field, ...]:
-    """Make the fields of an output, containers included."""
-    listed = resource.is_collection and any(slot.item is not None and slot.is_container for slot in slots)
+def read_outputs(
+    slots: Sequence[Slot], resource: Resource, vocabulary: Vocabulary, *, is_listing: bool
+) -> tuple[Field, ...]:
+    """Make the fields of an output, containers included. Beside a list, single values are about all of it."""
     by_list = {slot.path: slot for slot in slots if slot.item is not None and slot.is_container}
+    listed = is_listing and resource.is_collection and bool(by_list)
     found = []
     for place, slot in enumerate(slots):
         bases = [resource.noun]

@@ -82,12 +82,12 @@ class Resource:
     owners: tuple[tuple[str, str], ...]
     """Path parameters, each with the noun that it identifies."""
 
-    @property
+    @cached_property
     def literals(self) -> list[Segment]:
         """Segments that name something."""
         return [segment for segment in self.segments if not segment.is_silent and not segment.parameter]
 
-    @property
+    @cached_property
     def nouns(self) -> list[str]:
         """Nouns of all literals, in order."""
         return [noun_of(segment.stems) for segment in self.literals if segment.term != self.view]
@@ -112,7 +112,7 @@ def resource_of(path: str, things: Collection[str]) -> Resource:
             view = ""
         elif not segment.is_silent:
             noun = noun_of(segment.stems)
-            named = segment.is_plural or noun in things or not nouns
+            named = (segment.is_plural and not COLLECTIVE.issuperset(segment.stems)) or noun in things or not nouns
             after_key = before is not None and bool(before.parameter)
             if named or not (segment.is_quality or (not after_key and before is not None and not before.is_silent)):
                 nouns.append(noun)

@@ -19,7 +19,7 @@ from bespeak.runtime.negotiation.planner.choice import (
     RowValue,
     Value,
 )
-from bespeak.runtime.negotiation.planner.field import Field, alternatives, leaf_name, likeness
+from bespeak.runtime.negotiation.planner.field import Field, alternatives, likeness
 from bespeak.runtime.negotiation.planner.index import Index, Usable
 from bespeak.runtime.negotiation.planner.operation import LIMITS, SORTS, Operation, Rows
 from bespeak.runtime.negotiation.planner.slot import MISSING, Facts, fit
@@ -62,12 +62,14 @@ class Search:
         self.given = Scope(tuple((field, Given(field)) for field in wish.givens))
         self._usable = usable
         self._left = expansions
+        self._asked = 0
         self._stop = stop
         self._calls: dict[tuple[int, tuple[tuple[str, int], ...]], Call] = {}
         self._values: list[Value] = []
         self._memo: dict[Any, list[Option]] = {}
         self._may: dict[int, bool] = {}
         self._rows: dict[Rows, Scope] = {}
+        self._named: dict[int, int] = {}
 
     def row_scope(self, rows: Rows) -> Scope:
         """Return the scope of calls that are made for each row: its columns before what is given."""
@@ -76,10 +78,11 @@ class Search:
             self._rows[rows] = Scope((*columns, *self.given.values))
         return self._rows[rows]
 
-    def spend(self) -> None:
-        """Count one expansion."""
-        self._left -= 1
-        if self._left < 0 or (self._left % 64 == 0 and self._stop()):
+    def spend(self, compared: int = 0) -> None:
+        """Count one expansion, and one more for every 64 fields that it compares."""
+        self._left -= 1 + compared // 64
+        self._asked += 1
+        if self._left < 0 or (self._asked % 16 == 0 and self._stop()):
             raise Exhausted
 
     def allows(self, operation: Operation) -> bool:
@@ -87,7 +90,7 @@ class Search:
         known = self._may.get(operation.number)
         if known is None:
             view = operation.resource.view
-            known = self._usable(operation.endpoint) and (not view or view in self.wish.said)
+            known = self._usable(operation.endpoint) and (not view or view in self.wish.views)
             self._may[operation.number] = known
         return known
 
@@ -107,7 +110,10 @@ class Search:
 
     def _order(self, provider: tuple[float, Operation, Field]) -> tuple[float, int, int, int, str]:
         score, operation, field = provider
-        named = sum(1 if segment.term in self.wish.said else -1 for segment in operation.resource.literals)
+        named = self._named.get(operation.number)
+        if named is None:
+            named = sum(1 if segment.term in self.wish.said else -1 for segment in operation.resource.literals)
+            self._named[operation.number] = named
         return -2 * score - named, field.lists, len(operation.required), operation.number, field.text
 
     def score(self, need: Field, have: Field, *, sent: bool = False) -> float:
@@ -130,13 +136,18 @@ class Search:
 
     def at_hand(self, need: Field, scope: Scope, searched: Operation | None = None) -> list[Option]:
         """Return values of the scope that are the one needed, best first."""
+        key = (need, scope)
+        if key not in self._memo:
+            self._memo[key] = self._at_hand(need, scope, searched)
+        return self._memo[key]
+
+    def _at_hand(self, need: Field, scope: Scope, searched: Operation | None) -> list[Option]:
         found = []
         for field, value in scope.values:
             score = self._sent(need, field, searched)
             if score >= _CLOSE * 0.9:
-                doubt = "" if score > 0.8 else f"Is the input `{field.name}` what `{need.name}` means?"
                 about = f"{need.text} of {searched.number if searched else ''} is {field.text}"
-                decisions = frozenset((Decision(about, score, 2 * (1 - score), doubt),)) if score < 1 else frozenset()
+                decisions = frozenset((Decision(about, score, 2 * (1 - score)),)) if score < 1 else frozenset()
                 found.append(Option(value, decisions, frozenset()))
         return sorted(found, key=lambda option: -option.quality)
 
@@ -145,21 +156,21 @@ class Search:
             alike = need.comparison == have.comparison and bool(need.nouns & have.nouns)
             return match_facts(need, have, sent=True) if alike else 0.0
         score = self.score(need, have, sent=True)
-        if not score and {leaf_name(need), leaf_name(have)} <= SORTS:
+        if not score and {need.term, have.term} <= SORTS:
             values = have.facts.values
             return 1.0 if values is not None and values <= (need.facts.values or frozenset()) else 0.0
         if score or need.identifies or have.identifies:
             return score
         if need.stems == have.stems and len(need.stems) > 1:
             return 0.98 * match_facts(need, have, sent=True)
-        if operation is not None and leaf_name(need) in SEARCHES and have.facts.kind in ("string", ""):
+        if operation is not None and need.term in SEARCHES and have.facts.kind in ("string", ""):
             return match_facts(need, have, sent=True) if _texts(have) else 0.0
         return 0.0
 
     def searched(self, call: Call, rows: Rows) -> frozenset[Decision]:
         """Return a doubt if a list is searched for the name of something else."""
         for field, value in call.bindings:
-            if leaf_name(field) in SEARCHES and isinstance(value, Given) and not _texts(value.field) & set(rows.nouns):
+            if field.term in SEARCHES and isinstance(value, Given) and not _texts(value.field) & set(rows.nouns):
                 doubt = f"Is `{value.field.name}` something to search {rows.dotted} for?"
                 return frozenset((Decision(f"searched {call.number}", _OTHER_TEXT, 1.0, doubt),))
         return frozenset()
@@ -266,7 +277,7 @@ class Search:
 
     def unlimited(self, call: Call) -> Call:
         """Return a call without its limit, for rows that are filtered or sorted before they are cut."""
-        kept = [(field, value) for field, value in call.bindings if leaf_name(field) not in LIMITS]
+        kept = [(field, value) for field, value in call.bindings if field.term not in LIMITS]
         return call if len(kept) == len(call.bindings) else self._make(call.operation, kept)
 
     def picks(self, called: Option, field: Field, scope: Scope, depth: int) -> list[tuple[Result, frozenset[Decision]]]:
@@ -278,7 +289,9 @@ class Search:
         rows = next(rows for rows in call.operation.lists if rows.path == field.rows)
         about = f"{call.operation.number} {rows.dotted}"
         other = self.searched(call, rows)
-        paged = 0.9 if call.operation.pages else 0.6 if call.operation.is_partial else 1.0
+        keyed = [(one, value) for one, value in call.bindings if value.givens or value.calls]
+        searched = [one for one, _ in keyed if one.term in SEARCHES]
+        paged = 1.0 if searched else 0.9 if call.operation.pages else 0.6 if call.operation.is_partial else 1.0
         unread = f"`{call.operation.endpoint}` is paged and may not show every element." if paged < 0.9 else ""
         for column, option, certain in self._keys(rows, field, scope, depth):
             decision = Decision(
@@ -286,8 +299,6 @@ class Search:
             )
             pick = Pick((Match(column, option.value),))
             return [(Result(call, field, pick), option.decisions | {decision} | other)]
-        keyed = [(one, value) for one, value in call.bindings if value.givens or value.calls]
-        searched = [one for one, _ in keyed if leaf_name(one) in SEARCHES]
         if searched:
             decision = Decision(f"first {about}", 0.9, 0.3, "")
         elif any(one.tells & set(rows.nouns) for one, _ in keyed):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from bespeak.runtime.negotiation.planner.choice import Call, Decision, Option, Result, Value
+from bespeak.runtime.negotiation.planner.choice import Call, Decision, Given, Option, Result, Value
 from bespeak.runtime.negotiation.planner.field import Field
 from bespeak.runtime.negotiation.planner.search import Search
 
@@ -52,7 +52,7 @@ class SingleSearch:
         return states
 
     def _extend(self, state: State, field: Field) -> list[State]:
-        self._search.spend()
+        self._search.spend(sum(len(call.operation.outputs) for call in state.calls))
         found = []
         for call in sorted(state.calls, key=lambda one: (not one.operation.impact, one.number)):
             best: tuple[float, Field | None] = (0.0, None)
@@ -71,10 +71,15 @@ class SingleSearch:
         if exact:
             return exact[:2]
         at_hand = self._search.at_hand(field, self._search.given)
-        if at_hand and field.identifies:
+        if at_hand and field.identifies and _is_same_form(field, at_hand[0]):
             return [*found, _with(state, field, at_hand[0], 1.0)]
         options = self._search.computed(field, self._search.given, self._depth)
         return [*found, *(_with(state, field, option, 1.0) for option in options)]
+
+
+def _is_same_form(field: Field, option: Option) -> bool:
+    """Return True if a given id may be repeated as it is."""
+    return isinstance(option.value, Given) and field.facts.format in ("", option.value.field.facts.format)
 
 
 def _with(state: State, field: Field, option: Option, score: float) -> State:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from bespeak.contract.schema.reference import target
@@ -19,7 +20,7 @@ _VALUES: Final = 256
 MISSING: Final[Any] = object()
 
 
-@dataclass(slots=True)
+@dataclass
 class Facts:
     """What a schema says about a value, through references and combinations."""
 
@@ -39,7 +40,7 @@ class Facts:
     mixed: bool = False
     """True for alternatives that are not alike."""
 
-    @property
+    @cached_property
     def kind(self) -> str:
         """The one type of the value; empty if it is open or mixed."""
         kinds = self.kinds - {"integer"} if {"integer", "number"} <= self.kinds else self.kinds

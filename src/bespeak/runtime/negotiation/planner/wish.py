@@ -14,7 +14,7 @@ from bespeak.runtime.negotiation.planner.field import Field
 from bespeak.runtime.negotiation.planner.operation import read_inputs, read_outputs
 from bespeak.runtime.negotiation.planner.resource import Resource, resource_of
 from bespeak.runtime.negotiation.planner.slot import ITEM, Facts, Slot, TooLarge, slots_of
-from bespeak.runtime.negotiation.planner.term import WRAPPERS, join, noun_of, other_names, stems
+from bespeak.runtime.negotiation.planner.term import COLLECTIVE, WRAPPERS, join, noun_of, other_names, stems
 from bespeak.runtime.negotiation.planner.vocabulary import Vocabulary
 from bespeak.text.language.operation_class import operation_classes
 
@@ -32,7 +32,7 @@ class Table:
     nouns: tuple[str, ...]
     columns: tuple[Field, ...]
     is_renamed: bool = False
-    """True if its name is none that the service knows, so that it may mean something else."""
+    """True if the service does not know its name, so that it may mean something else."""
 
     @property
     def text(self) -> str:
@@ -63,6 +63,14 @@ class Wish:
     def path_terms(self) -> frozenset[str]:
         """Terms and nouns of the path."""
         return frozenset((*self.must, *self.resource.nouns, self.noun))
+
+    @cached_property
+    def views(self) -> frozenset[str]:
+        """Terms that may name a view: whole segments, phrases and words of the path."""
+        found: set[str] = set()
+        for segment in self.resource.segments:
+            found |= {segment.term, *segment.stems, *(join(phrase) for phrase in segment.phrases)}
+        return frozenset(found)
 
     @property
     def wanted(self) -> list[Field]:
@@ -101,19 +109,23 @@ def read_wish(proposal: Endpoint, vocabulary: Vocabulary) -> Wish | Miss:
     takes += slots_of(
         {"properties": {name: {"type": "string"} for name in missing}, "required": missing}, most=50, levels=1
     )
-    noun = _known(resource.noun, vocabulary)
+    nouns = [_known(noun, vocabulary) for noun in reversed(resource.nouns)]
+    noun = next((one for one in nouns if one in vocabulary.nouns), resource.noun)
     givens = tuple(
         _owned(field, resource, vocabulary) for field in read_inputs(takes, resource, vocabulary, is_proposed=True)
     )
     known = Resource(resource.segments, noun, _known(resource.parent, vocabulary), resource.view, resource.owners)
-    outputs = tuple(replace(field, is_wanted=True) for field in read_outputs(yields, known, vocabulary))
+    reads = is_reading(proposal.method)
+    outputs = tuple(
+        replace(field, is_wanted=True) for field in read_outputs(yields, known, vocabulary, is_listing=reads)
+    )
     tables = tuple(
         _table(field, outputs, noun, vocabulary)
         for field in outputs
         if field.item is not None and field.inner and not field.lists
     )
     singles = tuple(field for field in outputs if not field.lists and not field.inner)
-    if not outputs and is_reading(proposal.method):
+    if not outputs and reads:
         return Miss(field="output", reason="The proposal does not say which fields it wants.")
     must, unknown = _path_terms(resource, givens, vocabulary, noun)
     said = _said(resource, givens, outputs, vocabulary)
@@ -199,6 +211,8 @@ def _path_terms(
                 must.append(term)
                 continue
             for word in phrase:
+                if word in COLLECTIVE:
+                    continue
                 if vocabulary.knows(word):
                     must.append(word)
                 elif word not in attributes:
