@@ -216,7 +216,7 @@ async def test_proposals_end_after_three_rejections() -> None:
     assert len(sent(server)) == MOST_TURNS == 3
 
 
-@pytest.mark.requirement("API-10.2-2")
+@pytest.mark.requirement("API-10.2-2", "CORE-10.2-5")
 async def test_three_rejections_are_escalated_if_the_caller_allows_it() -> None:
     counters = [rejected(changed(description=text)) for text in "abc"]
     case = answer(202, {"status": 202, "task_id": "n-1", "result": {"escalation_id": "esc-7", "status": "open"}})

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from tests.runtime.negotiation.negotiating import lodgings, negotiating
 from tests.service import AGENT, build
 from tests.state.audit.trails import append_one, make_sealer
 from tests.stateful import StatefulBench, keeping
@@ -130,3 +131,19 @@ async def test_a_store_that_cannot_be_read_is_a_503_and_no_fault_of_the_method(
 def test_without_a_store_there_is_nothing_to_inspect() -> None:
     reply = build().send("INSPECT", "/", {"target": "chain_head"}, agent_id=AGENT)
     assert (reply.status, reply.error["code"]) == (501, "not-implemented")
+
+
+async def test_agent_inspects_its_synthesized_contract() -> None:
+    async with negotiating() as bench:
+        approved = (await bench.send("PROPOSE", "/", lodgings())).json
+        body = {"target": "contract", "synthesis_id": approved["synthesis_id"]}
+        shown = (await bench.send("INSPECT", "/", body)).json["result"]
+        assert shown["endpoint"] == approved["endpoint"]
+        assert (shown["state"], shown["agent_id"], shown["plan"]) == ("approved", AGENT, ["Calls FIND /rooms."])
+        refused = await bench.send("INSPECT", "/", body, agent=OTHER)
+        unknown = await bench.send("INSPECT", "/", {**body, "synthesis_id": "syn-0"}, agent=OTHER)
+        assert refused.status == 403
+        assert refused.json == unknown.json
+        auditor = await bench.send("INSPECT", "/", body, agent=OTHER, authority_scope="audit:read")
+        assert auditor.status == 200
+        assert (await bench.send("INSPECT", "/", {"target": "contract"})).status == 422

@@ -18,7 +18,7 @@ async def decide(bench: StatefulBench, proposal_id: str, state: str, reason: str
     await bench.store.do(DecideProposal(proposal_id, state, "operator:kim", reason))
 
 
-@pytest.mark.requirement("API-11-1", "CORE-4.6-4")
+@pytest.mark.requirement("API-11-5", "CORE-4.6-4", "API-13.1-8")
 async def test_agent_asks_until_an_operator_has_approved() -> None:
     async with negotiating(approval="all") as bench:
         pending = await bench.send("PROPOSE", "/", lodgings(), session_id=SESSION)

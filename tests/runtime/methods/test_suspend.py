@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.runtime.negotiation.negotiating import lodgings, negotiating
 from tests.service import AGENT, Reply
 from tests.stateful import StatefulBench, keeping
 
@@ -132,3 +133,31 @@ async def test_a_suspended_session_is_resumed_after_a_restart(tmp_path: Path) ->
     async with keeping(store=open_store(place, role="sole")) as bench:
         done: Any = await bench.store.do(ResumeSession(SESSION, AGENT, "", hash_nonce(nonce), 60.0))
         assert done[0].checkpoint == '{"step":3}'
+
+
+async def test_agent_releases_its_synthesis() -> None:
+    async with negotiating() as bench:
+        synthesis_id = (await bench.send("PROPOSE", "/", lodgings())).json["synthesis_id"]
+        body = {"synthesis_id": synthesis_id}
+        other = await bench.send("SUSPEND", "/", body, agent="b" * 64)
+        assert (other.status, other.error["code"]) == (404, "synthesis-not-found")
+        released = await bench.send("SUSPEND", "/", body)
+        assert (released.status, released.json["result"]["synthesis_cleared"]) == (200, True)
+        assert (await bench.send("FIND", "/lodgings", {"town": "Rome"})).status == 404
+        assert (await bench.send("SUSPEND", "/", body)).status == 404
+
+
+async def test_persistent_synthesis_of_another_agent_is_not_released() -> None:
+    async with negotiating(persistent=True) as bench:
+        wanted = {"endpoint": lodgings(), "persistent": True}
+        synthesis_id = (await bench.send("PROPOSE", "/", wanted)).json["synthesis_id"]
+        refused = await bench.send("SUSPEND", "/", {"synthesis_id": synthesis_id}, agent="b" * 64)
+        assert (refused.status, refused.error["code"]) == (403, "synthesis-of-another")
+        await bench.send("SUSPEND", "/", {"synthesis_id": synthesis_id})
+        assert "/lodgings" not in str((await bench.send("DISCOVER", "/", agent=None)).json)
+
+
+async def test_suspend_needs_a_session_or_a_synthesis() -> None:
+    async with negotiating(policies={"synthesis_enabled": False}) as bench:
+        assert (await bench.send("SUSPEND", "/", {})).status == 422
+        assert (await bench.send("SUSPEND", "/", {"synthesis_id": "syn-1"})).status == 404

@@ -35,7 +35,7 @@ def test_valid_contract_passes() -> None:
     assert check() is None
 
 
-@pytest.mark.requirement("API-10.3-2")
+@pytest.mark.requirement("API-10.3-1", "CORE-4.6-6")
 def test_verb_outside_the_catalog_is_459_whatever_else_is_wrong() -> None:
     refused = refuse(method="FINDE", path="/rooms/query", semantic=WRONG_SEMANTIC, input_schema=WRONG_SCHEMA)
     assert (refused.status, refused.code) == (459, "method-violation")
@@ -51,7 +51,7 @@ def test_verbs_out_of_grammar_are_459(method: str) -> None:
     assert refuse(method=method).status == 459
 
 
-@pytest.mark.requirement("API-10.3-3")
+@pytest.mark.requirement("API-10.3-2", "CORE-4.6-6")
 def test_verb_in_the_path_is_460_before_semantics_and_schemas() -> None:
     refused = refuse(path="/rooms/query", semantic=WRONG_SEMANTIC, input_schema=WRONG_SCHEMA)
     assert (refused.status, refused.code, refused.details["segment"]) == (460, "endpoint-violation", "query")
@@ -62,7 +62,7 @@ def test_paths_out_of_grammar_are_460(path: Any) -> None:
     assert refuse(path=path).status == 460
 
 
-@pytest.mark.requirement("API-10.3-4")
+@pytest.mark.requirement("API-10.3-3", "CORE-4.6-6")
 @pytest.mark.parametrize(
     "semantic",
     [
@@ -83,7 +83,7 @@ def test_incomplete_or_invalid_semantic_block_is_400_before_schemas(semantic: An
     assert refused.details["field"].startswith("/semantic")
 
 
-@pytest.mark.requirement("API-10.3-5")
+@pytest.mark.requirement("API-10.3-4", "CORE-4.6-6")
 @pytest.mark.parametrize(
     "changes",
     [

@@ -76,7 +76,7 @@ def test_plan_that_is_certain_is_approved() -> None:
     assert (contract.endpoint.path, contract.explanation) == ("/rooms/cheap", ("Calls FIND /rooms.",))
 
 
-@pytest.mark.requirement("API-10.3-7")
+@pytest.mark.requirement("API-10.3-6")
 def test_missing_field_and_nearest_endpoint_are_named() -> None:
     rejection = reject(NOTHING, NOTHING)
     assert (rejection.reason, rejection.nearest) == ("composition-impossible", (FIND,))
@@ -113,7 +113,7 @@ def test_doubtful_plan_is_offered_and_approved_once_the_agent_accepts_it() -> No
     assert isinstance(judge(offered=doubtful), Contract)
 
 
-@pytest.mark.requirement("API-16.2-2")
+@pytest.mark.requirement("API-16.2-2", "API-10.3-7")
 def test_forbidden_combination_is_refused_although_each_step_is_allowed() -> None:
     combination = ForbiddenCombination(together=("FIND /rooms", "scope:stays:*"), reason="Guests stay private.")
     settings = NegotiationSettings(forbidden=(combination,))

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 CANCELLING = {"authority_scope": "stays:cancel"}
 
 
-@pytest.mark.requirement("API-10.2-1", "CORE-4.6-3")
+@pytest.mark.requirement("API-10.3-8", "CORE-4.6-3", "API-17.2-4")
 async def test_approved_proposal_is_called_at_once() -> None:
     async with negotiating() as bench:
         approved = await bench.send("PROPOSE", "/", {"endpoint": lodgings()})
@@ -41,12 +41,14 @@ async def test_approved_proposal_is_called_at_once() -> None:
         assert (await bench.send("FIND", "/lodgings", {"city": "Rome"})).status == 422
 
 
+@pytest.mark.requirement("API-10.2-3", "AGIS-2-2")
 async def test_approval_carries_the_contract_wherever_clients_look_for_it() -> None:
     async with negotiating() as bench:
         body = (await bench.send("PROPOSE", "/", lodgings())).json
         definition = body["endpoint"]
         assert {name: body[name] for name in definition} == definition
         assert {name: body["instantiated_endpoint"][name] for name in definition} == definition
+        assert body["instantiated_endpoint"]["proposed"] is True
         assert body["instantiated_endpoint"]["expires"] == "session"
         assert definition["input_schema"] == lodgings()["input_schema"]
         assert definition["handler"] == {"type": "composition"}
@@ -77,7 +79,7 @@ async def test_reference_forms_are_answered_by_operators_recipes() -> None:
         assert (await bench.send("AUDIT", "/", {"subject": "Rome"}, **named)).json["rooms"][0]["city"] == "Rome"
 
 
-@pytest.mark.requirement("API-10.3-2", "API-10.3-3", "API-10.3-4", "API-10.3-5", "API-10.3-6")
+@pytest.mark.requirement("API-10.3-5", "API-10.3-6", "API-10.3-7", "API-13.1-7")
 async def test_evaluations_are_made_in_their_order() -> None:
     wrong: list[tuple[int, dict[str, Any]]] = [
         (459, {"method": "FINDE"}),
@@ -100,7 +102,7 @@ def _without_find() -> Any:
     return MethodPolicy(disallow=("FIND",))
 
 
-@pytest.mark.requirement("API-10.4-1", "API-10.4-2", "API-10.4-3", "API-16.2-1")
+@pytest.mark.requirement("API-10.4-1", "API-10.4-2", "API-10.4-3", "API-16.2-1", "CORE-10.1-16", "CORE-2.3-13")
 async def test_missing_authority_of_a_step_is_262_before_anything_runs() -> None:
     async with negotiating() as bench:
         refused = await bench.send("PROPOSE", "/", refunds())
@@ -162,7 +164,6 @@ async def test_existing_endpoint_is_named_and_its_contract_would_be_accepted() -
         assert (await bench.send("FIND", "/rooms", {"city": "Rome"})).status == 200
 
 
-@pytest.mark.requirement("API-10.2-4", "CORE-4.6-8")
 @pytest.mark.parametrize("sends_id", [True, False])
 async def test_agent_must_escalate_after_three_rejections(sends_id: bool) -> None:
     async with negotiating() as bench:
@@ -243,6 +244,7 @@ async def test_proposal_with_many_fields_is_400() -> None:
         assert (await bench.send("PROPOSE", "/", lodgings(output_schema=schema))).status == 400
 
 
+@pytest.mark.requirement("API-8.7-5")
 async def test_plan_deeper_than_the_policy_allows_is_refused() -> None:
     steps = LODGINGS.steps * 3
     async with negotiating(recipes=(replace(LODGINGS, steps=steps),), policies={"max_synthesis_depth": 2}) as bench:

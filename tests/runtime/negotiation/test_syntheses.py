@@ -65,7 +65,7 @@ async def test_synthesis_exists_in_the_session_that_proposed_it() -> None:
         assert await find(bench, agent=None) == 404
 
 
-@pytest.mark.requirement("API-10.5-1")
+@pytest.mark.requirement("API-10.5-1", "CORE-8-6")
 @pytest.mark.parametrize("headers", [{"session_id": SESSION}, {}], ids=["session", "no session"])
 async def test_synthesis_ends_with_its_session(headers: dict[str, str]) -> None:
     async with negotiating() as bench:
@@ -142,6 +142,19 @@ async def test_operators_own_endpoint_is_found_first() -> None:
 
 
 @pytest.mark.requirement("API-4.5-3")
+async def test_synthesis_over_a_removed_verb_is_410(tmp_path: Path) -> None:
+    triage = replace(FIND, method="TRIAGE")
+    steps = (recipe("/lodgings", ("TRIAGE", "/rooms"), city=given("town")),)
+    place = str(tmp_path / "store.db")
+    async with negotiating(triage, recipes=steps, store=open_store(place, role="sole")) as bench:
+        await propose(bench)
+        assert await find(bench) == 200
+    older = {"catalog": "1.0.0"}
+    async with negotiating(triage, recipes=steps, store=open_store(place, role="sole"), service=older) as bench:
+        gone = await bench.send("FIND", "/lodgings", ROME)
+        assert (gone.status, gone.error["code"]) == (410, "synthesis-outdated")
+
+
 async def test_synthesis_over_an_endpoint_that_is_gone_is_410(tmp_path: Path) -> None:
     place = str(tmp_path / "store.db")
     async with negotiating(store=open_store(place, role="sole")) as bench:
@@ -184,7 +197,7 @@ async def test_synthesis_of_one_process_is_called_in_the_other_at_once(tmp_path:
         assert await propose(other, session_id=SESSION) == synthesis_id
 
 
-@pytest.mark.requirement("API-10.5-2", "CORE-4.6-9")
+@pytest.mark.requirement("API-10.5-2", "CORE-2.4-8")
 async def test_persistent_synthesis_is_in_the_manifest_and_bound_to_its_agent() -> None:
     async with negotiating(persistent=True) as bench:
         before = (await bench.send("DISCOVER", "/", agent=None)).json["document_version"]

@@ -186,7 +186,7 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
     ),
     FloorMethod(
         name="SUSPEND",
-        description="Pauses the workflow of a session until it is resumed.",
+        description="Pauses the workflow of a session until it is resumed, or ends a synthesized endpoint.",
         intent="Suspend a session and keep its checkpoint.",
         outcome="The session is suspended and a single-use resumption nonce is returned.",
         impact="reversible",
@@ -196,8 +196,8 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
             "reason": _one_of("awaiting_input", "resource_limit", "scheduled_pause", "external_dependency"),
             "resume_by": _TEXT,
             "checkpoint": {},
+            "synthesis_id": _TEXT,
         },
-        required=("session_id",),
     ),
     FloorMethod(
         name="NOTIFY",

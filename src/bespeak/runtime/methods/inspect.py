@@ -1,4 +1,4 @@
-"""INSPECT: reads records of the audit trail and the history of an agent.
+"""INSPECT: reads records of the audit trail, the history of an agent and synthesized contracts.
 
 An agent may inspect what concerns itself; the scope `audit:read` gives access to the rest. Anonymous callers see
 nothing.
@@ -18,19 +18,26 @@ from bespeak.runtime.methods.needs import invalid, refuse_without_needs
 from bespeak.state.audit.reading import KeptRecord, payload_of
 from bespeak.state.store.commands.agents import ReadLifecycle
 from bespeak.state.store.commands.audit import ReadAudit, ReadChainHead
+from bespeak.state.store.commands.proposals import PENDING, REJECTED, ProposalRow, ReadProposal, proposal_id_of
 from bespeak.state.store.store import Store
 
 READ: Final = "audit:read"
 """Scope that lets a caller inspect records of other agents."""
 
-TARGETS: Final = ("audit", "chain_head", "lifecycle")
+TARGETS: Final = ("audit", "chain_head", "lifecycle", "contract")
 
 INSPECT: Final = FloorMethod(
     name="INSPECT",
-    description="Shows a record of the audit trail, the head of an agent's chain, or the changes of its state.",
+    description="Shows a record of the audit trail, the head of an agent's chain, the changes of its state, or a "
+    "synthesized contract.",
     intent="Inspect what this server has recorded about an agent.",
     outcome="The record or the events are returned; nothing has been changed.",
-    parameters={"target": {"type": "string", "enum": list(TARGETS)}, "audit_id": ID_SCHEMA, "agent_id": ID_SCHEMA},
+    parameters={
+        "target": {"type": "string", "enum": list(TARGETS)},
+        "audit_id": ID_SCHEMA,
+        "agent_id": ID_SCHEMA,
+        "synthesis_id": {"type": "string", "minLength": 1, "maxLength": 128},
+    },
     required=("target",),
 )
 
@@ -43,6 +50,8 @@ async def inspect(call: RoutedCall) -> Envelope | Refused:
     assert call.server.store is not None
     if call.input["target"] == "audit":
         return await _record(call.server.store, call)
+    if call.input["target"] == "contract":
+        return await _contract(call.server.store, call)
     agent_id: str = call.input.get("agent_id") or call.agent_id or ""
     if not _may(call, agent_id):
         return _FORBIDDEN
@@ -59,6 +68,20 @@ async def _record(store: Store, call: RoutedCall) -> Envelope | Refused:
     if not _may(call, KeptRecord(*row).agent_id if row is not None else ""):
         return _FORBIDDEN  # whether or not another agent has the record
     return _found(row, "No record has this Audit-ID.")
+
+
+async def _contract(store: Store, call: RoutedCall) -> Envelope | Refused:
+    synthesis_id = call.input.get("synthesis_id")
+    if synthesis_id is None:
+        return invalid("synthesis_id", "is missing: it names the contract to inspect.")
+    row: ProposalRow | None = await store.read(ReadProposal(proposal_id_of(synthesis_id)))
+    if not _may(call, row.agent_id if row is not None else ""):
+        return _FORBIDDEN  # whether or not another agent has the synthesis
+    if row is None or row.state in (PENDING, REJECTED):
+        return Refused(status.NOT_FOUND, "record-not-found", "No synthesis has this id.")
+    from bespeak.runtime.negotiation.outcome import describe_synthesis  # noqa: PLC0415 - most servers do without
+
+    return Envelope({"agent_id": row.agent_id, **describe_synthesis(row)})
 
 
 async def _lifecycle(store: Store, agent_id: str) -> Envelope | Refused:

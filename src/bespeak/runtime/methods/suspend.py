@@ -1,4 +1,4 @@
-"""SUSPEND: pauses a session and stores its checkpoint until the session is resumed (core 4.11)."""
+"""SUSPEND: pauses a session until it is resumed (core 4.11), or releases a synthesis (core 12)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.contract.schema.report import refuse_input
+from bespeak.contract.schema.violation import Violation
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
@@ -18,6 +20,7 @@ from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.needs import invalid, read_time, refuse_without_needs, too_large
 from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.proposals import ProposalRow, ReleaseSynthesis, proposal_id_of
 from bespeak.state.store.commands.sessions import SUSPENDED, SuspendSession
 
 MOST_CHECKPOINT: Final = 64 * 1024
@@ -30,15 +33,26 @@ NOT_FOUND: Final = Refused(
     "This agent has no such session; a session begins with the first request that carries its Session-ID.",
 )
 """Refusal for a session that does not exist or belongs to another agent."""
+_NO_SYNTHESIS: Final = Refused(
+    status.NOT_FOUND, "synthesis-not-found", "This agent has no living synthesis with this id."
+)
+_OF_ANOTHER: Final = Refused(
+    status.FORBIDDEN, "synthesis-of-another", "The synthesis belongs to another agent, which alone may release it."
+)
 _ALREADY: Final = Refused(status.CONFLICT, "session-suspended", "The session is already suspended.")
 
 
 def suspend(call: RoutedCall) -> Effects | Refused:
     """Answer SUSPEND /."""
+    given = call.input
+    if not {"session_id", "synthesis_id"} & given.keys():
+        message = "a `session_id` is required, or the `synthesis_id` of an endpoint to release"
+        return refuse_input(call.method, call.path, [Violation("", "", "required", message)])
     refused = refuse_without_needs(call)
     if refused is not None:
         return refused
-    given = call.input
+    if "synthesis_id" in given:
+        return _release(call, given["synthesis_id"])
     session_id = given["session_id"]
     resume_by = _resume_by(given.get("resume_by"), time.time(), call.server.sessions.suspended)
     if isinstance(resume_by, Refused):
@@ -60,6 +74,22 @@ def suspend(call: RoutedCall) -> Effects | Refused:
         checkpoint=None if checkpoint is None else checkpoint.decode(),
     )
     return Effects((command,), lambda outcome: _respond(command, nonce, outcome))
+
+
+def _release(call: RoutedCall, synthesis_id: str) -> Effects | Refused:
+    """End a synthesis of the caller."""
+    negotiator = call.server.negotiator
+    if negotiator is None:
+        return _NO_SYNTHESIS
+    command = ReleaseSynthesis(proposal_id_of(synthesis_id), call.agent_id or "")
+
+    def respond(outcome: Sequence[Any] | Conflict) -> Envelope | Refused:
+        if isinstance(outcome, Conflict):
+            return _OF_ANOTHER if outcome.reason == "of-another" else _NO_SYNTHESIS
+        row: ProposalRow = outcome[0]
+        return Envelope({"synthesis_id": row.synthesis_id, "synthesis_cleared": True, "status": row.state})
+
+    return Effects((command,), respond, negotiator.refresh)
 
 
 def hash_nonce(nonce: str) -> str:

@@ -104,17 +104,16 @@ def similar_endpoints(call: Call, need: str, first: Sequence[Endpoint] = ()) -> 
     return [*named, *(one for one in found if (one["method"], one["path"]) not in known)][:_SIMILAR]
 
 
-def _approved(row: ProposalRow) -> Answer:
+def describe_synthesis(row: ProposalRow) -> dict[str, Any]:
+    """Return the ids, the time and the contract of a synthesis."""
     stored, _ = read_endpoint(row.document, row.synthesis_id)
-    assert stored is not None, "it was read back before it was stored"
+    assert stored is not None, "what is stored was read back before"
     definition = project_endpoint(stored.endpoint)
-    body = {
-        # The media type is that of a definition, so the body is one; clients look for it in three places.
-        **definition,
-        "status": status.PROPOSAL_APPROVED,
+    return {
         "synthesis_id": row.synthesis_id,
         "proposal_id": row.proposal_id,
         "negotiation_id": row.negotiation_id,
+        "state": row.state,
         "persistent": row.persistent,
         "expires_at": write_instant(row.expires),
         "granted_duration": write_duration(row.granted),
@@ -127,6 +126,12 @@ def _approved(row: ProposalRow) -> Answer:
         },
         "plan": stored.explanation,
     }
+
+
+def _approved(row: ProposalRow) -> Answer:
+    described = describe_synthesis(row)
+    # The media type is that of a definition, so the body is one; clients look for it in three places.
+    body = {**described["endpoint"], "status": status.PROPOSAL_APPROVED, **described}
     headers = (("Synthesis-Id", row.synthesis_id), *_negotiation(row.negotiation_id))
     return Answer(_encode(body), status.PROPOSAL_APPROVED, MEDIA_ENDPOINT, headers)
 
