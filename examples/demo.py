@@ -24,6 +24,10 @@ The hotel is open at {uri}, and at {url} over HTTP. In another terminal:
   Which rooms have three beds?
     {bespeak} call {uri} QUERY /rooms beds=3
 
+  Ask for an endpoint that the hotel does not have, see how it is composed, and call it at once (prices are in cents):
+    {bespeak} propose {uri} "FIND /rooms/cheap" --given max_price:integer --needs 'rooms[].room_id, rooms[].price' \
+--explain --call max_price=9500
+
   Book a room, as an agent with the required scopes. A second time it is refused, because the room is taken:
     {bespeak} call {uri} BOOK /room guest_id={guest} room_id=105 arrival=2027-05-01 departure=2027-05-03 \
 --agent-id {agent} --scope booking:room --scope calendar:write

@@ -17,6 +17,8 @@ app = App(
     policies=Policies(
         # Looking at rooms is free to everybody; what needs authority says so itself.
         scope_required_for_invocation=False,
+        # Agents may ask for endpoints that are composed of the hotel's own.
+        synthesis_enabled=True,
         methods=MethodPolicy(
             redirects=(Redirect(from_method="RESERVE", from_path="/room", to_method="BOOK", to_path="/room"),)
         ),

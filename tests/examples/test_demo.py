@@ -75,9 +75,13 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
 
 
 def test_every_printed_command_works(demo: Demo) -> None:
-    discover, query, book, once, refused, lint, conform = demo.commands()
+    discover, query, propose, book, once, refused, lint, conform = demo.commands()
     assert "BOOK" in demo.run(discover).stdout
     assert '"room_id": "105"' in demo.run(query).stdout
+    proposed = demo.run(propose)
+    assert '"room_id": "101"' in proposed.stdout
+    assert "approved FIND /rooms/cheap" in proposed.stderr
+    assert "Step 1: call QUERY /rooms" in proposed.stderr
     assert "reservation_id" in demo.run(book).stdout
     again = demo.run(book)
     assert (again.returncode, "room_unavailable" in again.stderr) == (1, True)

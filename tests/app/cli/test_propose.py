@@ -77,7 +77,7 @@ async def test_approval_is_printed_with_its_contract_and_how_to_call_it(run: Any
     assert "input     max_price: number" in ran.out
     assert "output    rooms[] {room_id}" in ran.out
     assert "until 2027-01-01T00:00:00Z" in ran.out
-    assert f"FIND /rooms/cheap max_price=... --agent-id {AGENT} -H 'Synthesis-Id: syn-1'" in ran.out
+    assert f"FIND /rooms/cheap max_price:=... --agent-id {AGENT} -H 'Synthesis-Id: syn-1'" in ran.out
     assert PLAN[0] not in ran.out
 
 

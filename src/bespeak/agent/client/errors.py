@@ -55,6 +55,11 @@ class ServiceError(BespeakError):
         self._members: Mapping[str, Any] = error.members
         super().__init__(f"{reply.status} {error.code}: {error.message}")
 
+    @property
+    def negotiation_id(self) -> str | None:
+        """Id of the negotiation if this refuses a proposal; pass it on when you propose again."""
+        return self.reply.headers.get("negotiation-id") or self._text("negotiation_id")
+
     def _texts(self, name: str) -> tuple[str, ...]:
         """Return the strings of a list in the error object, skipping other values."""
         found = self._members.get(name)
@@ -90,11 +95,6 @@ class AuthorityMissingError(ServiceError):
     def condition(self) -> str | None:
         """Condition of core 6.2 that a 262 names, such as `scope-required`."""
         return self._text("type")
-
-    @property
-    def negotiation_id(self) -> str | None:
-        """Id of the negotiation that a 262 to PROPOSE belongs to; pass it on when you propose again."""
-        return self.reply.headers.get("negotiation-id") or self._text("negotiation_id")
 
 
 class ForbiddenError(ServiceError):

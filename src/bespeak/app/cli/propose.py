@@ -28,6 +28,7 @@ from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.schema.shape import shape_of
 from bespeak.contract.semantic import IMPACTS
 from bespeak.documents.ai.returns_notation import write_fields
+from bespeak.runtime.route import property_types
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_text import json_table
 
@@ -248,7 +249,9 @@ def _advice(synthesis: Synthesis, service: str, options: Mapping[str, Any]) -> I
     if synthesis.synthesis_id is None or "://" not in service:
         return
     endpoint = synthesis.endpoint
-    inputs = (f"{name}=..." for name in inlined_properties(endpoint.input_schema))
+    properties = inlined_properties(endpoint.input_schema)
+    # The manifest does not list an endpoint of a session, so `bespeak call` does not know its types.
+    inputs = (f"{name}{'' if 'string' in property_types(one) else ':'}=..." for name, one in properties.items())
     words = ["bespeak", "call", service, endpoint.method, endpoint.path, *inputs]
     for option, name in (("--agent-id", "agent_id"), ("--as", "as_name")):
         words += [option, options[name]] if options[name] else []
