@@ -11,9 +11,12 @@ from bespeak.app.conformance.check import Verdict
 from bespeak.app.conformance.report import ITEMS, Report
 from bespeak.app.conformance.run import run_conformance
 from bespeak.app.server.assembly import assemble
+from bespeak.app.server.keeper import Keeper
 from bespeak.app.server.target import Target, load_target
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.state.identity.key_text import generate_key
+from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import MEMORY
 
 pytestmark = pytest.mark.anyio
 
@@ -21,12 +24,16 @@ HOTEL = Path(__file__).resolve().parents[3] / "examples" / "hotel"
 
 
 async def run(target: Target, **options: Any) -> Report:
-    server = AgtpServer(assemble(target.service, base=target.base, **options).build_dispatcher())
+    assembled = assemble(target.service, base=target.base, stored=True, **options)
+    keeper = Keeper(assembled, open_store(MEMORY, role="sole"), target.document, ())
+    await keeper.start()
+    server = AgtpServer(keeper.dispatcher)
     [(host, port), *_] = await server.start("127.0.0.1", 0)
     try:
         return await run_conformance(f"agtp://{host}:{port}")
     finally:
         await server.close()
+        await keeper.stop()
 
 
 @pytest.fixture(params=["", "app.py"], ids=["toml", "python"])
@@ -41,6 +48,7 @@ async def report(request: pytest.FixtureRequest) -> Report:
     "API-13.1-4",
     "API-13.1-5",
     "API-13.1-6",
+    "API-13.1-7",
     "API-13.1-9",
     "API-13.1-10",
     "API-13.1-11",
