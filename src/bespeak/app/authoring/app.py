@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from bespeak.app.authoring.declarations import declaring
 from bespeak.app.authoring.function_check import IN_PYTHON, check_behaviour
+from bespeak.app.authoring.recipe_trace import Input, RecipeTrace
 from bespeak.checks.lint import encoding
 from bespeak.checks.lint.registration import check_endpoint, effective_policies
+from bespeak.checks.lint.rules.composition import FUNCTION
 from bespeak.checks.lint.rules.error import ERROR_NAME
 from bespeak.checks.lint.rules.path_collision import PathClaims
 from bespeak.checks.lint.rules.policy import SCOPE
@@ -24,8 +27,9 @@ from bespeak.contract.cost import Cost, read_cost
 from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError, Endpoint
-from bespeak.contract.handler import RegisteredFunction
+from bespeak.contract.handler import COMPOSITION_FAILED, Composition, HandlerBinding, RegisteredFunction
 from bespeak.contract.policy import Policies, Redirect
+from bespeak.contract.recipe import Recipe
 from bespeak.contract.rules import COST
 from bespeak.contract.semantic import Impact, Semantic
 from bespeak.contract.service import DEFAULT_CATALOG, UNSPECIFIED, Resource, ServerIdentity, Service
@@ -101,6 +105,9 @@ class App:
         # Keyed by identity, with a reference to the function: callables need not be hashable.
         self._redirects: list[Redirect] = []
         self._resources: list[Resource] = []
+        self._recipes: dict[str, tuple[Callable[..., Any], Recipe]] = {}
+        self._trace: RecipeTrace | None = None
+        """The recipe whose function runs; None most of the time."""
         self._wildcard: Callable[..., Any] | None = None
         self._lifespan: Resources | None = None
 
@@ -233,7 +240,7 @@ class App:
                 input_schema=reading.input_schema,
                 output_schema=reading.output_schema,
                 errors=_declared_errors(errors, prose.errors),
-                handler=RegisteredFunction(function=_dotted(function), target=function, blocking=blocking),
+                handler=self._handler(function, blocking=blocking),
                 namespace=namespace,
                 required_scopes=tuple(scopes),
                 deprecated=deprecated,
@@ -247,6 +254,78 @@ class App:
             return function
 
         return declare
+
+    def recipe(
+        self,
+        method: str,
+        path: str,
+        *,
+        impact: Impact,
+        timeout_seconds: float = 30.0,
+        scopes: Sequence[str] = (),
+        **fields: Any,
+    ) -> Callable[[_Function], _Function]:
+        """Declare an endpoint that is composed of other endpoints. The function is returned unchanged.
+
+        The function describes a recipe: it runs once, now, with values that are not known yet, and calls `step` for
+        each endpoint. Its parameters, its return annotation and its docstring are read as by `endpoint`, and so are
+        `fields`. It returns an object of values, or the output of the last step. `scopes` must include those of all
+        steps, and `impact` must not be better than theirs. The error `composition_failed` is declared automatically.
+        Raises ContractError for what a recipe cannot express.
+
+        - `timeout_seconds` is the time for all steps together.
+        """
+
+        @declaring
+        def declare(function: _Function) -> _Function:
+            name = function.__name__.replace("_", "-")
+            known = self._recipes.get(name)
+            if known is None:
+                recipe = self._traced(f"{method} {path}", function, name, timeout_seconds)
+            elif known[0] is not function:
+                raise ContractError(f"{locate(function)}: another function describes the recipe {name!r}")
+            else:
+                recipe = known[1]
+            self._recipes[name] = function, recipe
+            return self.endpoint(method, path, impact=impact, scopes=scopes, errors=described, **fields)(function)
+
+        errors = fields.pop("errors", ())
+        described = dict(errors) if isinstance(errors, Mapping) else dict.fromkeys(errors, "")
+        described.setdefault(COMPOSITION_FAILED, "A step of the composition failed.")
+        return declare
+
+    def step(self, method: str, path: str, given: Input | None = None, **options: Any) -> Any:
+        """Call an endpoint in a recipe; return its output, whose fields are attributes or items.
+
+        `given` is the input: an object with values, constants and objects of both. The other arguments are options:
+
+        - `when` is a condition, or a list of them, without which the step is skipped: `when=room.price < limit`.
+        - `for_each` is a list: the step runs once for each element, at most `max_items`, and `given` may be a function
+          of the element. The output is a list of objects with `item` and `output`.
+        - `on_failure="skip"` leaves a failed step or element out.
+        - `undo` is `(method, path, given)`: the call that undoes the step if a later one fails. Its `given` may be a
+          function of the step's output.
+        - `name` is what refusals call the output; by default `step_1` and so on.
+        - `pages` has `parameter`, `cursor` and `items`, to read all pages of a list, at most `most`.
+        """
+        if self._trace is None:
+            raise ContractError(f"{method} {path}: a step belongs into a function that `recipe` declares")
+        return self._trace.add(method, path, given or {}, **options)
+
+    def together(self) -> AbstractContextManager[None]:
+        """Run the steps of a `with` block at the same time. They do not see each other's outputs."""
+        if self._trace is None:
+            raise ContractError("steps run at the same time only in a function that `recipe` declares")
+        return self._trace.together()
+
+    def _traced(self, endpoint: str, function: Callable[..., Any], name: str, timeout: float) -> Recipe:
+        self._trace = RecipeTrace()
+        try:
+            return self._trace.run(function, name=name, timeout_seconds=timeout)
+        except (ContractError, TypeError) as error:
+            raise _refusal(endpoint, function, FUNCTION, str(error)) from None
+        finally:
+            self._trace = None
 
     def redirect(
         self, from_method: str, from_path: str | None = None, *, to_method: str, to_path: str | None = None
@@ -309,12 +388,20 @@ class App:
             self._service,
             endpoints=(*bound, *self._endpoints),
             policies=policies,
+            recipes=tuple(recipe for _, recipe in self._recipes.values()),
             resources=tuple(self._resources),
             wildcard_handler=self._wildcard,
             lifespan=self._lifespan,
         )
         _raise_errors(f"the texts of {self.name} are not valid", list(encoding.check_service(service)))
         return service
+
+    def _handler(self, function: Callable[..., Any], *, blocking: bool) -> HandlerBinding:
+        """Return the binding of a function: the function itself, or the recipe that it describes."""
+        for name, (describing, _) in self._recipes.items():
+            if describing is function:
+                return Composition(recipe=name)
+        return RegisteredFunction(function=_dotted(function), target=function, blocking=blocking)
 
     def _category(self, method: str) -> str:
         verb = self._catalog.verbs.get(method)
@@ -331,7 +418,8 @@ class App:
         return known[1]
 
     def _declare(self, endpoint: Endpoint, reading: Reading) -> None:
-        findings = check_endpoint(endpoint, self._catalog, self._policies)
+        recipes = [recipe for _, recipe in self._recipes.values()]
+        findings = check_endpoint(endpoint, self._catalog, self._policies, recipes)
         handler = endpoint.handler
         waits = isinstance(handler, RegisteredFunction) and handler.blocking and reading.is_async
         findings += check_behaviour(endpoint, reading.refused, IN_PYTHON, waits=waits)

@@ -50,6 +50,19 @@ UNDO: Final = Rule(
     "A step is undone by a call that needs no confirmation.",
     why="A composition that has failed cannot wait: what it has done would stay. Name another compensating endpoint.",
 )
+FUNCTION: Final = Rule(
+    ("H749", "recipe-function", "MUST", "AGTP-API 12.1"),
+    "A function that describes a recipe calls steps and passes values on, and does nothing else with them.",
+    why=(
+        "It runs once, when it is declared, and its values are not known then. Decisions and loops are options of a "
+        "step; computations belong into an endpoint."
+    ),
+    bad='found = app.step("FIND", "/rooms", {"city": city})\nif found.rooms:\n    app.step("BOOK", "/room")\n',
+    good=(
+        'found = app.step("FIND", "/rooms", {"city": city})\napp.step("BOOK", "/room", when=found.rooms.present())\n'
+    ),
+    notation="python",
+)
 
 Key = tuple[str, str]
 
