@@ -10,7 +10,7 @@ TEXT = Facts(kinds={"string"})
 
 def vocabulary() -> Vocabulary:
     takes = slots_of({"properties": {"customer_id": {"type": "string"}}}, most=9, levels=2)
-    return Vocabulary([("/orders/{id}", [], []), ("/accounts/{id}", takes, [])])
+    return Vocabulary([("/orders/{id}", [], []), ("/accounts/{id}", takes, []), ("/customers", [], [])])
 
 
 def test_things_are_what_has_an_id() -> None:

@@ -13,6 +13,7 @@ from bespeak.runtime.negotiation.planner.operation import CURSORS, LIMITS, PLACE
 from bespeak.runtime.negotiation.planner.term import noun_of
 from bespeak.runtime.negotiation.planner.vocabulary import Vocabulary
 from bespeak.runtime.negotiation.planner.wish import Wish
+from bespeak.text.language.sentence import word_set
 
 _UNSAID: Final = 0.6
 _QUALIFIED: Final = 0.6
@@ -22,6 +23,8 @@ _RESTRICTED: Final = 0.6
 _INCOHERENT: Final = 0.6
 _IGNORED: Final = 0.6
 _BLIND: Final = 0.5
+_PROJECTING: Final = word_set("attribute column exclude expand field include opt_field projection select")
+"""Inputs that choose what an answer contains."""
 
 
 def judge(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> Draft | Miss:
@@ -37,6 +40,7 @@ def judge(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> Draft | Miss:
         *_restricted(draft),
         *_coherence(draft),
         *_detours(draft, wish),
+        *_projections(draft),
         *_effects(draft),
     ]
     return draft.judged(*doubts)
@@ -155,13 +159,16 @@ def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
     """Doubt rows that merely contain the wanted thing, and lists inside another resource."""
     for listing in draft.listings:
         resource = listing.call.operation.resource
-        own = any(f"_{resource.noun}".endswith(f"_{noun}") for noun in listing.rows.nouns)
-        if not own and not (resource.noun == wish.noun and resource.is_collection):
+        own = not resource.noun or any(f"_{resource.noun}".endswith(f"_{noun}") for noun in listing.rows.nouns)
+        if not own and listing.call is not draft.deed and not (resource.noun == wish.noun and resource.is_collection):
             doubt = f"The {listing.rows.dotted} of `{listing.call.operation.endpoint}` may not be all of them."
             yield Decision(f"embedded {listing.call.number}", _EMBEDDED, 0.0, doubt)
     for field, value in draft.singles:
         if isinstance(value, Result) and wish.noun in field.nouns:
             noun = value.call.operation.resource.noun
+            if draft.deed is not None and noun == wish.noun and value.call is not draft.deed:
+                doubt = f"`{value.call.operation.endpoint}` shows what the {noun} is before the change."
+                yield Decision(f"before {value.call.number}", _EMBEDDED, 0.0, doubt)
             if noun != wish.noun and value.call is not draft.deed and value.field.path[:-1]:
                 doubt = f"`{value.call.operation.endpoint}` knows a {wish.noun} only as a part of a {noun}."
                 yield Decision(f"part {value.call.number}", _EMBEDDED, 0.0, doubt)
@@ -200,9 +207,10 @@ def _detours(draft: Draft, wish: Wish) -> Iterator[Decision]:
             yield Decision(f"parameter {field.name}", _UNSAID, 0.0, doubt)
     for value in _values(draft):
         if isinstance(value, Result) and value.field.identifies and not value.is_per_row:
-            nouns = value.call.operation.nouns_of(value.field)
-            noun = nouns[0]
-            if not value.field.identifies & {*nouns} and not wish.path_terms & {*nouns}:
+            keys = frozenset[str]().union(*(field.identifies for field, _ in value.call.bindings))
+            start = keys or frozenset(value.call.operation.nouns_of(value.field))
+            if start - value.field.identifies and not start & wish.path_terms:
+                noun = min(start)
                 doubt = f"Is it the one of the {noun}? Name the {noun} in the path if so."
                 yield Decision(f"detour {value.call.number}", _UNSAID, 0.0, doubt)
     for call in draft.calls:
@@ -212,6 +220,16 @@ def _detours(draft: Draft, wish: Wish) -> Iterator[Decision]:
                 noun = min(handed)
                 doubt = f"`{call.operation.endpoint}` would be asked for a {noun}, which the proposal does not mention."
                 yield Decision(f"handed {call.number}", _UNSAID, 0.0, doubt)
+
+
+def _projections(draft: Draft) -> Iterator[Decision]:
+    """Doubt a choice of fields that is sent to a call whose fields others need."""
+    needed = frozenset[Call]().union(*(call.before for call in draft.calls))
+    for call in sorted(needed, key=lambda one: one.number):
+        for field, value in call.bindings:
+            if field.term in _PROJECTING and value.givens:
+                doubt = f"`{field.name}` may hide what `{call.operation.endpoint}` is called for; leave it out."
+                yield Decision(f"projection {call.number}", _UNSAID, 0.0, doubt)
 
 
 def _effects(draft: Draft) -> Iterator[Decision]:

@@ -9,8 +9,8 @@ from bespeak.runtime.negotiation.planner.choice import Call, Decision, Given, Re
 from bespeak.runtime.negotiation.planner.draft import Filter, Listing
 from bespeak.runtime.negotiation.planner.field import Field
 from bespeak.runtime.negotiation.planner.operation import CURSORS, LIMITS, PLACES, SORTS, Operation, Rows
-from bespeak.runtime.negotiation.planner.search import Search
-from bespeak.runtime.negotiation.planner.slot import fit
+from bespeak.runtime.negotiation.planner.search import WHOLE, Search
+from bespeak.runtime.negotiation.planner.slot import ITEM, fit
 from bespeak.runtime.negotiation.planner.term import join, other_names
 from bespeak.runtime.negotiation.planner.vocabulary import Reading
 from bespeak.runtime.negotiation.planner.wish import Table
@@ -28,14 +28,18 @@ _TIMES: Final = frozenset(("date", "date-time", "time"))
 class ListingSearch:
     """Finds the ways to make one wanted list."""
 
-    def __init__(self, search: Search, table: Table, depth: int) -> None:
+    def __init__(self, search: Search, table: Table, depth: int, deed: Call | None = None) -> None:
+        """Prepare a search. The lists of a `deed` are those that it answers with: others are not its results."""
         self._search = search
         self._table = table
         self._depth = depth
+        self._deed = deed
 
     def run(self) -> list[Listing]:
         """Return the ways, cheapest first."""
         found: list[Listing] = []
+        if self._deed is not None:
+            return self._answered(self._deed)
         for operation, rows in self._drivers():
             for called in self._search.call(operation, self._search.given, self._depth - 1, rows.nouns[0]):
                 assert isinstance(called.value, Result)
@@ -49,13 +53,20 @@ class ListingSearch:
             key=lambda one: (missing - len(one.givens), _cost(one) - covered(one.calls), one.call.number),
         )[:_KEPT]
 
+    def _answered(self, deed: Call) -> list[Listing]:
+        known = deed.before | {deed}
+        lists = [rows for rows in deed.operation.lists if ITEM not in rows.path]
+        lists = [rows for rows in lists if set(rows.nouns) & set(self._table.nouns)]
+        made = [self._fill(Result(deed, WHOLE), rows, frozenset()) for rows in lists]
+        return [listing for listing in made if listing is not None and listing.calls <= known]
+
     def _drivers(self) -> list[tuple[Operation, Rows]]:
         found: dict[tuple[int, str], tuple[int, Operation, Rows]] = {}
         for noun in self._table.nouns:
             for name in (noun, *other_names(noun)):
                 for operation, rows in self._search.index.listing(name):
                     key = operation.number, rows.dotted
-                    if key in found or operation.impact or "[]" in rows.path or not self._search.allows(operation):
+                    if key in found or operation.impact or ITEM in rows.path or not self._search.allows(operation):
                         continue
                     self._search.spend(len(self._table.columns) * len(rows.fields))
                     hits = sum(self._column(field, rows)[0] > 0 for field in self._table.columns)

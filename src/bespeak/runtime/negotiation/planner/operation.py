@@ -14,7 +14,7 @@ from bespeak.contract.semantic import IMPACTS
 from bespeak.runtime.negotiation.planner.field import Field
 from bespeak.runtime.negotiation.planner.resource import Resource, resource_of
 from bespeak.runtime.negotiation.planner.slot import ITEM, MISSING, Facts, Slot, fit
-from bespeak.runtime.negotiation.planner.term import GENERIC, KEYS, SEARCHES, WRAPPERS, noun_of, stems
+from bespeak.runtime.negotiation.planner.term import GENERIC, KEYS, WRAPPERS, noun_of, stems
 from bespeak.runtime.negotiation.planner.vocabulary import Reading, Vocabulary
 from bespeak.text.language.sentence import word_set
 
@@ -89,9 +89,7 @@ class Operation:
     @cached_property
     def is_search(self) -> bool:
         """True if it lists only what it is asked for."""
-        return bool(self.lists) and (
-            self.endpoint.method == "SEARCH" or any(field.term in SEARCHES for field in self.inputs)
-        )
+        return bool(self.lists) and self.endpoint.method == "SEARCH"
 
     @cached_property
     def pages(self) -> Paging | None:
@@ -150,7 +148,8 @@ def read_inputs(
         if len(slot.path) > 1:
             continue
         name = slot.path[0]
-        readings = vocabulary.read(slot.path, [resource.noun], slot.facts)
+        base = [""] if name in owners else [resource.noun]
+        readings = tuple(one for one in vocabulary.read(slot.path, base, slot.facts) if one != ("", "id"))
         if owners.get(name):
             readings = _parameter_readings(name, owners[name], readings, vocabulary, is_proposed)
         required = (slot.required or name in owners) and slot.facts.default is MISSING

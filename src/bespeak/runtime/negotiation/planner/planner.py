@@ -121,7 +121,7 @@ class _Attempt:
     def _completed(self, deed: Call | None, decided: frozenset[Decision]) -> Iterator[Draft]:
         tables: list[list[Listing]] = []
         for table in self._wish.tables:
-            listings = ListingSearch(self._search, table, self._depth).run()
+            listings = ListingSearch(self._search, table, self._depth, deed).run()
             if not listings:
                 self._miss(nearest(self._search, table.columns, table.text))
                 return

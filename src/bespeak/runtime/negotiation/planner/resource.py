@@ -23,6 +23,8 @@ class Segment:
     """One segment of a path."""
 
     text: str
+    is_keyed: bool = False
+    """True if it names things that have ids, whatever it is called."""
 
     @cached_property
     def parameter(self) -> str:
@@ -59,7 +61,9 @@ class Segment:
     @cached_property
     def is_silent(self) -> bool:
         """True if it names nothing: a version, or that one can search there."""
-        return not self.stems or self.term in _SEARCHING or _VERSION.fullmatch(self.text.lower()) is not None
+        if not self.stems or _VERSION.fullmatch(self.text.lower()):
+            return True
+        return self.term in _SEARCHING and not self.is_keyed
 
     @cached_property
     def is_quality(self) -> bool:
@@ -98,9 +102,18 @@ class Resource:
         return bool(self.segments) and not self.segments[-1].parameter
 
 
+def segments_of(path: str, things: Collection[str] = ()) -> tuple[Segment, ...]:
+    """Split a path; `things` are nouns that have ids."""
+    parts = [part for part in path.split("/") if part]
+    return tuple(
+        Segment(part, after.startswith("{") or noun_of(stems(part)) in things)
+        for part, after in zip(parts, [*parts[1:], ""], strict=True)
+    )
+
+
 def resource_of(path: str, things: Collection[str]) -> Resource:
     """Read a path; `things` are nouns that have ids."""
-    segments = tuple(Segment(text) for text in path.split("/") if text)
+    segments = segments_of(path, things)
     nouns: list[str] = []
     owners: list[tuple[str, str]] = []
     view = ""

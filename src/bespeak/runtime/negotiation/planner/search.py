@@ -240,7 +240,7 @@ class Search:
                         break
         call = self._make(operation, [(field, option.value) for field, option in bound])
         decisions = frozenset[Decision]().union(*(option.decisions for _, option in bound))
-        return Option(Result(call, _WHOLE), decisions, call.before | {call})
+        return Option(Result(call, WHOLE), decisions, call.before | {call})
 
     def _related(
         self, operation: Operation, bound: list[tuple[Field, Option]], filled: Option, scope: Scope, depth: int
@@ -335,7 +335,7 @@ def _texts(field: Field) -> frozenset[str]:
     return frozenset(reading.noun for reading in field.readings if reading.attribute in _NAMES)
 
 
-_WHOLE: Final = Field(("",), (), Facts())
+WHOLE: Final = Field(("",), (), Facts())
 
 
 def match_facts(need: Field, have: Field, *, sent: bool = False) -> float:

@@ -105,12 +105,13 @@ class Comparison(NamedTuple):
 
 @lru_cache(maxsize=16_384)
 def stems(name: str) -> tuple[str, ...]:
-    """Split a name into its words, in singular and without abbreviations."""
+    """Split a name into its words, in singular and without abbreviations; `idBoard` is the id of a board."""
     found = [_stem(word) for word in words(name[:120])]
     for at in range(len(found) - 1):
         if found[at] == "e" and found[at + 1] == "email":  # e-mail
             found[at] = ""
-    return tuple(word for word in found if word)
+    found = [word for word in found if word]
+    return (*found[1:], "id") if found[:1] == ["id"] else tuple(found)
 
 
 def _stem(word: str) -> str:

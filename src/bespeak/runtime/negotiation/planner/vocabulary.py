@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from bespeak.runtime.negotiation.planner.resource import Segment
+from bespeak.runtime.negotiation.planner.resource import segments_of
 from bespeak.runtime.negotiation.planner.slot import ITEM, Facts, Slot
 from bespeak.runtime.negotiation.planner.term import GENERIC, WRAPPERS, join, noun_of, stems
 
@@ -39,17 +39,23 @@ class Vocabulary:
         counts: Counter[str] = Counter()
         total = 0
         for path, inputs, outputs in endpoints:
-            segments = [Segment(text) for text in path.split("/") if text]
+            segments = segments_of(path)
             total += 1
             counts.update({segment.term for segment in segments if not segment.is_silent})
             for before, segment in pairwise(segments):
                 if segment.parameter and not before.is_silent and not before.parameter:
                     self.things.add(noun_of(before.stems))
             named = [segment for segment in segments if not segment.is_silent]
-            self.nouns |= {noun_of(one.stems) for at, one in enumerate(named) if one.is_plural or at == 0}
+            self.nouns |= {
+                noun_of(one.stems)
+                for at, one in enumerate(named)
+                if at == 0 or one.is_plural or one.is_keyed or (one is segments[-1] and not one.is_quality)
+            }
             for slot in (*inputs, *outputs):
                 self._learn(slot)
         self.segments |= set(counts)
+        self.resources = frozenset(self.nouns)
+        """Nouns of paths and lists: an id alone, as `short_id`, does not make `short_url` the url of a short."""
         self.nouns |= self.things
         self.common = {term for term, count in counts.items() if total >= _FEW and count > _COMMON * total}
         """Segments of so many endpoints that they distinguish none."""
@@ -79,7 +85,7 @@ class Vocabulary:
 
     def prefix(self, parts: tuple[str, ...]) -> int:
         """Return how many of the first words are a known noun; 0 if none, and never all."""
-        return next((end for end in range(len(parts) - 1, 0, -1) if join(parts[:end]) in self.nouns), 0)
+        return next((end for end in range(len(parts) - 1, 0, -1) if join(parts[:end]) in self.resources), 0)
 
     def container(self, name: str, *, is_list: bool) -> str | None:
         """Return the noun that a container names; None if its members belong to what is around it."""
@@ -113,7 +119,8 @@ class Vocabulary:
             noun = self.container(name, is_list=path[at + 1] == ITEM)
             if noun is not None:
                 # What a proposal calls by a name of its own may be what it is about.
-                nouns, before = [noun] if noun in self.nouns else [noun, *nouns], ()
+                own = path[at + 1] != ITEM or noun in self.nouns
+                nouns, before = [noun] if own else [noun, *nouns], ()
             elif stems(name) and noun_of(stems(name)) not in WRAPPERS:
                 before = (*before, *stems(name))
         return self.read_name((*before, *stems(path[-1])), nouns, facts)

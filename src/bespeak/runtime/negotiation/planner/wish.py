@@ -182,9 +182,12 @@ def _said(
             if end:
                 found.add(join(phrase[:end]))
             found.add(_known(join(phrase), vocabulary))
-    for field in (*givens, *outputs):
-        for name in field.path:
-            found |= _named(name, vocabulary) if name != ITEM else set()
+    for field in givens:
+        found |= _named(field.name, vocabulary)
+    for field in outputs:
+        names = [name for name in field.path if name != ITEM]
+        for name in names[:-1] if "id" in stems(names[-1]) and not field.inner else names:
+            found |= _named(name, vocabulary)
     found |= {noun for _, noun in resource.owners if noun}
     return frozenset(found | {other for term in found for other in other_names(term)})
 
