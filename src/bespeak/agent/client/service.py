@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +25,7 @@ from bespeak.agent.client.synthesis import Synthesis
 from bespeak.contract.catalog.bundled import bundled_versions
 from bespeak.contract.catalog.version import common_version
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.filled_path import fill_path
 from bespeak.contract.service import DEFAULT_CATALOG
 from bespeak.documents.manifest_json import ManifestDocument, parse_manifest
 from bespeak.documents.projections.manifest_signature import SignatureVerdict, verify_manifest
@@ -35,6 +35,7 @@ from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, MEDIA_AGTP, MEDIA
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.scope import is_scope_token
 from bespeak.protocol.exchange.token_hints import COMPACT, FIELDS, SINCE
+from bespeak.protocol.fault import Fault
 
 if TYPE_CHECKING:
     from bespeak.agent.discovery.discovered import Discovered
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _API_VERSION: Final = "agtp-api-version"
-_PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
-_NO_SEGMENT: Final = ("", ".", "..")
-"""Values that a path cannot carry as a segment: a server would read another path."""
 
 
 class ServiceClient:
@@ -334,17 +332,10 @@ def merge_headers(standard: Mapping[str, str | None], special: Mapping[str, str]
 
 def _fill_path(path: str, given: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any] | None]:
     """Replace each `{name}` of a path by that field of the input; return the path and the rest of the input."""
-    names = _PARAMETER.findall(path)
-    if not names:
-        return path, given
-    left = dict(given or {})
-    for name in dict.fromkeys(names):
-        value = left.pop(name, "")
-        text = value if isinstance(value, str) else encode_json(value, name).decode()
-        if text in _NO_SEGMENT:
-            raise ConfigError(f"The path {path} needs a value for {name!r}; got {text!r}.")
-        path = path.replace(f"{{{name}}}", quote(text, safe=""))
-    return path, left or None
+    filled = fill_path(path, given or {})
+    if isinstance(filled, Fault):
+        raise ConfigError(filled.message)
+    return filled if filled[0] != path else (path, given)
 
 
 def _hints(fields: Iterable[str] | None, since: str | datetime | None, *, compact: bool) -> dict[str, Any]:
