@@ -15,6 +15,7 @@ from bespeak.app.server.http_face import build_middleware, make_face
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.faces.capacity import Capacity
+from bespeak.faces.http.asgi import Application
 from bespeak.faces.http.face import HttpFace
 from bespeak.faces.http.server import HttpServer
 from bespeak.faces.timeouts import Timeouts
@@ -100,12 +101,14 @@ async def serving(
     timeouts: Timeouts | None = None,
     capacity: Capacity | None = None,
     ssl: Any = None,
+    streamed: Mapping[str, Application] | None = None,
     **fields: Any,
 ) -> AsyncIterator[Web]:
     """Serve these endpoints; BOOK /room and FIND /rooms/{room_id} where none are given."""
     settings = settings or HttpSettings()
     face = make_face(build(*(endpoints or (BOOK, FIND)), **fields).dispatcher, settings, limits=limits, loopback=True)
-    server = HttpServer(face, build_middleware(face, settings), timeouts=timeouts or Timeouts(), capacity=capacity)
+    outer = build_middleware(face, settings)
+    server = HttpServer(face, outer, streamed=streamed, timeouts=timeouts or Timeouts(), capacity=capacity)
     [(_, port)] = await server.start("127.0.0.1", 0, ssl=ssl)
     try:
         yield Web(face, server, port)

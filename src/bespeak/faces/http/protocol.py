@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import http
-from collections.abc import Coroutine
+import logging
+from collections.abc import Coroutine, Mapping
 from contextvars import copy_context
 from typing import Any, Final
 from urllib.parse import unquote
@@ -18,8 +19,11 @@ from bespeak.faces.connection import FaceConnection, Shared
 from bespeak.faces.http.asgi import Application, HttpResponse, Scope, call_application
 from bespeak.faces.http.face import CLOSE, CONNECTION, HttpFace, failed
 from bespeak.faces.http.reader import Asked, Heads, RequestReader
+from bespeak.faces.http.stream import Stream
 from bespeak.protocol.exchange.messages import Connection, Malformed
 from bespeak.runtime.suspension import Finished, begin
+
+_logger = logging.getLogger(__name__)
 
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -27,12 +31,14 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 class Serving:
     """State shared by the connections of one HTTP server, in addition to `Shared`."""
 
-    __slots__ = ("app", "date", "face", "heads")
+    __slots__ = ("app", "date", "face", "heads", "streamed")
 
-    def __init__(self, face: HttpFace, app: Application | None) -> None:
+    def __init__(self, face: HttpFace, app: Application | None, streamed: Mapping[str, Application] | None) -> None:
         self.face = face
         self.app = app
         """The middleware around the face; None if none is configured."""
+        self.streamed = streamed
+        """Applications by path that send their responses in parts; None if there are none."""
         self.heads: Heads = {}
         self.date = b""
         """The `Date` header line."""
@@ -41,13 +47,15 @@ class Serving:
 class HttpConnection(FaceConnection[Asked]):
     """Passes the requests of an HTTP reader to the face."""
 
-    __slots__ = ("_serving",)
+    __slots__ = ("_serving", "_stream", "_writable")
 
     reader: RequestReader
 
     def __init__(self, shared: Shared, serving: Serving, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(shared, RequestReader(serving.face.limits, serving.heads), loop)
         self._serving = serving
+        self._stream: Stream | None = None
+        self._writable: asyncio.Event | None = None
 
     def begin(self, peer: Connection) -> None:
         """Record the peer. Over HTTP, documents introduce the server, so no answer counts as the first."""
@@ -57,6 +65,9 @@ class HttpConnection(FaceConnection[Asked]):
 
     def answer(self, request: Asked) -> bytes | Coroutine[Any, Any, bytes]:
         """Answer a request; return a coroutine only if the answer has to be awaited."""
+        streamed = self._serving.streamed
+        if streamed is not None and request.head.path in streamed:
+            return self._send_parts(request, streamed[request.head.path])
         try:
             answer = self._ask_face(request) if self._serving.app is None else self._ask_application(request)
         except Exception as error:  # noqa: BLE001 - it is logged, and the peer gets an answer in any case
@@ -66,6 +77,69 @@ class HttpConnection(FaceConnection[Asked]):
     def refuse(self, fault: Malformed) -> bytes:
         """Answer a message that could not be parsed."""
         return encode_refusal(self._serving, fault, self.peer)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Tell a streaming application that its peer is gone."""
+        super().connection_lost(error)
+        self._end_stream()
+
+    def eof_received(self) -> bool:
+        """Take the end of input for the end of a stream: its readers close the connection to leave."""
+        self._end_stream()
+        return super().eof_received()
+
+    def drain(self) -> None:
+        """End a stream, which might last for ever; close as soon as no request is in progress."""
+        self._end_stream()
+        super().drain()
+
+    def resume_writing(self) -> None:
+        """Let a streaming application go on."""
+        super().resume_writing()
+        if self._writable is not None:
+            self._writable.set()
+
+    def _end_stream(self) -> None:
+        if self._stream is not None:
+            self._stream.gone.set()
+        if self._writable is not None:
+            self._writable.set()
+
+    async def _send_parts(self, asked: Asked, app: Application) -> bytes:
+        """Let an application answer in parts; return what is left to write."""
+        stream = self._stream = Stream(
+            asked.body,
+            self._write_part,
+            functools.partial(self._encode, asked=asked),
+            chunked=asked.head.version == "1.1",
+        )
+        if asked.head.version != "1.1":
+            self.closing = True
+        if self._lost:
+            stream.gone.set()
+        try:
+            await app(self._scope(asked), stream.receive, stream.send)
+            if not stream.complete:
+                raise RuntimeError("The application returned without a complete response.")
+        except Exception as error:
+            if not stream.begun:
+                return self._encode(failed(error), asked)
+            self.closing = True  # the response cannot be completed, which only the end of the connection tells
+            _logger.error("The streaming application failed", exc_info=error)
+        finally:
+            self._stream = None
+        return b""
+
+    async def _write_part(self, part: bytes) -> None:
+        """Write a part of a response; wait while the peer does not read. Drop it if the peer is gone."""
+        if self._leaving:
+            return
+        self._answers.append(part)
+        self.flush()
+        while self._paused and not self._leaving:
+            self._writable = asyncio.Event()
+            await self._writable.wait()
+        self._writable = None
 
     def _await_data(self) -> None:
         """Wait for bytes; send 100 Continue to a peer that waits for it, in its turn."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from email.utils import formatdate
 
 from bespeak.faces.capacity import Capacity
@@ -24,12 +25,16 @@ class HttpServer(FaceServer):
         face: HttpFace,
         app: Application | None = None,
         *,
+        streamed: Mapping[str, Application] | None = None,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         capacity: Capacity | None = None,
     ) -> None:
-        """Serve `face`; with `app`, pass requests through that middleware first."""
+        """Serve `face`; with `app`, pass requests through that middleware first.
+
+        `streamed` are applications by path that send their responses in parts.
+        """
         super().__init__(timeouts=timeouts, capacity=capacity)
-        self._serving = Serving(face, app)
+        self._serving = Serving(face, app, streamed)
 
     def connect(self, shared: Shared) -> HttpConnection:
         """Make the protocol of one connection."""

@@ -1,0 +1,150 @@
+"""Responses in parts, over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from tests.faces.http.web import Web, post, serving
+
+from bespeak.faces.http.asgi import Receive, Scope, Send
+
+pytestmark = pytest.mark.anyio
+
+START = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]}
+
+
+class Events:
+    """An application that sends a part whenever it is told to; None is the end."""
+
+    def __init__(self) -> None:
+        self.parts: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self.asked = asyncio.Event()
+        self.left = asyncio.Event()
+        self.body = b""
+        self.sent = 0
+
+    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
+        self.body = (await receive())["body"]
+        self.asked.set()
+        leaving = asyncio.ensure_future(receive())
+        leaving.add_done_callback(lambda _: self.left.set())
+        await send(START)
+        while (part := await self.parts.get()) is not None:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+            self.sent += 1
+        leaving.cancel()
+        await send({"type": "http.response.body"})
+
+
+@asynccontextmanager
+async def events() -> AsyncIterator[tuple[Events, Web]]:
+    app = Events()
+    async with serving(streamed={"/events": app}) as web:
+        yield app, web
+
+
+async def test_parts_arrive_as_they_are_sent_and_the_next_request_is_answered_after_them() -> None:
+    async with events() as (app, web), web.line() as line:
+        line.send(post("/events", {"a": 1}) + post("/room:book", {"room_id": "12"}))
+        head = await line._reader.readuntil(b"\r\n\r\n")
+        app.parts.put_nowait(b"one")
+        assert b"transfer-encoding: chunked\r\n" in head
+        assert b"content-length" not in head
+        assert await line._reader.readexactly(8) == b"3\r\none\r\n"
+        app.parts.put_nowait(b"")
+        app.parts.put_nowait(b"eleven more")
+        assert await line._reader.readexactly(16) == b"b\r\neleven more\r\n"
+        app.parts.put_nowait(None)
+        assert await line._reader.readexactly(5) == b"0\r\n\r\n"
+        assert (await line.answer()).json == {"room_id": "12"}
+        assert app.body == b'{"a": 1}'
+
+
+async def test_a_response_with_a_length_is_not_chunked() -> None:
+    async def app(_: Scope, __: Receive, send: Send) -> None:
+        await send({**START, "headers": [(b"content-length", b"5")]})
+        await send({"type": "http.response.body", "body": b"who", "more_body": True})
+        await send({"type": "http.response.body", "body": b"le"})
+
+    async with serving(streamed={"/one": app}) as web:
+        answer = await web.ask(post("/one"))
+    assert answer.body == b"whole"
+    assert "transfer-encoding" not in answer.headers
+
+
+async def test_the_end_of_the_connection_ends_a_response_to_http_1_0() -> None:
+    async with events() as (app, web), web.line() as line:
+        line.send(b"POST /events HTTP/1.0\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+        for part in (b"one", b"two", None):
+            app.parts.put_nowait(part)
+        received = await line.ended()
+    assert received.endswith(b"\r\n\r\nonetwo")
+    assert b"chunked" not in received
+
+
+async def test_an_application_is_told_that_its_peer_is_gone() -> None:
+    async with events() as (app, web):
+        async with web.line() as line:
+            line.send(post("/events"))
+            await asyncio.wait_for(app.asked.wait(), 20)
+        await asyncio.wait_for(app.left.wait(), 20)
+        app.parts.put_nowait(b"dropped")
+        app.parts.put_nowait(None)
+
+
+async def test_a_peer_that_ends_its_input_leaves_the_stream() -> None:
+    async with events() as (app, web), web.line() as line:
+        line.send(post("/events"))
+        await asyncio.wait_for(app.asked.wait(), 20)
+        line.writer.write_eof()
+        await asyncio.wait_for(app.left.wait(), 20)
+        app.parts.put_nowait(None)
+
+
+async def test_streams_end_when_the_server_stops() -> None:
+    async with events() as (app, web), web.line() as line:
+        line.send(post("/events"))
+        await asyncio.wait_for(app.asked.wait(), 20)
+        draining = asyncio.create_task(web.server.drain())
+        await asyncio.wait_for(app.left.wait(), 20)
+        app.parts.put_nowait(None)
+        await asyncio.wait_for(draining, 20)
+        assert (await line.ended()).endswith(b"0\r\n\r\n")
+
+
+async def test_an_application_waits_while_its_peer_does_not_read() -> None:
+    async with events() as (app, web), web.line() as line:
+        line.send(post("/events"))
+        for _ in range(40):
+            app.parts.put_nowait(bytes(1_000_000))
+        app.parts.put_nowait(None)
+        seen = -1
+        while app.sent != seen or app.sent == 0:
+            seen = app.sent
+            for _ in range(200):
+                await asyncio.sleep(0)
+        assert app.sent < 40
+        received = 0
+        async with asyncio.timeout(60):
+            while app.sent < 40 or not app.parts.empty():
+                received += len(await line._reader.read(1_000_000))
+    assert received > 10_000_000
+
+
+@pytest.mark.parametrize("begins", [False, True])
+async def test_a_failure_is_not_shown_and_ends_a_response_that_has_begun(begins: bool) -> None:
+    async def app(_: Scope, __: Receive, send: Send) -> None:
+        if begins:
+            await send(START)
+            await send({"type": "http.response.body", "body": b"one", "more_body": True})
+        raise RuntimeError("secret")
+
+    async with serving(streamed={"/broken": app}) as web, web.line() as line:
+        line.send(post("/broken"))
+        received = await line.ended()
+    assert received.startswith(b"HTTP/1.1 200" if begins else b"HTTP/1.1 500")
+    assert received.endswith(b"3\r\none\r\n") is begins
+    assert b"secret" not in received
