@@ -1,1 +1,1 @@
-"""Network interfaces of the runtime: connections, AGTP, HTTP. Only app may import this package."""
+"""Network interfaces of the runtime: connections, AGTP, HTTP, MCP. Only app may import this package."""

@@ -8,11 +8,12 @@ import pytest
 
 from bespeak.app.server.mcp_backend import ClientBackend
 from bespeak.faces.mcp.backend import Backend
+from bespeak.faces.mcp.dispatched import DispatchBackend
 
 METHODS = sorted(name for name, value in vars(Backend).items() if inspect.isfunction(value) and name[0] != "_")
 
 
-@pytest.mark.parametrize("backend", [ClientBackend])
+@pytest.mark.parametrize("backend", [ClientBackend, DispatchBackend])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_is_called_as_the_boundary_says(backend: type, method: str) -> None:
     asked, offered = inspect.signature(getattr(Backend, method)), inspect.signature(getattr(backend, method))

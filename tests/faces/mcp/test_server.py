@@ -25,7 +25,7 @@ def era(request: pytest.FixtureRequest) -> str:
 async def test_tools_are_listed_in_order_without_internal_endpoints(era: str) -> None:
     async with Rooms().serving() as (server, _), connected(server, era) as client:
         tools = (await client.list_tools()).tools
-    assert [tool.name for tool in tools] == ["book_rooms", "list_floors", "query_rooms", "reset_rooms"]
+    assert [tool.name for tool in tools] == ["book_rooms", "list_floors", "query_rooms", "reset_rooms", "watch_rooms"]
     assert tools[0].title == "Book rooms"
     assert tools[0].annotations is not None
     assert tools[0].annotations.destructive_hint

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from tests.service import AGENT
 
 from bespeak import App, Refusal
+from bespeak.app.server.keeper import Keeper
 from bespeak.app.server.local import connect_local
 from bespeak.app.server.mcp_backend import ClientBackend
+from bespeak.app.server.serving import assemble_target
 from bespeak.app.server.target import Target, load_app
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import OpaqueHandler
+from bespeak.contract.rate import RateLimits
 from bespeak.contract.semantic import Semantic
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.faces.timeouts import Timeouts
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import MEMORY, CaseSettings
 from bespeak.state.store.store import Store
@@ -61,6 +69,7 @@ class Rooms:
 
     def __init__(self, **options: Any) -> None:
         self.booked: list[str] = []
+        self.waiting, self.cancelled = asyncio.Event(), asyncio.Event()
         self.app = app = App(
             "Rooms", server_id="rooms.example", operator="Tests", contact="ops@rooms.example", **options
         )
@@ -106,6 +115,18 @@ class Rooms:
             """
             raise RuntimeError("secret of the handler")
 
+        @app.endpoint("WATCH", "/rooms", impact="informational", scopes=["rooms:read"])
+        async def wait() -> None:
+            """Watch the rooms.
+
+            Outcome: The rooms have changed.
+            """
+            self.waiting.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.cancelled.set()
+
         @app.endpoint("INSPECT", "/ledger", impact="informational", internal=True)
         def internal() -> None:
             """Inspect the ledger.
@@ -121,12 +142,79 @@ class Rooms:
         from bespeak.faces.mcp.asking import Asking
         from bespeak.faces.mcp.server import ToolServer
 
-        target: Target = load_app(self.app, None)  # type: ignore[arg-type] # nothing is relative to it
+        target: Target = load_app(self.app, Path())
         store = open_store(MEMORY, role="sole")
         async with connect_local(target, agent_id=AGENT, scopes=scopes, store=store) as client:
             manifest = await client.discover()
             backend = ClientBackend(client, manifest, caller=AGENT, service=target.service)
             yield ToolServer(backend, Asking(store, CaseSettings(), command)), store
+
+    @asynccontextmanager
+    async def on_http(
+        self,
+        document: ServerDocument | None = None,
+        *,
+        stateless: bool = False,
+        rates: RateLimits | None = None,
+    ) -> AsyncIterator[tuple[str, Keeper]]:
+        """Serve the tools on a real port; yield the URL of MCP."""
+        from bespeak.app.server.http_face import make_face
+        from bespeak.app.server.mcp_face import make_mcp, mounted
+        from bespeak.faces.http.server import HttpServer
+
+        document = document or ServerDocument()
+        target = load_app(self.app, Path())
+        if rates is not None:
+            target = replace(target, service=replace(target.service, rate_limits=rates))
+        assembled = assemble_target(target, "2026-11-16T00:00:00Z")
+        keeper = Keeper(assembled, open_store(MEMORY, role="sole"), document)
+        await keeper.start()
+        mcp = make_mcp(keeper.dispatcher, document.http, document.auth, loopback=True, stateless=stateless)
+        await mcp.start()
+        face = make_face(keeper.dispatcher, document.http)
+        server = HttpServer(face, streamed=mounted(mcp, document.http), timeouts=Timeouts(drain=5.0))
+        [(host, port)] = await server.start("127.0.0.1", 0)
+        try:
+            yield f"http://{host}:{port}/mcp", keeper
+        finally:
+            await server.drain()
+            await mcp.stop()
+            await keeper.stop()
+
+
+@asynccontextmanager
+async def connected_to(url: str, era: str, answer: Answer | None = None, **headers: str) -> AsyncIterator[Client]:
+    """Connect the SDK's client to a URL, with these headers in every request."""
+    import httpx2
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    async with (
+        httpx2.AsyncClient(headers=sent, timeout=30, trust_env=False) as http,
+        Client(
+            streamable_http_client(url, http_client=http), mode=era, elicitation_callback=answering(answer)
+        ) as client,
+    ):
+        yield client
+
+
+def modern(method: str, **params: Any) -> tuple[dict[str, str], dict[str, Any]]:
+    """Write a request of the modern era by hand: its headers and its body."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "tests", "version": "1"},
+    }
+    body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {**params, "_meta": meta}}
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+        "MCP-Protocol-Version": MODERN,
+        "Mcp-Method": method,
+        **({"Mcp-Name": params["name"]} if "name" in params else {}),
+    }
+    return headers, body
 
 
 @asynccontextmanager

@@ -23,10 +23,10 @@ from bespeak.app.cli.service import (
 from bespeak.app.server.lifecycle import run, stop_on_signals
 from bespeak.app.server.log import LEVELS, log_to_stderr
 from bespeak.app.server.mcp_backend import ClientBackend
+from bespeak.app.server.mcp_face import sdk_needed
 from bespeak.app.server.state import store_place
 from bespeak.app.server.target import Target, load_target
 from bespeak.contract.endpoint import Endpoint
-from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.scope import Scopes
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import MEMORY, CaseSettings
@@ -69,12 +69,8 @@ def mcp(service: str, override: str | None, level: str, **options: Any) -> int:
     bespeak mcp openapi.yaml
     bespeak mcp agtp://rooms.acme.example --agent-id ID --scope rooms:read
     """
-    try:
-        import bespeak.faces.mcp.server  # noqa: F401, PLC0415 - slow to load, and needs the mcp extra
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
-            raise
-        raise ConfigError("MCP needs the official SDK: pip install 'bespeak[mcp]'") from error
+    with sdk_needed():
+        import bespeak.faces.mcp.server  # noqa: F401, PLC0415 - slow to load
     log_to_stderr(level)
     run(_serve(service, override, options))
     return 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any, Final, cast
 
 from bespeak.app.server.http_pages import Pages, Publishing, make_pages
 from bespeak.documents.deployment.http_settings import HttpSettings
@@ -13,6 +14,12 @@ from bespeak.faces.http.translation import EXPOSED_HEADERS, READ_HEADERS
 from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.route_table import RouteTable
+
+CORS: Final[Mapping[str, Any]] = {
+    "allow_methods": ("GET", "HEAD", "POST"),
+    "allow_headers": ("content-type", *READ_HEADERS),
+    "expose_headers": EXPOSED_HEADERS,
+}
 
 
 def make_face(
@@ -40,25 +47,18 @@ def make_face(
     )
 
 
-def build_middleware(face: HttpFace, settings: HttpSettings) -> Application | None:
-    """Build the configured middleware; None if there is none.
+def build_middleware(app: Application, settings: HttpSettings, cors: Mapping[str, Any] = CORS) -> Application | None:
+    """Build the configured middleware of an application; None if there is none.
 
-    The client address named by a trusted proxy is applied first.
+    The client address named by a trusted proxy is applied first. `cors` says what pages of other origins may send.
     """
     outer: Application | None = None
     if settings.cors:
         from starlette.middleware.cors import CORSMiddleware  # noqa: PLC0415 - only for CORS
 
-        outer = CORSMiddleware(
-            cast("Any", face),
-            allow_origins=settings.cors,
-            allow_methods=("GET", "HEAD", "POST"),
-            allow_headers=("content-type", *READ_HEADERS),
-            expose_headers=EXPOSED_HEADERS,
-            max_age=3600,
-        )
+        outer = CORSMiddleware(cast("Any", app), allow_origins=settings.cors, max_age=3600, **cors)
     if settings.trusted_proxies:
         from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware  # noqa: PLC0415 - only behind proxies
 
-        outer = cast("Application", ProxyHeadersMiddleware(cast("Any", outer or face), list(settings.trusted_proxies)))
+        outer = cast("Application", ProxyHeadersMiddleware(cast("Any", outer or app), list(settings.trusted_proxies)))
     return outer

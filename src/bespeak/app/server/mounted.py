@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bespeak.app.authoring.app import App
 from bespeak.app.server.assembly import now
@@ -23,6 +23,7 @@ from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.errors import BespeakError, ConfigError
 from bespeak.faces.http.asgi import Application, HttpResponse, Receive, Scope, Send, send_response
 from bespeak.faces.http.face import refusal
+from bespeak.faces.http.translation import local_path
 from bespeak.protocol import status
 from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
 from bespeak.state.store.opening import Role, open_store
@@ -31,6 +32,9 @@ from bespeak.text.reading.findings import Findings
 from bespeak.text.reading.settings import read_settings
 from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
+
+if TYPE_CHECKING:
+    from bespeak.faces.mcp.http import McpApplication
 
 _logger = logging.getLogger(__name__)
 
@@ -73,6 +77,7 @@ class MountedService:
         log_findings(self._assembled.findings)
         self._settings = settings
         self._keeper: Keeper | None = None
+        self._mcp: McpApplication | None = None
         self._application: Application | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = asyncio.Lock()
@@ -123,12 +128,31 @@ class MountedService:
             publishing = Publishing(auth=document.auth, keys_required=document.idempotency.require)
             face = make_face(keeper.dispatcher, self._settings, limits=limits, publishing=publishing)
             application = build_middleware(face, self._settings) or face
+            if document.mcp.enabled:
+                application = await self._with_mcp(application, keeper, limits)
             self._keeper, self._loop, self._application = keeper, loop, application
             return application
+
+    async def _with_mcp(self, application: Application, keeper: Keeper, limits: Limits) -> Application:
+        """Serve MCP beside an application."""
+        from bespeak.app.server.mcp_face import make_mcp, mounted  # noqa: PLC0415 - slow to load
+
+        mcp = self._mcp = make_mcp(keeper.dispatcher, self._settings, self._target.document.auth, limits=limits)
+        await mcp.start()
+        places = mounted(mcp, self._settings)
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            found = places.get(local_path(scope)) if scope["type"] == "http" else None
+            await (found or application)(scope, receive, send)
+
+        return answer
 
     async def stop(self) -> None:
         """Finish running requests and close the store."""
         keeper, self._keeper, self._loop, self._application = self._keeper, None, None, None
+        mcp, self._mcp = self._mcp, None
+        if mcp is not None:
+            await mcp.stop()
         if keeper is not None:
             await keeper.stop()
 

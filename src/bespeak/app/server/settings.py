@@ -30,6 +30,8 @@ class Settings:
     """Listening address of /healthz and /metrics; None if they are not served."""
     web: HttpSettings = field(default_factory=HttpSettings)
     """Settings of the HTTP face."""
+    mcp: bool = False
+    """True to serve MCP on the HTTP face."""
     workers: int = 1
     certificate: Path | None = None
     key: Path | None = None
@@ -72,6 +74,8 @@ class Settings:
             self._check_reach("HTTP", self.http)
             if self.http.port and self.http.overlaps(self.address):
                 raise ConfigError(f"AGTP on {self.address} and HTTP on {self.http} conflict: give --http another port")
+        if self.mcp and self.http is None:
+            raise ConfigError("MCP is served on the HTTP face: give --http HOST:PORT too")
         for other in (self.address, self.http):
             if self.operations is not None and other is not None and other.port and other.overlaps(self.operations):
                 raise ConfigError(f"--operations {self.operations} conflicts with {other}: give it another port")
@@ -116,6 +120,7 @@ def plan_settings(
     address: str | None = None,
     http: str | None = None,
     operations: str | None = None,
+    mcp: bool = False,
     workers: int | None = None,
     certificate: Path | None = None,
     key: Path | None = None,
@@ -140,6 +145,7 @@ def plan_settings(
         http=None if web_address is None else parse_address(web_address, HTTP_PORT),
         operations=None if monitored is None else parse_address(monitored, OPERATIONS_PORT),
         web=document.http,
+        mcp=mcp or document.mcp.enabled,
         workers=workers if workers is not None else listen.workers or 1,
         certificate=certificate,
         key=key,

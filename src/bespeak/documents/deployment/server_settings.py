@@ -150,6 +150,13 @@ class LimitSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class McpSettings:
+    """Endpoints as MCP tools."""
+
+    enabled: bool = setting(False, "Serve MCP at `/mcp` of the HTTP face, which needs the extra `mcp`.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamSettings:
     """Upstreams of all external_service handlers."""
 

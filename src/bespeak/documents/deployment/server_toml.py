@@ -20,6 +20,7 @@ from bespeak.documents.deployment.server_settings import (
     ClientCertificateSettings,
     LimitSettings,
     ListenSettings,
+    McpSettings,
     ResourceSettings,
     ServerSettings,
     UpstreamSettings,
@@ -80,6 +81,7 @@ class ServerDocument:
     listen: ListenSettings = table(ListenSettings)
     mtls: ClientCertificateSettings = table(ClientCertificateSettings)
     http: HttpSettings = table(HttpSettings)
+    mcp: McpSettings = table(McpSettings)
     limits: LimitSettings = table(LimitSettings)
     upstream: UpstreamSettings = table(UpstreamSettings)
     document: Path | None = setting(None, "An AGIS document whose endpoints are served.", kind="path")

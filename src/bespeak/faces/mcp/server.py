@@ -72,6 +72,10 @@ class ToolServer:
         # The SDK's tracing costs a fifth of a call, and nothing exports it.
         self.server.middleware.clear()
 
+    async def find(self, name: str) -> Tool | None:
+        """Find a tool by its name; look for new ones if it is not known."""
+        return (await self._read()).get(name) or (await self._read(refresh=True)).get(name)
+
     async def refresh(self) -> None:
         """Read the endpoints again, and announce a changed list of tools."""
         await self._read(refresh=True)
@@ -129,8 +133,7 @@ class ToolServer:
         self._meet(context)
         tool: Tool | None = None
         try:
-            tools = await self._read()
-            tool = tools.get(params.name) or (await self._read(refresh=True)).get(params.name)
+            tool = await self.find(params.name)
             if tool is None:
                 raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:80]}")
             outcome = await self._carry_out(context, params, tool)

@@ -1,0 +1,268 @@
+"""MCP over HTTP: both eras with the SDK's client on a real port, credentials, guards and bad input."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from tests.faces.mcp.tools import ERAS, LEGACY, MODERN, Rooms, agree, connected_to, error_in, modern
+from tests.service import AGENT, echo, make_endpoint
+from tests.state.identity.issuer import claims, new_key, public, sign, write_keys
+
+from bespeak import Policies
+from bespeak.contract.handler import RegisteredFunction
+from bespeak.contract.rate import Rate, RateLimits
+from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.state.identity.settings import AuthSettings, TokenSettings
+
+pytestmark = pytest.mark.anyio
+
+HALLS = replace(
+    make_endpoint("FIND", "/halls", echo), handler=RegisteredFunction(function="tests.service.echo", target=echo)
+)
+READER = {"agent_id": AGENT, "authority_scope": "rooms:read"}
+WRITER = {"agent_id": AGENT, "authority_scope": "rooms:read, rooms:write"}
+SENT = {name.replace("_", "-"): value for name, value in READER.items()}
+
+
+@pytest.fixture(params=ERAS)
+def era(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+async def post(url: str, method: str = "tools/list", headers: dict[str, str] | None = None, **params: Any) -> Any:
+    """Send one request of the modern era."""
+    sent, body = modern(method, **params)
+    async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
+        return await client.post(url, json=body, headers={**sent, **(headers or {})})
+
+
+async def test_tools_are_listed_called_and_asked_about(era: str) -> None:
+    rooms = Rooms()
+    async with rooms.on_http() as (url, _), connected_to(url, era, agree, **WRITER) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        found = await client.call_tool("query_rooms", {"beds": 2})
+        booked = await client.call_tool("book_rooms", {"room_id": "12"})
+        taken = error_in(await client.call_tool("book_rooms", {"room_id": "12"}))
+    assert names[0] == "book_rooms"
+    assert "inspect_ledger" not in names
+    assert found.structured_content == {"rooms": ["12"]}
+    assert booked.structured_content == {"reservation_id": "r1"}
+    assert (taken["code"], taken["details"]) == ("room_unavailable", {"next_free": "14"})
+
+
+async def test_each_call_has_the_authority_of_its_request(era: str) -> None:
+    rooms = Rooms()
+    async with rooms.on_http() as (url, _), connected_to(url, era, agree, **READER) as client:
+        assert (await client.call_tool("query_rooms", {})).structured_content is not None
+        error = error_in(await client.call_tool("book_rooms", {"room_id": "12"}))
+    assert (error["code"], error["missing_scopes"]) == ("scope-violation", ["rooms:write"])
+    assert rooms.booked == []
+
+
+async def test_a_client_that_cannot_ask_is_told_what_the_operator_can_do(era: str) -> None:
+    async with Rooms().on_http() as (url, _), connected_to(url, era, **WRITER) as client:
+        error = error_in(await client.call_tool("book_rooms", {"room_id": "12"}))
+    assert f"`bespeak cases accept {error['confirmation_id']} TARGET`" in error["remedy"]
+
+
+async def test_an_endpoint_that_is_added_is_announced(era: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mcp import Client
+    from mcp.shared.subscriptions import ToolsListChanged
+
+    monkeypatch.setattr("bespeak.faces.mcp.http._INTERVAL", 0.01)
+    heard = asyncio.Event()
+
+    async def listen(message: Any) -> None:
+        if type(message).__name__ == "ToolListChangedNotification":
+            heard.set()
+
+    async with Rooms().on_http() as (url, keeper), Client(url, mode=era, message_handler=listen) as client:
+        await client.list_tools()
+        add = keeper.dispatcher.server.add_endpoint
+        if era == LEGACY:
+            await add(HALLS)
+            await asyncio.wait_for(heard.wait(), 20)
+        else:
+            async with client.listen(tools_list_changed=True) as events:
+                await add(HALLS)
+                assert isinstance(await asyncio.wait_for(anext(aiter(events)), 20), ToolsListChanged)
+        names = [tool.name for tool in (await client.list_tools(cache_mode="refresh")).tools]
+    assert "find_halls" in names
+
+
+async def test_servers_of_several_processes_keep_no_sessions() -> None:
+    async with Rooms().on_http(stateless=True) as (url, _), connected_to(url, LEGACY, agree, **WRITER) as client:
+        found = await client.call_tool("query_rooms", {})
+        error = error_in(await client.call_tool("book_rooms", {"room_id": "12"}))
+    assert found.structured_content == {"rooms": ["12", "14"]}
+    assert error["code"] == "confirmation-required"
+
+
+async def test_a_client_that_disconnects_cancels_its_call() -> None:
+    rooms = Rooms()
+    async with rooms.on_http() as (url, _):
+        calling = asyncio.create_task(post(url, "tools/call", SENT, name="watch_rooms", arguments={}))
+        await asyncio.wait_for(rooms.waiting.wait(), 20)
+        calling.cancel()
+        await asyncio.wait_for(rooms.cancelled.wait(), 20)
+
+
+async def test_an_idempotency_key_runs_a_call_once() -> None:
+    rooms = Rooms()
+    async with rooms.on_http() as (url, _), connected_to(url, MODERN, agree, **WRITER) as client:
+        meta: Any = {"bespeak/idempotency-key": "k"}
+        results = [await client.call_tool("book_rooms", {"room_id": "12"}, meta=meta) for _ in range(2)]
+    assert [result.structured_content for result in results] == [{"reservation_id": "r1"}] * 2
+
+
+async def test_a_session_belongs_to_the_agent_that_opened_it() -> None:
+    start = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+    }
+    accept = {"Accept": "application/json, text/event-stream"}
+    async with Rooms().on_http() as (url, _), httpx.AsyncClient(trust_env=False, timeout=30) as client:
+        opened = await client.post(url, json=start, headers={**accept, **SENT})
+        session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], **accept}
+        ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+        other = await client.post(url, json=ping, headers={**session, "Agent-ID": "b" * 64})
+        own = await client.post(url, json=ping, headers={**session, **SENT})
+    assert (opened.status_code, other.status_code, own.status_code) == (200, 404, 200)
+
+
+# Credentials.
+
+
+class Issued:
+    """A server that takes the tokens of an issuer."""
+
+    def __init__(self, folder: Path, **policies: Any) -> None:
+        self._key = new_key()
+        keys = write_keys(folder / "keys.json", public(self._key))
+        token = TokenSettings(keys=keys, issuer="https://login.example")
+        self.document = ServerDocument(
+            auth=AuthSettings(modes=("token",), token=token), http=HttpSettings(url="https://rooms.example/agents")
+        )
+        self.rooms = Rooms(policies=Policies(**policies))
+
+    def token(self, scope: str) -> dict[str, str]:
+        now = int(time.time())
+        given = claims(agent_id=AGENT, iss="https://login.example", exp=now + 600, iat=now, scope=scope)
+        return {"Authorization": f"Bearer {sign(self._key, given)}"}
+
+
+METADATA = 'Bearer resource_metadata="https://rooms.example/.well-known/oauth-protected-resource/agents/mcp"'
+
+
+async def test_a_call_without_a_token_is_challenged(tmp_path: Path) -> None:
+    issued = Issued(tmp_path)
+    async with issued.rooms.on_http(issued.document) as (url, _):
+        listed = await post(url)
+        missing = await post(url, "tools/call", name="query_rooms", arguments={})
+        wrong = await post(url, "tools/list", {"Authorization": "Bearer x.y.z"})
+    assert listed.status_code == 200
+    assert (missing.status_code, wrong.status_code) == (401, 401)
+    assert missing.headers["www-authenticate"].startswith(METADATA)
+    assert missing.json()["id"] == 7
+    assert missing.json()["error"]["data"]["code"] == "authorization-required"
+
+
+async def test_a_missing_scope_is_named_in_a_403(tmp_path: Path) -> None:
+    issued = Issued(tmp_path)
+    async with issued.rooms.on_http(issued.document) as (url, _):
+        good = await post(url, "tools/call", issued.token("rooms:read"), name="query_rooms", arguments={})
+        lacking = await post(
+            url, "tools/call", issued.token("rooms:read"), name="book_rooms", arguments={"room_id": "12"}
+        )
+    assert good.json()["result"]["structuredContent"] == {"rooms": ["12", "14"]}
+    assert lacking.status_code == 403
+    challenge = lacking.headers["www-authenticate"]
+    assert 'error="insufficient_scope"' in challenge
+    assert challenge.endswith('scope="rooms:read rooms:write"')
+    assert lacking.json()["error"]["data"]["missing_scopes"] == ["rooms:write"]
+
+
+async def test_metadata_names_the_issuer_and_the_scopes(tmp_path: Path) -> None:
+    issued = Issued(tmp_path)
+    async with issued.rooms.on_http(issued.document) as (url, _), httpx.AsyncClient(trust_env=False) as client:
+        found = await client.get(url.replace("/mcp", "/.well-known/oauth-protected-resource/mcp"))
+    assert found.json() == {
+        "resource": "https://rooms.example/agents/mcp",
+        "resource_name": "Rooms",
+        "scopes_supported": ["rooms:read", "rooms:write"],
+        "bearer_methods_supported": ["header"],
+        "authorization_servers": ["https://login.example"],
+    }
+
+
+async def test_only_identified_agents_see_tools_if_discovery_is_not_public(tmp_path: Path) -> None:
+    issued = Issued(tmp_path, anonymous_discovery=False)
+    async with issued.rooms.on_http(issued.document) as (url, _):
+        anonymous, known = await post(url), await post(url, "tools/list", issued.token("rooms:read"))
+    assert (anonymous.status_code, known.status_code) == (401, 200)
+
+
+async def test_without_tokens_there_is_no_metadata() -> None:
+    async with Rooms().on_http() as (url, _), httpx.AsyncClient(trust_env=False) as client:
+        found = await client.get(url.replace("/mcp", "/.well-known/oauth-protected-resource/mcp"))
+    assert found.status_code == 404
+
+
+# Guards and bad input.
+
+
+@pytest.mark.parametrize(
+    ("headers", "number"), [({"Host": "evil.example"}, 421), ({"Origin": "https://evil.example"}, 403)]
+)
+async def test_foreign_hosts_and_origins_are_refused(headers: dict[str, str], number: int) -> None:
+    async with Rooms().on_http() as (url, _):
+        assert (await post(url, "tools/list", headers)).status_code == number
+
+
+async def test_requests_are_limited_by_rate_whether_they_call_or_not() -> None:
+    async with Rooms().on_http(rates=RateLimits(agent=Rate(1, "min", 1))) as (url, _):
+        first, second = await post(url, "tools/list", SENT), await post(url, "tools/list", SENT)
+        called = await post(url, "tools/call", SENT, name="query_rooms", arguments={})
+    assert (first.status_code, second.status_code) == (200, 429)
+    assert int(second.headers["retry-after"]) > 0
+    assert "rate-limited" in called.json()["result"]["content"][0]["text"]
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"null", b'{"jsonrpc": "2.0"}', b"\xff", b"[" * 5000, b""])
+async def test_a_body_that_is_not_a_message_is_refused(body: bytes) -> None:
+    headers, _ = modern("tools/list")
+    async with Rooms().on_http() as (url, _), httpx.AsyncClient(trust_env=False, timeout=30) as client:
+        for sent in (headers, {name: value for name, value in headers.items() if not name.lower().startswith("mcp")}):
+            answer = await client.post(url, content=body, headers=sent)
+            assert 400 <= answer.status_code < 500
+            assert "Traceback" not in answer.text
+
+
+async def test_blanks_around_a_header_do_no_harm() -> None:
+    headers, body = modern("tools/call", name="query_rooms", arguments={})
+    text = json.dumps(body)
+    lines = [f"{name}: {value}  " for name, value in {**headers, **SENT}.items()]
+    async with Rooms().on_http() as (url, _):
+        place = urlsplit(url)
+        reader, writer = await asyncio.open_connection(place.hostname, place.port)
+        head = ["POST /mcp HTTP/1.1", f"Host: {place.netloc}", f"Content-Length: {len(text)}", *lines, "", ""]
+        writer.write("\r\n".join(head).encode() + text.encode())
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+        writer.transport.abort()
+
+
+async def test_a_header_that_differs_from_the_body_is_refused() -> None:
+    async with Rooms().on_http() as (url, _):
+        answer = await post(url, "tools/call", {**SENT, "Mcp-Name": "list_floors"}, name="query_rooms", arguments={})
+    assert answer.status_code == 400
