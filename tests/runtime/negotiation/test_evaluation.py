@@ -146,3 +146,13 @@ def test_existing_endpoint_is_not_planned() -> None:
     rejection = reject(path="/rooms")
     assert (rejection.reason, [str(one) for one in rejection.nearest]) == ("policy-refused", ["FIND /rooms"])
     assert isinstance(judge(CERTAIN, path="/secrets"), Contract), "an internal one is not revealed"
+
+
+def test_contract_of_an_internal_endpoint_is_not_told_even_to_those_who_may_call_it() -> None:
+    rejection = reject(path="/secrets", scopes=("secrets:read",))
+    assert (rejection.reason, rejection.counter, rejection.nearest) == ("policy-refused", None, ())
+
+
+@pytest.mark.parametrize("path", ["/rooms//cheap", "/rooms/../cheap", "/rooms/./cheap"])
+def test_path_that_clients_read_as_another_is_not_admitted(path: str) -> None:
+    assert reject(CERTAIN, path=path).reason == "policy-refused"

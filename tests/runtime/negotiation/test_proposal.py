@@ -84,6 +84,7 @@ def test_body_with_two_proposals_is_ambiguous(body: Any) -> None:
         {**WHOLE, "session_id": 7},
         {**WHOLE, "session_id": "a b"},
         {**WHOLE, "scope_requested": [7]},
+        {**WHOLE, "scope_requested": ["everything, please"]},
     ],
 )
 def test_body_without_a_usable_proposal_is_refused(body: Any) -> None:
@@ -172,3 +173,8 @@ def test_wrong_parts_are_findings_with_their_place() -> None:
         "/endpoint/path",
         "/endpoint/input_schema",
     }
+
+
+def test_members_of_agis_documents_are_for_the_operator_to_say() -> None:
+    said = {"mcp_tool_name": "cancel", "parameter_hints": {"a": ["b"]}, "confidence_guidance": 0.1}
+    assert read(definition(semantic={**SEMANTIC, **said})) == read(definition())

@@ -18,10 +18,14 @@ from bespeak.contract.schema.traps import traps
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.negotiation.proposal import Proposal
+from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 LONGEST_TEXT: Final = 500
 """Maximum characters of description, intent and outcome: a persistent endpoint puts them into the manifest."""
+_LONGEST_NAME: Final = 200
+_LONGEST_VALUE: Final = 2_000
+"""Maximum characters of a name and of any other text in a schema."""
 _MOST_SHOWN: Final = 10
 _LONGEST_MESSAGE: Final = 300
 
@@ -42,7 +46,8 @@ def check_conformance(proposal: Proposal, catalog: Catalog, policies: Policies) 
         if found:
             return refuse(endpoint, catalog, found)
     spoken = list(_check_texts(endpoint, catalog))
-    return _refuse("invalid-semantic", spoken) if spoken else None
+    code = "invalid-schema" if spoken and "_schema" in spoken[0].pointer else "invalid-semantic"
+    return _refuse(code, spoken) if spoken else None
 
 
 def _without_schemas(endpoint: Endpoint) -> Endpoint:
@@ -97,9 +102,34 @@ def _check_texts(endpoint: Endpoint, catalog: Catalog) -> Iterator[Diagnostic]:
         if len(text) > LONGEST_TEXT or not text.isprintable():
             message = f"a text must be printable and have at most {LONGEST_TEXT} characters; this has {len(text)}"
             yield Diagnostic("", "error", message, None, f"/endpoint/{name}")
+    for name in ("input_schema", "output_schema"):
+        for key, text in _strings(getattr(endpoint, name)):
+            if len(text) > (_LONGEST_NAME if key else _LONGEST_VALUE) or (key and not text.isprintable()):
+                message = f"a text is too long or not printable: {brief(text)}"
+                yield Diagnostic("", "error", message, None, f"/endpoint/{name}")
+            for rule, message, advice, _ in security.examine_text(text, f"/{name}", strict=False):
+                if rule.id in _UNSAFE:
+                    yield Diagnostic(rule.id, "error", f"a text {message}", None, f"/endpoint/{name}", advice)
+    for rule, message, advice, _ in security.examine_text(endpoint.semantic.actor, "/semantic/actor", strict=True):
+        if rule.id in _UNSAFE:
+            yield Diagnostic(rule.id, "error", f"the actor {message}", None, "/endpoint/semantic/actor", advice)
     for finding in security.check(Declared(endpoint, "/endpoint", {}), Context(catalog=catalog, agis=False)):
         if finding.rule in _UNSAFE:
             yield finding
+
+
+def _strings(value: Any) -> Iterator[tuple[bool, str]]:
+    """Yield every string of a schema, names and values of any keyword: each may be published. True for names."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            yield False, part
+        elif isinstance(part, dict):
+            yield from ((True, name) for name in part)
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
 
 
 def _refuse(code: str, findings: list[Diagnostic]) -> Refused:

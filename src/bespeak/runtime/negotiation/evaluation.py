@@ -34,6 +34,7 @@ AMBIGUOUS: Final = "ambiguous"
 """Reasons of a 463 (core 4.6)."""
 
 _MOST_MISSES: Final = 10
+_AMBIGUOUS_SEGMENTS: Final = frozenset({"", ".", ".."})
 
 Search = Callable[[Endpoint, Callable[[Endpoint], bool]], Plan | Impossible]
 """Searches a composition of the endpoints that may be used."""
@@ -82,6 +83,9 @@ class Evaluation:
         if refused is not None:
             return refused
         existing = self._find_existing()
+        if existing is not None and existing.internal:
+            # Its contract is not for the caller to learn, although it may call it.
+            return self._not_admitted()
         if existing is not None:
             return _pass_through(existing) if self._is_same(existing) else self._exists(existing)
         plan = offered or self._plan()
@@ -122,7 +126,10 @@ class Evaluation:
             )
         method, path = proposal.endpoint.key
         if method not in call.routes.allowed or call.routes.redirects.follow(method, path) != (method, path):
-            return Rejection(reason=POLICY, explanation=f"The policy of this server does not admit {method} {path}.")
+            return self._not_admitted()
+        if path != "/" and not _AMBIGUOUS_SEGMENTS.isdisjoint(path.split("/")[1:]):
+            # AGTP-API 5.2 allows them, but clients and proxies read another path (RFC 3986 6.2.2.3).
+            return self._not_admitted()
         forbidden = find_forbidden(self._settings, list_parts(plan.endpoints, self._recipes, self._usable))
         if forbidden is not None:
             why = forbidden.reason or "The operator does not allow this combination of endpoints."
@@ -138,6 +145,10 @@ class Evaluation:
         contract = make_contract(proposal, plan)
         findings = self._register(contract)
         return _unfit(plan, findings) if has_errors(findings) else contract
+
+    def _not_admitted(self) -> Rejection:
+        endpoint = self._proposal.endpoint
+        return Rejection(reason=POLICY, explanation=f"The policy of this server does not admit {endpoint}.")
 
     def _counter(self, reason: str, explanation: str, plan: Plan, *, states_plan: bool) -> Rejection:
         counter = make_contract(self._proposal, plan, states_plan=states_plan)

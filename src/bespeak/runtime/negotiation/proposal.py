@@ -21,6 +21,7 @@ from bespeak.documents.deployment.endpoint_shape import READERS, TYPES
 from bespeak.documents.projections.agtp_manifest import project_endpoint
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.scope import is_scope_token
 from bespeak.protocol.exchange.session_id import is_session_id
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.findings import Findings
@@ -146,7 +147,15 @@ def _read_endpoint(given: dict[str, Any], catalog: Catalog) -> tuple[Endpoint, l
     verb = catalog.verbs.get(values["method"])
     if not semantic.capability and verb is not None:
         semantic = replace(semantic, capability=verb.categories[0])
-    values["semantic"] = replace(semantic, confidence=float(semantic.confidence))
+    # What only AGIS documents carry is for the operator to say: a tool name could be that of another endpoint.
+    values["semantic"] = replace(
+        semantic,
+        confidence=float(semantic.confidence),
+        confidence_guidance=None,
+        parameter_hints={},
+        state_transition={},
+        mcp_tool_name=None,
+    )
     values["input_schema"] = _close(values["input_schema"])
     endpoint = Endpoint(**values)
     if COMPOSITION_FAILED not in endpoint.error_names:
@@ -226,7 +235,8 @@ def _list_scopes(value: Any) -> list[str] | None:
     listed = value.split(",") if isinstance(value, str) else value
     if not isinstance(listed, list) or not all(isinstance(scope, str) for scope in listed):
         return None
-    return [scope.strip() for scope in listed if scope.strip()]
+    tokens = [scope.strip() for scope in listed if scope.strip()]
+    return tokens if all(map(is_scope_token, tokens)) else None
 
 
 def _plain(value: Any) -> Any:

@@ -106,12 +106,12 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
             if len(text) > _LONGEST:
                 message = f"the {name} has {len(text)} characters, more than {_LONGEST}"
                 yield TOO_LONG.at(endpoint, at, message, "Keep one sentence, and move the rest to description.")
-            for rule, message, advice, fix in _found(text, at, strict=True):
+            for rule, message, advice, fix in examine_text(text, at, strict=True):
                 yield rule.at(endpoint, at, f"the {name} {message}", advice, fix)
     texts = list(_texts(declared))
     if _may_be_found(" ".join([text for _, text in texts])):
         for at, text in texts:
-            for rule, message, advice, fix in _found(text, at, strict=False):
+            for rule, message, advice, fix in examine_text(text, at, strict=False):
                 yield rule.at(endpoint, at, f"the text {message}", advice, fix)
     yield from _check_guidance(declared)
 
@@ -121,7 +121,7 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
     if subject.kind != "agis":
         return
     for at, text in _document_texts(subject.data):
-        for rule, message, advice, fix in _found(text, at, strict=False):
+        for rule, message, advice, fix in examine_text(text, at, strict=False):
             yield rule.inside(at, f"the text {message}", advice, fix)
 
 
@@ -133,7 +133,7 @@ def _may_be_found(text: str) -> bool:
 _Found = tuple[Rule, str, str, Fix | None]
 
 
-def _found(text: str, at: str, *, strict: bool) -> Iterator[_Found]:
+def examine_text(text: str, at: str, *, strict: bool) -> Iterator[_Found]:
     """Check a text: strictly in an intent or outcome, elsewhere only for what is never legitimate."""
     clean = visible(text)
     if clean is not None:
