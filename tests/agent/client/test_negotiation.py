@@ -188,6 +188,19 @@ async def test_counter_proposal_that_gives_less_is_not_followed_and_says_why(cou
     assert said in caught.value.__notes__[0]
 
 
+async def test_counter_proposal_that_changes_something_is_followed_only_if_the_caller_says_so() -> None:
+    asked: dict[str, Any] = {"given": ["room_id"], "needs": ["reservation_id"]}
+    deed = {**define("BOOK", "/room", **asked).definition, "description": "Books the first room."}
+    async with hotel(rejected(deed), rejected(deed), approved(deed)) as (service, server):
+        with pytest.raises(ProposalRejectedError) as caught:
+            await service.propose("BOOK", "/room", **asked)
+        followed = await service.propose("BOOK", "/room", **asked, follow_effects=True)
+    assert caught.value.counter_proposal["description"] == "Books the first room."
+    assert "it changes something" in caught.value.__notes__[0]
+    assert followed.is_counter_proposal
+    assert len(sent(server)) == 3
+
+
 @pytest.mark.parametrize("counter", [None, "QUERY /rooms", [], {"path": 3}, {"endpoint": "x"}])
 async def test_rejection_without_a_usable_counter_proposal_is_final(counter: Any) -> None:
     async with hotel(rejected(counter, "composition-impossible")) as (service, server):

@@ -12,7 +12,6 @@ import pytest
 from tests.agent.client.scripted import AGENT, Script, Seen, Server, in_turn, manifest, serving, write
 
 from bespeak.agent.client.proposal import define
-from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.propose import propose
 
 pytestmark = pytest.mark.anyio
@@ -142,12 +141,17 @@ async def test_counter_proposal_that_is_not_followed_is_explained(run: Any) -> N
     assert "note: Its counter-proposal FIND /rooms/cheap was not followed: output `rooms`: is removed." in ran.err
 
 
-async def test_counter_proposal_of_a_deed_is_not_called_unseen(run: Any) -> None:
+async def test_counter_proposal_of_a_deed_is_followed_only_on_request(run: Any) -> None:
     deed = dict(define("BOOK", "/room", given=["room_id"], needs=["reservation_id"]).definition)
     counter = {**deed, "description": "Books the first room."}
     wanted = ("BOOK /room", "--given", "room_id", "--needs", "reservation_id", "--call", "room_id=1")
-    with pytest.raises(CommandFailedError, match="not called: the service made a counter-proposal"):
-        await run(rejected(counter_proposal=counter), approved(endpoint=counter), arguments=wanted)
+    plan = ["Calls BOOK /room with the first room."]
+    refused = await run(rejected(counter_proposal=counter, counter_plan=plan), arguments=wanted)
+    assert (refused.code, len(refused.sent)) == (1, 1)
+    assert "it changes something, and follow_effects is not set" in refused.err
+    assert f"counter-proposal: {plan[0]}" in refused.err
+    accepted = (rejected(counter_proposal=counter), approved(endpoint=counter), answer(200, {"reservation_id": "r"}))
+    assert (await run(*accepted, arguments=(*wanted, "--follow-effects"))).code == 0
 
 
 async def test_escalation_is_reported_with_its_case(run: Any) -> None:

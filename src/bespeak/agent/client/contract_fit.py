@@ -46,11 +46,6 @@ class ContractFit:
         """True if nothing that was asked for is missing, as far as the server states it."""
         return not self.differences
 
-    @property
-    def is_complete(self) -> bool:
-        """True if nothing that was asked for is missing, and the server states all of it."""
-        return not self.differences and not self.unstated
-
 
 def compare_contracts(
     asked: Endpoint,

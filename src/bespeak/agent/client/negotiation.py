@@ -65,6 +65,8 @@ class Terms:
     duration: str | None = None
     session_id: str | None = None
     escalate: bool = False
+    follow_effects: bool = False
+    """True to follow counter-proposals that change something."""
     wait: float = 30.0
     """Seconds to wait for a decision that takes long."""
     polling: RetryPolicy = field(default_factory=lambda: _POLLING)
@@ -199,8 +201,12 @@ class Negotiation:
         except ConfigError:
             return None
         fit = self._terms.compare(proposal.endpoint, counter.endpoint, definition, elsewhere=True)
-        if not fit.is_complete:
-            lacks = "; ".join((*fit.differences, *fit.unstated)[:5])
+        lacking = (*fit.differences, *fit.unstated)
+        if counter.endpoint.semantic.impact != "informational" and not self._terms.follow_effects:
+            # The server doubts what is meant: only the caller can say whether this effect is.
+            lacking = (*lacking, "it changes something, and follow_effects is not set")
+        if lacking:
+            lacks = "; ".join(lacking[:5])
             error.add_note(f"Its counter-proposal {counter.endpoint} was not followed: {lacks}.")
             return None
         self._followed = True

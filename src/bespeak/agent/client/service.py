@@ -169,14 +169,15 @@ class ServiceClient:
         session_id: str | None = None,
         negotiation_id: str | None = None,
         escalate: bool = False,
+        follow_effects: bool = False,
         wait: float = 30.0,
     ) -> Synthesis:
         """Ask for an endpoint that the service does not have, composed of those that it has (AGTP-API 10).
 
         Returns its contract, which was compared with what was asked, and `call`. Counter-proposals are followed, at
-        most twice, if they give everything that was asked. Raises ProposalRejectedError if the service refuses,
-        ProposalPendingError if it has not decided after `wait` seconds, and ContractMismatchError if it approves
-        something else.
+        most twice, if they give everything that was asked and change nothing. Raises ProposalRejectedError if the
+        service refuses, ProposalPendingError if it has not decided after `wait` seconds, and ContractMismatchError if
+        it approves something else.
 
         - `given` are the inputs and `needs` the outputs: fields like `"email"`, `"limit?:integer"` and
           `"invoices[].total:number"`, a mapping of fields to types, or a JSON Schema. `definition` replaces both by a
@@ -184,6 +185,7 @@ class ServiceClient:
         - `impact` is the worst effect that is allowed, by default that of the verb; `confidence` the least.
         - `scopes` narrows the client's own scopes; the endpoint may not require others.
         - `persistent` asks for an endpoint that outlives the session, for a `duration` like `"7d"`.
+        - `follow_effects` also follows counter-proposals that change something. Read `counter_plan` of the error first.
         - `escalate` lets the client ESCALATE when the service demands it, after three rejections.
         """
         declared = self._scopes if scopes is None else _join_scopes(scopes)
@@ -200,6 +202,7 @@ class ServiceClient:
             duration=duration,
             session_id=session_id,
             escalate=escalate,
+            follow_effects=follow_effects,
             wait=wait,
         )
         return await Negotiation(self, terms, negotiation_id=negotiation_id).run(proposal, known)

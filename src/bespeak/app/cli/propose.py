@@ -23,7 +23,6 @@ from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.synthesis import Synthesis
 from bespeak.app.cli.call import check_text, inlined_properties, print_refusal, read_field
 from bespeak.app.cli.console import console, line, print_json
-from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.schema.shape import shape_of
 from bespeak.contract.semantic import IMPACTS
@@ -63,6 +62,7 @@ _MISSES = 5
     metavar="SECONDS",
     help="How long to wait for a decision.",
 )
+@click.option("--follow-effects", is_flag=True, help="Follow counter-proposals that change something, too.")
 @click.option("--escalate", is_flag=True, help="Escalate to people if the service demands it.")
 @click.option("--explain", is_flag=True, help="Print how the service composes the endpoint, step by step.")
 @click.option("--dry-run", is_flag=True, help="Print the definition and send nothing.")
@@ -95,6 +95,7 @@ def propose(
     session_id: str | None,
     negotiation_id: str | None,
     wait: float,
+    follow_effects: bool,
     escalate: bool,
     **options: Any,
 ) -> int:
@@ -125,6 +126,7 @@ def propose(
         "session_id": session_id,
         "negotiation_id": negotiation_id,
         "wait": wait,
+        "follow_effects": follow_effects,
         "escalate": escalate,
     }
 
@@ -149,9 +151,6 @@ def propose(
                 _print_lines([*lines, *_advice(synthesis, service, options)], aside=called)
             elif not called:
                 print_json({"status": 263, **synthesis.to_json()})
-            if called and synthesis.is_counter_proposal and synthesis.endpoint.semantic.impact != "informational":
-                # The server was not sure what was meant, and the call could not be undone.
-                raise CommandFailedError("not called: the service made a counter-proposal. Read it, then call it.")
             return await _call(synthesis, inputs, as_json=as_json) if called else 0
 
     return asyncio.run(run())
