@@ -115,6 +115,25 @@ async def test_streams_end_when_the_server_stops() -> None:
         assert (await line.ended()).endswith(b"0\r\n\r\n")
 
 
+async def test_an_application_may_leave_a_response_incomplete_when_its_stream_ends(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    begun = asyncio.Event()
+
+    async def app(_: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await send(START)
+        begun.set()
+        await receive()
+
+    async with serving(streamed={"/events": app}) as web, web.line() as line:
+        line.send(post("/events"))
+        await asyncio.wait_for(begun.wait(), 20)
+        await asyncio.wait_for(web.server.drain(), 20)
+        assert not (await line.ended()).endswith(b"0\r\n\r\n")
+    assert caplog.records == []
+
+
 async def test_an_application_waits_while_its_peer_does_not_read() -> None:
     async with events() as (app, web), web.line() as line:
         line.send(post("/events"))

@@ -119,15 +119,16 @@ class HttpConnection(FaceConnection[Asked]):
             stream.gone.set()
         try:
             await app(self._scope(asked), stream.receive, stream.send)
-            if not stream.complete:
+            if not (stream.complete or stream.gone.is_set()):
                 raise RuntimeError("The application returned without a complete response.")
         except Exception as error:
             if not stream.begun:
                 return self._encode(failed(error), asked)
-            self.closing = True  # the response cannot be completed, which only the end of the connection tells
             _logger.error("The streaming application failed", exc_info=error)
         finally:
             self._stream = None
+        if not stream.complete:
+            self.closing = True  # only the end of the connection tells that the response is not complete
         return b""
 
     async def _write_part(self, part: bytes) -> None:
