@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
 from bespeak.contract.capability_id import LONGEST, capability_id, marked
@@ -19,25 +19,27 @@ def default_tool_name(method: str, path: str) -> str:
     return f"{method}_{segment}".lower() if segment else method.lower()
 
 
-def tool_names(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], str]:
-    """Return the name of each endpoint's tool, by key.
+def tool_names(endpoints: Sequence[Endpoint]) -> list[str]:
+    """Return the name of each endpoint's tool, in order.
 
     A declared mcp_tool_name comes first, then the default name. If a name is taken or not usable, the endpoint gets
     one that names its whole path. Among equals the earlier endpoint keeps the name, so one that is added at run time
     renames no other.
     """
-    listed = list(endpoints)
-    names: dict[tuple[str, str], str] = {}
+    names: dict[int, str] = {}
     taken: set[str] = set()
-    for wanted in (_declared, _default, capability_id):
-        for endpoint in listed:
+    for wanted in (_declared, _default, capability_id, _marked):
+        for number, endpoint in enumerate(endpoints):
             name = wanted(endpoint)
-            if endpoint.key not in names and name not in taken and _USABLE.fullmatch(name):
-                names[endpoint.key] = name
+            if number not in names and name not in taken and _USABLE.fullmatch(name):
+                names[number] = name
                 taken.add(name)
-    for endpoint in listed:
-        names.setdefault(endpoint.key, marked(capability_id(endpoint), endpoint))
-    return names
+    # What is left describes the same method and path as another one.
+    return [names.get(number) or f"{_marked(endpoint)[:50]}_{number}" for number, endpoint in enumerate(endpoints)]
+
+
+def _marked(endpoint: Endpoint) -> str:
+    return marked(capability_id(endpoint), endpoint)
 
 
 def _declared(endpoint: Endpoint) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
@@ -14,6 +15,7 @@ from bespeak.app.server.mcp_backend import ClientBackend
 from bespeak.contract.service import ServerIdentity
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.faces.mcp.outcome import Outcome
+from bespeak.faces.mcp.tool import make_tools
 from bespeak.protocol.exchange.scope import Scopes
 
 pytestmark = pytest.mark.anyio
@@ -28,16 +30,20 @@ def manifest(version: str) -> ManifestDocument:
 
 
 class Client:
-    """A client whose reply is given."""
+    """A client whose reply is given, and the requests that it got."""
+
+    discovered: Any = None
 
     def __init__(self, reply: Reply | Exception, version: str = "1.0") -> None:
         self._reply = reply
         self._manifest = manifest(version)
+        self.named: list[tuple[str, str]] = []
 
     async def discover(self, *, refresh: bool = False) -> ManifestDocument:
         return self._manifest
 
-    async def request(self, *_: Any, **__: Any) -> Reply:
+    async def request(self, method: str, path: str, *_: Any, **__: Any) -> Reply:
+        self.named.append((method, path))
         if isinstance(self._reply, Exception):
             raise self._reply
         return self._reply
@@ -93,3 +99,14 @@ async def test_endpoints_that_every_agtp_server_has_are_left_out(version: str, p
     client = Client(replied(200, b""), version)
     found = await ClientBackend(cast("Any", client), await client.discover()).endpoints()
     assert [each.path for each in found] == paths
+
+
+async def test_capabilities_that_share_a_path_are_called_by_their_ids() -> None:
+    first, second = (endpoint("POST", "/rpc", tool=name) for name in ("book_flight", "cancel_flight"))
+    client = Client(replied(200, b"{}"))
+    client.discovered = SimpleNamespace(kind="ai", capability=lambda name: name if name != "other" else None)
+    serving = ClientBackend(cast("Any", client), await client.discover())
+    for each in (first, second, endpoint("POST", "/rpc", tool="other")):
+        await serving.call(each, {}, {}, None)
+    assert client.named == [("book_flight", ""), ("cancel_flight", ""), ("POST", "/rpc")]
+    assert list(make_tools([first, second])) == ["book_flight", "cancel_flight"]

@@ -73,6 +73,18 @@ def test_annotations_come_from_impact_and_idempotency(
     assert annotations["openWorldHint"] is False
 
 
+@pytest.mark.parametrize(
+    ("confirm", "line"),
+    [(None, "It cannot be undone, so a person confirms it before it runs."), (False, "It cannot be undone.")],
+)
+def test_a_description_says_what_cannot_be_undone(confirm: bool | None, line: str) -> None:
+    assert entry(endpoint("FIND", "/rooms", impact="irreversible", confirm=confirm))["description"].endswith(line)
+
+
+def test_a_guess_of_an_importer_is_marked() -> None:
+    assert entry(endpoint("FIND", "/rooms", reviewed=False))["_meta"]["bespeak/reviewed"] is False
+
+
 def test_an_endpoint_that_calls_another_service_is_open_to_the_world() -> None:
     found = entry(endpoint("FIND", "/rooms", handler=OpaqueHandler(type="external_service")))
     assert found["annotations"]["openWorldHint"] is True

@@ -76,12 +76,18 @@ class ClientBackend:
     ) -> Outcome:
         """Call an endpoint and read its reply, whatever the status."""
         try:
-            reply = await self._client.request(endpoint.method, endpoint.path, arguments or None, headers=headers)
+            reply = await self._client.request(*self._named(endpoint), arguments or None, headers=headers)
             return _outcome(reply)
         except BespeakError as error:  # the client says what failed and what may help
             # The query of an address may hold a credential.
             message = _QUERY.sub("", str(error))
             return Outcome(status.SERVER_ERROR, error={"code": "service-not-reached", "message": message})
+
+    def _named(self, endpoint: Endpoint) -> tuple[str, str]:
+        """Return how the client names an endpoint: on the web by its id, for several may share a method and a path."""
+        discovered, chosen = self._client.discovered, endpoint.semantic.mcp_tool_name or ""
+        by_id = discovered is not None and discovered.kind in ("ai", "openapi") and discovered.capability(chosen)
+        return (chosen, "") if by_id else endpoint.key
 
 
 def _own(manifest: ManifestDocument) -> tuple[Endpoint, ...]:

@@ -33,7 +33,8 @@ KEY: Final = f"{META}idempotency-key"
 """Member of a call's `_meta` with its idempotency key."""
 _CACHED: Final = 60_000
 """Milliseconds for which clients may keep the list; changes are announced."""
-_MOST_SESSIONS: Final = 10_000
+_MOST_SESSIONS: Final = 1_000
+"""Connections of the handshake era that are told of changes."""
 _FAILED: Final = Refused(
     status.SERVER_ERROR, "server-error", "The call failed inside the MCP server; its log has the reason."
 )
@@ -112,9 +113,12 @@ class ToolServer:
 
     def _meet(self, context: Context) -> None:
         """Remember the connection of a client of the handshake era, to tell it of changes."""
-        if not _is_modern(context) and len(self._sessions) < _MOST_SESSIONS:
-            headers = getattr(context.request, "headers", {})
-            self._sessions[headers.get("mcp-session-id")] = context.session
+        if not _is_modern(context):
+            key = getattr(context.request, "headers", {}).get("mcp-session-id")
+            self._sessions.pop(key, None)
+            self._sessions[key] = context.session
+            if len(self._sessions) > _MOST_SESSIONS:
+                del self._sessions[next(iter(self._sessions))]  # the one that was silent for longest
 
     async def _list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         self._meet(context)

@@ -41,7 +41,7 @@ class Tool:
 
     @property
     def is_irreversible(self) -> bool:
-        """True if a person has to agree before it is called."""
+        """True if a call cannot be undone."""
         return self.endpoint.semantic.impact == "irreversible"
 
 
@@ -49,12 +49,13 @@ def make_tools(endpoints: Iterable[Endpoint]) -> dict[str, Tool]:
     """Make the tools of a service, by name, in the order of their names. Internal endpoints have none."""
     listed = [endpoint for endpoint in endpoints if endpoint.is_listed]
     names = tool_names(listed)
-    tools = (_make_tool(endpoint, names) for endpoint in listed)
+    by_key = {endpoint.key: name for endpoint, name in zip(listed, names, strict=True)}
+    tools = (_make_tool(name, endpoint, by_key) for endpoint, name in zip(listed, names, strict=True))
     return {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
 
 
-def _make_tool(endpoint: Endpoint, names: Mapping[tuple[str, str], str]) -> Tool:
-    name, semantic = names[endpoint.key], endpoint.semantic
+def _make_tool(name: str, endpoint: Endpoint, names: Mapping[tuple[str, str], str]) -> Tool:
+    semantic = endpoint.semantic
     schema, wraps = _output_schema(endpoint.output_schema)
     output = _compile(schema)
     entry: dict[str, Any] = {
@@ -82,7 +83,9 @@ def _description(endpoint: Endpoint, names: Mapping[tuple[str, str], str]) -> It
     if semantic.outcome:
         yield f"Outcome: {semantic.outcome}"
     if semantic.impact == "irreversible":
-        yield "It cannot be undone; the user is asked before it runs."
+        yield "It cannot be undone" + (
+            "." if endpoint.confirm is False else ", so a person confirms it before it runs."
+        )
     if endpoint.deprecated is not None:
         yield _deprecation(endpoint, endpoint.deprecated, names)
     if semantic.parameter_hints:
@@ -106,6 +109,8 @@ def _meta(endpoint: Endpoint) -> dict[str, Any]:
     meta: dict[str, Any] = {f"{META}endpoint": str(endpoint), f"{META}impact": endpoint.semantic.impact}
     if endpoint.required_scopes:
         meta[f"{META}scopes"] = list(endpoint.required_scopes)
+    if not endpoint.reviewed:
+        meta[f"{META}reviewed"] = False
     if endpoint.deprecated is not None:
         meta[f"{META}deprecated"] = endpoint.deprecated.to_json()
     return meta
