@@ -21,6 +21,7 @@ from bespeak.text.reading.rules import WRONG_VALUE
 from bespeak.text.reading.setting import setting
 from bespeak.text.reading.settings import Readers, read_settings, read_values
 from bespeak.text.reading.table import Table
+from bespeak.text.reading.untyped import as_mapping
 from bespeak.text.source.span import Location
 
 _SERVERS: Final = ("/", "/methods")
@@ -102,8 +103,7 @@ def parse_endpoint(data: bytes) -> tuple[Endpoint | None, list[Diagnostic]]:
 def read_manifest(root: Table) -> ManifestDocument:
     """Read the manifest in the root object of a document. Faults are added to its findings."""
     values = read_values(ManifestDocument, root, readers=_MEMBERS)
-    server = root.data.get("server")
-    updated = server.get("updated") if isinstance(server, dict) else None
+    updated = as_mapping(root.data.get("server")).get("updated")
     return ManifestDocument(**values, updated=updated if isinstance(updated, str) else None, raw=root.data)
 
 

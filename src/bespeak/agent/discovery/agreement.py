@@ -18,6 +18,7 @@ from bespeak.documents.ai.rules import CAPABILITY_ELSEWHERE
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.reading.untyped import as_text
 from bespeak.text.source.span import Location
 
 MEMBERS: Final = (
@@ -54,10 +55,9 @@ def _url(seen: Examination, name: Name) -> str:
 
 
 def _check_names(seen: Examination) -> Iterator[Diagnostic]:
-    service = (seen.summary or {}).get("service")
     said: dict[Name, str] = {
         "ai": seen.ai.name if seen.ai else "",
-        "summary": service if isinstance(service, str) else "",
+        "summary": as_text((seen.summary or {}).get("service")),
         "agis": seen.agis.service if seen.agis else "",
         "openapi": seen.openapi.title if seen.openapi else "",
     }

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from bespeak.documents.ai.document import METHODS
+from bespeak.text.reading.untyped import as_list, as_mapping
 
 _GRADES: Final = ((90, "Excellent"), (70, "Good"), (50, "Basic"), (0, "Poor"))
 _SECONDS: Final = 3.0
@@ -41,14 +42,13 @@ def rate(data: object, seconds: float | None) -> Rating:
         return _rating(0)
     if not isinstance(data, dict):
         return _rating(15)
-    service = _object(data.get("service"))
-    entries = data.get("capabilities")
-    capabilities = [_object(entry) for entry in entries] if isinstance(entries, list) else []
+    service = as_mapping(data.get("service"))
+    capabilities = [as_mapping(entry) for entry in as_list(data.get("capabilities"))]
     category = service.get("category")
     points = 15 + 9 * _holds(data.get("aiendpoint")) + 8 * bool(capabilities) + _quality(capabilities)
     points += 9 * _is_text(service.get("name")) + 9 * _is_text(service.get("description"))
     points += 5 * (isinstance(category, list) and bool(category))
-    points += 5 * _holds(data.get("auth")) + 5 * _holds(_object(data.get("meta")).get("last_updated"))
+    points += 5 * _holds(data.get("auth")) + 5 * _holds(as_mapping(data.get("meta")).get("last_updated"))
     return _rating(points + _economy(data, _length(service.get("description")), capabilities))
 
 
@@ -64,7 +64,7 @@ def _rating(points: int) -> Rating:
     return Rating(points, next(grade for least, grade in _GRADES if points >= least))
 
 
-def _quality(capabilities: list[Mapping[str, Any]]) -> int:
+def _quality(capabilities: list[dict[str, Any]]) -> int:
     if not capabilities:
         return 0
     each = (
@@ -75,7 +75,7 @@ def _quality(capabilities: list[Mapping[str, Any]]) -> int:
     return _round(20 * sum(each) / (10 * len(capabilities)))
 
 
-def _economy(data: Mapping[str, Any], described: int, capabilities: list[Mapping[str, Any]]) -> int:
+def _economy(data: Mapping[str, Any], described: int, capabilities: list[dict[str, Any]]) -> int:
     points = 4 if 20 <= described <= 150 else 2 if described else 0
     points += 4 * _holds(data.get("token_hints"))
     if capabilities:
@@ -97,10 +97,6 @@ def _is_text(value: object) -> bool:
 def _round(value: float) -> int:
     """Round halves up, as JavaScript does."""
     return math.floor(value + 0.5)
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _length(value: object) -> int:

@@ -20,6 +20,7 @@ from bespeak.checks.lint.subject import Kind
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.text.reading.outline import Outline
 from bespeak.text.reading.table import IGNORES
+from bespeak.text.reading.untyped import as_list, as_mapping, as_text, as_texts
 from bespeak.text.source.tree import Tree
 
 _DECLARED: Final = re.compile(r"^[ \t]*+[\"']?+(?:method|declared_verbs)[\"']?+[ \t]*+[:=]([^\n#]*+)", re.MULTILINE)
@@ -100,10 +101,10 @@ class Completion:
 
     def _present(self, path: tuple[str, ...]) -> frozenset[str]:
         """Return the keys already present in a mapping; empty if the path is ambiguous."""
-        data: Any = self._data()
+        data = self._data()
         for part in path:
-            data = data.get(part) if isinstance(data, dict) else None
-        return frozenset(data) if isinstance(data, dict) else frozenset()
+            data = as_mapping(data.get(part))
+        return frozenset(data)
 
     def _choices(self, field: Outline, values: list[str]) -> Iterator[types.CompletionItem]:
         for number, value in enumerate(values):
@@ -128,16 +129,14 @@ class Completion:
         """Return the verbs that the document declares or uses, from its last good tree or from its lines."""
         data = self._data()
         if data:
-            vocabulary, endpoints = data.get("vocabulary"), data.get("endpoints")
-            declared = vocabulary.get("declared_verbs") if isinstance(vocabulary, dict) else None
-            used = [entry.get("method") for entry in _list(endpoints) if isinstance(entry, dict)]
-            found = [verb for verb in (*_list(declared), *used) if isinstance(verb, str)]
+            declared = as_texts(as_mapping(data.get("vocabulary")).get("declared_verbs"))
+            found = [*declared, *(as_text(as_mapping(entry).get("method")) for entry in as_list(data.get("endpoints")))]
         else:
             found = [verb for line in _DECLARED.findall(self.positions.text) for verb in _WORD.findall(line)]
         return frozenset(verb for verb in found if verb.isupper() and verb != self.cursor.word)
 
     def _data(self) -> Mapping[str, Any]:
-        return self.tree.data if self.tree is not None and isinstance(self.tree.data, dict) else {}
+        return as_mapping(self.tree.data) if self.tree is not None else {}
 
     def _rules(self, *, as_key: bool = False) -> Iterator[types.CompletionItem]:
         found = {finding.diagnostic.rule for finding in self.checked.findings} if self.checked else set()
@@ -153,8 +152,7 @@ class Completion:
                 yield item
 
     def _references(self) -> Iterator[types.CompletionItem]:
-        schemas = self._data().get("schemas")
-        for name in schemas if isinstance(schemas, dict) else ():
+        for name in as_mapping(self._data().get("schemas")):
             reference = f"#/schemas/{name}"
             # Without quotation marks YAML would read it as a comment.
             text = reference if self.cursor.quote else f'"{reference}"'
@@ -172,10 +170,6 @@ class Completion:
             return None
         place = self.positions.span(cursor.start, cursor.end)
         return types.CompletionItem(label, kind=kind, text_edit=types.TextEdit(place, text))
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _describe_verb(item: types.CompletionItem, name: str, catalog: Catalog) -> None:

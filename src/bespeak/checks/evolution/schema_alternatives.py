@@ -10,6 +10,7 @@ from typing import Any, Final
 from bespeak.checks.evolution.change import canonical
 from bespeak.checks.evolution.schema_reference import ANNOTATIONS, DEFINITIONS, Schema
 from bespeak.checks.evolution.schema_types import type_set, value_texts
+from bespeak.text.reading.untyped import as_texts
 
 _MOST_PAIRS: Final = 64
 """Limit of oneOf parts compared pairwise; beyond it they count as overlapping."""
@@ -79,15 +80,10 @@ def _exclude(one: Schema, other: Schema, resolve: Callable[[Any], Schema]) -> bo
     first, second = one.get("properties"), other.get("properties")
     if type_set(one) != {"object"} or not isinstance(first, Mapping) or not isinstance(second, Mapping):
         return False
-    needed = _required(one) & _required(other) & set(first) & set(second)
+    needed = {*as_texts(one.get("required"))} & {*as_texts(other.get("required"))} & set(first) & set(second)
     return any(_differ(resolve(first[field]), resolve(second[field])) for field in needed)
 
 
 def _differ(one: Schema, other: Schema) -> bool:
     first, second = value_texts(one), value_texts(other)
     return first is not None and second is not None and not first.keys() & second.keys()
-
-
-def _required(schema: Schema) -> set[str]:
-    names = schema.get("required")
-    return {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()

@@ -18,6 +18,7 @@ from bespeak.checks.evolution.schema_limits import LimitChange, compare_limits
 from bespeak.checks.evolution.schema_reference import DEFINITIONS, References, Schema
 from bespeak.checks.evolution.schema_types import named_types, type_set, value_texts
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.untyped import as_list, as_texts
 from bespeak.text.source.pointer import child
 
 FIELD_REQUIRED: Final = wire_rule("C120", "field-required", "narrowed", "A field that could be left out is required.")
@@ -261,7 +262,7 @@ class _Comparison:
 
     def _properties(self, old: Schema, new: Schema, spot: Spot) -> None:
         before, after = _table(old, "properties"), _table(new, "properties")
-        needed_before, needed_after = _names(old, "required"), _names(new, "required")
+        needed_before, needed_after = {*as_texts(old.get("required"))}, {*as_texts(new.get("required"))}
         freed, bound = needed_before - needed_after, needed_after - needed_before
         for field in sorted({*before, *after}):
             here = spot.under("properties").under(field, f".{field}")
@@ -300,7 +301,7 @@ class _Comparison:
             self.compare(_node(before), _node(after), spot.named(".*"))
 
     def _elements(self, old: Schema, new: Schema, spot: Spot) -> None:
-        before, after = _list(old, "prefixItems"), _list(new, "prefixItems")
+        before, after = as_list(old.get("prefixItems")), as_list(new.get("prefixItems"))
         rest_before, rest_after = _node(old.get("items", True)), _node(new.get("items", True))
         for index in range(max(len(before), len(after))):
             one = before[index] if index < len(before) else rest_before
@@ -323,7 +324,7 @@ class _Comparison:
         return False
 
     def _parts(self, keyword: str, old: Schema, new: Schema, spot: Spot) -> None:
-        before, after, here = _list(old, keyword), _list(new, keyword), spot.under(keyword)
+        before, after, here = as_list(old.get(keyword)), as_list(new.get(keyword)), spot.under(keyword)
         if keyword == "allOf" and (before or after):
             self._all(before, after, here)
         elif before and after:
@@ -399,15 +400,6 @@ class _Comparison:
 def _table(schema: Schema, keyword: str) -> Schema:
     value = schema.get(keyword)
     return value if isinstance(value, Mapping) else {}
-
-
-def _list(schema: Schema, keyword: str) -> list[Any]:
-    value = schema.get(keyword)
-    return value if isinstance(value, list) else []
-
-
-def _names(schema: Schema, keyword: str) -> set[str]:
-    return {name for name in _list(schema, keyword) if isinstance(name, str)}
 
 
 _ANYTHING: Final[Schema] = {}

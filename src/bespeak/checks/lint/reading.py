@@ -14,6 +14,7 @@ from bespeak.documents.rules import UNKNOWN_DOCUMENT
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.findings import Findings
 from bespeak.text.reading.table import Table
+from bespeak.text.reading.untyped import as_list, as_mapping
 from bespeak.text.source.span import Location
 from bespeak.text.source.tree import Tree
 
@@ -83,7 +84,7 @@ def _endpoint(tree: Tree) -> Subject:
     return Subject(
         kind="endpoint",
         tree=tree,
-        endpoints=(Declared(endpoint, "/endpoint", _mapping(tree.data.get("endpoint"))),) if endpoint else (),
+        endpoints=(Declared(endpoint, "/endpoint", as_mapping(tree.data.get("endpoint"))),) if endpoint else (),
         found=tuple(root.findings.found),
     )
 
@@ -141,19 +142,14 @@ _READERS: Final = {
 
 
 def _table(tree: Tree) -> Table:
-    return Table(_mapping(tree.data), "", Findings(tree.locate))
-
-
-def _mapping(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+    return Table(as_mapping(tree.data), "", Findings(tree.locate))
 
 
 def _listed(endpoints: tuple[Endpoint, ...], written: object) -> list[Declared]:
     """Pair the endpoints of a manifest with their entries; the reader skips entries without method and path."""
-    entries = written if isinstance(written, list) else []
     usable = [
         (index, entry)
-        for index, entry in enumerate(entries)
+        for index, entry in enumerate(as_list(written))
         if isinstance(entry, dict) and entry.get("method") and entry.get("path")
     ]
     return [

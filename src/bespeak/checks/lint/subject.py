@@ -10,6 +10,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.untyped import as_mapping
 from bespeak.text.source.tree import Tree
 
 if TYPE_CHECKING:
@@ -51,8 +52,7 @@ class Declared:
     @property
     def semantic(self) -> Mapping[str, Any]:
         """Semantic block as written."""
-        block = self.written.get("semantic")
-        return block if isinstance(block, dict) else {}
+        return as_mapping(self.written.get("semantic"))
 
     def place(self, finding: Diagnostic) -> Diagnostic:
         """Translate the pointers of an endpoint finding to this document."""
@@ -88,5 +88,4 @@ class Subject:
     @property
     def data(self) -> Mapping[str, Any]:
         """Document as plain data; empty if it is not a mapping."""
-        data = self.tree.data
-        return data if isinstance(data, dict) else {}
+        return as_mapping(self.tree.data)

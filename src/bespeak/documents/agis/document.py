@@ -14,6 +14,7 @@ from bespeak.documents.agis.shape import declared_endpoints, read_data_manifest,
 from bespeak.documents.agis.structure import check_structure
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.rules import UNREADABLE
+from bespeak.text.reading.untyped import as_mapping, as_optional_text, as_text
 from bespeak.text.source.expansion import expand_tree
 from bespeak.text.source.tree import Tree
 
@@ -60,17 +61,16 @@ def read_agis(tree: Tree) -> tuple[AgisDocument | None, list[Diagnostic]]:
     data = tree.data
     if not isinstance(data, dict):
         return None, findings
-    schemas = data.get("schemas")
-    schemas = schemas if isinstance(schemas, dict) else {}
+    schemas = as_mapping(data.get("schemas"))
     shared = SharedSchemas(schemas)
     document = AgisDocument(
-        agis=_text(data, "agis") or "",
-        service=_text(data, "service") or "",
-        agtp=_text(data, "agtp") or "",
-        description=_text(data, "description") or "",
-        version=_text(data, "version"),
-        operator=_text(data, "operator"),
-        contact=_text(data, "contact"),
+        agis=as_text(data.get("agis")),
+        service=as_text(data.get("service")),
+        agtp=as_text(data.get("agtp")),
+        description=as_text(data.get("description")),
+        version=as_optional_text(data.get("version")),
+        operator=as_optional_text(data.get("operator")),
+        contact=as_optional_text(data.get("contact")),
         vocabulary=read_vocabulary(data.get("vocabulary")),
         data_manifest=read_data_manifest(data.get("data_manifest")),
         schemas=schemas,
@@ -90,8 +90,3 @@ def read_agis(tree: Tree) -> tuple[AgisDocument | None, list[Diagnostic]]:
         advice = "Indirect uses count too. Use fewer, or split the document."
         findings.append(UNREADABLE.found(message, tree.locate("/schemas", key=True), "/schemas", advice))
     return document, findings
-
-
-def _text(data: Mapping[str, Any], key: str) -> str | None:
-    value = data.get(key)
-    return value if isinstance(value, str) else None

@@ -19,6 +19,7 @@ from bespeak.contract.schema.compile import DIALECT
 from bespeak.contract.semantic import CAPABILITIES, Semantic
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.agis.references import SharedSchemas, target
+from bespeak.text.reading.untyped import as_list, as_mapping, as_optional_text, as_text, as_texts
 from bespeak.text.source.pointer import child
 from bespeak.text.source.span import Location
 
@@ -52,23 +53,23 @@ def declared_endpoints(value: object) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def read_endpoint(declared: Mapping[str, Any], shared: SharedSchemas, location: Location | None) -> Endpoint:
     """Read one entry of `endpoints` and copy the shared schemas it uses into its own."""
-    semantic = read_semantic(_mapping(declared, "semantic"))
+    semantic = read_semantic(as_mapping(declared.get("semantic")))
     return Endpoint(
-        method=_text(declared, "method").upper(),
-        path=_text(declared, "path"),
-        description=_text(declared, "description") or semantic.intent,
+        method=as_text(declared.get("method")).upper(),
+        path=as_text(declared.get("path")),
+        description=as_text(declared.get("description")) or semantic.intent,
         semantic=semantic,
-        input_schema=_closed(_mapping(declared, "input"), shared),
-        output_schema={"$schema": DIALECT, **shared.bundle(_mapping(declared, "output"))},
+        input_schema=_closed(as_mapping(declared.get("input")), shared),
+        output_schema={"$schema": DIALECT, **shared.bundle(as_mapping(declared.get("output")))},
         errors=_read_errors(declared.get("errors")),
         handler=UNBOUND,
-        namespace=_optional(declared, "namespace"),
-        required_scopes=_texts(declared.get("required_scopes")),
-        deprecated=_read_deprecation(_mapping(declared, "deprecated")),
-        cost=read_cost(_mapping(declared, "cost"))[0],
+        namespace=as_optional_text(declared.get("namespace")),
+        required_scopes=as_texts(declared.get("required_scopes")),
+        deprecated=_read_deprecation(as_mapping(declared.get("deprecated"))),
+        cost=read_cost(as_mapping(declared.get("cost")))[0],
         confirm=confirm if isinstance(confirm := declared.get("confirm"), bool) else None,
         internal=declared.get("internal") is True,
-        since=_optional(declared, "since"),
+        since=as_optional_text(declared.get("since")),
         location=location,
     )
 
@@ -77,20 +78,20 @@ def read_semantic(block: Mapping[str, Any]) -> Semantic:
     """Read the semantic block. `confidence_guidance` is advice to agents, not the server's confidence."""
     capability = block.get(AGTP_CAPABILITY)
     if capability not in CAPABILITIES:
-        capability = _text(block, "capability")
-    transitions = _mapping(block, "state_transition")
+        capability = as_text(block.get("capability"))
+    transitions = as_mapping(block.get("state_transition"))
     return Semantic(
-        intent=_text(block, "intent"),
-        actor=_text(block, "actor"),
-        outcome=_text(block, "outcome"),
+        intent=as_text(block.get("intent")),
+        actor=as_text(block.get("actor")),
+        outcome=as_text(block.get("outcome")),
         capability=capability,
         confidence=_number(block, "confidence") or 0.0,
-        impact=_text(block, "impact_tier") or "irreversible",
+        impact=as_text(block.get("impact_tier")) or "irreversible",
         is_idempotent=block.get("is_idempotent") is True,
         confidence_guidance=_number(block, "confidence_guidance"),
-        parameter_hints=_mapping(block, "parameter_hints"),
+        parameter_hints=as_mapping(block.get("parameter_hints")),
         state_transition={name: change for name, change in transitions.items() if isinstance(change, str)},
-        mcp_tool_name=_optional(block, "mcp_tool_name"),
+        mcp_tool_name=as_optional_text(block.get("mcp_tool_name")),
     )
 
 
@@ -99,10 +100,10 @@ def read_vocabulary(block: object) -> Vocabulary:
     if not isinstance(block, dict):
         return Vocabulary()
     return Vocabulary(
-        declared_verbs=tuple(verb.upper() for verb in _texts(block.get("declared_verbs"))),
-        domain=_optional(block, "domain"),
-        namespace=_optional(block, "namespace"),
-        version=_optional(block, "version"),
+        declared_verbs=tuple(verb.upper() for verb in as_texts(block.get("declared_verbs"))),
+        domain=as_optional_text(block.get("domain")),
+        namespace=as_optional_text(block.get("namespace")),
+        version=as_optional_text(block.get("version")),
         negotiable=block.get("negotiable") is True,
     )
 
@@ -111,17 +112,16 @@ def read_data_manifest(block: object) -> DataManifest | None:
     """Read the data manifest, if there is one."""
     if not isinstance(block, dict):
         return None
-    entries = block.get("available_data")
     return DataManifest(
         available_data=tuple(
             DataClass(
-                name=_text(entry, "class"),
-                description=_text(entry, "description"),
-                formats=_texts(entry.get("formats")),
-                sensitivity=_optional(entry, "sensitivity"),
+                name=as_text(entry.get("class")),
+                description=as_text(entry.get("description")),
+                formats=as_texts(entry.get("formats")),
+                sensitivity=as_optional_text(entry.get("sensitivity")),
                 requires_authorization=_boolean(entry, "requires_authorization"),
             )
-            for entry in (entries if isinstance(entries, list) else [])
+            for entry in as_list(block.get("available_data"))
             if isinstance(entry, dict)
         ),
         pre_auth_discovery=_boolean(block, "pre_auth_discovery"),
@@ -144,41 +144,27 @@ def _closed(schema: Mapping[str, Any], shared: SharedSchemas) -> Mapping[str, An
 
 def _read_errors(value: object) -> tuple[DeclaredError, ...]:
     if isinstance(value, dict):  # names with their descriptions, as endpoint files write them
-        value = [{"name": name, "description": text} for name, text in value.items()]
+        value = [{"name": name, "description": about} for name, about in value.items()]
     errors: list[DeclaredError] = []
-    for entry in value if isinstance(value, list) else ():
+    for entry in as_list(value):
         if isinstance(entry, str):
             errors.append(DeclaredError(entry))
         elif isinstance(entry, dict) and isinstance(entry.get("name"), str):
-            errors.append(DeclaredError(entry["name"], _text(entry, "description")))
+            errors.append(DeclaredError(entry["name"], as_text(entry.get("description"))))
     return tuple(errors)
 
 
 def _read_deprecation(block: Mapping[str, Any]) -> Deprecation | None:
-    deprecated_in = _text(block, "deprecated_in")
+    deprecated_in = as_text(block.get("deprecated_in"))
     if not deprecated_in:
         return None
-    successor = _mapping(block, "successor")
+    successor = as_mapping(block.get("successor"))
     return Deprecation(
         deprecated_in=deprecated_in,
-        removed_in=_optional(block, "removed_in"),
-        successor_method=_optional(successor, "method"),
-        successor_path=_optional(successor, "path"),
+        removed_in=as_optional_text(block.get("removed_in")),
+        successor_method=as_optional_text(successor.get("method")),
+        successor_path=as_optional_text(successor.get("path")),
     )
-
-
-def _text(block: Mapping[str, Any], key: str) -> str:
-    value = block.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def _optional(block: Mapping[str, Any], key: str) -> str | None:
-    value = block.get(key)
-    return value if isinstance(value, str) else None
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
 def _number(block: Mapping[str, Any], key: str) -> float | None:
@@ -189,8 +175,3 @@ def _number(block: Mapping[str, Any], key: str) -> float | None:
 def _boolean(block: Mapping[str, Any], key: str) -> bool | None:
     value = block.get(key)
     return value if isinstance(value, bool) else None
-
-
-def _mapping(block: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = block.get(key)
-    return value if isinstance(value, dict) else {}

@@ -35,6 +35,7 @@ from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.reading.table import kind
+from bespeak.text.reading.untyped import as_list, as_mapping
 from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import child, unescaped, value_at
 from bespeak.text.source.tree import Tree
@@ -110,10 +111,9 @@ def _findings(tree: Tree, data: dict[str, Any]) -> Iterator[Diagnostic]:
     if not _whole().is_valid(data):
         rest = {key: value for key, value in data.items() if key not in _HEADER}
         yield from _wrong_types(tree, rest, "", _head())
-        if isinstance(data.get("endpoints"), list):
-            for index, entry in enumerate(data["endpoints"]):
-                if not isinstance(entry, dict):
-                    yield _wrong_type(tree, f"/endpoints/{index}", f"endpoint {index + 1}", entry, ["object"])
+        for index, entry in enumerate(as_list(data.get("endpoints"))):
+            if not isinstance(entry, dict):
+                yield _wrong_type(tree, f"/endpoints/{index}", f"endpoint {index + 1}", entry, ["object"])
         for at, entry in entries:
             yield from _check_entry(tree, entry, at)
     for at, entry in entries:
@@ -185,7 +185,7 @@ def _check_entry(tree: Tree, entry: Mapping[str, Any], at: str) -> Iterator[Diag
 
 
 def _check_cost(tree: Tree, cost: object, at: str) -> Iterator[Diagnostic]:
-    _, faults = read_cost(cost if isinstance(cost, dict) else {})
+    _, faults = read_cost(as_mapping(cost))
     for fault in faults:
         place = child(at, fault.at)
         advice = 'Write it like tokens: 500 or USD: "0.02".'
@@ -250,17 +250,14 @@ def _known_parts(
         ("/vocabulary", data.get("vocabulary"), "/$defs/vocabulary"),
         ("/data_manifest", data.get("data_manifest"), "/$defs/data_manifest"),
     ]
-    manifest = data.get("data_manifest")
-    classes = manifest.get("available_data") if isinstance(manifest, dict) else None
-    if isinstance(classes, list):
-        parts += [(f"/data_manifest/available_data/{n}", item, "/$defs/data_class") for n, item in enumerate(classes)]
+    classes = as_list(as_mapping(data.get("data_manifest")).get("available_data"))
+    parts += [(f"/data_manifest/available_data/{n}", item, "/$defs/data_class") for n, item in enumerate(classes)]
     for at, entry in entries:
         parts.append((at, entry, "/$defs/endpoint"))
         parts.append((f"{at}/semantic", entry.get("semantic"), "/$defs/semantic"))
         parts.append((f"{at}/deprecated", entry.get("deprecated"), "/$defs/deprecated"))
-        errors = entry.get("errors")
-        if isinstance(errors, list):
-            parts += [(f"{at}/errors/{n}", item, "/$defs/error") for n, item in enumerate(errors)]
+        errors = as_list(entry.get("errors"))
+        parts += [(f"{at}/errors/{n}", item, "/$defs/error") for n, item in enumerate(errors)]
     for at, part, schema in parts:
         if isinstance(part, dict):
             yield at, part, schema

@@ -19,6 +19,7 @@ from bespeak.documents.openapi.servers import ServerReader
 from bespeak.documents.openapi.spot import Spot
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.reading.rules import WRONG_VALUE
+from bespeak.text.reading.untyped import as_texts
 
 MAX_OPERATIONS: Final = 20_000
 
@@ -132,4 +133,4 @@ class OperationReader:
         """Return the media types of 2.0: those of the operation, else those of the description."""
         own = operation.value.get(key)
         given = own if own is not None else self._root.value.get(key)
-        return [one for one in given if isinstance(one, str) and one] if isinstance(given, list) else []
+        return list(filter(None, as_texts(given)))

@@ -12,6 +12,7 @@ from bespeak.documents.openapi.rules import UNUSABLE_SCHEME
 from bespeak.documents.openapi.spot import Spot
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.reading.rules import WRONG_VALUE
+from bespeak.text.reading.untyped import as_texts
 
 Alternatives = tuple[Mapping[str, tuple[str, ...]], ...]
 
@@ -78,9 +79,5 @@ class SecurityReader:
                 message = f"the scheme {brief(unknown[0])} is not declared, and this alternative is left out"
                 self._notices.error(UNUSABLE_SCHEME, message, one, "Declare it under components.securitySchemes.")
                 continue
-            found.append({name: _scopes(scopes) for name, scopes in one.value.items()})
+            found.append({name: as_texts(scopes) for name, scopes in one.value.items()})
         return tuple(found)
-
-
-def _scopes(given: object) -> tuple[str, ...]:
-    return tuple(scope for scope in given if isinstance(scope, str)) if isinstance(given, list) else ()

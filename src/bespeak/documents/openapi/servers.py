@@ -10,6 +10,7 @@ from bespeak.documents.openapi.notices import Notices
 from bespeak.documents.openapi.rules import UNCLEAR_SERVER
 from bespeak.documents.openapi.spot import Spot
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.untyped import as_texts
 
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
@@ -41,7 +42,7 @@ class ServerReader:
     def read_swagger(self, operation: Spot) -> str:
         """Return the base address of a 2.0 operation: schemes, host and basePath."""
         schemes = operation.value.get("schemes") or self._root.value.get("schemes")
-        offered = [one.lower() for one in schemes if isinstance(one, str)] if isinstance(schemes, list) else []
+        offered = [scheme.lower() for scheme in as_texts(schemes)]
         base = urlsplit(self._base_url or "")
         host = self._root.text("host") or base.netloc
         path = self._root.text("basePath")

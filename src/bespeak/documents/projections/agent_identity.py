@@ -13,6 +13,7 @@ from bespeak.contract.policy import FLOOR_METHODS
 from bespeak.contract.service import AGTP_VERSION, Service
 from bespeak.contract.trust import ORG_ASSERTED, SELF_SIGNED, UNVERIFIED
 from bespeak.protocol.exchange.instant import read_instant
+from bespeak.text.reading.untyped import as_text
 
 DOCUMENT_TYPE: Final = "agtp-identity"
 SIGNATURE_MEMBER: Final = "manifest_signature"
@@ -79,7 +80,7 @@ def project_identity(
         "wildcards": agent.wildcards,
         "trust_score": agent.trust_score or 0.0,
         # AGTP-TRUST: a score comes with the time it was computed; existing clients reject one without.
-        "trust_score_computed_at": _text(said.get("trust_score_computed_at")) or updated,
+        "trust_score_computed_at": as_text(said.get("trust_score_computed_at")) or updated,
         "trust_tier": tier,
         "verification_path": agent.verification_path or SELF_SIGNED,
         "delegation_permitted": agent.delegation_permitted,
@@ -89,8 +90,7 @@ def project_identity(
         **_warning(agent, tier),
     }
     document = {name: value for name, value in document.items() if value is not None}
-    version = said.get("document_version")
-    document["document_version"] = version if isinstance(version, str) and version else _version(document)
+    document["document_version"] = as_text(said.get("document_version")) or _version(document)
     if sign is not None:
         document["manifest_issuer"] = service.identity.server_id
         document[SIGNATURE_MEMBER] = sign(_SORTED.encode(document))
@@ -113,10 +113,6 @@ def _warning(agent: Agent, tier: int) -> dict[str, str]:
         "trust_warning": warning,
         "trust_explanation": explained if isinstance(explained, str) else " ".join(reasons),
     }
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _is_before(one: str, other: str) -> bool:

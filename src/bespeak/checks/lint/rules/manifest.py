@@ -16,6 +16,7 @@ from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.reading.untyped import as_list, as_mapping
 from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import child
 
@@ -111,13 +112,12 @@ def check_document(subject: Subject, _: Context) -> Iterator[Diagnostic]:
         return
     data = subject.data
     yield from _check_versions(data)
-    yield from _check_server(_mapping(data.get("server")))
+    yield from _check_server(as_mapping(data.get("server")))
     yield from _check_floor(data.get("embedded_methods"))
     yield from _check_disclosure(data)
     if isinstance(data.get("policies"), dict):
         yield from _check_policies(data["policies"])
-    entries = data.get("endpoints")
-    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+    for index, entry in enumerate(as_list(data.get("endpoints"))):
         if isinstance(entry, dict):
             yield from _check_handler(entry, f"/endpoints/{index}")
     if not data.get("manifest_signature"):
@@ -211,7 +211,7 @@ def _check_policies(policies: Mapping[str, Any]) -> Iterator[Diagnostic]:
 
 
 def _check_handler(entry: Mapping[str, Any], at: str) -> Iterator[Diagnostic]:
-    handler = _mapping(entry.get("handler"))
+    handler = as_mapping(entry.get("handler"))
     named = f"{entry.get('method')} {entry.get('path')}"
     if handler.get("type") not in HANDLER_TYPES:
         said = f"is {brief(handler['type'])}" if "type" in handler else "is missing"
@@ -223,7 +223,3 @@ def _check_handler(entry: Mapping[str, Any], at: str) -> Iterator[Diagnostic]:
             where = child(f"{at}/handler", key)
             fix = Fix(f"Remove {key}", (Change("remove", where),))
             yield BINDING.inside(where, f"{named} shows handler.{key}", "Publish only the type.", fix, on_key=True)
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -12,6 +12,7 @@ from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.reading.untyped import as_mapping
 from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import child
 
@@ -44,12 +45,9 @@ _MOST: Final = 50
 
 def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
     """Check the parameter hints of one endpoint."""
-    hints = declared.semantic.get("parameter_hints")
-    if not isinstance(hints, dict) or not hints:
-        return
+    hints = as_mapping(declared.semantic.get("parameter_hints"))
     schema = declared.endpoint.input_schema
-    properties = schema.get("properties")
-    known = properties if isinstance(properties, dict) else {}
+    known = as_mapping(schema.get("properties"))
     judged = bool(known) and not (_ELSEWHERE & schema.keys())
     for name, phrases in list(hints.items())[:_MOST]:
         pointer = child("/semantic/parameter_hints", name)

@@ -16,6 +16,7 @@ from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.reading.untyped import as_mapping
 from bespeak.text.source.change import Change
 
 if TYPE_CHECKING:
@@ -231,8 +232,7 @@ def check_endpoint(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagno
         return
     if "/:" in endpoint.path:
         yield from _check_lookalikes(endpoint)
-    properties = endpoint.input_schema.get("properties")
-    declared = properties if isinstance(properties, dict) else ()
+    declared = as_mapping(endpoint.input_schema.get("properties"))
     for name in template.parameters:
         if name not in declared:
             yield _undeclared(endpoint, name)

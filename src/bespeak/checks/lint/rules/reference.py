@@ -19,6 +19,7 @@ from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.reading.untyped import as_mapping
 from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import ABSENT, child, pointer, unescaped, value_at
 
@@ -78,8 +79,7 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
     """Check the schemas of an AGIS document and their references."""
     if subject.kind != "agis":
         return
-    shared = subject.data.get("schemas")
-    shared = shared if isinstance(shared, dict) else {}
+    shared = as_mapping(subject.data.get("schemas"))
     used: set[str] = set()
     broken = False
     plain: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = []

@@ -12,6 +12,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.language.injection import addressed, blob, gap, injection, link, may_inject, role_marker, visible
+from bespeak.text.reading.untyped import as_list, as_mapping
 from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import child, pointer
 
@@ -202,19 +203,16 @@ def _document_texts(data: Any) -> Iterator[tuple[str, str]]:
     for key in ("service", "description"):
         if isinstance(data.get(key), str):
             yield f"/{key}", data[key]
-    vocabulary = data.get("vocabulary")
-    if isinstance(vocabulary, dict) and isinstance(vocabulary.get("domain"), str):
-        yield "/vocabulary/domain", vocabulary["domain"]
-    manifest = data.get("data_manifest")
-    classes = manifest.get("available_data") if isinstance(manifest, dict) else None
-    for index, entry in enumerate(classes[:_MOST] if isinstance(classes, list) else ()):
+    domain = as_mapping(data.get("vocabulary")).get("domain")
+    if isinstance(domain, str):
+        yield "/vocabulary/domain", domain
+    classes = as_list(as_mapping(data.get("data_manifest")).get("available_data"))
+    for index, entry in enumerate(classes[:_MOST]):
         for key in ("class", "description"):
             if isinstance(entry, dict) and isinstance(entry.get(key), str):
                 yield f"/data_manifest/available_data/{index}/{key}", entry[key]
-    shared = data.get("schemas")
-    if isinstance(shared, dict):
-        for name, schema in list(shared.items())[:_MOST]:
-            yield from _schema_texts(child("/schemas", name), schema)
+    for name, schema in list(as_mapping(data.get("schemas")).items())[:_MOST]:
+        yield from _schema_texts(child("/schemas", name), schema)
 
 
 def _check_guidance(declared: Declared) -> Iterator[Diagnostic]:
