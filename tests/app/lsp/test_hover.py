@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 from tests.app.lsp import texts
 from tests.app.lsp.places import marked
+from tests.cases import check_each
 
 from bespeak.app.lsp.checking import guess_kind
 from bespeak.app.lsp.cursor import cursor_at
-from bespeak.app.lsp.hover import hover_text
+from bespeak.app.lsp.hover import hover_text, rule_text
+from bespeak.checks.lint.registry import all_rules
 from bespeak.checks.lint.subject import Kind
+from bespeak.text.diagnostics.rule import Rule
 
 
 def hover(text: str, name: str = "a.agis", kind: Kind | None = None) -> str:
@@ -73,3 +76,20 @@ def test_an_ignored_rule_shows_its_page(text: str, name: str) -> None:
 )
 def test_other_words_show_nothing(text: str) -> None:
     assert hover(text) == ""
+
+
+def test_a_rule_text_has_its_reason_and_how_to_ignore_it() -> None:
+    def check(rule: Rule) -> None:
+        text = rule_text(rule)
+        assert text.startswith(f"**{rule.id}**")
+        assert rule.summary in text
+        assert text.count("```") % 2 == 0
+
+    check_each(all_rules().values(), check, name=lambda rule: rule.id)
+
+
+def test_a_rule_shows_bad_and_good() -> None:
+    text = rule_text(all_rules()["P302"])
+    assert "**Bad**\n\n```toml\n" in text
+    assert "**Good**\n\n```toml\n" in text
+    assert "ignore[P302]" in text

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.app.lsp import texts
 
-from bespeak.app.lsp.edits import applied
 from bespeak.app.lsp.ignoring import ignore_edits
+from bespeak.text.source.text_edit import apply_edits
 
 ENDPOINT = """[endpoint]
 method = "BOOK"
@@ -55,7 +55,7 @@ def ignored(text: str, rule: str, name: str = "rooms.agis") -> str:
     known, positions, number = texts.found(text, rule, name)
     edits = ignore_edits(known.findings[number], known, positions)
     assert edits
-    after = applied(text, edits)
+    after = apply_edits(text, edits)
     assert rule not in texts.rules(texts.checked(after, name)), after
     return after
 

@@ -10,6 +10,8 @@ from lsprotocol.types import Position, PositionEncodingKind, Range
 from bespeak.app.lsp.positions import Positions
 from bespeak.text.diagnostics.report import Replacement
 from bespeak.text.source.span import Location
+from bespeak.text.source.text_edit import TextEdit
+from bespeak.text.source.tree import Span
 
 UTF_8, UTF_16, UTF_32 = PositionEncodingKind.Utf8, PositionEncodingKind.Utf16, PositionEncodingKind.Utf32
 
@@ -57,7 +59,7 @@ def test_a_position_beyond_the_text_is_its_end() -> None:
 
 
 def test_a_repair_knows_its_offsets() -> None:
-    assert Positions("a: 🛏b\nccc").replaced(Replacement(2, 2, 2, 3, "x")) == (7, 8)
+    assert Positions("a: 🛏b\nccc").edit(Replacement(2, 2, 2, 3, "x")) == TextEdit(Span(7, 8), "x")
 
 
 @given(st.text(alphabet="a🛏é\n\r\u2028\ud800", max_size=30), st.sampled_from([UTF_8, UTF_16, UTF_32]))
@@ -67,3 +69,13 @@ def test_every_offset_comes_back(text: str, encoding: PositionEncodingKind) -> N
         back = positions.offset(positions.position(offset))
         # Between the two characters of a line end there is no position.
         assert back == offset or text[back : offset + 1] == "\r\n"
+
+
+def test_a_replacement_takes_the_line_ends_of_the_text() -> None:
+    edit = Positions("a: 1\r\nc: 3\r\n").edit(Replacement(1, 5, 1, 5, "\nb: 2"))
+    assert edit == TextEdit(Span(4, 4), "\r\nb: 2")
+
+
+def test_an_edit_for_the_editor_has_a_range() -> None:
+    edit = Positions("🛏ab").for_editor(TextEdit(Span(2, 3), "x"))
+    assert (edit.range, edit.new_text) == (Range(Position(0, 3), Position(0, 4)), "x")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from lsprotocol import types
 
 from bespeak.app.lsp.checking import Checked
 from bespeak.app.lsp.diagnostics import one, touching
-from bespeak.app.lsp.edits import Edit, as_text_edits, repair
-from bespeak.app.lsp.fixing import fix_all, is_safe
 from bespeak.app.lsp.ignoring import ignore_edits
 from bespeak.app.lsp.positions import Positions
+from bespeak.checks.lint.examine import Examined
+from bespeak.checks.lint.fixer import fix_text
 from bespeak.text.diagnostics.report import Finding
+from bespeak.text.source.text_edit import TextEdit
+from bespeak.text.source.tree import Span
 
 FIX_ALL: Final = "source.fixAll.bespeak"
 QUICK_FIX: Final = types.CodeActionKind.QuickFix.value
@@ -29,14 +31,14 @@ def code_actions(
     positions: Positions,
     check: Callable[[str], Checked],
 ) -> list[types.CodeAction]:
-    """Return the code actions for a range, of the requested kinds."""
-    only = params.context.only
+    """Return the code actions for a range, of the requested kinds. `check` checks a repaired text."""
 
     def wanted(kind: str) -> bool:
+        only = params.context.only
         return only is None or any(kind == one or kind.startswith(f"{one}.") for one in only)
 
-    def action(title: str, kind: str, edits: list[Edit], finding: Finding | None = None) -> types.CodeAction:
-        changes = types.TextDocumentEdit(document, [*as_text_edits(edits, positions)])
+    def action(title: str, kind: str, edits: Iterable[TextEdit], finding: Finding | None = None) -> types.CodeAction:
+        changes = types.TextDocumentEdit(document, [positions.for_editor(edit) for edit in edits])
         found = [one(finding, positions)] if finding else None
         edit = types.WorkspaceEdit(document_changes=[changes])
         return types.CodeAction(title, kind=kind, diagnostics=found, edit=edit)
@@ -45,10 +47,12 @@ def code_actions(
     if wanted(QUICK_FIX):
         here = list(touching(checked.findings, positions, params.range))[:_MOST]
         for finding in here:
-            for title, edits, preferred in _repairs(finding, positions):
-                made = action(title, QUICK_FIX, edits, finding)
-                made.is_preferred = preferred
-                actions.append(made)
+            fix, rule = finding.diagnostic.fix, finding.diagnostic.rule
+            if fix is not None and finding.edits:
+                title = f"{fix.title} ({rule})" if fix.safe else f"{fix.title} ({rule}, unsafe: review it)"
+                repair = action(title, QUICK_FIX, map(positions.edit, finding.edits), finding)
+                repair.is_preferred = fix.safe
+                actions.append(repair)
         for finding in here:
             edits = ignore_edits(finding, checked, positions)
             if edits:
@@ -56,14 +60,22 @@ def code_actions(
     if wanted(FIX_ALL) and any(map(is_safe, checked.findings)):
         text = fix_all(checked, check)
         if text != checked.text:
-            whole = Edit(0, len(checked.text), text)
+            whole = TextEdit(Span(0, len(checked.text)), text)
             actions.append(action("Fix all safe problems", FIX_ALL, [whole]))
     return actions
 
 
-def _repairs(finding: Finding, positions: Positions) -> Iterator[tuple[str, list[Edit], bool]]:
+def is_safe(finding: Finding) -> bool:
+    """Return True if a finding has a repair that preserves the meaning of the contract."""
     fix = finding.diagnostic.fix
-    edits = repair(finding, positions)
-    if fix is not None and edits:
-        rule = finding.diagnostic.rule
-        yield (f"{fix.title} ({rule})" if fix.safe else f"{fix.title} ({rule}, unsafe: review it)"), edits, fix.safe
+    return bool(finding.edits) and fix is not None and fix.safe
+
+
+def fix_all(checked: Checked, check: Callable[[str], Checked]) -> str:
+    """Return the text with its safe repairs, as `bespeak lint --fix` makes them."""
+
+    def examine(text: str) -> Examined:
+        then = checked if text == checked.text else check(text)
+        return Examined(then.findings, subject=then.subject)
+
+    return fix_text(checked.text, examine).text

@@ -9,11 +9,13 @@ from bespeak.app.lsp.checking import Checked, catalog_of
 from bespeak.app.lsp.cursor import Cursor
 from bespeak.app.lsp.fields import choices, field_at, is_rule, is_verb
 from bespeak.app.lsp.positions import Positions
-from bespeak.app.lsp.rule_text import rule_text
 from bespeak.app.lsp.verb_text import verb_text
+from bespeak.checks.lint.passes import PASSES, pass_of
 from bespeak.checks.lint.registry import find_rule
+from bespeak.checks.lint.rule_page import facts, sections
 from bespeak.checks.lint.subject import Kind
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.reading.table import IGNORES
 
 IGNORE: Final = re.compile(r"#[ \t]*+bespeak:[ \t]*+ignore(?:-file)?+\[(?P<rules>[^\]]*+)$")
@@ -54,6 +56,16 @@ def hover_text(cursor: Cursor, kind: Kind, checked: Checked | None) -> str:
 def _rule(name: str) -> str:
     rule = find_rule(name)
     return rule_text(rule) if rule else ""
+
+
+def rule_text(rule: Rule) -> str:
+    """Return the text of `bespeak explain` for a rule as Markdown."""
+    name = next((step.name for step in PASSES if step.number == pass_of(rule.id)), "")
+    parts = [f"**{rule.id}** `{rule.name}`", rule.summary]
+    parts.append("\n".join(f"- {title}: {text}" for title, text in facts(rule, name)))
+    for title, text, is_code in sections(rule):
+        parts.append(f"**{title}**\n\n```{rule.notation}\n{text.rstrip()}\n```" if is_code else f"**{title}:** {text}")
+    return "\n\n".join(parts)
 
 
 def _method_findings(cursor: Cursor, checked: Checked | None) -> list[Diagnostic]:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from bespeak.app.lsp.checking import Checked
-from bespeak.app.lsp.edits import Edit, applied, replacement_edit
 from bespeak.app.lsp.positions import Positions
+from bespeak.checks.lint.examine import replacements
 from bespeak.checks.lint.registry import find_rule
 from bespeak.checks.lint.suppress import UNKNOWN, UNREASONED, UNUSED, read_ignores
 from bespeak.documents.notation_text import parse_notation
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.report import Finding, Replacement
+from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.diagnostics.report import Finding
 from bespeak.text.reading.table import IGNORES
 from bespeak.text.source.change import Change
-from bespeak.text.source.edit import edits
 from bespeak.text.source.pointer import child, parent, value_at
-from bespeak.text.source.tree import Tree
+from bespeak.text.source.text_edit import TextEdit, apply_edits, insertion
+from bespeak.text.source.tree import Span, Tree
 
 _IGNORE: Final = re.compile(r"#[ \t]*+bespeak:[ \t]*+ignore\[[^\]\n]*+(?=\])")
 _INDENT: Final = re.compile(r"[ \t]*+")
@@ -26,7 +28,7 @@ _HOUSEKEEPING: Final = frozenset({UNUSED.id, UNKNOWN.id, UNREASONED.id})
 """Rules about ignores, which cannot be ignored."""
 
 
-def ignore_edits(finding: Finding, checked: Checked, positions: Positions) -> list[Edit]:
+def ignore_edits(finding: Finding, checked: Checked, positions: Positions) -> list[TextEdit]:
     """Return the edits that ignore a finding; empty if no ignore would hide it."""
     rule = finding.diagnostic.rule
     if checked.subject is None or checked.judge is None or checked.judge.stands(rule) or rule in _HOUSEKEEPING:
@@ -36,12 +38,12 @@ def ignore_edits(finding: Finding, checked: Checked, positions: Positions) -> li
         return []
     if tree.notation != "json":
         for edit, line in _comments(finding.diagnostic, positions):
-            if _is_effective(applied(checked.text, [edit]), tree, rule, line):
+            if _is_effective(apply_edits(checked.text, [edit]), tree, rule, line):
                 return [edit]
     return _key(finding.diagnostic, tree, positions)
 
 
-def _comments(finding: Diagnostic, positions: Positions) -> Iterator[tuple[Edit, int]]:
+def _comments(finding: Diagnostic, positions: Positions) -> Iterator[tuple[TextEdit, int]]:
     """Yield candidate comments, each with the resulting line of the finding."""
     place = finding.location
     if place is None or not place.line:
@@ -52,12 +54,12 @@ def _comments(finding: Diagnostic, positions: Positions) -> Iterator[tuple[Edit,
     line = text[start : end if end >= 0 else len(text)].rstrip("\r")
     known = _IGNORE.search(line)
     if known is not None:
-        yield Edit(start + known.end(), start + known.end(), f", {finding.rule}"), place.line
+        yield insertion(start + known.end(), f", {finding.rule}"), place.line
     stop = start + len(line.rstrip())
-    yield Edit(stop, start + len(line), f"  {mark}"), place.line
+    yield TextEdit(Span(stop, start + len(line)), f"  {mark}"), place.line
     indent = _INDENT.match(line)
     feed = "\r\n" if "\r\n" in text else "\n"
-    yield Edit(start, start, f"{indent[0] if indent else ''}{mark}{feed}"), place.line + 1
+    yield insertion(start, f"{indent[0] if indent else ''}{mark}{feed}"), place.line + 1
 
 
 def _is_effective(text: str, before: Tree, rule: str, line: int) -> bool:
@@ -69,7 +71,7 @@ def _is_effective(text: str, before: Tree, rule: str, line: int) -> bool:
     return any(ignore.rule == rule and ignore.line == line for ignore in ignores)
 
 
-def _key(finding: Diagnostic, tree: Tree, positions: Positions) -> list[Edit]:
+def _key(finding: Diagnostic, tree: Tree, positions: Positions) -> list[TextEdit]:
     """Return the edits that add the ignore key to the mapping of the finding."""
     at = finding.pointer
     while at and not isinstance(value_at(tree.data, at), dict):
@@ -84,9 +86,5 @@ def _key(finding: Diagnostic, tree: Tree, positions: Positions) -> list[Edit]:
         change = Change("append", child(at, IGNORES), finding.rule)
     else:
         change = Change("insert", at, {finding.rule: ""}, IGNORES)
-    made: list[Edit] = []
-    for edit in edits(tree, change) or ():
-        place = tree.location(edit.span)
-        replaced = Replacement(place.line, place.column, place.end_line, place.end_column, edit.text)
-        made.append(replacement_edit(replaced, positions))
-    return made
+    fix = Fix("Ignore it", (change,))
+    return [positions.edit(made) for made in replacements(replace(finding, fix=fix), tree)]

@@ -6,11 +6,14 @@ import re
 from bisect import bisect_right
 from typing import Final
 
+from lsprotocol import types
 from lsprotocol.types import Position, PositionEncodingKind, Range
 
 from bespeak.text.diagnostics.report import Replacement
 from bespeak.text.source.span import Location
+from bespeak.text.source.text_edit import TextEdit
 from bespeak.text.source.text_position import line_starts
+from bespeak.text.source.tree import Span
 
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 _WORD: Final = re.compile(r"[\w./{}-]++|\S?")
@@ -69,9 +72,14 @@ class Positions:
         word = _WORD.match(self.text, start)
         return self.span(start, word.end() if word else start)
 
-    def replaced(self, edit: Replacement) -> tuple[int, int]:
-        """Return the start and end offsets of a replacement."""
-        return self._from_finding(edit.line, edit.column), self._from_finding(edit.end_line, edit.end_column)
+    def edit(self, made: Replacement) -> TextEdit:
+        """Convert a replacement by lines and columns, with the line ends of the text."""
+        start, end = self._from_finding(made.line, made.column), self._from_finding(made.end_line, made.end_column)
+        return TextEdit(Span(start, end), made.text.replace("\n", "\r\n") if "\r\n" in self.text else made.text)
+
+    def for_editor(self, edit: TextEdit) -> types.TextEdit:
+        """Convert an edit to one of the protocol."""
+        return types.TextEdit(self.span(edit.span.start, edit.span.end), edit.text)
 
     def line_start(self, line: int) -> int:
         """Return the start offset of a line, counted from one."""
