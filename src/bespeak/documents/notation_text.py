@@ -16,12 +16,7 @@ from bespeak.text.source.toml_tree import parse_toml
 from bespeak.text.source.tree import Notation, SyntaxFault, Tree
 from bespeak.text.source.yaml_tree import parse_yaml
 
-NAMES: Final[dict[Notation, str]] = {
-    "yaml": "YAML",
-    "json": "JSON",
-    "toml": "TOML",
-    "braces": "AGIS's brace notation",
-}
+NAMES: Final[dict[Notation, str]] = {"yaml": "YAML", "json": "JSON", "toml": "TOML", "braces": "AGIS's brace notation"}
 
 _PARSERS: Final[dict[Notation, Callable[[str, str], Tree | SyntaxFault]]] = {
     "yaml": parse_yaml,

@@ -279,11 +279,7 @@ class Fetcher:
             return fetched
         fault = fault or answer.fault
         fetched = replace(
-            fetched,
-            status=answer.status or None,
-            headers=answer.headers,
-            source=answer.source,
-            fault=fault,
+            fetched, status=answer.status or None, headers=answer.headers, source=answer.source, fault=fault
         )
         if fault is not None:
             return fetched

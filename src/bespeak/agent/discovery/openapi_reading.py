@@ -84,10 +84,7 @@ def _input(operation: Operation, target: str) -> dict[str, Any]:
     named = {placement.name for placement in placements.values() if placement.place == "path"}
     placeholders = [name for name in PLACEHOLDER.findall(target) if name not in named]
     closed = operation.body is None or _WHOLE in placements or _is_closed(operation.body.schema)
-    return {
-        "input_schema": input_schema(properties, required, placeholders, closed=closed),
-        "placements": placements,
-    }
+    return {"input_schema": input_schema(properties, required, placeholders, closed=closed), "placements": placements}
 
 
 def _body_members(body: Body, others: Mapping[str, Any]) -> Iterable[tuple[str, Any, Placement, bool]]:

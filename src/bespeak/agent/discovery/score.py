@@ -15,14 +15,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.diagnostics.score import Gain, Part, Score
 
-PARTS: Final = {
-    "connection": 20,
-    "headers": 15,
-    "document": 35,
-    "capabilities": 15,
-    "agreement": 10,
-    "economy": 5,
-}
+PARTS: Final = {"connection": 20, "headers": 15, "document": 35, "capabilities": 15, "agreement": 10, "economy": 5}
 """Points of each part."""
 _FIVE: Final = 5
 """Number of findings of a kind that costs all its points."""
@@ -100,12 +93,7 @@ def _served(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
     yield _Check("connection", 5, 0.0 if safe else 5.0, "Serve https with a valid certificate", unsafe)
     yield lost("connection", 3, "Answer within 3 seconds", answer.SLOW)
     yield lost(
-        "connection",
-        2,
-        "Serve the document without redirects",
-        answer.REDIRECTS,
-        answer.DOWNGRADE,
-        answer.ELSEWHERE,
+        "connection", 2, "Serve the document without redirects", answer.REDIRECTS, answer.DOWNGRADE, answer.ELSEWHERE
     )
     anywhere = {finding.rule for finding in found}
     soft = _of(anywhere, answer.SOFT_404)

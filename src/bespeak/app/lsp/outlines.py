@@ -122,19 +122,9 @@ _MANIFEST: Final = {
 }
 
 OUTLINES: Final[Mapping[Kind, Outline]] = {
-    "endpoint": _table(
-        "An endpoint file.",
-        endpoint=_table("The endpoint.", **_ENDPOINT),
-    ),
-    "server": _table(
-        "The server.",
-        **properties_of(ServerDocument),
-        lint=outline_of(Config),
-    ),
-    "recipes": _table(
-        "The compositions of a server.",
-        recipe=_tables("One composition.", **properties_of(Recipe)),
-    ),
+    "endpoint": _table("An endpoint file.", endpoint=_table("The endpoint.", **_ENDPOINT)),
+    "server": _table("The server.", **properties_of(ServerDocument), lint=outline_of(Config)),
+    "recipes": _table("The compositions of a server.", recipe=_tables("One composition.", **properties_of(Recipe))),
     "manifest": _table("A manifest.", **_MANIFEST),
     "agent": _table(
         "An agent identity document.",

@@ -65,12 +65,7 @@ class Pass:
 
 PASSES: Final = (
     # Reading a document is its first pass: `documents.agis.structure`.
-    Pass(
-        1,
-        "Structural",
-        "every required field is present and valid",
-        ("D12",),
-    ),
+    Pass(1, "Structural", "every required field is present and valid", ("D12",)),
     Pass(
         2,
         "Method Syntax",

@@ -291,7 +291,7 @@ _GUARDS: Final = frozenset(
 """Keys on which a check depends. A misspelling of one is an error, because that check would not happen."""
 
 _ADVICE_ON_OTHERS: Final = {
-    "handler": "A document cannot bind a handler: do that in bespeak.toml, or with @app.handler in Python.",
+    "handler": "A document cannot bind a handler: do that in bespeak.toml, or with @app.handler in Python."
 }
 
 

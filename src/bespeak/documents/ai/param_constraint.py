@@ -56,13 +56,7 @@ _BOUND_FORMS: Final[Mapping[str, Mapping[str, str]]] = {
     "boolean": {},
     "object": {},
 }
-_SYNONYMS: Final = {
-    "yyyy-mm-dd": "date",
-    "datetime": "date-time",
-    "iso8601": "date-time",
-    "url": "uri",
-    "guid": "uuid",
-}
+_SYNONYMS: Final = {"yyyy-mm-dd": "date", "datetime": "date-time", "iso8601": "date-time", "url": "uri", "guid": "uuid"}
 
 
 def write_constraints(shape: Shape, root: Mapping[str, Any]) -> Iterator[str]:

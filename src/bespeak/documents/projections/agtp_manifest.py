@@ -18,11 +18,7 @@ API_VERSION: Final = "1.0"
 
 def project_endpoint(endpoint: Endpoint) -> dict[str, Any]:
     """Build an endpoint definition that reveals only the kind of its handler (AGTP-API 8.9)."""
-    projected: dict[str, Any] = {
-        "method": endpoint.method,
-        "path": endpoint.path,
-        "description": endpoint.description,
-    }
+    projected: dict[str, Any] = {"method": endpoint.method, "path": endpoint.path, "description": endpoint.description}
     if endpoint.namespace is not None:
         projected["namespace"] = endpoint.namespace
     projected |= {

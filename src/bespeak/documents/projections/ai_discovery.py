@@ -266,10 +266,7 @@ def _is_free(service: Service, listed: Iterable[Endpoint], policies: Policies) -
 def _rate_limits(rates: RateLimits, settings: HttpSettings) -> dict[str, Any]:
     """Return the rate limits that hold for every endpoint: the tightest one, in calls per minute."""
     found = [rate.count * 60 // SECONDS[rate.unit] for rate in (rates.agent, rates.address) if rate is not None]
-    block = {
-        "requests_per_minute": max(1, min(found)) if found else None,
-        "agent_tier_available": settings.agent_tier,
-    }
+    block = {"requests_per_minute": max(1, min(found)) if found else None, "agent_tier_available": settings.agent_tier}
     return {key: value for key, value in block.items() if value is not None}
 
 

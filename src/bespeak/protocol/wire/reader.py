@@ -8,12 +8,7 @@ import functools
 from collections.abc import Mapping
 from typing import Final, Generic, Protocol, TypeVar
 
-from bespeak.protocol.wire.head import (
-    INVALID_STATUS_LINE,
-    ResponseHead,
-    check_beginning,
-    parse_response_head,
-)
+from bespeak.protocol.wire.head import INVALID_STATUS_LINE, ResponseHead, check_beginning, parse_response_head
 from bespeak.protocol.wire.limits import RESPONSE_LIMITS, Limits
 from bespeak.protocol.wire.memory import Memory
 from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Malformed, Pause, ResponseMessage

@@ -7,13 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from bespeak.state.audit.reading import KeptCheckpoint, KeptRecord
-from bespeak.state.store.commands.audit import (
-    CountAuditAgents,
-    ReadAudit,
-    ReadCheckpoint,
-    ScanAudit,
-    ScanCheckpoints,
-)
+from bespeak.state.store.commands.audit import CountAuditAgents, ReadAudit, ReadCheckpoint, ScanAudit, ScanCheckpoints
 from bespeak.state.store.store import Store
 
 _PAGE: Final = 1000

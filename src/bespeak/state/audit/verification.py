@@ -58,12 +58,7 @@ class Verification:
     """One verification of a trail."""
 
     def __init__(
-        self,
-        trail: Trail,
-        keys: TrustedKeys,
-        expected: Expectation | None = None,
-        *,
-        most_heads: int = _MOST_HEADS,
+        self, trail: Trail, keys: TrustedKeys, expected: Expectation | None = None, *, most_heads: int = _MOST_HEADS
     ) -> None:
         self._trail = trail
         self._keys = keys

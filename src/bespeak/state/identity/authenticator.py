@@ -134,10 +134,7 @@ def _identity(certified: Authenticated | None) -> str | None:
 
 
 def _combined(
-    claimed: str | None,
-    certified: Authenticated | None,
-    token: Authenticated | None,
-    signed: SignedRequest | None,
+    claimed: str | None, certified: Authenticated | None, token: Authenticated | None, signed: SignedRequest | None
 ) -> Authenticated | Refused:
     """Combine all proofs into one agent, or report which disagree."""
     proofs = {"mtls": certified, "token": token, "signed": signed}

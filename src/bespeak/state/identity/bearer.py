@@ -119,10 +119,7 @@ class BearerVerifier:
             message = "The keys of the token's issuer are not available; try again later."
             return self._or_outdated(
                 Refused(
-                    status.UNAVAILABLE,
-                    "token-keys-unavailable",
-                    message,
-                    headers=(("Retry-After", f"{FETCH_GAP:g}"),),
+                    status.UNAVAILABLE, "token-keys-unavailable", message, headers=(("Retry-After", f"{FETCH_GAP:g}"),)
                 )
             )
         fitting = keys.find(kid, algorithm)

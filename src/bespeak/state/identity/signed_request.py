@@ -98,12 +98,7 @@ _DECODER: Final = msgspec.json.Decoder(_Protected)
 
 
 def verify_signed(
-    request: Request,
-    *,
-    server_id: str,
-    key_of: Callable[[str], PublicKey | None],
-    now: float,
-    max_age: float,
+    request: Request, *, server_id: str, key_of: Callable[[str], PublicKey | None], now: float, max_age: float
 ) -> SignedRequest | Refused | None:
     """Verify the Agent-Signature of a request; return None if it has none. `key_of` returns the key of a registered
     agent.

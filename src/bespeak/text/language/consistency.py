@@ -84,13 +84,7 @@ def _judge(method: str, intent: str) -> Judgement:
         reason = f'"{written}" is the opposite of what {method} promises'
     else:
         reason = _contradiction(method, written, ours, theirs)
-    return Judgement(
-        verdict=verdict,
-        score=round(score, 3),
-        head=head.verb,
-        method_class=ours.main,
-        reason=reason,
-    )
+    return Judgement(verdict=verdict, score=round(score, 3), head=head.verb, method_class=ours.main, reason=reason)
 
 
 def _score(verb: str, head: HeadVerb) -> float | None:

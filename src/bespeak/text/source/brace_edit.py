@@ -12,10 +12,7 @@ from bespeak.text.source.text_edit import TextEdit
 from bespeak.text.source.yaml_text import value_text
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+")
-_HEAD: Final = {
-    "method": re.compile(r"[A-Za-z][\w-]*+"),
-    "path": re.compile(r"/[^\s{}]*+(?:\{[^\s{}]*+\}[^\s{}]*+)*+"),
-}
+_HEAD: Final = {"method": re.compile(r"[A-Za-z][\w-]*+"), "path": re.compile(r"/[^\s{}]*+(?:\{[^\s{}]*+\}[^\s{}]*+)*+")}
 
 
 def brace_edits(tree: BraceTree, change: Change) -> tuple[TextEdit, ...] | None:

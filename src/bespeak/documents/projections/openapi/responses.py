@@ -55,10 +55,7 @@ HEADERS: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "Response-ID": {"description": "The server's id for this answer.", "schema": {"type": "string"}},
     "Retry-After": {"description": "Seconds to wait before the next attempt.", "schema": {"type": "integer"}},
-    "WWW-Authenticate": {
-        "description": "Accepted authentication schemes.",
-        "schema": {"type": "string"},
-    },
+    "WWW-Authenticate": {"description": "Accepted authentication schemes.", "schema": {"type": "string"}},
 }
 """`components.headers`."""
 
