@@ -68,7 +68,6 @@ TESTED_ELSEWHERE = {
     "text/source/change.py": "text/source/test_edit.py",
     "text/source/flow_edit.py": "text/source/test_edit.py",
     "text/source/json_places.py": "text/source/test_json_tree.py",
-    "text/source/notation_error.py": "text/source/test_yaml_tree.py",
     "text/source/place_edit.py": "text/source/test_edit.py",
     "text/source/span.py": "text/source/test_toml_tree.py",
     "text/source/toml_places.py": "text/source/test_toml_tree.py",
@@ -76,7 +75,6 @@ TESTED_ELSEWHERE = {
     "text/source/yaml_data.py": "text/source/test_yaml_tree.py",
     "text/source/yaml_edit.py": "text/source/test_edit.py",
     "text/source/yaml_fault.py": "text/source/test_yaml_tree.py",
-    "text/source/yaml_loader.py": "text/source/test_yaml_tree.py",
 }
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bespeak.documents.openapi import yaml_events
 from bespeak.documents.openapi.yaml_events import YamlReader
-from bespeak.text.source.notation_error import NotationError
+from bespeak.text.source.tree import NotationError
 
 
 def read(text: str) -> YamlReader:

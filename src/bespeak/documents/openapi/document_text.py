@@ -19,12 +19,12 @@ from bespeak.text.reading.rules import DUPLICATE, MALFORMED, UNREADABLE, WRONG_V
 from bespeak.text.reading.text_file import decode_text
 from bespeak.text.source.json_places import find_repeated
 from bespeak.text.source.json_tree import JsonTree
-from bespeak.text.source.notation_error import NotationError
 from bespeak.text.source.pointer import is_index, unescaped
 from bespeak.text.source.span import Location
 from bespeak.text.source.text_position import location_of
+from bespeak.text.source.tree import NotationError
 from bespeak.text.source.yaml_fault import fault_of
-from bespeak.text.source.yaml_tabs import without_tab_lines
+from bespeak.text.source.yaml_loader import without_tab_lines
 
 MAX_BYTES: Final = 40 << 20
 """Maximum size of a description. The largest public ones have about 12 MB."""

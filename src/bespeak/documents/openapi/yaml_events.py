@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import yaml
 
-from bespeak.text.source.notation_error import NotationError
 from bespeak.text.source.scalar import TooLarge, plain_value
+from bespeak.text.source.tree import NotationError
 
 MAX_DEPTH: Final = 200
 MAX_EXPANDED: Final = 500_000

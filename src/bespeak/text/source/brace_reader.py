@@ -15,10 +15,9 @@ from bespeak.text.source.brace_value import (
     quoted,
     scalar,
 )
-from bespeak.text.source.notation_error import NotationError
 from bespeak.text.source.places import Place
 from bespeak.text.source.text_position import match_end
-from bespeak.text.source.tree import MAX_DEPTH, MAX_NODES, Span
+from bespeak.text.source.tree import MAX_DEPTH, MAX_NODES, NotationError, Span
 
 _ENDPOINT: Final = re.compile(
     r"(?P<method>[A-Za-z][\w-]*+)[ \t]++(?P<path>/[^\s{}]*+(?:\{[^\s{}]*+\}[^\s{}]*+)*+)\s*+\{"

@@ -10,9 +10,8 @@ from typing import Any
 
 from bespeak.text.source.brace_reader import read
 from bespeak.text.source.expansion import expand_tree
-from bespeak.text.source.notation_error import NotationError
 from bespeak.text.source.places import Place, PlacedTree
-from bespeak.text.source.tree import SyntaxFault, plain, too_long
+from bespeak.text.source.tree import NotationError, SyntaxFault, plain, too_long
 from bespeak.text.source.yaml_fault import unprintable
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from bespeak.text.source.notation_error import NotationError
 from bespeak.text.source.places import Place
 from bespeak.text.source.scalar import TooLarge, plain_value
 from bespeak.text.source.text_position import match_end
-from bespeak.text.source.tree import MAX_DEPTH
+from bespeak.text.source.tree import MAX_DEPTH, NotationError
 
 BLANK: Final = re.compile(r"(?:\s++|\#[^\n]*+|\.\.\.(?=\s|$|[,}\]]))*+")
 """Ignored text: spaces, comments, and the draft's three dots for omissions."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from bespeak.text.source.pointer import parent
 from bespeak.text.source.span import Location
-from bespeak.text.source.text_position import Lines
+from bespeak.text.source.text_position import Lines, location_of
 
 Notation = Literal["yaml", "json", "toml", "braces", "python"]
 
@@ -37,6 +37,21 @@ class SyntaxFault:
     location: Location
     message: str
     help: str = ""
+
+
+class NotationError(Exception):
+    """A syntax error inside a parser: the span of the text, the reason, and the remedy. Callers get a `SyntaxFault`."""
+
+    def __init__(self, start: int, end: int, message: str, advice: str = "") -> None:
+        super().__init__(message)
+        self.start = start
+        self.end = end
+        self.message = message
+        self.help = advice
+
+    def fault(self, text: str, file: str) -> SyntaxFault:
+        """Return the error with its place in a file."""
+        return SyntaxFault(location_of(text, file, self.start, self.end), self.message, self.help)
 
 
 class Tree(ABC):

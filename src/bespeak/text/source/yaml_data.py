@@ -6,9 +6,8 @@ from typing import Any, Final
 
 import yaml
 
-from bespeak.text.source.notation_error import NotationError
 from bespeak.text.source.scalar import NUMERIC, WORDS, TooLarge, plain_value
-from bespeak.text.source.tree import MAX_BYTES, MAX_DEPTH
+from bespeak.text.source.tree import MAX_BYTES, MAX_DEPTH, NotationError
 from bespeak.text.source.yaml_loader import STRING
 
 MAX_EXPANDED: Final = 200_000

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from itertools import count
 from typing import Any, Final
 
 import yaml
 
-from bespeak.text.source.notation_error import NotationError
-from bespeak.text.source.tree import MAX_DEPTH, MAX_NODES
+from bespeak.text.source.tree import MAX_DEPTH, MAX_NODES, NotationError
 
 STRING: Final = "tag:yaml.org,2002:str"
+
+_TAB_LINE: Final = re.compile(r"^ *+\t[ \t]*+(?=\r?$)", re.MULTILINE)
 
 
 if yaml.__with_libyaml__:
@@ -56,6 +58,16 @@ class _BoundedLoader(_Loader):
         self.descend_resolver = descend
         self.ascend_resolver = inside.pop
         self.resolve = resolve
+
+
+def without_tab_lines(text: str, filler: str = "") -> str:
+    """Replace the blanks of lines that consist of blanks with tabs; `filler` replaces each of them.
+
+    YAML 1.2 accepts such lines, libyaml refuses them where it expects indentation. Without a filler, lines and columns
+    of all other lines stay the same. With a space, offsets stay the same too, but such a line must not be longer than
+    the indentation of a block text that begins with it.
+    """
+    return _TAB_LINE.sub(lambda found: filler * len(found.group()), text)
 
 
 def compose(text: str) -> yaml.Node | None:

@@ -12,13 +12,11 @@ from typing import Any
 import yaml
 
 from bespeak.text.source.garbage import without_collections
-from bespeak.text.source.notation_error import NotationError
 from bespeak.text.source.pointer import is_index, unescaped
-from bespeak.text.source.tree import Span, SyntaxFault, Tree, plain, too_long
+from bespeak.text.source.tree import NotationError, Span, SyntaxFault, Tree, plain, too_long
 from bespeak.text.source.yaml_data import build
 from bespeak.text.source.yaml_fault import fault_of, unprintable
-from bespeak.text.source.yaml_loader import compose
-from bespeak.text.source.yaml_tabs import without_tab_lines
+from bespeak.text.source.yaml_loader import compose, without_tab_lines
 
 
 class YamlTree(Tree):
