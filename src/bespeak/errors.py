@@ -39,3 +39,7 @@ class StoreError(BespeakError):
 
 class StoreUnavailableError(StoreError):
     """The store is temporarily unavailable. It is unknown whether the last change was committed."""
+
+
+class DataSourceError(BespeakError):
+    """A source of data cannot be read. The message is for the operator."""

@@ -1,4 +1,4 @@
-"""Y820-Y822, Y890-Y894: rules for the configuration of a server and its HTTP face."""
+"""Y820-Y823, Y890-Y894: rules for the configuration of a server and its HTTP face."""
 
 from __future__ import annotations
 
@@ -31,6 +31,17 @@ CONTRADICTION: Final = Rule(
     ),
     bad='[listen]\nagtp = "127.0.0.1:4480"\ncert = "cert.pem"\n',
     good='[listen]\nagtp = "127.0.0.1:4480"\ncert = "cert.pem"\nkey = "key.pem"\n',
+    notation="toml",
+)
+DATA_SET: Final = Rule(
+    ("Y823", "unusable-data-set", "MUST", "AGIS 8.3"),
+    "A data set cannot be used.",
+    why=(
+        "Agents negotiate endpoints over the data sets of a service. One whose declaration is incomplete, or whose "
+        "source cannot be read when the server starts, would promise data that nobody can get."
+    ),
+    bad='[[data]]\nclass = "exchange-rates"\n',
+    good='[[data]]\nclass = "exchange-rates"\nfile = "rates.csv"\n',
     notation="toml",
 )
 UNKNOWN_CATEGORY: Final = Rule(

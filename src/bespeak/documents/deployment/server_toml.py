@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from bespeak.contract.data_manifest import DataManifest
+from bespeak.contract.data_set import DataSet, bind_sources
 from bespeak.contract.negotiation import NegotiationSettings
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import ServerIdentity
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.deployment.handlers_toml import HandlerEntry, read_handlers
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.documents.deployment.rules import CONTRADICTION, INCOMPLETE_IDENTITY, NO_EFFECT
+from bespeak.documents.deployment.rules import CONTRADICTION, DATA_SET, INCOMPLETE_IDENTITY, NO_EFFECT
 from bespeak.documents.deployment.server_settings import (
     AgentSettings,
     ClientCertificateSettings,
@@ -34,6 +35,7 @@ from bespeak.text.reading.setting import declared, is_guarding, optional_table, 
 from bespeak.text.reading.settings import read_settings
 from bespeak.text.reading.table import Table
 from bespeak.text.reading.text_file import read_text, toml_table
+from bespeak.text.source.pointer import child
 
 _SERVER_UNUSED: Final = ("amg_version",)
 _POLICIES_UNUSED: Final = ("negotiable", "rcns_enabled")
@@ -90,6 +92,8 @@ class ServerDocument:
     )
     vocabulary: Vocabulary | None = optional_table(Vocabulary)
     data_manifest: DataManifest | None = optional_table(DataManifest)
+    """The manifest with the sources of `data`, unless a document has the manifest."""
+    data: tuple[DataSet, ...] = tables(DataSet)
     resources: tuple[ResourceSettings, ...] = tables(ResourceSettings)
     recipes: Path | None = None
     """File of the recipes, from `[server]` or the key of the reference implementation."""
@@ -132,6 +136,11 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
         signing_key=server.signing_key or (base / signed[1] if all(signed) and signed[1] else None),
         given=frozenset(root.data),
     )
+    if document.document is None:
+        manifest, faults = bind_sources(document.data_manifest, document.data)
+        document = replace(document, data_manifest=manifest)
+        for number, fault in faults:
+            root.findings.error(DATA_SET, fault, child(root.pointer("data"), number))
     _check(document, root)
     _check_protection(document, policies, signing, root)
     _report_unused(root, policies, signing, *synthesis)
@@ -176,12 +185,17 @@ def _check(document: ServerDocument, root: Table) -> None:
     if document.document is None and root.has("handlers"):
         message = "[handlers] needs `document`: it is for the endpoints of an AGIS document"
         findings.error(CONTRADICTION, message, root.pointer("handlers"), 'Write document = "NAME.agis" at the top.')
-    if document.vocabulary is not None and document.vocabulary.negotiable and not root.has("data_manifest"):
+    if (
+        document.vocabulary is not None
+        and document.vocabulary.negotiable
+        and document.data_manifest is None
+        and not document.data
+    ):
         findings.error(
             MISSING_KEY,
             "`data_manifest` is missing; `negotiable = true` needs it (AGIS 8.2)",
             _part(root, "vocabulary").pointer("negotiable"),
-            "Write a [[data_manifest.available_data]] for each class of data agents may negotiate about.",
+            "Write a [[data]] for each class of data agents may negotiate about.",
         )
 
 
