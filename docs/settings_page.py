@@ -19,6 +19,7 @@ GUIDES = {
     "idempotency": "idempotency.md",
     "sessions": "sessions.md",
     "cases": "confirmation.md",
+    "negotiation": "negotiation.md",
     "listen": "operating.md",
     "http": "http.md",
     "limits.rate": "rate-limits.md",

@@ -8,6 +8,7 @@ from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.handler import Composition, ExternalService, RegisteredFunction
 from bespeak.contract.policy import Redirect
 from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.contract.source import constant
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.text.diagnostics.diagnostic import has_errors
 
@@ -84,7 +85,7 @@ def test_the_recipe_keeps_its_steps_pattern_and_aggregation() -> None:
     assert recipe.pattern == {"name_exact": "ANALYZE", "has_parameters": ("subject",)}
     assert [step.method for step in recipe.steps] == ["QUERY", "SUMMARIZE"]
     assert recipe.steps[0].output == "hits"
-    assert recipe.steps[1].input["style"] == {"kind": "constant", "value": "short"}
+    assert recipe.steps[1].input["style"] == constant("short")
 
 
 def test_both_forms_of_identity_documents_are_read() -> None:

@@ -67,3 +67,15 @@ def test_shared_table_is_written_the_same_each_time() -> None:
     first = toml_text(data, None, written)
     assert written
     assert toml_text(data, {"/x/other": ["c"]}, written) == first == toml_text(data)
+
+
+def test_lists_of_tables_are_written_as_sections_where_wanted() -> None:
+    data = {
+        "recipe": [
+            {"name": "a", "steps": [{"method": "FIND", "parameters": {"b": {"c": {"d": 1}}}}, {}]},
+            {"name": "b"},
+        ]
+    }
+    text = toml_text(data, sections=("recipe", "steps"))
+    assert tomllib.loads(text) == data
+    assert text.count("[[recipe]]") == text.count("[[recipe.steps]]") == 2

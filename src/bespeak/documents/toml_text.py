@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from bespeak.text.source.pointer import child, parent
@@ -24,12 +24,18 @@ Written = dict[tuple[int, str], tuple[object, list[str]]]
 """Lines of tables written before, by identity and name; the table is included to keep its id in use."""
 
 
-def toml_text(data: Mapping[str, Any], comments: Comments | None = None, written: Written | None = None) -> str:
+def toml_text(
+    data: Mapping[str, Any],
+    comments: Comments | None = None,
+    written: Written | None = None,
+    sections: Collection[str] = (),
+) -> str:
     """Write data without nulls (see `find_null`) as a TOML document. A comment precedes the entry it points at.
 
-    Pass the same `written` for many documents that share tables: each table is then written once.
+    Pass the same `written` for many documents that share tables: each table is then written once. Lists of tables under
+    the keys in `sections` are written as `[[key]]`.
     """
-    writer = _Writer(comments or {}, {} if written is None else written)
+    writer = _Writer(comments or {}, {} if written is None else written, sections)
     writer.comment("")
     head, writer.lines = "".join(f"{line}\n" for line in writer.lines), []
     writer.table(data, "", "")
@@ -47,8 +53,9 @@ def find_null(data: Any, at: str = "") -> str | None:
 class _Writer:
     """Writer of one document. It appends to a list instead of nesting generators: schemas are deep and many."""
 
-    def __init__(self, comments: Comments, written: Written) -> None:
+    def __init__(self, comments: Comments, written: Written, sections: Collection[str] = ()) -> None:
         self.lines: list[str] = []
+        self._sections = sections
         self._written = written
         self._comments = comments
         self._around: set[str] = set()
@@ -76,21 +83,24 @@ class _Writer:
         self._table(table, name, at)
         self._written[id(table), name] = (table, self.lines[start:])
 
-    def _table(self, table: Mapping[str, Any], name: str, at: str) -> None:
+    def _table(self, table: Mapping[str, Any], name: str, at: str, *, is_section: bool = False) -> None:
         commented = at in self._around
         small: dict[str, str] = {}
         large: dict[str, Mapping[str, Any]] = {}
+        lists: dict[str, list[Mapping[str, Any]]] = {}
         for key, value in table.items():
-            if not isinstance(value, Mapping):
+            if key in self._sections and isinstance(value, list):
+                lists[key] = value
+            elif not isinstance(value, Mapping):
                 small[key] = _value(value)
             elif (commented and child(at, key) in self._around) or (text := _small(value)) is None:
                 large[key] = value
             else:
                 small[key] = text
-        if name and (small or not table):
+        if name and (small or not table or is_section):
             self.lines.append("")
             self.comment(at)
-            self.lines.append(f"[{name}]")
+            self.lines.append(f"[[{name}]]" if is_section else f"[{name}]")
         elif name:
             self.comment(at)
         for key, text in small.items():
@@ -100,6 +110,9 @@ class _Writer:
         for key, value in large.items():
             # A table without comments has none below it.
             self.table(value, f"{name}.{_key(key)}" if name else _key(key), child(at, key) if commented else _NOWHERE)
+        for key, tables in lists.items():
+            for each in tables:
+                self._table(each, f"{name}.{_key(key)}" if name else _key(key), _NOWHERE, is_section=True)
 
 
 def _small(table: Mapping[str, Any]) -> str | None:

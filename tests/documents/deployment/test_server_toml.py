@@ -304,3 +304,11 @@ def test_a_file_that_cannot_be_read_leaves_the_defaults(tmp_path: Path) -> None:
     assert finding.rule == "D101"
     (tmp_path / "bespeak.toml").write_text("[server\n")
     assert read_server(tmp_path / "bespeak.toml")[1][0].rule == "D102"
+
+
+def test_durations_of_the_reference_implementation_are_those_of_negotiation() -> None:
+    text = '[policies.synthesis]\npersistent_default_duration = "2h"\nmax_evaluation_duration = "10m"\n'
+    settings = clean(text).negotiation
+    assert (settings.default_duration, settings.decision, settings.max_duration) == (7200.0, 600.0, 30 * 86400.0)
+    own = clean('[synthesis]\npersistent_max_duration = "2h"\n[negotiation]\nmax_duration = 600\n')
+    assert own.negotiation.max_duration == 600

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import getpass
 import secrets
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 import click
 import msgspec
 from rich.text import Text
 
 from bespeak.app.cli.console import line, print_json, print_lines
+from bespeak.app.cli.deciding import check_decision, decision_options, visit_store
 from bespeak.app.cli.main import CommandFailedError
-from bespeak.app.cli.target_store import existing_place, store_options, use_store
-from bespeak.app.server.state import store_place
+from bespeak.app.cli.target_store import store_options
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import (
@@ -37,8 +35,6 @@ _OPEN: Final = "open"
 _STYLES: Final = {PENDING: "bold yellow", DEFERRED: "yellow", ACCEPTED: "green", REJECTED: "red"}
 _MOMENTS: Final = ("created", "deadline", "expires", "decided_at")
 
-Result = TypeVar("Result")
-
 
 class _Cases(click.Group):
     """The commands of cases, with the words that other tools use for accepting."""
@@ -56,9 +52,7 @@ def cases() -> None:
 
 
 def _decision(command: Callable[..., Any]) -> Callable[..., Any]:
-    command = click.option("--by", metavar="NAME", help="Name of the decider.  [default: your login name]")(command)
-    command = click.option("--reason", metavar="TEXT", help="Reason; shown to the requesting agent.")(command)
-    return click.argument("case")(store_options(command))
+    return click.argument("case")(store_options(decision_options(command)))
 
 
 @cases.command("list")
@@ -82,7 +76,7 @@ def list_(target: str, override: str | None, state: str, limit: int, as_json: bo
         found = [case for one in states for case in await store.read(ListCases(one, limit))]
         return sorted(found, key=lambda case: (case.created, case.case_id))[:limit]
 
-    found = _visit(target, override, read)
+    found = visit_store(target, override, read)
     if as_json:
         print_json([_as_dict(case) for case in found])
     elif found:
@@ -97,7 +91,7 @@ def list_(target: str, override: str | None, state: str, limit: int, as_json: bo
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(case: str, target: str, override: str | None, as_json: bool) -> None:
     """Show a case: the request, the agent and the decision."""
-    found: Case | None = _visit(target, override, lambda store: store.read(ReadCase(case)))
+    found: Case | None = visit_store(target, override, lambda store: store.read(ReadCase(case)))
     if found is None:
         raise CommandFailedError(f"case {case!r} not found; see `bespeak cases list`")
     if as_json:
@@ -128,10 +122,7 @@ def reject(case: str, target: str, override: str | None, reason: str | None, by:
 
 
 def _decide(status: str, case: str, target: str, override: str | None, *, reason: str | None, by: str | None) -> None:
-    name = _login() if by is None else by
-    for what, text in (("--by", name), ("--reason", reason), ("CASE", case)):
-        if text is not None and not (text.strip() and text.isprintable()):
-            raise click.UsageError(f"{what} must be printable text; got {text!r}")
+    name = check_decision(case, reason, by)
     command = DecideCase(
         case,
         status,
@@ -141,7 +132,7 @@ def _decide(status: str, case: str, target: str, override: str | None, *, reason
         parties=(name.casefold(),),
         reason=reason,
     )
-    outcome = _visit(target, override, lambda store: store.do(command))
+    outcome = visit_store(target, override, lambda store: store.do(command))
     if isinstance(outcome, Conflict):
         raise CommandFailedError(_explain(case, name, outcome))
     decided: Case = outcome[0]
@@ -158,18 +149,6 @@ def _explain(case: str, name: str, conflict: Conflict) -> str:
     if conflict.reason == "own-case":
         return f"{case} must be decided by someone else, because {name!r} is behind the request"
     return f"case {case!r} not found; see `bespeak cases list`"
-
-
-def _login() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # the user id has no name
-        raise click.UsageError("your login name is unknown; give one with --by NAME") from None
-
-
-def _visit(target: str, override: str | None, use: Callable[[Store], Awaitable[Result]]) -> Result:
-    """Use the store of a deployment. A server may be running on it."""
-    return asyncio.run(use_store(existing_place(store_place(target, override)), use))
 
 
 def _as_dict(case: Case) -> dict[str, Any]:

@@ -43,6 +43,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "agents": Entry("agents", "agents", "Run a service", "Register, list, suspend and revoke agents."),
     "keys": Entry("keys", "keys", "Run a service", "Create, show and rotate signing keys."),
     "cases": Entry("cases", "cases", "Run a service", "List, accept and reject open decisions."),
+    "proposals": Entry("proposals", "proposals", "Run a service", "Approve, publish and promote proposed endpoints."),
     "audit": Entry("audit", "audit", "Run a service", "Verify, show and export the audit trail."),
     "store": Entry("store", "store", "Run a service", "Inspect, export and import the store."),
     "format": Entry("format", "format_documents", "Write a contract", "Format AGIS documents."),

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.data_set import DataSet, bind_sources
+from bespeak.contract.duration import read_duration
 from bespeak.contract.negotiation import NegotiationSettings
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import ServerIdentity
@@ -45,11 +46,14 @@ _SIGNING_UNUSED: Final = ("key_id",)
 _SYNTHESIS_UNUSED: Final = (
     "policies",
     "session_duration",
-    "persistent_default_duration",
-    "persistent_max_duration",
     "async_evaluation_enabled",
-    "max_evaluation_duration",
 )
+_SYNTHESIS_DURATIONS: Final = {
+    "persistent_default_duration": "default_duration",
+    "persistent_max_duration": "max_duration",
+    "max_evaluation_duration": "decision",
+}
+"""Keys of the reference implementation, with those of `[negotiation]` that mean the same."""
 _ELSEWHERE: Final = ("lint", "signing", "synthesis", *_TABLES_UNUSED)
 """Tables that are not read here: those of the linter, which checks its own, and of the reference implementation."""
 
@@ -135,6 +139,7 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
         recipes=next(filter(None, recipes), None),
         signing_key=server.signing_key or (base / signed[1] if all(signed) and signed[1] else None),
         given=frozenset(root.data),
+        negotiation=_read_synthesis(document.negotiation, _part(root, "negotiation"), synthesis),
     )
     if document.document is None:
         manifest, faults = bind_sources(document.data_manifest, document.data)
@@ -165,6 +170,20 @@ def _part(outer: Table, key: str) -> Table:
     """Return a table; empty if it is absent or, as another check reports, not a table."""
     value = outer.data.get(key)
     return Table(value if isinstance(value, dict) else {}, outer.pointer(key), outer.findings)
+
+
+def _read_synthesis(settings: NegotiationSettings, own: Table, parts: tuple[Table, ...]) -> NegotiationSettings:
+    """Take durations from the tables of the reference implementation unless `[negotiation]` has them."""
+    found: dict[str, float] = {}
+    for part in parts:
+        for key, name in _SYNTHESIS_DURATIONS.items():
+            text = part.text(key)
+            seconds = None if text is None else read_duration(text)
+            if text is not None and seconds is None:
+                part.wrong(key, 'a duration such as "24h" or "7d"', text)
+            elif seconds is not None and not own.has(name):
+                found[name] = float(seconds)
+    return replace(settings, **found)  # type: ignore[arg-type]  # the names are those of seconds
 
 
 def _check(document: ServerDocument, root: Table) -> None:

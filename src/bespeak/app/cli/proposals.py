@@ -1,0 +1,227 @@
+"""`bespeak proposals`: approve, reject, publish and promote the endpoints that agents propose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+from rich.text import Text
+
+from bespeak.app.cli.console import line, print_json, print_lines
+from bespeak.app.cli.deciding import check_decision, decision_options, visit_store
+from bespeak.app.cli.main import CommandFailedError
+from bespeak.app.cli.promotion import promote_synthesis
+from bespeak.app.cli.target_store import store_options
+from bespeak.app.server.state import server_document
+from bespeak.contract.duration import read_duration, write_duration
+from bespeak.documents.projections.agtp_manifest import project_endpoint
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.runtime.stored_endpoint import StoredEndpoint, read_endpoint
+from bespeak.state.store.command import Command, Conflict
+from bespeak.state.store.commands.proposals import (
+    APPROVED,
+    PENDING,
+    REJECTED,
+    STATES,
+    DecideProposal,
+    ListProposals,
+    ProposalRow,
+    PublishProposal,
+    ReadProposal,
+    proposal_id_of,
+)
+
+_STYLES: Final = {PENDING: "bold yellow", APPROVED: "green", REJECTED: "red"}
+_MOMENTS: Final = ("created", "expires", "decided_at")
+
+
+@click.group()
+def proposals() -> None:
+    """List, approve, reject, publish and promote the endpoints that agents propose.
+
+    PROPOSAL is the id of a proposal or of its synthesis. TARGET is the deployment, whose configuration names the store;
+    --store overrides it.
+    """
+
+
+@proposals.command("list")
+@store_options
+@click.option(
+    "--state",
+    type=click.Choice([*STATES, "all"]),
+    default=PENDING,
+    show_default=True,
+    help="Only proposals in this state.",
+)
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Maximum number of proposals."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_(target: str, override: str | None, state: str, limit: int, as_json: bool) -> None:
+    """List proposals, oldest first."""
+    command = ListProposals(None if state == "all" else state, limit)
+    found: list[ProposalRow] = visit_store(target, override, lambda store: store.read(command))
+    if as_json:
+        print_json([_as_dict(row) for row in found])
+    elif found:
+        print_lines(_summary(row) for row in found)
+    else:
+        click.echo("no proposals" if state == "all" else f"no {state} proposals")
+
+
+@proposals.command()
+@click.argument("proposal")
+@store_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(proposal: str, target: str, override: str | None, as_json: bool) -> None:
+    """Show a proposal: its contract, its plan and its state."""
+    row = _read(proposal, target, override)
+    if as_json:
+        print_json(_as_dict(row))
+        return
+    print_lines(_details(row))
+    stored = _stored(row)
+    if stored is not None:
+        print_lines(line(f"  {step}") for step in stored.explanation)
+        print_json(project_endpoint(stored.endpoint))
+
+
+@proposals.command(short_help="Approve a pending proposal.")
+@click.argument("proposal")
+@store_options
+@decision_options
+def approve(proposal: str, target: str, override: str | None, reason: str | None, by: str | None) -> None:
+    """Approve a pending proposal: its agent can call the endpoint at once.
+
+    \b
+    Example:
+    bespeak proposals approve prop-2f6c... examples/hotel --by ann
+    """
+    _decide(APPROVED, proposal, target, override, reason=reason, by=by)
+
+
+@proposals.command(short_help="Reject a pending proposal.")
+@click.argument("proposal")
+@store_options
+@decision_options
+def reject(proposal: str, target: str, override: str | None, reason: str | None, by: str | None) -> None:
+    """Reject a pending proposal; the agent is told the reason."""
+    _decide(REJECTED, proposal, target, override, reason=reason, by=by)
+
+
+@proposals.command(short_help="Serve a synthesis to every agent.")
+@click.argument("proposal")
+@store_options
+@click.option("--for", "duration", metavar="DURATION", help="How long, such as 7d.  [default: default_duration]")
+def publish(proposal: str, target: str, override: str | None, duration: str | None) -> None:
+    """Let every agent call a synthesis, on every face, for a time. `promote` makes it permanent."""
+    seconds = server_document(target).negotiation.default_duration if duration is None else read_duration(duration)
+    if seconds is None:
+        raise click.UsageError(f"--for must be a duration such as 24h or 7d; got {duration!r}")
+    row = _change(proposal, target, override, PublishProposal(_id(proposal), float(seconds)))
+    click.echo(f"{row.method} {row.path} is published until {write_instant(row.expires)}")
+
+
+@proposals.command(short_help="Write a synthesis as files of a deployment.")
+@click.argument("proposal")
+@store_options
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder of a deployment."
+)
+def promote(proposal: str, target: str, override: str | None, output: Path) -> None:
+    """Write the recipe and the endpoint of a synthesis into the folder of a deployment (AGTP-API 12.1).
+
+    The endpoint is served when the server starts again. Files of others are not changed, except that the recipe is
+    appended to agtp-recipes.toml.
+
+    \b
+    Example:
+    bespeak proposals promote syn-2f6c... . -o .
+    """
+    row = _read(proposal, target, override)
+    stored = _stored(row)
+    if stored is None or row.state == REJECTED:
+        raise CommandFailedError(f"{proposal} is {row.state}; only an approved proposal can be promoted")
+    for path in promote_synthesis(stored, output):
+        click.echo(f"wrote {path}")
+
+
+def _decide(
+    state: str, proposal: str, target: str, override: str | None, *, reason: str | None, by: str | None
+) -> None:
+    name = check_decision(proposal, reason, by)
+    row = _change(proposal, target, override, DecideProposal(_id(proposal), state, f"operator:{name}", reason))
+    click.echo(f"{row.proposal_id} is {state} by {row.decided_by}: {row.method} {row.path}")
+
+
+def _change(proposal: str, target: str, override: str | None, command: Command) -> ProposalRow:
+    outcome = visit_store(target, override, lambda store: store.do(command))
+    if isinstance(outcome, Conflict):
+        raise CommandFailedError(_explain(proposal, outcome))
+    row: ProposalRow = outcome[0]
+    return row
+
+
+def _explain(proposal: str, conflict: Conflict) -> str:
+    state = conflict.details.get("state")
+    if conflict.reason == "not-found":
+        return f"proposal {proposal!r} not found; see `bespeak proposals list --state all`"
+    if conflict.reason == "ended":
+        return f"the session of {proposal} has ended; the agent must propose again"
+    if conflict.reason == "expired":
+        return f"{proposal} has expired; the agent must propose again"
+    if conflict.reason == "decided":
+        return f"{proposal} is {state} already, by {conflict.details['decided_by'] or 'the server'}"
+    return f"{proposal} is {state}; only an approved proposal can be published"
+
+
+def _read(proposal: str, target: str, override: str | None) -> ProposalRow:
+    row: ProposalRow | None = visit_store(target, override, lambda store: store.read(ReadProposal(_id(proposal))))
+    if row is None:
+        raise CommandFailedError(_explain(proposal, Conflict("not-found")))
+    return row
+
+
+def _id(proposal: str) -> str:
+    return proposal_id_of(proposal) if proposal.startswith("syn-") else proposal
+
+
+def _stored(row: ProposalRow) -> StoredEndpoint | None:
+    return read_endpoint(row.document, row.proposal_id)[0] if '"recipe"' in row.document else None
+
+
+def _as_dict(row: ProposalRow) -> dict[str, Any]:
+    values = {name: getattr(row, name) for name in ("proposal_id", "synthesis_id", *row.__struct_fields__)}
+    values |= {name: write_instant(values[name]) for name in _MOMENTS if values[name] is not None}
+    return {**values, "document": msgspec.json.decode(row.document)}
+
+
+def _summary(row: ProposalRow) -> Text:
+    kind = " persistent" if row.persistent else ""
+    return line(
+        (f"{row.state:<9}", _STYLES.get(row.state, "dim")),
+        f" {row.proposal_id}  {write_instant(row.created)}  {row.method} {row.path[:120]}{kind}",
+        (f"  by {row.agent_id[:12]}", "dim"),
+    )
+
+
+def _details(row: ProposalRow) -> Iterator[Text]:
+    yield line((row.proposal_id, "bold"), f"  {row.method} {row.path}")
+    refusal = msgspec.json.decode(row.document).get("refusal", {})
+    named = {
+        "state": row.state,
+        "agent": row.agent_id,
+        "session": row.session_id or None,
+        "persistent": write_duration(row.granted) if row.persistent else None,
+        "published": "yes" if row.published else None,
+        "created": write_instant(row.created),
+        "expires": write_instant(row.expires),
+        "decided by": row.decided_by,
+        "reason": row.reason or refusal.get("explanation"),
+    }
+    for name, value in named.items():
+        if value is not None:
+            yield line(f"  {name:<12} {value}")

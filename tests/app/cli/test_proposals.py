@@ -1,0 +1,225 @@
+"""`bespeak proposals`: the operator decides, publishes and promotes what agents propose."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.process import serving
+from tests.runtime.negotiation.negotiating import FIND, LODGINGS, lodgings
+
+from bespeak.agent.client.agtp_client import Pool
+from bespeak.app.cli.main import CommandFailedError
+from bespeak.app.cli.proposals import proposals
+from bespeak.contract.handler import Composition
+from bespeak.runtime.stored_endpoint import write_endpoint
+from bespeak.state.store.command import Command
+from bespeak.state.store.commands.proposals import FileProposal, ReadProposal
+from bespeak.state.store.opening import open_store
+
+AGENT, OTHER = "a" * 64, "b" * 64
+CONFIGURATION = """[server]
+server_id = "s"
+operator = "o"
+contact = "c"
+"""
+
+
+def do(place: Path, *commands: Command) -> Any:
+    async def run() -> Any:
+        store = open_store(str(place), role="visitor")
+        await store.start()
+        try:
+            return await store.do(*commands)
+        finally:
+            await store.close()
+
+    return asyncio.run(run())
+
+
+def file(number: int, state: str, document: str, **fields: Any) -> FileProposal:
+    return FileProposal(
+        proposal_id=f"prop-{number}",
+        negotiation_id="n1",
+        agent_id=AGENT,
+        session_id="",
+        method="FIND",
+        path="/lodgings",
+        digest=f"d{number}",
+        state=state,
+        document=document,
+        granted=600.0,
+        lasts=600.0,
+        **fields,
+    )
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Path:
+    """Create a folder with a store: one proposal of each kind."""
+    (tmp_path / "bespeak.toml").write_text(CONFIGURATION)
+    composed = replace(FIND, path="/lodgings", handler=Composition(recipe="synthesis-1"))
+    recipe = replace(LODGINGS, name="synthesis-1", pattern={})
+    document = write_endpoint(composed, recipe, explanation=("Calls FIND /rooms.",))
+    refusal = json.dumps({"refusal": {"reason": "ambiguous", "explanation": "Unclear."}})
+    do(
+        tmp_path / "bespeak.db",
+        file(1, "pending", document),
+        file(2, "approved", document),
+        file(3, "rejected", refusal),
+        file(4, "pending", document, persistent=True),
+    )
+    return tmp_path
+
+
+def run(*arguments: object, code: int = 0) -> Result:
+    result = CliRunner().invoke(proposals, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def fail(*arguments: object) -> str:
+    error = run(*arguments, code=1).exception
+    assert isinstance(error, CommandFailedError)
+    return str(error)
+
+
+def test_pending_proposals_are_listed_by_default(deployment: Path) -> None:
+    lines = run("list", deployment).output.splitlines()
+    assert [line.split()[1] for line in lines] == ["prop-1", "prop-4"]
+    assert "FIND /lodgings" in lines[0]
+    assert "persistent" in lines[1]
+    assert len(json.loads(run("list", deployment, "--state", "all", "--json").output)) == 4
+    assert run("list", deployment, "--state", "released").output == "no released proposals\n"
+
+
+def test_proposal_is_shown_with_contract_and_plan(deployment: Path) -> None:
+    output = run("show", "prop-1", deployment).output
+    assert "Calls FIND /rooms." in output
+    assert '"path": "/lodgings"' in output
+    assert "Unclear." in run("show", "prop-3", deployment).output
+    shown = json.loads(run("show", "syn-2", deployment, "--json").output)
+    assert (shown["proposal_id"], shown["state"]) == ("prop-2", "approved")
+    assert fail("show", "prop-9", deployment) == (
+        "proposal 'prop-9' not found; see `bespeak proposals list --state all`"
+    )
+
+
+def test_operator_decides_once(deployment: Path) -> None:
+    assert run("approve", "prop-1", deployment, "--by", "ann").output == (
+        "prop-1 is approved by operator:ann: FIND /lodgings\n"
+    )
+    assert fail("reject", "prop-1", deployment, "--by", "bob") == "prop-1 is approved already, by operator:ann"
+    run("reject", "prop-4", deployment, "--by", "ann", "--reason", "not now")
+    assert "not now" in run("show", "prop-4", deployment).output
+    assert "not found" in fail("approve", "prop-9", deployment)
+    run("approve", "prop-1", deployment, "--by", "\x1b", code=2)
+
+
+def test_approved_proposal_is_published(deployment: Path) -> None:
+    assert "FIND /lodgings is published until" in run("publish", "prop-2", deployment, "--for", "7d").output
+    [row] = do(deployment / "bespeak.db", ReadProposal("prop-2"))
+    assert (row.published, row.persistent, row.granted) == (True, True, 604800.0)
+    assert fail("publish", "prop-3", deployment) == "prop-3 is rejected; only an approved proposal can be published"
+    run("publish", "prop-2", deployment, "--for", "forever", code=2)
+
+
+def test_rejected_proposal_is_not_promoted(deployment: Path) -> None:
+    assert "only an approved proposal" in fail("promote", "prop-3", deployment, "-o", deployment)
+
+
+APP = """
+from typing import Any
+
+
+def find(city: str) -> dict[str, Any]:
+    return {"rooms": [{"city": city}]}
+"""
+ENDPOINT = """[endpoint]
+method = "FIND"
+path = "/rooms"
+description = "Finds rooms in a city."
+errors = []
+
+[endpoint.semantic]
+intent = "Find rooms in a city."
+actor = "agent"
+outcome = "The rooms are returned."
+confidence = 1.0
+impact = "informational"
+is_idempotent = true
+
+[endpoint.handler]
+type = "registered_function"
+function = "hotel.find"
+
+[[endpoint.input.required]]
+name = "city"
+type = "string"
+
+[[endpoint.output]]
+name = "rooms"
+type = "array"
+"""
+RECIPE = """[[recipe]]
+name = "lodgings"
+pattern = {name_exact = "FIND", path_exact = "/lodgings"}
+
+[[recipe.steps]]
+method = "FIND"
+path = "/rooms"
+parameters = {city = {kind = "proposal", value = "town"}}
+"""
+POLICIES = """
+[policies]
+synthesis_enabled = true
+scope_required_for_invocation = false
+
+[negotiation]
+approval = "all"
+"""
+
+
+async def ask(port: int, method: str, path: str, body: Any = None, agent: str = AGENT) -> tuple[int, Any]:
+    pool = Pool("127.0.0.1", port, size=1)
+    try:
+        response = await pool.request(method, path, (("Agent-ID", agent),), json.dumps(body or {}).encode())
+        return response.status, json.loads(response.body)
+    finally:
+        await pool.close()
+
+
+@pytest.mark.process
+@pytest.mark.anyio
+async def test_approved_endpoint_survives_a_killed_server_and_is_promoted(tmp_path: Path) -> None:
+    (tmp_path / "endpoints").mkdir()
+    (tmp_path / "bespeak.toml").write_text(CONFIGURATION + POLICIES)
+    (tmp_path / "hotel.py").write_text(APP)
+    (tmp_path / "endpoints" / "find-rooms.toml").write_text(ENDPOINT)
+    (tmp_path / "agtp-recipes.toml").write_text(RECIPE)
+    store = ("--store", str(tmp_path / "bespeak.db"))
+    town = {"town": "Rome"}
+
+    def operate(*arguments: object) -> Result:
+        return run(*arguments)
+
+    with serving(tmp_path, *store) as served:
+        status, pending = await ask(served.port, "PROPOSE", "/", {"endpoint": lodgings()})
+        assert (status, pending["state"]) == (261, "pending")
+        proposal = pending["proposal_id"]
+        await asyncio.to_thread(operate, "approve", proposal, tmp_path, "--by", "ann")
+        served.stop(signal.SIGKILL)
+    with serving(tmp_path, *store) as served:
+        assert (await ask(served.port, "QUERY", f"/proposals/{proposal}"))[0] == 263
+        assert await ask(served.port, "FIND", "/lodgings", town) == (200, {"rooms": [{"city": "Rome"}]})
+        assert (await ask(served.port, "FIND", "/lodgings", town, OTHER))[0] == 404
+    written = await asyncio.to_thread(operate, "promote", proposal, tmp_path, "-o", tmp_path)
+    assert "find-lodgings.toml" in written.output
+    with serving(tmp_path, *store, "--strict") as served:
+        assert (await ask(served.port, "FIND", "/lodgings", town, OTHER))[0] == 200
