@@ -14,13 +14,14 @@ import endpoints
 import importing
 import lint
 import memory
+import planning
 import throughput
 import web
 from load import find_loader
 
 import state
 
-PARTS = ("throughput", "web", "state", "endpoints", "memory", "lint", "import")
+PARTS = ("throughput", "web", "state", "endpoints", "memory", "lint", "import", "planning")
 
 
 def main() -> int:
@@ -65,6 +66,9 @@ def main() -> int:
         elif part == "import":
             print("\nbespeak import openapi, wall time of the whole process")
             good &= importing.measure()
+        elif part == "planning":
+            print(f"\nPlans for proposed endpoints, best of {planning.REPEATS} for each")
+            good &= planning.measure()
         else:
             print("\nMemory of the example hotel")
             good &= memory.measure(loader, requests=10_000 if options.quick else 100_000)

@@ -11,7 +11,7 @@ import pytest
 from tests.runtime.negotiation.planner.contracts import contract
 from tests.runtime.negotiation.planner.services import HOTEL, approved
 
-from bespeak.runtime.negotiation.plan import Impossible
+from bespeak.runtime.negotiation.plan import Impossible, Plan
 from bespeak.runtime.negotiation.planner.planner import Planner
 
 BOMB: dict[str, Any] = {
@@ -40,9 +40,24 @@ def nest(keyword: str, depth: int) -> dict[str, Any]:
         {"patternProperties": {"(a+)+$": {"type": "string"}}},
         {"properties": {"x": {"$ref": "#/properties/x"}}},
         {"properties": []},
+        {"properties": {"": {"type": "string"}, "a.b": {"type": "string"}, "[]": {"type": "array", "items": {}}}},
+        {"properties": {f"list{n}": {"type": "array", "items": {"properties": {"id": {}}}} for n in range(60)}},
         {"type": 5, "properties": {"x": {"type": [None, 3], "enum": [{}], "items": 7}}},
     ],
-    ids=["many", "bomb", "recursive", "allOf", "oneOf", "enum", "pattern", "loop", "list", "nonsense"],
+    ids=[
+        "many",
+        "bomb",
+        "recursive",
+        "allOf",
+        "oneOf",
+        "enum",
+        "pattern",
+        "loop",
+        "list",
+        "names",
+        "lists",
+        "nonsense",
+    ],
 )
 @pytest.mark.parametrize("side", ["input_schema", "output_schema"])
 def test_hostile_schemas_are_refused_and_not_approved(schema: dict[str, Any], side: str) -> None:
@@ -50,6 +65,29 @@ def test_hostile_schemas_are_refused_and_not_approved(schema: dict[str, Any], si
     found = Planner(HOTEL).plan(proposal)
     assert isinstance(found, Impossible)
     assert found.misses[0].reason
+
+
+def test_names_that_no_recipe_can_say_are_refused_with_the_name() -> None:
+    proposal = replace(contract("FETCH /rooms/{id} -> price:n"), output_schema={"properties": {"a.b": {}}})
+    found = Planner(HOTEL).plan(proposal)
+    assert isinstance(found, Impossible)
+    assert "'a.b'" in found.misses[0].reason
+
+
+def test_an_endpoint_with_odd_names_does_not_disturb_the_others() -> None:
+    odd = replace(HOTEL[0], path="/odd", output_schema={"properties": {"": {}, "[]": {"items": NODE}, "a.b": {}}})
+    assert isinstance(Planner([*HOTEL, odd]).plan(contract("FETCH /rooms/{id} -> price:n")), Plan)
+
+
+def test_a_plan_found_before_the_bound_counts_but_one_before_the_time_limit_does_not() -> None:
+    proposal = contract("FIND /rooms/grand -> rooms[].id")
+    full = Planner(HOTEL).plan(proposal)
+    assert isinstance(full, Plan)
+    assert not full.is_certain
+    answers = [Planner(HOTEL).plan(proposal, expansions=bound) for bound in range(1, 60)]
+    assert isinstance(answers[0], Impossible)
+    assert answers[0].exhausted
+    assert any(answer == full for answer in answers)
 
 
 def test_too_many_steps_are_refused() -> None:

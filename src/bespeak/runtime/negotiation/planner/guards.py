@@ -155,6 +155,16 @@ def _values(draft: Draft) -> Iterator[Value]:
             yield from (match.value for match in value.pick.matches)
 
 
+def _handed_over(draft: Draft) -> Iterator[Value]:
+    """Yield the values that one call gets from another, and those that choose a row."""
+    for call in draft.calls:
+        yield from (value for _, value in call.bindings)
+    yield from (one.value for listing in draft.listings for one in listing.filters)
+    for value in _values(draft):
+        if isinstance(value, Result) and value.pick is not None:
+            yield from (match.value for match in value.pick.matches)
+
+
 def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
     """Doubt rows that merely contain the wanted thing, and lists inside another resource."""
     for listing in draft.listings:
@@ -205,7 +215,7 @@ def _detours(draft: Draft, wish: Wish) -> Iterator[Decision]:
         if noun and noun not in field.nouns:
             doubt = f"`{{{field.name}}}` in the path stands for a {noun}, but its name says otherwise."
             yield Decision(f"parameter {field.name}", _UNSAID, 0.0, doubt)
-    for value in _values(draft):
+    for value in _handed_over(draft):
         if isinstance(value, Result) and value.field.identifies and not value.is_per_row:
             keys = frozenset[str]().union(*(field.identifies for field, _ in value.call.bindings))
             start = keys or frozenset(value.call.operation.nouns_of(value.field))

@@ -8,7 +8,7 @@ from typing import Final
 from bespeak.runtime.negotiation.planner.choice import Call, Decision, Given, Result, RowValue, Value
 from bespeak.runtime.negotiation.planner.draft import Filter, Listing
 from bespeak.runtime.negotiation.planner.field import Field
-from bespeak.runtime.negotiation.planner.operation import CURSORS, LIMITS, PLACES, SORTS, Operation, Rows
+from bespeak.runtime.negotiation.planner.operation import CURSORS, LIMITS, PLACES, SORTS, TIMES, Operation, Rows
 from bespeak.runtime.negotiation.planner.search import WHOLE, Search
 from bespeak.runtime.negotiation.planner.slot import ITEM, fit
 from bespeak.runtime.negotiation.planner.term import join, other_names
@@ -20,9 +20,10 @@ _DRIVERS: Final = 12
 _KEPT: Final = 3
 _FAN_OUT: Final = 1.5
 _ORDERED: Final = frozenset(("integer", "number"))
+_TIME_ENDINGS: Final = ("at", "on", "date", "time")
+"""What columns of times add to the word that a bound uses: `placed_after` is about `placed_at`."""
 _ANY_TIME: Final = frozenset(("date", "time", "day"))
 """What a bound is about that names no column: the only date of the rows."""
-_TIMES: Final = frozenset(("date", "date-time", "time"))
 
 
 class ListingSearch:
@@ -169,12 +170,16 @@ class ListingSearch:
         compared = given.comparison
         if compared is not None:
             if compared.attribute in _ANY_TIME:
-                times = [field for field in rows.fields if field.facts.format in _TIMES and field.lists == 1]
+                times = [field for field in rows.fields if field.facts.format in TIMES and field.lists == 1]
                 return Filter(times[0], compared.op, Given(given)) if len(times) == 1 else None
-            attribute = tuple(compared.attribute.split("_"))
-            readings = self._search.index.vocabulary.read_name(attribute, rows.nouns, given.facts)
-            need = Field((join(attribute),), readings, given.facts)
-            return self._compared(need, given, compared.op, rows)
+            for ending in ("", *_TIME_ENDINGS):
+                attribute = (*compared.attribute.split("_"), *ending.split())
+                readings = self._search.index.vocabulary.read_name(attribute, rows.nouns, given.facts)
+                need = Field((join(attribute),), readings, given.facts)
+                made = self._compared(need, given, compared.op, rows)
+                if made is not None and (not ending or made.column.facts.format in TIMES):
+                    return made
+            return None
         best: tuple[float, Field | None] = (0.0, None)
         for field in rows.fields:
             score = self._search.score(given, field, sent=True)
@@ -200,7 +205,7 @@ class ListingSearch:
             kinds = field.facts.kind, given.facts.kind or field.facts.kind
             if op == "contains":
                 return Filter(field, op, Given(given)) if set(kinds) <= {"string"} else None
-            times = field.facts.format in _TIMES and given.facts.format in (*_TIMES, "")
+            times = field.facts.format in TIMES and given.facts.format in (*TIMES, "")
             if (set(kinds) <= _ORDERED or (set(kinds) <= {"string"} and times)) and (times or fit_bounds(field, given)):
                 return Filter(field, op, Given(given))
         return None

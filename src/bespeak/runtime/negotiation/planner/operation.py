@@ -30,6 +30,8 @@ PLACES: Final = word_set("before ending_before from offset page page_number skip
 """Inputs that choose a page by its place."""
 LIMITS: Final = word_set("count first limit max_item max_result page_limit page_size per_page size take top")
 SORTS: Final = word_set("order order_by ordering sort sort_by")
+TIMES: Final = word_set("date date-time time")
+"""Formats of times; `from` of such a format is a bound, not a place."""
 STATES: Final = word_set("state status")
 
 
@@ -116,7 +118,7 @@ class Operation:
         if any(field.term in NEXT | {"has_more"} for field in self.outputs if not field.lists):
             return True
         return any(
-            field.term in PLACES | CURSORS
+            (field.term in PLACES | CURSORS and field.facts.format not in TIMES)
             or (field.term in LIMITS and (field.required or field.facts.default is not MISSING))
             for field in self.inputs
         )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from itertools import product
+from itertools import islice, product
 from typing import Final
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.runtime.negotiation.plan import PLAUSIBLE, Impossible, Miss, Plan
+from bespeak.runtime.negotiation.plan import CERTAIN, PLAUSIBLE, Impossible, Miss, Plan
 from bespeak.runtime.negotiation.planner.choice import Call, Decision, Result
 from bespeak.runtime.negotiation.planner.deed import deeds
 from bespeak.runtime.negotiation.planner.draft import Draft, Listing
@@ -22,11 +22,19 @@ from bespeak.runtime.negotiation.planner.single_search import SingleSearch, Stat
 from bespeak.runtime.negotiation.planner.wish import read_wish
 from bespeak.runtime.negotiation.planner.writing import write_recipe
 
-_DEPTH: Final = 4
-"""Longest chain of calls that depend on each other."""
+_DEPTHS: Final = (1, 2, 4)
+"""Longest chains of calls that depend on each other, in the order in which they are tried."""
 _STEPS: Final = 8
+_COMBINATIONS: Final = 12
+"""Most combinations of ways to make several lists."""
+_MISSES: Final = 8
 _SECONDS: Final = 2.0
 """Time after which a search is given up: only a safety stop, far above what the expansions take."""
+
+_AT_BOUND: Final = Miss(
+    field="output", reason="The search ended at its bound; propose fewer fields, or name more of them."
+)
+_NOTHING: Final = Miss(field="output", reason="No plan was found.")
 
 
 class Planner:
@@ -48,13 +56,7 @@ class Planner:
             return Impossible(misses=(wish,))
         until = self._clock() + _SECONDS
         search = Search(self._index, wish, usable, expansions, lambda: self._clock() > until)
-        try:
-            return _Attempt(search, min(depth, _STEPS)).run()
-        except Exhausted:
-            miss = Miss(
-                field="output", reason="The search ended at its bound; propose fewer fields or name more of them."
-            )
-            return Impossible(misses=(miss,), exhausted=True)
+        return _Attempt(search, min(depth, _STEPS)).run()
 
 
 class _Attempt:
@@ -63,35 +65,44 @@ class _Attempt:
     def __init__(self, search: Search, most_steps: int) -> None:
         self._search = search
         self._wish = search.wish
-        self._depth = min(most_steps, _DEPTH)
+        self._depth = 0
         self._most_steps = most_steps
+        self._best: Draft | None = None
         self._misses: dict[tuple[str, str], Miss] = {}
 
     def run(self) -> Plan | Impossible:
-        best: Draft | None = None
-        for draft in self._drafts():
-            judged = judge(draft, self._wish, self._search.index.vocabulary)
-            if isinstance(judged, Miss):
-                self._miss(judged)
-            elif judged.quality < PLAUSIBLE:
-                self._miss(
-                    Miss(
-                        field=self._wish.endpoint.path,
-                        reason=_doubts(judged)[0] if _doubts(judged) else "The plans found are too doubtful.",
-                    )
-                )
-            elif best is None or self._rank(judged) < self._rank(best):
-                best = judged
-        if best is not None:
-            return self._plan(best)
-        return Impossible(
-            misses=tuple(self._misses.values())[:8] or (Miss(field="output", reason="No plan was found."),)
-        )
+        """Look for short plans first, so that one of a single call never waits for what a longer one could be."""
+        exhausted: Exhausted | None = None
+        try:
+            for depth in _DEPTHS:
+                self._depth = min(depth, self._most_steps)
+                self._misses = {}
+                for draft in self._drafts():
+                    self._consider(draft)
+                if self._best is not None and self._best.quality >= CERTAIN:
+                    break
+        except Exhausted as error:
+            exhausted = error
+        if exhausted is not None and (exhausted.by_clock or self._best is None):
+            return Impossible(misses=(_AT_BOUND,), exhausted=True)
+        if self._best is not None:
+            return self._plan(self._best)
+        return Impossible(misses=tuple(self._misses.values())[:_MISSES] or (_NOTHING,))
+
+    def _consider(self, draft: Draft) -> None:
+        judged = judge(draft, self._wish, self._search.index.vocabulary)
+        if isinstance(judged, Miss):
+            self._miss(judged)
+        elif judged.quality < PLAUSIBLE:
+            doubts = _doubts(judged) or ("The plans found are too doubtful.",)
+            self._miss(Miss(field=self._wish.endpoint.path, reason=doubts[0]))
+        elif self._best is None or self._rank(judged) < self._rank(self._best):
+            self._best = judged
 
     def _rank(self, draft: Draft) -> tuple[bool, float, float]:
         """Order certain plans before doubtful ones, then cheap ones first."""
-        plan_is_certain = draft.quality >= 0.62
-        return not plan_is_certain, draft.cost - self._search.covered(frozenset(draft.calls)), -draft.quality
+        cost = draft.cost - self._search.covered(frozenset(draft.calls))
+        return draft.quality < CERTAIN, cost, -draft.quality
 
     def _plan(self, draft: Draft) -> Plan:
         recipe, calls = write_recipe(draft, self._wish.endpoint)
@@ -126,12 +137,12 @@ class _Attempt:
                 self._miss(nearest(self._search, table.columns, table.text))
                 return
             tables.append(listings)
-        for chosen in product(*tables):
+        for chosen in islice(product(*tables), _COMBINATIONS):
             calls = frozenset[Call]().union(*(listing.calls for listing in chosen))
             decisions = decided.union(*(listing.decisions for listing in chosen))
             if deed is not None:
                 calls |= deed.before | {deed}
-            singles = SingleSearch(self._search, self._wish.singles, self._depth)
+            singles = SingleSearch(self._search, self._wish.singles, self._depth, self._most_steps)
             states = singles.run(State((), calls, decisions))
             if singles.missing is not None:
                 self._miss(nearest(self._search, (singles.missing,), singles.missing.text))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from typing import Final
 
 from bespeak.documents.adoption.naming import is_plural, words
@@ -107,7 +108,7 @@ def segments_of(path: str, things: Collection[str] = ()) -> tuple[Segment, ...]:
     parts = [part for part in path.split("/") if part]
     return tuple(
         Segment(part, after.startswith("{") or noun_of(stems(part)) in things)
-        for part, after in zip(parts, [*parts[1:], ""], strict=True)
+        for part, after in zip_longest(parts, parts[1:], fillvalue="")
     )
 
 

@@ -43,7 +43,11 @@ _NAMES: Final = frozenset(("email", "label", "name", "text", "title", "username"
 
 
 class Exhausted(Exception):
-    """The search ended at its bound."""
+    """The search ended at its bound. What was found before is as good as ever, unless the clock ended it."""
+
+    def __init__(self, *, by_clock: bool) -> None:
+        super().__init__()
+        self.by_clock = by_clock
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +86,10 @@ class Search:
         """Count one expansion, and one more for every 64 fields that it compares."""
         self._left -= 1 + compared // 64
         self._asked += 1
-        if self._left < 0 or (self._asked % 16 == 0 and self._stop()):
-            raise Exhausted
+        if self._left < 0:
+            raise Exhausted(by_clock=False)
+        if self._asked % 16 == 0 and self._stop():
+            raise Exhausted(by_clock=True)
 
     def allows(self, operation: Operation) -> bool:
         """Return True if an operation may be a step: the caller may use it, and it is not a view that nobody named."""
@@ -189,13 +195,24 @@ class Search:
         return self._best(found)
 
     def _best(self, options: list[Option]) -> list[Option]:
+        """Keep the cheapest ways, and the best for each set of words of the path that their calls deal with."""
         ranked = sorted(options, key=lambda option: (option.cost - self.covered(option.calls), -option.quality))
-        return ranked[:_KEPT]
+        kept = ranked[:2]
+        seen = {self._words(option.calls) for option in kept}
+        for option in ranked[2:]:
+            words = self._words(option.calls)
+            if words not in seen and len(kept) < _KEPT:
+                seen.add(words)
+                kept.append(option)
+        return kept
 
     def covered(self, calls: frozenset[Call]) -> float:
         """Return how much cheaper calls are because the proposal names their segments."""
-        words = {s.term for call in calls for s in call.operation.resource.literals if s.term in self.wish.said}
-        return min(0.9, 0.45 * len(words))
+        return min(0.9, 0.45 * len(self._words(calls)))
+
+    def _words(self, calls: frozenset[Call]) -> frozenset[str]:
+        said = self.wish.said
+        return frozenset(s.term for call in calls for s in call.operation.resource.literals if s.term in said)
 
     def _is_echo(self, operation: Operation, need: Field) -> bool:
         """Return True if an operation needs what it should give."""
@@ -216,7 +233,9 @@ class Search:
             way = self.at_hand(field, scope, operation) or self._supplied(field, scope, depth, noun)
             if not way:
                 return []
-            ways.append(way[: 2 if len(operation.required) <= _COMBINED else 1])
+            ways.append(
+                way[: _KEPT if len(operation.required) == 1 else 2 if len(operation.required) <= _COMBINED else 1]
+            )
         found = []
         for chosen in product(*ways):
             self.spend()
@@ -225,7 +244,7 @@ class Search:
             if len(set(values)) == len(values):
                 found.append(self._filled(operation, bound, scope))
                 found += self._related(operation, bound, found[-1], scope, depth)
-        return self._best(found)[:3]
+        return self._best(found)
 
     def _filled(self, operation: Operation, bound: list[tuple[Field, Option]], scope: Scope) -> Option:
         """Complete a call by the optional inputs that a value at hand is meant for: filters work best at the source."""

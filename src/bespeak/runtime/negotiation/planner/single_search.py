@@ -7,6 +7,7 @@ from typing import Final
 
 from bespeak.runtime.negotiation.planner.choice import Call, Decision, Given, Option, Result, Value
 from bespeak.runtime.negotiation.planner.field import Field
+from bespeak.runtime.negotiation.planner.operation import Operation
 from bespeak.runtime.negotiation.planner.search import Search
 
 _BEAM: Final = 12
@@ -31,19 +32,22 @@ class State:
 class SingleSearch:
     """Finds values for fields outside of lists."""
 
-    def __init__(self, search: Search, fields: tuple[Field, ...], depth: int) -> None:
+    def __init__(self, search: Search, fields: tuple[Field, ...], depth: int, most_calls: int) -> None:
         self._search = search
         self._fields = fields
         self._depth = depth
+        self._most_calls = most_calls
+        self._answers: dict[tuple[Field, int], tuple[float, Field | None]] = {}
         self.missing: Field | None = None
         """The first field without any value, after a run that found nothing."""
 
     def run(self, start: State) -> list[State]:
-        """Return the cheapest ways to have all fields; empty if one of them has no value."""
+        """Return the cheapest ways to have all fields; empty if one of them has no value, or only by too many calls."""
         states = [start]
         given = {id(field) for field in self._fields if self._search.at_hand(field, self._search.given)}
         for field in sorted(self._fields, key=lambda one: id(one) in given):
             found = [after for state in states for after in self._extend(state, field)]
+            found = [state for state in found if len(state.calls) <= self._most_calls]
             if not found:
                 self.missing = field
                 return []
@@ -52,19 +56,12 @@ class SingleSearch:
         return states
 
     def _extend(self, state: State, field: Field) -> list[State]:
-        self._search.spend(sum(len(call.operation.outputs) for call in state.calls))
+        self._search.spend()
         found = []
         for call in sorted(state.calls, key=lambda one: (not one.operation.impact, one.number)):
-            best: tuple[float, Field | None] = (0.0, None)
-            for other in call.operation.outputs:
-                if not other.lists and not call.is_per_row:
-                    score = self._search.score(field, other)
-                    if score > best[0]:
-                        best = score, other
-            if best[1] is not None:
-                found.append(
-                    _with(state, field, Option(Result(call, best[1]), frozenset(), frozenset((call,))), best[0])
-                )
+            score, other = (0.0, None) if call.is_per_row else self._answer(field, call.operation)
+            if other is not None:
+                found.append(_with(state, field, Option(Result(call, other), frozenset(), frozenset((call,))), score))
             if found and call.operation.impact:
                 return found  # what a change answers is about the change, and nothing else is
         exact = [one for one in found if one.weakest == state.weakest]
@@ -75,6 +72,20 @@ class SingleSearch:
             return [*found, _with(state, field, at_hand[0], 1.0)]
         options = self._search.computed(field, self._search.given, self._depth)
         return [*found, *(_with(state, field, option, 1.0) for option in options)]
+
+    def _answer(self, need: Field, operation: Operation) -> tuple[float, Field | None]:
+        """Return the field of an answer that fits best."""
+        key = need, operation.number
+        if key not in self._answers:
+            fields = [field for field in operation.outputs if not field.lists]
+            self._search.spend(len(fields))
+            best: tuple[float, Field | None] = (0.0, None)
+            for field in fields:
+                score = self._search.score(need, field)
+                if score > best[0]:
+                    best = score, field
+            self._answers[key] = best
+        return self._answers[key]
 
 
 def _is_same_form(field: Field, option: Option) -> bool:

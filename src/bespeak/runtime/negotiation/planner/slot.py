@@ -73,8 +73,15 @@ class TooLarge(Exception):
     """A schema has more slots or levels than are looked at."""
 
 
+class Unnameable(Exception):
+    """A schema has a name that the paths of recipes cannot contain."""
+
+
 def slots_of(schema: Mapping[str, Any], *, most: int, levels: int, strict: bool = False) -> list[Slot]:
-    """List the slots of a schema, containers before their members; the rest is cut off, or refused if `strict`."""
+    """List the slots of a schema, containers before their members.
+
+    What is too much, or has a name that no recipe can say, is left out, or raises TooLarge or Unnameable if `strict`.
+    """
     return _Walk(schema, most, levels, strict).run()
 
 
@@ -100,6 +107,10 @@ class _Walk:
 
     def _members(self, path: tuple[str, ...], facts: Facts, level: int) -> None:
         for name, schema in facts.members.items():
+            if not name or "." in name or ITEM in name:
+                if self._strict:
+                    raise Unnameable(name)
+                continue
             if len(self._found) >= self._most or self._work <= 0 or level >= self._levels:
                 if self._strict:
                     raise TooLarge

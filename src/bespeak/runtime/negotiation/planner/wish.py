@@ -13,9 +13,10 @@ from bespeak.runtime.negotiation.plan import Miss
 from bespeak.runtime.negotiation.planner.field import Field
 from bespeak.runtime.negotiation.planner.operation import read_inputs, read_outputs
 from bespeak.runtime.negotiation.planner.resource import Resource, resource_of
-from bespeak.runtime.negotiation.planner.slot import ITEM, Facts, Slot, TooLarge, slots_of
+from bespeak.runtime.negotiation.planner.slot import ITEM, Facts, Slot, TooLarge, Unnameable, slots_of
 from bespeak.runtime.negotiation.planner.term import COLLECTIVE, WRAPPERS, join, noun_of, other_names, stems
 from bespeak.runtime.negotiation.planner.vocabulary import Vocabulary
+from bespeak.text.diagnostics.brief import brief
 from bespeak.text.language.operation_class import operation_classes
 
 MOST_FIELDS: Final = 200
@@ -137,7 +138,9 @@ def _slots(schema: Mapping[str, Any], name: str) -> list[Slot] | Miss:
         return slots_of(schema, most=MOST_FIELDS, levels=_LEVELS, strict=True)
     except TooLarge:
         reason = f"The {name} has more than {MOST_FIELDS} fields or {_LEVELS} levels; propose a smaller one."
-        return Miss(field=name, reason=reason)
+    except Unnameable as error:
+        reason = f"The {name} has a field named {brief(str(error))}; names must not be empty or contain `.` or `[]`."
+    return Miss(field=name, reason=reason)
 
 
 def _known(noun: str, vocabulary: Vocabulary) -> str:
