@@ -61,7 +61,10 @@ class RouteTable:
             path: {
                 method: route
                 for method, route in methods.items()
-                if method in self.allowed and self.redirects.follow(method, path) == (method, path)
+                if method in self.allowed
+                and self.redirects.follow(method, path) == (method, path)
+                # A caller may have a synthesis of its own in place of another agent's.
+                and route.synthesis_id is None
             }
             for path, methods in self.router.literals.items()
         }

@@ -213,6 +213,19 @@ async def test_persistent_synthesis_is_in_the_manifest_and_bound_to_its_agent() 
         assert (other.status, other.error["code"]) == (403, "synthesis-of-another")
 
 
+@pytest.mark.parametrize("persistent", [True, False])
+async def test_persistent_synthesis_does_not_hide_what_another_agent_proposes(persistent: bool) -> None:
+    async with negotiating(persistent=True) as bench:
+        await bench.send("PROPOSE", "/", {"endpoint": lodgings(), "persistent": True})
+        wanted = {"endpoint": lodgings(), "persistent": persistent}
+        own = await bench.send("PROPOSE", "/", wanted, agent=OTHER)
+        assert own.status == 263
+        assert (await bench.send("FIND", "/lodgings", ROME, agent=OTHER)).status == 200
+        named = await bench.send("FIND", "/lodgings", ROME, agent=OTHER, synthesis_id=own.json["synthesis_id"])
+        assert (named.status, named.header("Contract-Synthesized")) == (200, own.json["synthesis_id"])
+        assert (await bench.send("FIND", "/lodgings", ROME)).status == 200
+
+
 @pytest.mark.parametrize(("asked", "granted"), [("2h", "2h"), ("P7D", "7d"), ("999d", "30d"), (None, "1d")])
 async def test_duration_is_granted_within_the_policy(asked: str | None, granted: str) -> None:
     async with negotiating(persistent=True) as bench:

@@ -18,9 +18,11 @@ def route_gate(call: Call) -> RoutedCall | Refused:
     routes = call.routes
     found = find_visible(call, call.method, call.path)
     negotiator = call.server.negotiator
-    if negotiator is not None and (found is None or found[1] is not None):
-        # AGTP-API 5.4: an exact path comes before a template, a template before nothing.
-        synthesized: RoutedCall | Refused | None = negotiator.find(call, literal=found is not None)
+    if negotiator is not None and (found is None or found[1] is not None or found[0].synthesis_id is not None):
+        # AGTP-API 5.4: an exact path comes before a template, a template before nothing. An endpoint that was
+        # synthesized for one agent does not hide what another has proposed for itself.
+        declared = found is not None and found[0].synthesis_id is None
+        synthesized: RoutedCall | Refused | None = negotiator.find(call, literal=declared)
         if synthesized is not None:
             return synthesized
     if found is not None:

@@ -157,13 +157,18 @@ class Evaluation:
         return Rejection(reason=reason, explanation=explanation, counter=counter)
 
     def _find_existing(self) -> Endpoint | None:
-        """Return the endpoint with the method and path of the proposal, if the caller may know of it."""
+        """Return the operator's endpoint with the method and path of the proposal, if the caller may know of it.
+
+        A synthesis of another agent is none: each agent has its own.
+        """
         wanted = _segments(self._proposal.endpoint)
         for endpoint in self._call.routes.endpoints.values():
             if endpoint.method == self._proposal.endpoint.method and _segments(endpoint) == wanted:
                 route = self._call.routes.steps.get(endpoint.key)
-                visible = route is not None and not endpoint.internal and may_discover(self._call)
-                return endpoint if visible or (route is not None and sees(self._call, route)) else None
+                if route is None or route.synthesis_id is not None:
+                    return None
+                visible = not endpoint.internal and may_discover(self._call)
+                return endpoint if visible or sees(self._call, route) else None
         return None
 
     def _is_same(self, existing: Endpoint) -> bool:
