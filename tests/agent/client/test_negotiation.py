@@ -305,11 +305,17 @@ async def test_approval_without_an_endpoint_is_a_fault_of_the_server(body: Any) 
 
 
 async def test_endpoint_of_the_service_that_fits_is_used_without_asking() -> None:
-    async with hotel(answer(200, {"rooms": []}), endpoints=[DEFINITION]) as (service, server):
+    declared = changed(handler={"type": "registered_function"})
+    async with hotel(answer(200, {"rooms": []}), endpoints=[declared]) as (service, server):
         synthesis = await propose(service)
         await synthesis.call(max_price=1)
     assert (synthesis.synthesis_id, synthesis.notes) == (None, ("the service has this endpoint already",))
     assert [line for line, _, _ in sent(server)] == ["FIND /rooms/cheap"]
+
+
+async def test_composition_of_the_service_is_asked_for_because_it_may_be_another_agents() -> None:
+    async with hotel(approved(), endpoints=[DEFINITION]) as (service, _):
+        assert (await propose(service)).synthesis_id == "syn-1"
 
 
 async def test_counter_proposal_that_exists_already_is_used_and_not_proposed() -> None:

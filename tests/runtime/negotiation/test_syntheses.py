@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.runtime.negotiation.definitions import definition, fields
 from tests.runtime.negotiation.negotiating import (
     CANCEL,
     FIND,
@@ -211,6 +212,16 @@ async def test_persistent_synthesis_is_in_the_manifest_and_bound_to_its_agent() 
         assert await find(bench, session_id=SESSION) == 200
         other = await bench.send("FIND", "/lodgings", ROME, agent=OTHER)
         assert (other.status, other.error["code"]) == (403, "synthesis-of-another")
+
+
+async def test_words_of_a_synthesis_do_not_change_what_others_can_propose() -> None:
+    output = {"type": "array", "items": fields("room_id", price={"type": "integer"})}
+    schema = {"type": "object", "properties": {"rooms": output}, "required": ["rooms"]}
+    rooms = make_endpoint("QUERY", "/rooms", echo, output=schema)
+    wanted = definition(input_schema=fields(max_price={"type": "integer"}), output_schema=schema)
+    async with negotiating(rooms, recipes=(), persistent=True) as bench:
+        assert (await bench.send("PROPOSE", "/", {"endpoint": wanted, "persistent": True})).status == 263
+        assert (await bench.send("PROPOSE", "/", {"endpoint": wanted}, agent=OTHER)).status == 263
 
 
 @pytest.mark.parametrize("persistent", [True, False])

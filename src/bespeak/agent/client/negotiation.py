@@ -22,6 +22,7 @@ from bespeak.agent.client.reply import Reply
 from bespeak.agent.client.retry import RetryPolicy
 from bespeak.agent.client.synthesis import Synthesis
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import Composition
 from bespeak.errors import ConfigError, RemoteProtocolError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import MEDIA_ENDPOINT
@@ -117,7 +118,9 @@ class Negotiation:
         """
         known = {endpoint.key: endpoint for endpoint in existing}
         found = known.get(proposal.endpoint.key)
-        if found is not None and self._terms.compare(proposal.endpoint, found).fits:
+        # A composition may have been made for another agent, which alone may call it: the server knows.
+        declared = found is not None and found.handler.type != Composition.type
+        if found is not None and declared and self._terms.compare(proposal.endpoint, found).fits:
             self._notes.append("the service has this endpoint already")
             return self._use(found, {}, None)
         current, tried = proposal, [proposal.definition]

@@ -159,7 +159,7 @@ class Evaluation:
     def _find_existing(self) -> Endpoint | None:
         """Return the operator's endpoint with the method and path of the proposal, if the caller may know of it.
 
-        A synthesis of another agent is none: each agent has its own.
+        Syntheses do not count: each agent has its own.
         """
         wanted = _segments(self._proposal.endpoint)
         for endpoint in self._call.routes.endpoints.values():

@@ -74,7 +74,7 @@ class Negotiator:
         self._sessions = sessions
         self._buckets = Buckets(settings.rate, time.monotonic_ns)
         self._evaluating: set[str] = set()
-        self._planner: tuple[RouteTable, Planner] | None = None
+        self._planner: tuple[RouteTable, list[Endpoint], Planner] | None = None
 
     async def start(self) -> None:
         """Load the syntheses of the store, now and whenever they change."""
@@ -178,11 +178,19 @@ class Negotiator:
         return await run_in_thread(evaluation.judge, None if offered is None else _read_offer(call, offered))
 
     def _planner_of(self, routes: RouteTable) -> Planner:
-        """Return the planner of a table. It is built on first use, which is in a thread."""
-        if self._planner is None or self._planner[0] is not routes:
-            endpoints = [route.endpoint for route in routes.steps.values() if not route.builtin]
-            self._planner = (routes, Planner(endpoints))
-        return self._planner[1]
+        """Return the planner of a table. It is built on first use, which is in a thread.
+
+        It does not know the words of syntheses: what one agent has proposed must not change what others can.
+        """
+        before = self._planner
+        if before is not None and before[0] is routes:
+            return before[2]
+        endpoints = [
+            route.endpoint for route in routes.steps.values() if not route.builtin and route.synthesis_id is None
+        ]
+        planner = before[2] if before is not None and before[1] == endpoints else Planner(endpoints)
+        self._planner = (routes, endpoints, planner)
+        return planner
 
 
 def _read_offer(call: RoutedCall, document: str) -> Plan | None:
