@@ -117,9 +117,11 @@ class Dispatcher:
             or (request.reads and not route.is_readable)
             or (route.is_hidden and not sees(call, route))
         ):
-            found = find_route(call)
+            negotiator = self.server.negotiator
+            found: RoutedCall | Refused | None = None if negotiator is None else negotiator.find_own(call)
+            if found is None:
+                found = find_route(call)
             if isinstance(found, Refused):
-                negotiator = self.server.negotiator
                 if negotiator is not None and negotiator.may_know_more(call, found):
                     return self._with_new_syntheses(call, found, started)
                 return self._refuse(call, found, started)

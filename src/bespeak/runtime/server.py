@@ -52,6 +52,10 @@ class Negotiating(Protocol):
         """Return the routed call of a synthesis, or the refusal to use it; None if the call means none."""
         ...
 
+    def find_own(self, call: Any) -> Any:
+        """Return the routed call of a synthesis with exactly this path, if nothing else can be meant; else None."""
+        ...
+
     def may_know_more(self, call: Any, refused: Refused) -> bool:
         """Return True if a refresh may find a synthesis for a refused call."""
         ...

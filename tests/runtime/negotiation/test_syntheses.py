@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.app.server.test_workers import eventually
 from tests.runtime.negotiation.definitions import definition, fields
 from tests.runtime.negotiation.negotiating import (
     CANCEL,
@@ -19,16 +20,19 @@ from tests.runtime.negotiation.negotiating import (
     lodgings,
     negotiating,
     recipe,
+    refunds,
 )
-from tests.service import echo, make_endpoint
+from tests.service import AGENT, echo, make_endpoint
 from tests.stateful import StatefulBench
 
 from bespeak.contract.negotiation import NegotiationSettings
+from bespeak.contract.policy import MethodPolicy
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.runtime.negotiation import syntheses
 from bespeak.runtime.negotiation.negotiator import Negotiator
 from bespeak.state.store.command import Command, Statement, Steps
-from bespeak.state.store.commands.proposals import PublishProposal
+from bespeak.state.store.commands.proposals import DecideProposal, PublishProposal
 from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio
@@ -280,3 +284,47 @@ async def test_hidden_endpoint_at_the_path_is_not_revealed_by_a_proposal() -> No
         approved = await bench.send("PROPOSE", "/", {"endpoint": lodgings(), "persistent": True})
         assert (approved.status, approved.json["persistent"]) == (263, False)
         assert await find(bench) == 200
+
+
+@pytest.mark.parametrize(("body", "status"), [(lodgings(), 200), (refunds(), 405)], ids=["reading", "changing"])
+async def test_get_calls_only_a_synthesis_that_changes_nothing(body: Any, status: int) -> None:
+    async with negotiating() as bench:
+        await propose(bench, body, authority_scope="stays:cancel")
+        headers = {"agent-id": AGENT, "authority-scope": "stays:cancel"}
+        query = "town=Rome" if status == 200 else "stay=7"
+        request = Request(body["method"], body["path"], query, headers, b"", bench.connection, reads=True)
+        answer = bench.bench.dispatcher(request)
+        response = answer if isinstance(answer, Response) else await answer
+        assert response.status == status
+
+
+async def test_synthesis_whose_verb_the_policy_no_longer_allows_is_not_called(tmp_path: Path) -> None:
+    place = str(tmp_path / "store.db")
+    steps = (recipe("/lodgings", ("FIND", "/rooms"), "SEARCH", city=given("town")),)
+    body = lodgings(method="SEARCH")
+    async with negotiating(recipes=steps, store=open_store(place, role="sole")) as bench:
+        await propose(bench, body)
+        assert (await bench.send("SEARCH", "/lodgings", ROME)).status == 200
+    closed = {"methods": MethodPolicy(disallow=("SEARCH",))}
+    async with negotiating(recipes=steps, store=open_store(place, role="sole"), policies=closed) as bench:
+        assert (await bench.send("SEARCH", "/lodgings", ROME)).status in (404, 405)
+
+
+async def test_persistent_synthesis_is_served_when_an_operator_has_approved_it() -> None:
+    async with negotiating(persistent=True, approval="persistent") as bench:
+        pending = await bench.send("PROPOSE", "/", {"endpoint": lodgings(), "persistent": True})
+        assert pending.status == 261
+        await bench.store.do(DecideProposal(pending.json["proposal_id"], "approved", "operator:kim"))
+        assert await find(bench) == 200
+        assert "/lodgings" in str((await bench.send("DISCOVER", "/", agent=None)).json)
+
+
+async def test_persistent_synthesis_leaves_the_manifest_at_its_end() -> None:
+    async with negotiating(persistent=True, default_duration=0.05) as bench:
+        await propose(bench, {"endpoint": lodgings(), "persistent": True})
+
+        async def is_gone() -> bool:
+            return "/lodgings" not in str((await bench.send("DISCOVER", "/", agent=None)).json)
+
+        await eventually(is_gone)
+        assert await find(bench) == 404

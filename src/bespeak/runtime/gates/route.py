@@ -18,18 +18,18 @@ def route_gate(call: Call) -> RoutedCall | Refused:
     routes = call.routes
     found = find_visible(call, call.method, call.path)
     negotiator = call.server.negotiator
+    routed: RoutedCall | Refused | None = None
     if negotiator is not None and (found is None or found[1] is not None or found[0].synthesis_id is not None):
         # AGTP-API 5.4: an exact path comes before a template, a template before nothing. An endpoint that was
         # synthesized for one agent does not hide what another has proposed for itself.
         declared = found is not None and found[0].synthesis_id is None
-        synthesized: RoutedCall | Refused | None = negotiator.find(call, literal=declared)
-        if synthesized is not None:
-            return synthesized
-    if found is not None:
-        route, captures = found
-        if call.request.reads and not route.is_readable:
-            return _not_for_reading(call, get_obstacle(route.endpoint))
-        return RoutedCall(call, route, captures)
+        routed = negotiator.find(call, literal=declared)
+    if routed is None and found is not None:
+        routed = RoutedCall(call, *found)
+    if isinstance(routed, RoutedCall) and call.request.reads and not routed.route.is_readable:
+        return _not_for_reading(call, get_obstacle(routed.route.endpoint))
+    if routed is not None:
+        return routed
     if routes.wildcard is not None:
         if call.request.reads:
             return _not_for_reading(call, "it may change something")

@@ -92,6 +92,10 @@ class Negotiator:
         """Find the synthesis that a call means; None if it means none."""
         return self.syntheses.find(call, literal=literal)
 
+    def find_own(self, call: Call) -> RoutedCall | None:
+        """Find a synthesis of the caller with exactly the path of the call, without the gates of unknown paths."""
+        return self.syntheses.find_own(call)
+
     def may_know_more(self, call: Call, refused: Refused) -> bool:
         """Return True if the store may have a synthesis for a refused call that this process has not read yet."""
         return self.syntheses.may_know_more(call, refused)

@@ -15,7 +15,7 @@ from bespeak.contract.grammar.path_syntax import Template, parse_template
 from bespeak.contract.recipe import Recipe
 from bespeak.errors import BespeakError
 from bespeak.protocol import status
-from bespeak.protocol.exchange.headers import CONTRACT_SYNTHESIZED, SESSION_ID, SYNTHESIS_ID
+from bespeak.protocol.exchange.headers import CONTRACT_SYNTHESIZED, METHOD_GRAMMAR, SESSION_ID, SYNTHESIS_ID
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.additions import Additions
 from bespeak.runtime.call import Call, RoutedCall
@@ -45,6 +45,8 @@ _MOST_COMPILED: Final = 1024
 _MOST_WAIT: Final = 3600.0
 """Seconds after which the end of a persistent synthesis is looked for in any case."""
 
+_SELECTING: Final = frozenset({SYNTHESIS_ID, CONTRACT_SYNTHESIZED, METHOD_GRAMMAR})
+"""Headers by which a call may mean something else than the endpoint of its method and path."""
 _Owner = tuple[str, str | None]
 
 ENDED: Final = Refused(
@@ -137,6 +139,24 @@ class Syntheses:
                 return self._route(call, *found)
         return None
 
+    def find_own(self, call: Call) -> RoutedCall | None:
+        """Find the synthesis of the caller with exactly the path of the call; None to look further.
+
+        Its verb and path were checked when it was approved, and whether the policy allows them when it was compiled.
+        """
+        request = call.request
+        headers = request.headers
+        router = self._routers.get((call.principal.agent_id or "", headers.get(SESSION_ID, "")))
+        methods = None if router is None else router.literals.get(request.path)
+        synthesis = None if methods is None else methods.get(request.method)
+        if synthesis is None or request.reads or not _SELECTING.isdisjoint(headers):
+            return None
+        declared = call.routes.router.literals.get(request.path, {}).get(request.method)
+        if declared is not None and declared.synthesis_id is None:
+            return None
+        routed = self._route(call, synthesis, None)
+        return routed if isinstance(routed, RoutedCall) else None
+
     def may_keep(self, endpoint: Endpoint, recipe: Recipe) -> bool:
         """Return True if a synthesis can be served to others beside the endpoints that exist."""
         return self._additions.fits(endpoint, recipe)
@@ -178,8 +198,9 @@ class Syntheses:
         return route if isinstance(route, Refused) else RoutedCall(call, route, captures)
 
     def _compile(self, synthesis: Synthesis, routes: RouteTable) -> Route | Refused:
+        method, path = pair = synthesis.row.method, synthesis.row.path
         route, findings = register(self._registrar, synthesis.stored, routes)
-        if route is None:
+        if route is None or method not in routes.allowed or routes.redirects.follow(method, path) != pair:
             _logger.info("%s is outdated: %s", synthesis.row.synthesis_id, "; ".join(map(str, findings[:3])))
             return outdated(synthesis.row)
         synthesis_id = synthesis.row.synthesis_id
