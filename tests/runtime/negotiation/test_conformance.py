@@ -91,6 +91,8 @@ def test_incomplete_or_invalid_semantic_block_is_400_before_schemas(semantic: An
         {"output_schema": WRONG_SCHEMA},
         {"input_schema": {"type": "array"}},
         {"input_schema": "text"},
+        {"input_schema": fields(a=False)},
+        {"output_schema": fields(a=False)},
         {"input_schema": {**fields("a"), "additionalProperties": True}},
         {"output_schema": {"type": "object", "properties": {"a": {"$ref": "https://elsewhere.example/x"}}}},
     ],

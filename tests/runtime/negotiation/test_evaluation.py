@@ -156,3 +156,16 @@ def test_contract_of_an_internal_endpoint_is_not_told_even_to_those_who_may_call
 @pytest.mark.parametrize("path", ["/rooms//cheap", "/rooms/../cheap", "/rooms/./cheap"])
 def test_path_that_clients_read_as_another_is_not_admitted(path: str) -> None:
     assert reject(CERTAIN, path=path).reason == "policy-refused"
+
+
+def test_output_that_no_step_promises_is_offered_without_the_promise() -> None:
+    rooms = {"type": "object", "properties": {"rooms": {"type": "array"}}, "required": ["rooms"]}
+    wanted = {**rooms, "properties": {"rooms": {"type": "array", "minItems": 1}}}
+    rejection = reject(CERTAIN, output_schema=wanted)
+    assert (rejection.reason, rejection.explanation) == (
+        "composition-impossible",
+        "No endpoint of this server promises `minItems` of `rooms`.",
+    )
+    assert rejection.counter is not None
+    assert rejection.counter.endpoint.output_schema == rooms
+    assert isinstance(judge(offered=CERTAIN, output_schema=rooms), Contract)

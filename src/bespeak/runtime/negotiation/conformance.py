@@ -93,6 +93,11 @@ def _check_schemas(endpoint: Endpoint) -> Iterator[Diagnostic]:
         schema: Any = getattr(endpoint, name)
         for trap in traps(schema) if isinstance(schema, dict) else ():
             yield Diagnostic("", "error", trap.message, None, f"/endpoint/{name}{trap.at}", trap.advice)
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        for key, value in properties.items() if isinstance(properties, dict) else ():
+            if value is False:
+                message = f"the field {brief(key)} allows no value"
+                yield Diagnostic("", "error", message, None, f"/endpoint/{name}", "Leave it out.")
 
 
 def _check_texts(endpoint: Endpoint, catalog: Catalog) -> Iterator[Diagnostic]:

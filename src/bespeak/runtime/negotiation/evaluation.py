@@ -24,6 +24,7 @@ from bespeak.runtime.negotiation.authority import (
 )
 from bespeak.runtime.negotiation.contract import Contract, claims_better, make_contract
 from bespeak.runtime.negotiation.plan import Impossible, Plan
+from bespeak.runtime.negotiation.promise import Promises
 from bespeak.runtime.negotiation.proposal import Proposal
 from bespeak.runtime.negotiation.recipe_match import match_recipe
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
@@ -138,6 +139,9 @@ class Evaluation:
             claimed = proposal.endpoint.semantic.impact
             explanation = f"The proposal says {claimed}, but a call would be {plan.impact}."
             return self._counter(POLICY, explanation, plan, states_plan=not is_agreed and not plan.is_certain)
+        promises = Promises(proposal.endpoint, plan.endpoints)
+        if promises.unkept:
+            return self._promise_less(plan, promises)
         if not is_agreed and not plan.is_certain:
             doubts = " ".join(plan.doubts) or "The proposal leaves open what is meant."
             explanation = f"{doubts} The counter-proposal states what this server would do."
@@ -150,8 +154,18 @@ class Evaluation:
         endpoint = self._proposal.endpoint
         return Rejection(reason=POLICY, explanation=f"The policy of this server does not admit {endpoint}.")
 
-    def _counter(self, reason: str, explanation: str, plan: Plan, *, states_plan: bool) -> Rejection:
-        counter = make_contract(self._proposal, plan, states_plan=states_plan)
+    def _promise_less(self, plan: Plan, promises: Promises) -> Rejection:
+        """Offer the endpoint without promises that no step makes: their answers would break the contract."""
+        unkept = ", ".join(dict.fromkeys(promises.unkept[:5]))
+        explanation = f"No endpoint of this server promises {unkept}."
+        endpoint = replace(self._proposal.endpoint, output_schema=promises.output)
+        less = replace(self._proposal, endpoint=endpoint)
+        return self._counter(IMPOSSIBLE, explanation, plan, states_plan=True, proposal=less)
+
+    def _counter(
+        self, reason: str, explanation: str, plan: Plan, *, states_plan: bool, proposal: Proposal | None = None
+    ) -> Rejection:
+        counter = make_contract(proposal or self._proposal, plan, states_plan=states_plan)
         if has_errors(self._register(counter)):
             return Rejection(reason=reason, explanation=explanation)
         return Rejection(reason=reason, explanation=explanation, counter=counter)
