@@ -10,6 +10,7 @@ import platform
 import sys
 from pathlib import Path
 
+import composition
 import endpoints
 import importing
 import lint
@@ -21,7 +22,7 @@ from load import find_loader
 
 import state
 
-PARTS = ("throughput", "web", "state", "endpoints", "memory", "lint", "import", "planning")
+PARTS = ("throughput", "web", "state", "composition", "endpoints", "memory", "lint", "import", "planning")
 
 
 def main() -> int:
@@ -57,6 +58,9 @@ def main() -> int:
         elif part == "state":
             print(f"\nBOOK /room, every request with its own key and audit record, {rounds} x {seconds:g} s, medians")
             good &= state.measure(loader, rounds=rounds, seconds=seconds)
+        elif part == "composition":
+            print(f"\nCompositions, one worker, {rounds} x {seconds:g} s, medians")
+            good &= composition.measure(loader, rounds=rounds, seconds=seconds)
         elif part == "endpoints":
             print("\n10,000 endpoints")
             good &= endpoints.measure(loader, rounds=rounds, seconds=seconds)

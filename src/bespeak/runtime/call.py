@@ -94,6 +94,8 @@ class Composing(msgspec.Struct):
     """Response-ID of the call, which is known from the beginning because the records of its steps name it."""
     spent: dict[str, Decimal]
     """Cost of the steps so far by unit, those of compositions that are steps included."""
+    is_keyed: bool
+    """True if what the steps do is kept under the caller's idempotency key."""
 
 
 class StepCall(RoutedCall):

@@ -174,11 +174,7 @@ class Dispatcher:
         outcome = self._invoke(call)
         if isinstance(outcome, Response):
             return _answered(call, outcome)
-        return _answer_step(call, self._complete(call, outcome))
-
-    def is_keyed(self, call: RoutedCall) -> bool:
-        """Return True if what the steps of a composition do is kept under the caller's idempotency key."""
-        return self._settlement is not None and self._settlement.is_keyed(call)
+        return self._complete_step(call, outcome)
 
     async def recall(self, call: RoutedCall) -> bytes | None:
         """Return what an earlier run of a composition with the same key has noted; None if it has not."""
@@ -246,6 +242,12 @@ class Dispatcher:
         answer = self._refuse(call, found, started) if isinstance(found, Refused) else self._proceed(found, started)
         return answer if isinstance(answer, Response) else await answer
 
+    async def _complete_step(
+        self, call: StepCall, outcome: Effects | Coroutine[Any, Any, Response | Effects]
+    ) -> StepCall:
+        settled = outcome if isinstance(outcome, Effects) else await outcome
+        return _answered(call, settled if isinstance(settled, Response) else await self._complete(call, settled))
+
     async def _with_new_keys(self, request: Request) -> Response:
         """Fetch the keys that verify credentials, then answer the request with them."""
         await self.server.principals.renew_keys()
@@ -255,16 +257,14 @@ class Dispatcher:
     def _invoke(self, call: RoutedCall) -> Response | Effects | Coroutine[Any, Any, Response | Effects]:
         """Call the handler of a call that has passed the gates."""
         route = call.route
-        variables = copy_context()
         try:
             if route.takes_call:
-                if route.builtin:
-                    result = variables.run(route.call, call)
-                else:
-                    spent = {} if call.parent is None or call.parent.composing is None else call.parent.composing.spent
-                    call.composing = Composing(self._responder.new_id(), spent)
-                    result = variables.run(route.call, call, self)
+                if not route.builtin:
+                    return self._compose(call, route)
+                variables = copy_context()
+                result = variables.run(route.call, call)
             else:
+                variables = copy_context()
                 context = Context(call.request, call.principal, call.method, call.path, call.input, self.server.state)
                 result = variables.run(route.call, call.input, context)
             if type(result) is CoroutineType:
@@ -275,6 +275,14 @@ class Dispatcher:
             return self._finish(call, route, result)
         except _FAILURES as error:
             return self._fail(call, route, error)
+
+    def _compose(self, call: RoutedCall, route: Route) -> Response | Effects | Coroutine[Any, Any, Response | Effects]:
+        """Run a composition. It needs no context variables of its own, because each of its steps has them."""
+        outer = None if call.parent is None else call.parent.composing
+        keyed = self._settlement is not None and self._settlement.is_keyed(call)
+        call.composing = Composing(self._responder.new_id(), {} if outer is None else outer.spent, keyed)
+        result = route.call(call, self)
+        return self._await(call, route, result) if type(result) is CoroutineType else self._finish(call, route, result)
 
     async def _await(self, call: RoutedCall, route: Route, waiting: Coroutine[Any, Any, Any]) -> Response | Effects:
         try:

@@ -117,11 +117,10 @@ class Settlement:
 
     def concerns_step(self, call: StepCall) -> bool:
         """Return True if a step of a composition needs the store. Its caller has already been admitted."""
-        return (
-            self._idempotency.wanted(call) is not None
-            or self._guards(call)
-            or (self._auditor is not None and self._auditor.audits(call))
-        )
+        composing = call.parent.composing
+        if composing is not None and composing.is_keyed:
+            return True
+        return self._guards(call) or (self._auditor is not None and self._auditor.audits(call))
 
     def _guards(self, call: RoutedCall) -> bool:
         """Return True if every call of the endpoint is examined before its handler runs."""

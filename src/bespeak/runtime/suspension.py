@@ -55,11 +55,14 @@ def _run(coroutine: Coroutine[Any, Any, ResultT], variables: Context) -> Finishe
 
 
 async def _rest(coroutine: Coroutine[Any, Any, ResultT], variables: Context, awaited: Any) -> ResultT:
-    return await _resume(coroutine, variables, awaited)
+    return await resume(coroutine, awaited, variables)
 
 
 @types.coroutine
-def _resume(coroutine: Coroutine[Any, Any, ResultT], variables: Context, awaited: Any) -> Generator[Any, Any, ResultT]:
+def resume(
+    coroutine: Coroutine[Any, Any, ResultT], awaited: Any, variables: Context | None = None
+) -> Generator[Any, Any, ResultT]:
+    """Await the rest of a coroutine that waits for something; without `variables` in the context of the task."""
     step: Callable[[Any], Any]
     while True:
         try:
@@ -68,7 +71,7 @@ def _resume(coroutine: Coroutine[Any, Any, ResultT], variables: Context, awaited
         except BaseException as error:  # noqa: BLE001 - the coroutine handles it
             step, given = coroutine.throw, error
         try:
-            awaited = variables.run(step, given)
+            awaited = step(given) if variables is None else variables.run(step, given)
         except StopIteration as end:
             result: ResultT = end.value
             return result

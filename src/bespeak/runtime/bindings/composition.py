@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from asyncio import current_task
 from collections.abc import Mapping
+from types import CoroutineType
 from typing import Any
 
 from bespeak.contract.endpoint import Endpoint
@@ -28,6 +30,10 @@ class CompositionBinding:
         self._routes: Mapping[Key, Route] | None = None
         self._waits = False
         self._needs_key = False
+        self._in_task = False
+        """True if a step has ever been a coroutine. Such a run begins in a task, where a coroutine that need not wait
+        costs no more than a function.
+        """
 
     def __call__(self, call: ComposedCall, steps: Steps) -> Any:
         """Return the output or a Refused, or a coroutine of either if a step has to wait."""
@@ -35,9 +41,14 @@ class CompositionBinding:
             self._resolve(call.routes)
         if self._routes is None:
             return _outdated(call)
-        if self._needs_key and not call.route.is_confirmed and not steps.is_keyed(call):
+        if self._needs_key and not call.route.is_confirmed and (call.composing is None or not call.composing.is_keyed):
             return _keyless(call)
-        return Run(self.plan, call, steps, self._routes).start()
+        run = Run(self.plan, call, steps, self._routes)
+        if self._in_task and _is_outside():
+            return _run_later(run)
+        result = run.start()
+        self._in_task |= type(result) is CoroutineType
+        return result
 
     def waits(self, table: RouteTable) -> bool:
         """Return True if a step may wait for a confirmation."""
@@ -56,6 +67,19 @@ class CompositionBinding:
         changing = [step.number for step in self.plan.steps if step.changes]
         # Such a call goes on after the confirmation, and only the key says what has been done.
         self._needs_key = any(step.for_each is not None or changing[0] < step.number for step in waiting)
+
+
+def _is_outside() -> bool:
+    """Return True if a loop runs, but no task."""
+    try:
+        return current_task() is None
+    except RuntimeError:
+        return False
+
+
+async def _run_later(run: Run) -> Any:
+    result = run.start()
+    return await result if type(result) is CoroutineType else result
 
 
 def _waits(route: Route, table: RouteTable) -> bool:

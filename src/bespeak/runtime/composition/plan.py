@@ -79,8 +79,8 @@ class CompositionPlan:
     """True if a step can be undone."""
     groups: tuple[tuple[StepPlan, ...], ...]
     """Steps in order; those of one group run at the same time."""
-    result: Callable[[Scope, Sequence[Any]], Any]
-    """Builds the output from the scope and the outputs of the steps, in order, without those that were skipped."""
+    result: Callable[[Scope, Mapping[int, Any]], Any]
+    """Builds the output from the scope and the outputs by number, without those of steps that were skipped."""
     timeout: float
 
 
@@ -160,17 +160,21 @@ def _segment(value: Any) -> str:
     return quote(text, safe="")
 
 
-def _plan_result(endpoint: Endpoint, recipe: Recipe) -> Callable[[Scope, Sequence[Any]], Any]:
+def _plan_result(endpoint: Endpoint, recipe: Recipe) -> Callable[[Scope, Mapping[int, Any]], Any]:
     schema = endpoint.output_schema
     if recipe.output:
         build = compile_members(recipe.output, schema)
         return lambda scope, outputs: build(scope, None)
     is_array = schema.get("type") == "array"
 
-    def combine(scope: Scope, outputs: Sequence[Any]) -> Any:
-        if recipe.aggregation == "merge":
-            return {name: value for output in outputs if isinstance(output, dict) for name, value in output.items()}
-        combined = list(outputs) if recipe.aggregation == "list" else outputs[-1] if outputs else {}
+    def combine(scope: Scope, outputs: Mapping[int, Any]) -> Any:
+        if recipe.aggregation == "last":
+            combined = outputs[max(outputs)] if outputs else {}
+        else:
+            ordered = [outputs[number] for number in sorted(outputs)]
+            if recipe.aggregation == "merge":
+                return {name: value for output in ordered if isinstance(output, dict) for name, value in output.items()}
+            combined = ordered
         return {"results": combined} if isinstance(combined, list) and not is_array else combined
 
     return combine

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Generator, Iterable, Mapping, Sequence
 from types import CoroutineType
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +16,7 @@ from bespeak.runtime.composition.plan import CompositionPlan, Key, StepPlan, Und
 from bespeak.runtime.composition.scope import MISSING, Scope, UnmetError, is_there
 from bespeak.runtime.composition.step import APART, UNDOES, ComposedCall, Steps
 from bespeak.runtime.route import Route
+from bespeak.runtime.suspension import Finished, resume
 
 _AT_ONCE: Final = 16
 """Elements of a list that are asked for at the same time, if that changes nothing."""
@@ -66,6 +67,11 @@ class Run:
         self._verdict: Failure | None = None
         """How an earlier run with the same key failed, whose steps must be undone to the end."""
 
+    @property
+    def _is_keyed(self) -> bool:
+        composing = self._call.composing
+        return composing is not None and composing.is_keyed
+
     def start(self) -> Any:
         """Run all steps; return the output or a Refused, or a coroutine of either if a step has to wait."""
         work = self._work()
@@ -76,10 +82,13 @@ class Run:
         return self._continue(work, waiting)
 
     async def _continue(self, work: _Work, waiting: Coroutine[Any, Any, Any]) -> Any:
+        begun = _advance(work, waiting)
+        if isinstance(begun, Finished):
+            return begun.value
         bound = asyncio.timeout(self._plan.timeout)
         try:
             async with bound:
-                return await _finish(work, waiting)
+                return await _finish(work, resume(*begun))
         except TimeoutError:
             if not bound.expired():
                 raise
@@ -89,38 +98,42 @@ class Run:
 
     def _work(self) -> _Work:
         plan, scope = self._plan, self._scope
-        if plan.undoes and self._steps.is_keyed(self._call):
+        if plan.undoes and self._is_keyed:
             noted = yield self._steps.recall(self._call)
             self._verdict = None if noted is None else read_verdict(noted, plan.steps)
         for group in plan.groups:
             self._running = group
             if len(group) == 1:
                 step = group[0]
-                failure = yield from self._plain(step) if step.is_plain else self._step(step)
+                if step.is_plain:  # most steps are, so this is the shortest way
+                    output = self._begin(step)
+                    if type(output) is CoroutineType:
+                        output = self._output(step, step.named, None, (yield output))
+                    failure = self._end(step, output)
+                else:
+                    failure = yield from self._step(step)
             else:
                 failures = yield from _together([self._step(step, APART) for step in group])
                 failure = next((found for found in failures if found is not None), None)
             if failure is not None:
                 return (yield from self._give_up(failure))
         try:
-            return plan.result(scope, [self._outputs[number] for number in sorted(self._outputs)])
+            return plan.result(scope, self._outputs)
         except UnmetError as error:
             return (yield from self._give_up(unmet(plan.steps[-1], "", error)))
 
-    def _plain(self, step: StepPlan) -> Generator[Coroutine[Any, Any, Any], Any, Failure | None]:
-        """Run a step that is called exactly once: the shortest way, because most steps are such."""
+    def _begin(self, step: StepPlan) -> Any:
+        """Call a step that is called exactly once; return its output, a Failure, or a coroutine to await."""
         if self._verdict is not None and self._verdict.number == step.named:
             return self._verdict
         try:
             given = step.build(self._scope, None)
         except UnmetError as error:
-            return self._end(step, unmet(step, step.named, error))
+            return unmet(step, step.named, error)
         done: Any = self._steps.run_step(
             self._call, self._routes[step.key], given, step.fill(given), step.named, flags=step.flags
         )
-        if type(done) is CoroutineType:
-            done = yield done
-        return self._end(step, self._output(step, step.named, None, done))
+        return done if type(done) is CoroutineType else self._output(step, step.named, None, done)
 
     def _step(self, step: StepPlan, flags: int = 0) -> Generator[Coroutine[Any, Any, Any], Any, Failure | None]:
         """Run one step, for each element if it has a list; return its failure."""
@@ -209,7 +222,7 @@ class Run:
     def _give_up(self, failure: Failure) -> Generator[Coroutine[Any, Any, Any], Any, Refused]:
         """Undo what can be undone, unless the caller can continue; return the answer."""
         undone: list[dict[str, Any]] = []
-        keyed = self._plan.changes and self._steps.is_keyed(self._call)
+        keyed = self._is_keyed
         if self._done and not failure.waits and not (keyed and failure.is_transient):
             if keyed:
                 # After a crash the steps must be undone to the end, even if the failed one would succeed then.
@@ -246,7 +259,25 @@ class Run:
         return report | {"status": called.response.status} | ({} if code is None else {"code": code})
 
 
-async def _finish(work: _Work, waiting: Coroutine[Any, Any, Any]) -> Any:
+def _advance(work: _Work, waiting: Coroutine[Any, Any, Any]) -> Finished | tuple[Coroutine[Any, Any, Any], Any]:
+    """Run work up to its first real wait; return the coroutine that waits, and for what.
+
+    Most coroutines end without waiting, and a timeout around them would cost more than all the rest.
+    """
+    while True:
+        try:
+            awaited = waiting.send(None)
+        except StopIteration as end:
+            result = end.value
+        else:
+            return waiting, awaited
+        try:
+            waiting = work.send(result)
+        except StopIteration as end:
+            return Finished(end.value)
+
+
+async def _finish(work: _Work, waiting: Awaitable[Any]) -> Any:
     """Await what the work waits for, until it is done."""
     while True:
         result = await waiting

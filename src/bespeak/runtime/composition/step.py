@@ -17,6 +17,13 @@ UNDOES: Final = 4
 """The step undoes an earlier one, because the composition has failed."""
 
 
+class Composing(Protocol):
+    """What the dispatcher knows of a composition that runs."""
+
+    is_keyed: bool
+    """True if what the steps do is kept under the caller's idempotency key."""
+
+
 class ComposedCall(Protocol):
     """A call of a composition."""
 
@@ -25,6 +32,11 @@ class ComposedCall(Protocol):
     input: dict[str, Any]
     route: Route
     routes: RouteTable
+
+    @property
+    def composing(self) -> Composing | None:
+        """The state that its steps share."""
+        ...
 
 
 class Step(Protocol):
@@ -41,10 +53,6 @@ class Steps(Protocol):
         self, parent: Any, route: Route, given: dict[str, Any], path: str, number: str, *, flags: int = 0
     ) -> Step | Coroutine[Any, Any, Step]:
         """Return the step with its answer, or a coroutine of it."""
-        ...
-
-    def is_keyed(self, call: Any) -> bool:
-        """Return True if what the steps do is kept under the caller's idempotency key."""
         ...
 
     async def recall(self, call: Any) -> bytes | None:
