@@ -40,6 +40,7 @@ WITHOUT_DOCUMENT = {
     "S406": "it is about endpoint files; of an AGIS document S417 says the same",
     "S425": "it is asked at conformance level 2, and the set is for level 1, which is the required one",
     "S432": "it is asked at conformance level 2, and the set is for level 1, which is the required one",
+    "Y823": "it is about [[data]] in a configuration, which an AGIS document does not have",
 }
 """Errors of AGIS documents that no document of the set has, and why."""
 

@@ -91,6 +91,7 @@ class SyncServiceClient:
     discover = _waiting(ServiceClient.discover)
     methods = _waiting(ServiceClient.methods)
     identify = _waiting(ServiceClient.identify)
+    known_endpoints = _waiting(ServiceClient.known_endpoints)
 
     @functools.wraps(ServiceClient.propose)
     def propose(self, *arguments: Any, **options: Any) -> Synthesis:
