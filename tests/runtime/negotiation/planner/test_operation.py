@@ -45,3 +45,14 @@ def test_a_list_in_pages_without_a_way_to_the_next_is_partial(inputs: str) -> No
 
 def test_a_list_with_an_optional_limit_is_whole() -> None:
     assert not operation("LIST /orders limit?:i -> orders[].id").is_partial
+
+
+def test_a_uuid_beside_an_id_is_another_key() -> None:
+    found = operation("FETCH /meetings/{id} -> id:i uuid topic")
+    assert Reading("meeting", "id") not in found.outputs[1].readings
+    alone = operation("FETCH /meetings/{id} -> uuid topic")
+    assert Reading("meeting", "id") in alone.outputs[0].readings
+
+
+def test_an_endpoint_may_call_its_own_key_what_it_likes() -> None:
+    assert Reading("balancer", "id") in operation("FETCH /balancers/{lb_id} -> ip").inputs[0].readings

@@ -10,7 +10,7 @@ from bespeak.runtime.negotiation.plan import Miss
 from bespeak.runtime.negotiation.planner.choice import Call, Decision, Given, Result, Value
 from bespeak.runtime.negotiation.planner.draft import Draft
 from bespeak.runtime.negotiation.planner.operation import CURSORS, LIMITS, PLACES, SORTS
-from bespeak.runtime.negotiation.planner.term import noun_of
+from bespeak.runtime.negotiation.planner.term import noun_of, stems
 from bespeak.runtime.negotiation.planner.vocabulary import Vocabulary
 from bespeak.runtime.negotiation.planner.wish import Wish
 from bespeak.text.language.sentence import word_set
@@ -109,7 +109,7 @@ def _unsaid(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> Iterator[Decisi
             terms = {segment.term, noun_of(segment.stems)} if operation.is_data else {segment.term}
             if terms.isdisjoint(wish.said) and segment.term not in vocabulary.common:
                 doubt = f"`{operation.endpoint}` is about `{segment.text}`, which the proposal does not mention."
-                yield Decision(f"unsaid {operation.number}", _UNSAID, 0.0, doubt)
+                yield Decision(f"unsaid {segment.term}", _UNSAID, 0.0, doubt)
                 break
 
 
@@ -210,9 +210,11 @@ def _coherence(draft: Draft) -> Iterator[Decision]:
 
 def _detours(draft: Draft, wish: Wish) -> Iterator[Decision]:
     """Doubt a way from one thing to another that it refers to, unless the path names the first."""
+    alike = {(noun, stems(name)) for call in draft.calls for name, noun in call.operation.resource.owners}
     for field in wish.givens:
         noun = dict(wish.resource.owners).get(field.name)
-        if noun and noun not in field.nouns:
+        owns = field.identifies if field.stems[-1:] == ("id",) else field.nouns
+        if noun and noun not in owns and (noun, field.stems) not in alike:
             doubt = f"`{{{field.name}}}` in the path stands for a {noun}, but its name says otherwise."
             yield Decision(f"parameter {field.name}", _UNSAID, 0.0, doubt)
     for value in _handed_over(draft):

@@ -14,7 +14,7 @@ from bespeak.contract.semantic import IMPACTS
 from bespeak.runtime.negotiation.planner.field import Field
 from bespeak.runtime.negotiation.planner.resource import Resource, resource_of
 from bespeak.runtime.negotiation.planner.slot import ITEM, MISSING, Facts, Slot, fit
-from bespeak.runtime.negotiation.planner.term import GENERIC, KEYS, WRAPPERS, noun_of, stems
+from bespeak.runtime.negotiation.planner.term import GENERIC, KEYS, WRAPPERS, join, noun_of, stems
 from bespeak.runtime.negotiation.planner.vocabulary import Reading, Vocabulary
 from bespeak.text.language.sentence import word_set
 
@@ -32,6 +32,7 @@ LIMITS: Final = word_set("count first limit max_item max_result page_limit page_
 SORTS: Final = word_set("order order_by ordering sort sort_by")
 TIMES: Final = word_set("date date-time time")
 """Formats of times; `from` of such a format is a bound, not a place."""
+_SECOND_IDS: Final = word_set("guid uid uuid")
 STATES: Final = word_set("state status")
 
 
@@ -172,31 +173,45 @@ def _parameter_readings(
     words, others = set(own.split("_")), set(noun.split("_"))
     akin = not own or words <= others
     elsewhere = own in vocabulary.things and own in vocabulary.segments and own != noun
+    same = Reading(noun, join(parts))
     if is_key and not elsewhere and (akin or not is_proposed):
-        return tuple(dict.fromkeys((Reading(noun, "id"), *(one for one in readings if own and one.attribute == "id"))))
-    if is_key:
-        return readings
-    return tuple(dict.fromkeys((*vocabulary.read_name(parts, [noun], Facts()), *readings)))
+        found = (Reading(noun, "id"), same, *(one for one in readings if own and one.attribute == "id"))
+    elif is_key:
+        found = (*readings, same)
+    else:
+        found = (*vocabulary.read_name(parts, [noun], Facts()), *readings)
+    return tuple(dict.fromkeys(one for one in found if one is not same or own not in ("", noun)))
 
 
 def read_outputs(
     slots: Sequence[Slot], resource: Resource, vocabulary: Vocabulary, *, is_listing: bool
 ) -> tuple[Field, ...]:
     """Make the fields of an output, containers included. Beside a list, single values are about all of it."""
+    paths = {slot.path for slot in slots}
     by_list = {slot.path: slot for slot in slots if slot.item is not None and slot.is_container}
-    listed = is_listing and resource.is_collection and bool(by_list)
+    outer = [path for path in by_list if _is_wrapped(path)]
+    listed = is_listing and resource.is_collection and bool(outer)
     found = []
     for place, slot in enumerate(slots):
         bases = [resource.noun]
         around = next((by_list[slot.path[:at]] for at, name in enumerate(slot.path) if name == ITEM), None)
         if around is not None and around.item is not None:
             bases += vocabulary.row_nouns(around.item.names)
-        elif listed and all(noun_of(stems(name)) in WRAPPERS for name in slot.path[:-1]):
+        elif listed and _is_wrapped(slot.path):
             is_id = stems(slot.path[-1]) == ("id",)
             bases = [resource.parent] if is_id else [f"{resource.noun} list"]
         readings = vocabulary.read(slot.path, list(dict.fromkeys(bases)), slot.facts)
+        name = slot.path[-1].lower()
+        if name in _SECOND_IDS:  # beside an id it is another key
+            own = tuple(Reading(noun, name) for noun, _ in readings)
+            readings = own if (*slot.path[:-1], "id") in paths else (*readings, *own)
         found.append(Field(slot.path, readings, slot.facts, slot.required, slot.item, _inner(place, slots)))
     return tuple(found)
+
+
+def _is_wrapped(path: tuple[str, ...]) -> bool:
+    """Return True if a field is at the root, or in containers that say nothing."""
+    return all(noun_of(stems(name)) in WRAPPERS for name in path[:-1])
 
 
 def _inner(at: int, slots: Sequence[Slot]) -> tuple[Field, ...]:

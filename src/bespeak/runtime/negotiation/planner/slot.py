@@ -211,6 +211,7 @@ def fit(need: Facts, have: Facts, *, sent: bool = False) -> float:
     if need.format and have.format and need.format != have.format:
         return 0.0
     quality = 1.0 if wanted and given else 0.97
+    quality *= 1.0 if sent or have.format or not need.format else 0.95
     if need.values is not None and have.values is None:
         quality *= 0.97 if sent else 0.8
     elif need.values is not None and have.values is not None:

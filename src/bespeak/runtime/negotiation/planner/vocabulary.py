@@ -47,10 +47,11 @@ class Vocabulary:
                     self.things.add(noun_of(before.stems))
             named = [segment for segment in segments if not segment.is_silent]
             self.nouns |= {
-                noun_of(one.stems)
-                for at, one in enumerate(named)
-                if at == 0 or one.is_plural or one.is_keyed or (one is segments[-1] and not one.is_quality)
+                noun_of(one.stems) for at, one in enumerate(named) if at == 0 or one.is_plural or one.is_keyed
             }
+            last = segments[-1] if len(segments) > 1 and segments[-2].parameter else None
+            if last is not None and not last.is_silent and not last.is_quality:
+                self.nouns.add(noun_of(last.stems))
             for slot in (*inputs, *outputs):
                 self._learn(slot)
         self.segments |= set(counts)
