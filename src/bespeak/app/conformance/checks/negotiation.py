@@ -198,6 +198,8 @@ async def _possible_proposal(subject: Subject) -> list[Exchanged]:
         return exchanges
     for definition in islice(_copies(subject), _COPIES):
         exchanges = await _evaluated(subject, form, definition)
+        if exchanges[-1].status == 261:
+            break  # an operator has to decide; one proposal to look at is enough
         if exchanges[-1].status == 263:
             await subject.ask("SUSPEND", "/", {"synthesis_id": _result(exchanges[-1], "synthesis_id")})
             break
