@@ -151,7 +151,7 @@ def _read_capabilities(root: Table) -> tuple[AiCapability, ...]:
     if not root.has("capabilities"):
         root.missing("capabilities", "List at least one thing the service can do.")
     elif root.value("capabilities") == []:
-        root.findings.error(WRONG_VALUE, "`capabilities` is empty", root.pointer("capabilities"), "List at least one.")
+        root.error(WRONG_VALUE, "capabilities", "`capabilities` is empty", "List at least one.")
     # Consumers read the capabilities one by one, up to a limit.
     return () if root.findings.tolerant else tuple(_capability(entry) for entry in root.tables("capabilities"))
 

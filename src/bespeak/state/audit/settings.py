@@ -38,7 +38,7 @@ def _read_fields(block: Table, key: str) -> dict[tuple[str, str], tuple[str, ...
         for secret in filter(_SECRET.search, found[endpoint]):
             message = f"{brief(secret)} of {' '.join(endpoint)} looks like a secret, and every record would contain it"
             advice = "Leave it out: nothing can be removed from the trail afterwards."
-            table.findings.warning(SECRET_RECORDED, message, table.pointer(name), advice)
+            table.warning(SECRET_RECORDED, name, message, advice)
     return found
 
 
@@ -89,12 +89,7 @@ class AuditSettings:
             advice = (
                 'Make one with `bespeak keys new --out server.pem`, and write signing_key = "server.pem" in [server].'
             )
-            table.findings.error(SIGNING_WITHOUT_KEY, message, table.pointer("sign"), advice)
+            table.error(SIGNING_WITHOUT_KEY, "sign", message, advice)
         if table.has("checkpoint_every") and self.checkpoint_every == table.value("checkpoint_every"):
             message = "`checkpoint_every` has no effect: a checkpoint is a signature, and there is no signing key"
-            table.findings.warning(
-                UNUSED_AUDIT_SETTING,
-                message,
-                table.pointer("checkpoint_every"),
-                'Write signing_key = "FILE" in [server].',
-            )
+            table.warning(UNUSED_AUDIT_SETTING, "checkpoint_every", message, 'Write signing_key = "FILE" in [server].')

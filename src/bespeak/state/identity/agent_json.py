@@ -103,7 +103,7 @@ def _read(root: Table) -> Agent:
     agent_id = root.need_text("agent_id")
     if agent_id and not is_canonical_id(agent_id):
         message = f"`agent_id` is {brief(agent_id)}, not 64 lower-case hexadecimal digits (core 7.1)"
-        root.findings.error(WRONG_VALUE, message, "/agent_id")
+        root.error(WRONG_VALUE, "agent_id", message)
     requires = root.table("requires")
     if requires is not None:
         requires.check_near(("scopes", "methods", "wildcards"))
@@ -142,7 +142,7 @@ def _read_status(root: Table) -> str:
     status = "retired" if status == "revoked" else status
     if status not in STATUSES:
         message = f"`status` must be one of {', '.join(STATUSES)}; got {brief(status)}"
-        root.findings.error(WRONG_CHOICE, message, "/status")
+        root.error(WRONG_CHOICE, "status", message)
     return status
 
 
@@ -152,9 +152,7 @@ def _read_genesis(root: Table, agent_id: str) -> Genesis | None:
     genesis = genesis_of(record) if record is not None else None
     if genesis is not None and genesis.agent_id != agent_id:
         message = f"`agent_id` is {brief(agent_id)}, and the Genesis gives {genesis.agent_id} (core 7.1)"
-        root.findings.error(
-            INVALID_GENESIS, message, "/agent_id", "An id cannot be chosen; write the one of the Genesis."
-        )
+        root.error(INVALID_GENESIS, "agent_id", message, "An id cannot be chosen; write the one of the Genesis.")
     return genesis
 
 
@@ -170,9 +168,7 @@ def _read_score(root: Table) -> float | None:
     score = root.number("trust_score")
     if score is None or 0 <= score <= 1:
         return score
-    root.findings.warning(
-        WRONG_VALUE, f"`trust_score` is {brief(score)}, and counts as unknown", "/trust_score", _SCORE
-    )
+    root.warning(WRONG_VALUE, "trust_score", f"`trust_score` is {brief(score)}, and counts as unknown", _SCORE)
     return None
 
 
@@ -191,10 +187,10 @@ def _read_times(root: Table) -> tuple[str | None, str | None]:
     for key, time in read.items():
         if time is None:
             message = f"`{key}` is {brief(said[key])}, which is not a valid time"
-            root.findings.warning(WRONG_VALUE, message, root.pointer(key), "Write it like 2026-11-16T08:00:00Z.")
+            root.warning(WRONG_VALUE, key, message, "Write it like 2026-11-16T08:00:00Z.")
     issued, updated = read.get("issued_at"), read.get("updated_at")
     if issued is not None and updated is not None and updated < issued:
-        root.findings.warning(WRONG_VALUE, "`updated_at` is before `issued_at` (core 7.3)", "/updated_at")
+        root.warning(WRONG_VALUE, "updated_at", "`updated_at` is before `issued_at` (core 7.3)")
     return said["issued_at"], said["updated_at"]
 
 
@@ -210,5 +206,5 @@ def _read_scopes(root: Table, requires: Table | None) -> tuple[str, ...]:
             granted.append(token)
         else:
             message = f"`{key}` holds {brief(token)}, which is not a valid scope and grants nothing"
-            holder.findings.warning(WRONG_VALUE, message, holder.pointer(key), "Write domain:action in lower case.")
+            holder.warning(WRONG_VALUE, key, message, "Write domain:action in lower case.")
     return tuple(granted)

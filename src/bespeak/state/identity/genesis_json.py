@@ -58,13 +58,13 @@ def read_trust(record: Table, *, default: int | None) -> tuple[int | None, str |
         tier = default
     elif isinstance(tier, bool) or tier not in TIERS:
         message = f"`trust_tier` must be 1, 2 or 3; got {brief(tier)} (core 7.4)"
-        record.findings.error(WRONG_CHOICE, message, record.pointer("trust_tier"))
+        record.error(WRONG_CHOICE, "trust_tier", message)
         tier = None
     path = record.choice("verification_path", VERIFICATION_PATHS)
     fault = trust_fault(tier, path) if tier is not None else None
     if fault is not None:
         advice = "Say by which proof the identity was verified, or take trust tier 2."
-        record.findings.error(UNPROVEN_TRUST, f"{fault} (core 7.4)", record.pointer("trust_tier"), advice)
+        record.error(UNPROVEN_TRUST, "trust_tier", f"{fault} (core 7.4)", advice)
     return tier, path
 
 
@@ -85,7 +85,7 @@ def read_public_key(record: Table, key: str) -> dict[str, str] | None:
     if isinstance(found, Fault):
         # The fault may repeat what the key is made of.
         message = f"`{key}` is not an Ed25519 key in PEM, JWK or base64url form"
-        record.findings.error(WRONG_VALUE, message, record.pointer(key), "Print one with bespeak keys show.")
+        record.error(WRONG_VALUE, key, message, "Print one with bespeak keys show.")
         return None
     return public_jwk(found)
 
@@ -94,7 +94,7 @@ def _is_scope(record: Table, scope: str) -> bool:
     if is_scope_token(scope):
         return True
     message = f"`scope` holds {brief(scope)}, which is not a valid scope and grants nothing"
-    record.findings.warning(WRONG_VALUE, message, record.pointer("scope"), "Write domain:action in lower case.")
+    record.warning(WRONG_VALUE, "scope", message, "Write domain:action in lower case.")
     return False
 
 
@@ -102,7 +102,7 @@ def _check_id(record: Table, agent_id: str) -> None:
     said = record.text("agent_id")
     if said is not None and said != agent_id:
         message = f"`agent_id` is {brief(said)}, but the content of the record gives {agent_id} (core 7.1)"
-        record.findings.error(INVALID_GENESIS, message, record.pointer("agent_id"))
+        record.error(INVALID_GENESIS, "agent_id", message)
 
 
 def _check_signature(record: Table, issuer_key: dict[str, str]) -> None:
@@ -118,4 +118,4 @@ def _check_signature(record: Table, issuer_key: dict[str, str]) -> None:
         key.verify(decode64(said) or b"", canonical_genesis(record.data))
     except (InvalidSignature, ValueError):
         message = "`signature` is not by the issuer's key over this record: one of them was changed"
-        record.findings.error(INVALID_GENESIS, message, record.pointer("signature"))
+        record.error(INVALID_GENESIS, "signature", message)

@@ -44,9 +44,7 @@ def _read_modes(block: Table, key: str) -> tuple[str, ...] | None:
     listed, single = block.has(key), block.has("mode")
     if listed and single:
         message = "`mode` and `modes` are both given"
-        block.findings.error(
-            CONTRADICTING_AUTH_MODES, message, block.pointer("mode"), "Keep `modes`, with every mode in it."
-        )
+        block.error(CONTRADICTING_AUTH_MODES, "mode", message, "Keep `modes`, with every mode in it.")
     key = key if listed else "mode"
     named = block.texts(key) if listed else filter(None, [block.text(key)])
     modes = read_strings(_MODE, block, key, named)
@@ -59,15 +57,11 @@ def _read_modes(block: Table, key: str) -> tuple[str, ...] | None:
         )
     if block.value("modes") == []:
         message = "`modes` must not be empty: no caller could authenticate"
-        block.findings.error(
-            CONTRADICTING_AUTH_MODES, message, block.pointer("modes"), 'Write modes = ["open"] to trust headers.'
-        )
+        block.error(CONTRADICTING_AUTH_MODES, "modes", message, 'Write modes = ["open"] to trust headers.')
     if OPEN in modes and len(modes) > 1:
         others = " and ".join(mode for mode in modes if mode != OPEN)
         message = f"`open` trusts every header, so {others} has no effect"
-        block.findings.error(
-            CONTRADICTING_AUTH_MODES, message, block.pointer(key), "Remove `open`, or remove all others."
-        )
+        block.error(CONTRADICTING_AUTH_MODES, key, message, "Remove `open`, or remove all others.")
     return modes or None
 
 
@@ -89,9 +83,7 @@ def _read_jwks_url(block: Table, key: str) -> str | None:
     if url is None:
         return None
     if _parse_value(url) is None:
-        block.findings.error(
-            EMPTY_AUTH_SETTING, f"`{key}` must be {_FILLED['form']}; got {brief(url)}", block.pointer(key)
-        )
+        block.error(EMPTY_AUTH_SETTING, key, f"`{key}` must be {_FILLED['form']}; got {brief(url)}")
         return None
     try:
         parts = urlsplit(url)
@@ -107,7 +99,7 @@ def _read_jwks_url(block: Table, key: str) -> str | None:
         return url
     shown = "a URL with a password" if secret else brief(url)
     advice = "Write an https URL without a password; http is for 127.0.0.1 and localhost only."
-    block.findings.error(UNSAFE_JWKS_URL, f"`{key}` must be an https URL; got {shown}", block.pointer(key), advice)
+    block.error(UNSAFE_JWKS_URL, key, f"`{key}` must be an https URL; got {shown}", advice)
     return None
 
 
@@ -144,10 +136,10 @@ class TokenSettings:
         """Refuse an empty list of algorithms, and two sources of keys."""
         if block.value("algorithms") == []:
             message = "`algorithms` must not be empty: no token would pass"
-            block.findings.error(TOKEN_ALGORITHM, message, block.pointer("algorithms"))
+            block.error(TOKEN_ALGORITHM, "algorithms", message)
         if self.keys is not None and block.has("jwks_url"):
             message = "`keys` and `jwks_url` are both given"
-            block.findings.error(TOKEN_KEYS_UNCLEAR, message, block.pointer("jwks_url"), "Keep one of them.")
+            block.error(TOKEN_KEYS_UNCLEAR, "jwks_url", message, "Keep one of them.")
         return self
 
 
@@ -199,14 +191,14 @@ class AuthSettings:
         if "token" in self.modes and self.token.keys is None and parts["token"].get("jwks_url") is None:
             message = "`token` needs the public keys of the issuer"
             advice = 'Write keys = "FILE" or jwks_url = "https://..." in [auth.token].'
-            block.findings.error(TOKEN_KEYS_UNCLEAR, message, block.pointer("token"), advice)
+            block.error(TOKEN_KEYS_UNCLEAR, "token", message, advice)
         if "mtls" in self.modes and parts["mtls"].get("ca") is None:
             message = "`mtls` needs the authorities that issue the agents' certificates"
             advice = 'Write ca = "FILE" in [auth.mtls]: a PEM bundle.'
-            block.findings.error(CLIENT_AUTHORITIES_MISSING, message, block.pointer("mtls"), advice)
+            block.error(CLIENT_AUTHORITIES_MISSING, "mtls", message, advice)
         for mode, part in parts.items():
             if part and mode not in self.modes:
                 message = f"[auth.{mode}] has no effect: {mode!r} is not among the modes"
                 advice = f'Write modes = ["{mode}"], or remove the table.'
-                block.findings.warning(UNUSED_AUTH_TABLE, message, block.pointer(mode), advice)
+                block.warning(UNUSED_AUTH_TABLE, mode, message, advice)
         return self

@@ -98,7 +98,7 @@ def _read_number(setting: Setting, table: Table, key: str) -> float | None:
     unit = " seconds" if setting.kind == "seconds" else ""
     wanted = f"one of {', '.join(map(str, setting.choices))}" if setting.choices else f"{least:.10g} to {most:.10g}"
     message = f"`{key}` must be {wanted}{unit}; got {brief(value)}"
-    table.findings.error(setting.rule, message, table.pointer(key), setting.advice)
+    table.error(setting.rule, key, message, setting.advice)
     return None
 
 
@@ -111,7 +111,7 @@ def _read_string(setting: Setting, table: Table, key: str) -> Any:
     value = setting.parse(text)
     if value is None:
         message = f"`{key}` must be {setting.form}; got {brief(text)}"
-        table.findings.error(setting.rule, message, table.pointer(key), setting.advice)
+        table.error(setting.rule, key, message, setting.advice)
     return value
 
 
@@ -127,5 +127,5 @@ def read_strings(setting: Setting, table: Table, key: str, texts: Iterable[str])
         advice = f'Did you mean "{near[0]}"?' if near else setting.advice
         form = f"one of {', '.join(setting.choices)}" if setting.choices else setting.form
         subject = f"each value of `{key}`" if isinstance(table.value(key), list) else f"`{key}`"
-        table.findings.error(setting.rule, f"{subject} must be {form}; got {brief(text)}", table.pointer(key), advice)
+        table.error(setting.rule, key, f"{subject} must be {form}; got {brief(text)}", advice)
     return tuple(found)

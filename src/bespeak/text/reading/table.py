@@ -78,20 +78,28 @@ class Table:
         """Return the pointer of a key."""
         return child(self.at, key)
 
+    def error(self, rule: Rule, key: str, message: str, advice: str = "", fix: Fix | None = None) -> None:
+        """Report an error at a key."""
+        self.findings.error(rule, message, self.pointer(key), advice, fix)
+
+    def warning(self, rule: Rule, key: str, message: str, advice: str = "", fix: Fix | None = None) -> None:
+        """Report a warning at a key."""
+        self.findings.warning(rule, message, self.pointer(key), advice, fix)
+
     def missing(self, key: str, advice: str = "") -> None:
         """Report a missing key."""
         self.findings.error(MISSING_KEY, f"`{key}` is missing", self.at, advice)
 
     def wrong(self, key: str, wanted: str, value: object) -> None:
         """Report a value of the wrong type."""
-        self.findings.error(WRONG_VALUE, f"`{key}` is {kind(value)}, not {wanted}: {brief(value)}", self.pointer(key))
+        self.error(WRONG_VALUE, key, f"`{key}` is {kind(value)}, not {wanted}: {brief(value)}")
 
     def either(self, key: str, old: str) -> str:
         """Return the key to read. The old spelling is reported, and read if the present one is missing."""
         if not self.has(key) and self.has(old):
             message = f"`{old}` is read as `{key}`, as an earlier release of the format wrote it"
             fix = Fix(f"Write `{key}`", (Change("rename", self.pointer(old), key=key),))
-            self.findings.warning(EARLIER_SPELLING, message, self.pointer(old), f"Write `{key}`.", fix)
+            self.warning(EARLIER_SPELLING, old, message, f"Write `{key}`.", fix)
             return old
         return key
 
@@ -117,7 +125,7 @@ class Table:
             if near[0] in get_close_matches(value[:40].lower(), options, n=1, cutoff=_SLIP):
                 fix = Fix(f"Write {near[0]}", (Change("replace", self.pointer(key), near[0]),), safe=False)
         message = f"`{key}` must be one of {', '.join(options)}; got {brief(value)}"
-        self.findings.error(WRONG_CHOICE, message, self.pointer(key), advice, fix)
+        self.error(WRONG_CHOICE, key, message, advice, fix)
         return None
 
     def boolean(self, key: str) -> bool | None:
@@ -136,7 +144,7 @@ class Table:
         """Read an optional number above zero."""
         value = self.number(key)
         if value is not None and value <= 0:
-            self.findings.error(WRONG_VALUE, f"`{key}` must be above 0; got {brief(value)}", self.pointer(key))
+            self.error(WRONG_VALUE, key, f"`{key}` must be above 0; got {brief(value)}")
             return None
         return value
 
@@ -184,11 +192,9 @@ class Table:
             key = (method.upper(), path.strip())
             if not method or not key[1].startswith("/"):
                 advice = 'Write the key like "BOOK /room".'
-                self.findings.error(rule, f"{brief(name)} does not name an endpoint", self.pointer(name), advice)
+                self.error(rule, name, f"{brief(name)} does not name an endpoint", advice)
             elif key in known:
-                self.findings.error(
-                    DUPLICATE, f"{' '.join(key)} is listed twice", self.pointer(name), "Keep one of them."
-                )
+                self.error(DUPLICATE, name, f"{' '.join(key)} is listed twice", "Keep one of them.")
             else:
                 known.add(key)
                 yield name, key
@@ -233,7 +239,7 @@ class Table:
             near = [] if known else get_close_matches(key[:40].lower(), keys, n=1, cutoff=_SLIP)
             if near:
                 message = f"`{brief(key)[1:-1]}` is not a known key, and looks like `{near[0]}`"
-                self.findings.error(UNKNOWN_KEY, message, self.pointer(key), f"Did you mean `{near[0]}`?")
+                self.error(UNKNOWN_KEY, key, message, f"Did you mean `{near[0]}`?")
 
     def _meant(self, key: str) -> tuple[str, Fix | None]:
         known, advice = _SYNONYMS.get(key, ("", ""))
@@ -259,7 +265,7 @@ class Table:
     def _is(self, wanted: type, key: str, name: str, item: object) -> bool:
         if isinstance(item, wanted):
             return True
-        self.findings.error(WRONG_VALUE, f"`{key}` holds {kind(item)}, not {name}: {brief(item)}", self.pointer(key))
+        self.error(WRONG_VALUE, key, f"`{key}` holds {kind(item)}, not {name}: {brief(item)}")
         return False
 
 
