@@ -14,7 +14,7 @@ from bespeak.contract.semantic import Semantic
 from bespeak.contract.service import ServerIdentity
 from bespeak.documents.deployment.endpoint_shape import READERS
 from bespeak.documents.rules import UNUSABLE_ENDPOINT
-from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.brief import unquoted
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_text import json_table
 from bespeak.text.reading.rules import WRONG_VALUE
@@ -86,7 +86,7 @@ def parse_manifest(data: bytes) -> tuple[ManifestDocument | None, list[Diagnosti
         return None, [root]
     for key, value in root.data.items():
         if isinstance(value, list) and len(value) > _MOST_ENTRIES:
-            message = f"`{brief(key)[1:-1]}` has {len(value)} entries, more than {_MOST_ENTRIES}"
+            message = f"`{unquoted(key)}` has {len(value)} entries, more than {_MOST_ENTRIES}"
             return None, [WRONG_VALUE.found(message, Location(_FILE), root.pointer(key))]
     return read_manifest(root), root.findings.found
 

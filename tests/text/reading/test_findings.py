@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from bespeak.text.diagnostics.brief import brief, unquoted
 from bespeak.text.reading.findings import Findings
 from bespeak.text.reading.rules import MISSING_KEY, WRONG_VALUE
 from bespeak.text.source.span import Location
@@ -30,3 +31,9 @@ def test_hundred_findings_are_kept_and_the_rest_is_one_error() -> None:
     assert [finding.rule for finding in noted.found] == ["D104"] * 100 + ["D199"]
     assert noted.full
     assert noted.failed
+
+
+def test_text_of_a_message_is_shortened_with_or_without_quotation_marks() -> None:
+    assert brief("room") == "'room'"
+    assert unquoted("room") == "room"
+    assert len(unquoted("x" * 1_000)) < 100

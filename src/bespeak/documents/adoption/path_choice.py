@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 from urllib.parse import unquote
 
@@ -84,48 +85,84 @@ def choose_path(
     `topic` is the subject of the candidate, for paths that do not name a resource. `word` is the word the verb was
     chosen for; a segment that repeats it is removed if the verb says all that it means.
     """
-    reasons: list[str] = []
-    names = _parameter_names(described.partition("#")[0], reasons)
-    described = bare_path(described)
-    parts = [part for segment in described.split("/") if segment for part in _commands_apart(segment, word)]
-    pieces = [piece for part in parts for piece in _pieces(part, names, reasons)]
-    reasons += [f"{piece[:_SHOWN]!r} has no letters" for piece in pieces if not _is_named(piece)]
-    pieces, version = _without_version([piece for piece in pieces if _is_named(piece)], reasons)
-    pieces = _described_things(pieces, "" if word == "read" else "read")
-    command, word, named_things = word, word if says_all else "", words(name)
-    segments: list[str] = []
-    for at, piece in enumerate(pieces):
-        if piece.startswith("{"):
-            if piece not in segments:  # one value fills both places of a repeated parameter
-                segments.append(piece)
-            continue
-        last, following = segments[-1] if segments else "", pieces[at + 1] if at + 1 < len(pieces) else ""
-        said = (word and "".join(without_manner(words(piece))) == word) or _says(hyphenated(piece), verb)
-        # The first segment owns the parameters of a path, unless a noun follows: /search/issues.
-        first = following[:1] not in ("", "{") and _says(hyphenated(piece), verb)
-        if said and (singular(last) in named_things or _acts(piece, last) if last else first):
-            reasons.append(f"{piece[:_SHOWN]!r} only repeats {verb}")
-            continue
+    word_to_drop = word if says_all else ""
+    return _PathWriter(verb, verbs, word, word_to_drop, topic, words(name)).write(described)
+
+
+@dataclass(slots=True)
+class _PathWriter:
+    """Writes one path, segment by segment, and collects the reasons for its changes."""
+
+    verb: str
+    verbs: frozenset[str]
+    command: str
+    """Word that the verb was chosen for."""
+    word: str
+    """The same word, if the verb says all that it means."""
+    topic: str
+    things: tuple[str, ...]
+    """Words of the candidate's name, which may name what a command acts on."""
+    reasons: list[str] = field(default_factory=list)
+    segments: list[str] = field(default_factory=list)
+
+    def write(self, described: str) -> PathChoice:
+        names = _parameter_names(described.partition("#")[0], self.reasons)
+        described = bare_path(described)
+        pieces, version = self._divide(described, names)
+        topic = self.topic if len(pieces) == 1 else ""
+        for piece, following in pairwise((*pieces, "")):
+            if not piece.startswith("{"):
+                self._add_literal(piece, following, topic)
+            elif piece not in self.segments:  # one value fills both places of a repeated parameter
+                self.segments.append(piece)
+        self.segments, later = _without_version(self.segments, self.reasons)  # a removed verb may have preceded it
+        self._begin_with_noun()
+        if described.endswith("/") and len(described) > 1:
+            self.reasons.append("no trailing slash")
+        reasons = tuple(dict.fromkeys(self.reasons))
+        return PathChoice("/" + "/".join(self.segments), names, reasons, version or later)
+
+    def _divide(self, described: str, names: Mapping[str, str]) -> tuple[list[str], str]:
+        """Return the literals and parameters of a path, and the version that was removed from them."""
+        parts = [part for segment in described.split("/") if segment for part in _commands_apart(segment, self.command)]
+        pieces = [piece for part in parts for piece in _pieces(part, names, self.reasons)]
+        self.reasons += [f"{piece[:_SHOWN]!r} has no letters" for piece in pieces if not _is_named(piece)]
+        pieces, version = _without_version([piece for piece in pieces if _is_named(piece)], self.reasons)
+        return _described_things(pieces, "" if self.command == "read" else "read"), version
+
+    def _add_literal(self, piece: str, following: str, topic: str) -> None:
+        if self._repeats_verb(piece, following):
+            self.reasons.append(f"{piece[:_SHOWN]!r} only repeats {self.verb}")
+            return
+        verb, verbs = self.verb, self.verbs
         # The word before a version is the name of an API: /compute/v1.
-        is_api = not segments and _is_version(following) and not _is_fine(hyphenated(piece), verb, verbs)
+        is_api = not self.segments and _is_version(following) and not _is_fine(hyphenated(piece), verb, verbs)
         named = f"{piece}-api" if is_api else piece
-        if last and not following and "".join(words(piece)) == command != verb.lower() and not _is_noun(command):
-            named = _deed(command) or named  # a command that the verb does not say: /jobs/{id}/complete
-        name = _segment(named, verb, verbs, reasons, word=word, topic=topic if len(pieces) == 1 else "")
-        if name:
-            segments.append(name)
-    segments, later = _without_version(segments, reasons)  # a removed verb may have preceded it
-    version = version or later
-    if not segments or segments[0].startswith("{"):
-        thing = _thing(topic, segments, verb, verbs)
-        reasons.append(f"a path begins with a noun: {thing}")
-        segments.insert(0, thing)
-    if segments[0].isdecimal():
-        segments.insert(0, _thing(topic, segments, verb, verbs))
-        reasons.append("a path does not begin with a number")
-    if described.endswith("/") and len(described) > 1:
-        reasons.append("no trailing slash")
-    return PathChoice("/" + "/".join(segments), names, tuple(dict.fromkeys(reasons)), version)
+        is_command = "".join(words(piece)) == self.command != verb.lower()
+        if self.segments and not following and is_command and not _is_noun(self.command):
+            named = _deed(self.command) or named  # a command that the verb does not say: /jobs/{id}/complete
+        segment = _segment(named, verb, verbs, self.reasons, word=self.word, topic=topic)
+        if segment:
+            self.segments.append(segment)
+
+    def _repeats_verb(self, piece: str, following: str) -> bool:
+        """Return True if a segment says no more than the verb about what stands before it."""
+        says_verb = _says(hyphenated(piece), self.verb)
+        if not self.segments:
+            # The first segment owns the parameters of a path, unless a noun follows: /search/issues.
+            return says_verb and following[:1] not in ("", "{")
+        says_word = bool(self.word) and "".join(without_manner(words(piece))) == self.word
+        last = self.segments[-1]
+        return (says_word or says_verb) and (singular(last) in self.things or _acts(piece, last))
+
+    def _begin_with_noun(self) -> None:
+        if not self.segments or self.segments[0].startswith("{"):
+            thing = _thing(self.topic, self.segments, self.verb, self.verbs)
+            self.reasons.append(f"a path begins with a noun: {thing}")
+            self.segments.insert(0, thing)
+        if self.segments[0].isdecimal():
+            self.segments.insert(0, _thing(self.topic, self.segments, self.verb, self.verbs))
+            self.reasons.append("a path does not begin with a number")
 
 
 def _described_things(pieces: list[str], state: str) -> list[str]:

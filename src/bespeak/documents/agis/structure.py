@@ -31,7 +31,7 @@ from bespeak.documents.agis.rules import (
 )
 from bespeak.documents.agis.shape import declared_endpoints
 from bespeak.documents.schemas import load_schema
-from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.brief import brief, unquoted
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.reading.table import kind
@@ -159,7 +159,7 @@ def _with_scheme(address: str) -> Fix | None:
     meant = f"agtp://{host if mark else scheme}"
     if not _address().is_valid(meant) or any(sign.isspace() for sign in meant):
         return None
-    return Fix(f"Write {brief(meant)[1:-1]}", (Change("replace", "/agtp", meant),), safe=False)
+    return Fix(f"Write {unquoted(meant)}", (Change("replace", "/agtp", meant),), safe=False)
 
 
 def _check_version(tree: Tree, version: object) -> Iterator[Diagnostic]:
@@ -201,7 +201,7 @@ def _wrong_types(tree: Tree, value: Any, at: str, validator: Validator) -> Itera
         name = unescaped(violation.pointer.rpartition("/")[2])
         absent = wrong is None or (name in _ADVICE and _is_empty(wrong))
         if violation.keyword == "type" and not (absent and name in _REQUIRED):
-            said = f"`{brief(name)[1:-1]}`" if not name.isdecimal() else f"item {int(name) + 1}"
+            said = f"`{unquoted(name)}`" if not name.isdecimal() else f"item {int(name) + 1}"
             yield _wrong_type(tree, at + violation.pointer, said, wrong, _wanted(violation))
 
 
@@ -276,7 +276,7 @@ def _unknown_fields(tree: Tree, at: str, part: dict[str, Any], known: Mapping[st
         advice = (
             f"Did you mean `{meant}`?" if meant else _ADVICE_ON_OTHERS.get(key, "A key of your own starts with x-.")
         )
-        message = f"`{brief(key)[1:-1]}` is not a key of AGIS and has no effect"
+        message = f"`{unquoted(key)}` is not a key of AGIS and has no effect"
         finding = UNKNOWN_FIELD.in_tree(tree, child(at, key), message, advice, fix, on_key=True)
         guards = meant in _GUARDS or "scope" in key.lower()
         yield replace(finding, severity="error") if guards else finding

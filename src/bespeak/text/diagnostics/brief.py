@@ -19,3 +19,8 @@ def brief(value: object) -> str:
     except ValueError:  # Python does not write integers of thousands of digits
         return "..."
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def unquoted(text: str) -> str:
+    """Format a text for a message that needs no quotation marks around it: a name in backquotes, a value to write."""
+    return brief(text)[1:-1]

@@ -8,7 +8,7 @@ from datetime import date
 from difflib import get_close_matches
 from typing import Any, Final, TypeGuard, TypeVar
 
-from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.brief import brief, unquoted
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.reading.findings import Findings
@@ -230,7 +230,7 @@ class Table:
                 continue
             advice, fix = self._meant(key)
             report = self.findings.error if strict and not key.startswith("x-") else self.findings.warning
-            report(UNKNOWN_KEY, f"`{brief(key)[1:-1]}` is not a known key", self.pointer(key), advice, fix)
+            report(UNKNOWN_KEY, f"`{unquoted(key)}` is not a known key", self.pointer(key), advice, fix)
 
     def check_near(self, keys: Sequence[str]) -> None:
         """Report unknown keys that look like misspellings of `keys`, in a table that may have others."""
@@ -238,7 +238,7 @@ class Table:
             known = key in self._asked or key in keys or self.findings.full
             near = [] if known else get_close_matches(key[:40].lower(), keys, n=1, cutoff=_SLIP)
             if near:
-                message = f"`{brief(key)[1:-1]}` is not a known key, and looks like `{near[0]}`"
+                message = f"`{unquoted(key)}` is not a known key, and looks like `{near[0]}`"
                 self.error(UNKNOWN_KEY, key, message, f"Did you mean `{near[0]}`?")
 
     def _meant(self, key: str) -> tuple[str, Fix | None]:

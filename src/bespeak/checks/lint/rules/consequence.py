@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.checks.lint.context import Context
-from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.brief import brief, unquoted
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
@@ -152,5 +152,5 @@ def _check_transitions(declared: Declared, transitions: object, impact: object) 
         fix = None
         if plain != change and plain.count("->") == 1 and all(side.strip() for side in plain.split("->")):
             fix = Fix(f"Write {plain}", (Change("replace", pointer, plain),))
-        message = f"the transition of {brief(field)[1:-1]} is {brief(change)}, not FROM -> TO"
+        message = f"the transition of {unquoted(field)} is {brief(change)}, not FROM -> TO"
         yield TRANSITION.at(declared.endpoint, pointer, message, advice, fix)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.checks.lint.context import Context
 from bespeak.contract.endpoint import Endpoint
-from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.brief import brief, unquoted
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
@@ -186,7 +186,7 @@ def _unnamed(declared: Declared, at: str, error: object) -> Diagnostic:
     advice = "Write name: with what happened, like room_unavailable."
     if isinstance(error, dict) and len(error) == 1 and "description" not in error:
         only = next(iter(error))
-        advice = f"Write name: {brief(only)[1:-1]}, and the text as description."
+        advice = f"Write name: {unquoted(only)}, and the text as description."
     return UNNAMED.at(declared.endpoint, at, "the error has no name", advice)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.checks.lint.context import Context
 from bespeak.contract.schema.subschemas import COMPOSING
-from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.brief import brief, unquoted
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
@@ -57,7 +57,7 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
             said = [phrase.strip().lower() for phrase in phrases[:_MOST] if isinstance(phrase, str)]
             if not phrases or "" in said or len(set(said)) < len(said):
                 what = "has no phrase" if not phrases else "has an empty phrase" if "" in said else "repeats a phrase"
-                message = f"the hint for {brief(name)[1:-1]} {what}"
+                message = f"the hint for {unquoted(name)} {what}"
                 advice = "List phrases that users say, each once: [for two, party of four]."
                 yield EMPTY.at(declared.endpoint, pointer, message, advice)
 

@@ -12,7 +12,7 @@ from bespeak.contract.grammar import segment_spelling as spelling
 from bespeak.contract.grammar.path_syntax import check_leakage, check_structure, parse_template
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.protocol.fault import Fault
-from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.brief import brief, unquoted
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
@@ -243,7 +243,7 @@ def _with_slashes(path: str) -> Fix | None:
     meant = "/" + path.strip("/")
     if check_structure(meant) is not None:
         return None
-    return Fix(f"Write {brief(meant)[1:-1]}", (Change("replace", "/path", meant),))
+    return Fix(f"Write {unquoted(meant)}", (Change("replace", "/path", meant),))
 
 
 def _check_lookalikes(endpoint: Endpoint) -> Iterator[Diagnostic]:
@@ -253,7 +253,7 @@ def _check_lookalikes(endpoint: Endpoint) -> Iterator[Diagnostic]:
         if name:
             message, advice = f"{brief(segment)} matches only itself, to the letter", _write_parameter(name)
             meant = "/".join([*segments[:index], f"{{{name}}}", *segments[index + 1 :]])
-            fix = Fix(f"Write {brief(meant)[1:-1]}", (Change("replace", "/path", meant),), safe=False)
+            fix = Fix(f"Write {unquoted(meant)}", (Change("replace", "/path", meant),), safe=False)
             yield LOOKALIKE.at(endpoint, "/path", message, advice, fix)
 
 

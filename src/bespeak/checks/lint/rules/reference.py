@@ -15,7 +15,7 @@ from bespeak.contract.schema.pattern import needs_backtracking
 from bespeak.contract.schema.reference import REFERENCES, rewrite, target
 from bespeak.contract.schema.subschemas import nodes
 from bespeak.protocol.fault import Fault
-from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.brief import brief, unquoted
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
@@ -99,9 +99,9 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
     for name in shared:
         if name not in used:
             place = child("/schemas", name)
-            fix = Fix(f"Remove {brief(name)[1:-1]}", (Change("remove", place),), safe=False)
+            fix = Fix(f"Remove {unquoted(name)}", (Change("remove", place),), safe=False)
             message = f"no endpoint uses the schema {brief(name)}"
-            advice = f"Refer to it with $ref: '#/schemas/{brief(name)[1:-1]}', or remove it."
+            advice = f"Refer to it with $ref: '#/schemas/{unquoted(name)}', or remove it."
             yield UNUSED.inside(place, message, advice, fix, on_key=True)
 
 

@@ -17,7 +17,7 @@ from bespeak.contract.schema.members import Members, members_of
 from bespeak.contract.schema.subschemas import COMPOSING
 from bespeak.protocol.exchange.token_hints import LIST, read_place
 from bespeak.protocol.fault import Fault
-from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.brief import brief, unquoted
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
@@ -293,7 +293,7 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
     bare = _bare_parameter(schema) if context.agis else None
     if bare is not None:
         message = f"{brief(bare)} is declared outside `properties`, so it is not a parameter"
-        advice = f"Write properties: {{{brief(bare)[1:-1]}: {{type: ...}}}}, and type: object."
+        advice = f"Write properties: {{{unquoted(bare)}: {{type: ...}}}}, and type: object."
         yield INPUT_NOT_NAMED.at(declared.endpoint, child("/input_schema", bare), message, advice)
         return
     yield from _check_parameters(declared, context, schema)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bespeak.checks.lint.context import Context
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.semantic import CAPABILITIES, IMPACTS
-from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.brief import brief, unquoted
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
@@ -315,7 +315,7 @@ def _check_level(declared: Declared, semantic: Mapping[str, Any], level: int) ->
         if isinstance(properties, dict) and properties:
             name = next(iter(properties))
             message = "parameter_hints is missing"
-            advice = f"Add parameter_hints with phrases for {brief(name)[1:-1]}."
+            advice = f"Add parameter_hints with phrases for {unquoted(name)}."
             yield LEVEL_2_HINTS.at(declared.endpoint, "/semantic", message, advice)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.checks.lint.context import Context
-from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.brief import brief, unquoted
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
@@ -148,12 +148,12 @@ def _check_verbs(subject: Subject, verbs: list[Any]) -> Iterator[Diagnostic]:
         at, name = f"{_AT}/{index}", verb.strip().upper()
         if name in listed:
             fix = Fix(f"Remove the second {name}", (Change("remove", at),))
-            message = f"declared_verbs lists {brief(verb)[1:-1]} twice"
+            message = f"declared_verbs lists {unquoted(verb)} twice"
             yield REPEATED.inside(at, message, "Remove one of the two.", fix)
             continue
         listed.add(name)
         if name not in used:
-            fix = Fix(f"Remove {brief(verb)[1:-1]}", (Change("remove", at),), safe=one_sided)
+            fix = Fix(f"Remove {unquoted(verb)}", (Change("remove", at),), safe=one_sided)
             message = f"declared_verbs lists {brief(verb)}, but no endpoint uses it"
             yield UNUSED.inside(at, message, "Remove it, or declare the endpoint.", fix)
         elif verb != name:
@@ -162,9 +162,9 @@ def _check_verbs(subject: Subject, verbs: list[Any]) -> Iterator[Diagnostic]:
     for name, places in used.items():
         if name not in listed:
             users = "an endpoint uses it" if len(places) == 1 else f"{len(places)} endpoints use it"
-            message = f"{brief(name)[1:-1]} is not in declared_verbs, and {users}"
-            fix = Fix(f"Add {brief(name)[1:-1]} to declared_verbs", (Change("append", _AT, name),), safe=one_sided)
-            advice = f"Add {brief(name)[1:-1]} to declared_verbs."
+            message = f"{unquoted(name)} is not in declared_verbs, and {users}"
+            fix = Fix(f"Add {unquoted(name)} to declared_verbs", (Change("append", _AT, name),), safe=one_sided)
+            advice = f"Add {unquoted(name)} to declared_verbs."
             if not one_sided:
                 unused = [verb for verb in sorted(names) if verb not in used]
                 advice = f"Add it to declared_verbs, or write a verb that is declared: {', '.join(unused[:4])}."
