@@ -83,7 +83,9 @@ def _input(operation: Operation, target: str) -> dict[str, Any]:
                 required.append(name)
     named = {placement.name for placement in placements.values() if placement.place == "path"}
     placeholders = [name for name in PLACEHOLDER.findall(target) if name not in named]
-    closed = operation.body is None or _WHOLE in placements or _is_closed(operation.body.schema)
+    closed = (
+        operation.body is None or _WHOLE in placements or operation.body.schema.get("additionalProperties") is False
+    )
     return {"input_schema": input_schema(properties, required, placeholders, closed=closed), "placements": placements}
 
 
@@ -120,10 +122,6 @@ def _is_plain(schema: Mapping[str, Any]) -> bool:
     """Return True if the properties describe an object completely, so that they can be merged with others."""
     combined = ("allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "$ref", "dependentRequired", "$defs")
     return schema.get("type", "object") == "object" and schema.keys().isdisjoint(combined)
-
-
-def _is_closed(schema: Mapping[str, Any]) -> bool:
-    return schema.get("additionalProperties") is False
 
 
 def _described(schema: Mapping[str, Any], description: str) -> dict[str, Any]:

@@ -28,10 +28,6 @@ def _text(about: str, **more: Any) -> Outline:
     return {"type": "string", "description": about, **more}
 
 
-def _flag(about: str) -> Outline:
-    return {"type": "boolean", "description": about}
-
-
 def _number(about: str) -> Outline:
     return {"type": "number", "description": about}
 
@@ -63,7 +59,7 @@ JSON_SCHEMA: Final[Outline] = {
             "additionalProperties": {"type": "object", "format": SCHEMA},
         },
         "required": _texts("The required fields."),
-        "additionalProperties": _flag("True if undeclared fields are allowed."),
+        "additionalProperties": {"type": "boolean", "description": "True if undeclared fields are allowed."},
         "items": {"type": "object", "description": "The schema of the items of an array.", "format": SCHEMA},
         "description": _text("A description for people and agents."),
         "format": _text("The format of a string.", enum=list(_FORMATS)),

@@ -156,7 +156,7 @@ class _Fixing:
             rule, at = repair.finding.rule, repair.finding.pointer
             if after[rule, None] >= before[rule, None] and after[rule, at] >= before[rule, at]:
                 return False
-        return not self._stubborn(then, _shown(repairs)) - self._stubborn(now, _nothing)
+        return not self._stubborn(then, _shown(repairs)) - self._stubborn(now, lambda _: False)
 
     def _stubborn(self, examined: Examined, shown: Callable[[Diagnostic], bool]) -> Counter[str]:
         """Count the errors that no fix removes, by rule, without those that were only hidden before."""
@@ -203,7 +203,3 @@ def _shown(repairs: Sequence[_Repair]) -> Callable[[Diagnostic], bool]:
         return finding.pointer in errors and finding.rule not in _BESIDE
 
     return shown
-
-
-def _nothing(_: Diagnostic) -> bool:
-    return False

@@ -11,7 +11,7 @@ from bespeak.checks.lint.failed_check import attempt, failed_document
 from bespeak.checks.lint.passes import DOCUMENTS, PASSES, RULES
 from bespeak.checks.lint.reading import read_subject
 from bespeak.checks.lint.registration import check_binding, check_contract, check_service, effective_policies
-from bespeak.checks.lint.subject import Declared, Kind, Subject
+from bespeak.checks.lint.subject import Kind, Subject
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.policy import Policies
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -74,10 +74,10 @@ def _agis(subject: Subject, context: Context) -> Iterator[Diagnostic]:
 
 
 def _agtp(subject: Subject, context: Context) -> Iterator[Diagnostic]:
-    by_key = {declared.endpoint.key: declared for declared in subject.endpoints}
+    owners = {id(declared.endpoint): declared for declared in subject.endpoints}
     # Of two colliding endpoints the second is reported.
     for endpoint, finding in check_service(declared.endpoint for declared in subject.endpoints):
-        yield _owner(subject, endpoint, by_key[endpoint.key]).place(finding)
+        yield owners[id(endpoint)].place(finding)
     if subject.kind == "agis":
         return
     for check_document in DOCUMENTS:
@@ -94,10 +94,6 @@ def _agtp(subject: Subject, context: Context) -> Iterator[Diagnostic]:
 
 def _check_policies(policies: Policies, catalog: Catalog) -> list[Diagnostic]:
     return effective_policies(policies, catalog)[1]
-
-
-def _owner(subject: Subject, endpoint: object, default: Declared) -> Declared:
-    return next((declared for declared in subject.endpoints if declared.endpoint is endpoint), default)
 
 
 def _as_advice(found: Sequence[Diagnostic], advice: Iterable[Diagnostic]) -> Iterator[Diagnostic]:

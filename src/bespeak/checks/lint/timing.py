@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
-from typing import Any
 
 from bespeak.checks.lint.context import Context
 from bespeak.checks.lint.failed_check import attempt
@@ -25,14 +25,19 @@ class Times:
     def measure(self, subject: Subject, context: Context) -> None:
         """Read and check a document again, step by step."""
         self._documents += 1
-        text = subject.tree.text
-        self._clock("reading, pass 1", read_subject, text, subject.tree.file, subject.kind)
+        with self._clock("reading, pass 1"):
+            read_subject(subject.tree.text, subject.tree.file, subject.kind)
         for step in PASSES:
             for check in step.document:
-                self._clock(_name(step.number, check), _all, check, subject, context)
+                with self._clock(_name(step.number, check)):
+                    _run(attempt(check, subject, context))
             for look in step.endpoint:
-                self._clock(_name(step.number, look), _each, look, subject, context)
-        self._clock("registration, AGTP-API", _register, subject, context)
+                with self._clock(_name(step.number, look)):
+                    for declared in subject.endpoints:
+                        _run(attempt(look, declared, context))
+        with self._clock("registration, AGTP-API"):
+            for declared in subject.endpoints:
+                _run(check_contract(declared.endpoint, context.catalog, context.policies))
 
     def rows(self) -> Iterator[str]:
         """Return a line for each step, longest first."""
@@ -41,23 +46,16 @@ class Times:
         for name, seconds in sorted(self._seconds.items(), key=lambda pair: -pair[1]):
             yield f"{seconds * 1000:9.1f} ms  {name}"
 
-    def _clock(self, name: str, action: Callable[..., object], *arguments: object) -> None:
+    @contextmanager
+    def _clock(self, name: str) -> Iterator[None]:
         start = perf_counter()
-        action(*arguments)
+        yield
         self._seconds[name] += perf_counter() - start
 
 
-def _all(check: Callable[..., Iterable[Any]], subject: Subject, context: Context) -> list[Any]:
-    return list(attempt(check, subject, context))
-
-
-def _each(check: Callable[..., Iterable[Any]], subject: Subject, context: Context) -> list[Any]:
-    return [finding for declared in subject.endpoints for finding in attempt(check, declared, context)]
-
-
-def _register(subject: Subject, context: Context) -> list[Any]:
-    found = (check_contract(one.endpoint, context.catalog, context.policies) for one in subject.endpoints)
-    return [finding for findings in found for finding in findings]
+def _run(findings: Iterable[object]) -> None:
+    """Make a check run: it finds something only while its findings are taken."""
+    deque(findings, maxlen=0)
 
 
 def _name(number: int, check: Callable[..., object]) -> str:

@@ -60,7 +60,11 @@ class BodyReader:
     def _has_fields(self, spot: Spot) -> bool:
         """Return True if a body has any fields: some tools describe an empty form for every operation."""
         schemas = [media_type.below("schema") for _, media_type in spot.below("content").entries()]
-        return any(schema.value and schema.value.get("properties") != {} for schema in schemas if _is_table(schema))
+        return any(
+            schema.value and schema.value.get("properties") != {}
+            for schema in schemas
+            if isinstance(schema.value, dict)
+        )
 
     def _read(self, spot: Spot) -> Body | None:
         content = spot.below("content")
@@ -155,7 +159,3 @@ class BodyReader:
             made["required"] = required
         others = tuple(kind for kind in offered if essence(kind) != media_type)
         return Body(media_type=media_type, required=bool(required), schema=made, other_types=others, encoding=encoding)
-
-
-def _is_table(spot: Spot) -> bool:
-    return isinstance(spot.value, dict)

@@ -39,13 +39,13 @@ def shape_output(operation: Operation, fitter: SchemaFitter, known: Known) -> Ou
     good = _good(operation.answers)
     if operation.method == "HEAD" or (good and all(answer.media_type is None for answer in good)):
         return OutputShape(answer="none")
-    with_json = [answer for answer in good if _is_json(answer.media_type)]
+    with_json = [answer for answer in good if answer.media_type and is_json(sent_type(answer.media_type))]
     if with_json:
         key = tuple(id(answer.schema) for answer in with_json)
         if key not in known:
             known[key] = (with_json, _json(with_json, fitter))
         return known[key][1]
-    if any(_is_text(answer.media_type) for answer in good):
+    if any(answer.media_type and default_schema(answer.media_type) == {"type": "string"} for answer in good):
         schema = {"type": "object", "properties": {_TEXT: {"type": "string"}}, "required": [_TEXT]}
         return OutputShape(schema, "text", _TEXT)
     if not good:
@@ -71,14 +71,6 @@ def _good(answers: tuple[DocumentedResponse, ...]) -> list[DocumentedResponse]:
 def _is_problem(answer: DocumentedResponse) -> bool:
     said = answer.description.lower()
     return "error" in said or "problem" in (answer.media_type or "") or "fail" in said
-
-
-def _is_json(media_type: str | None) -> bool:
-    return media_type is not None and is_json(sent_type(media_type))
-
-
-def _is_text(media_type: str | None) -> bool:
-    return media_type is not None and default_schema(media_type) == {"type": "string"}
 
 
 def _json(answers: list[DocumentedResponse], fitter: SchemaFitter) -> OutputShape:

@@ -37,7 +37,7 @@ class Siblings:
             if len(shape) > 1 and shape[-1] == _ITEM:
                 self._of_items[shape[-2]].add(one.method)
             elif one.method in ("POST", "PUT"):
-                self._commands[shape[:-1]].add(_word(shape))
+                self._commands[shape[:-1]].add("".join(words(shape[-1])) if shape else "")
 
     def has_readable_state(self, operation: Operation) -> bool:
         """Return True if a GET returns what this operation overwrites."""
@@ -62,10 +62,6 @@ class Siblings:
 def _shape(path: str) -> Shape:
     """Return the segments of a path with all parameters alike."""
     return tuple(_ITEM if "{" in segment else segment for segment in path.split("/") if segment)
-
-
-def _word(shape: Shape) -> str:
-    return "".join(words(shape[-1])) if shape else ""
 
 
 def _deeds(operation: Operation) -> Iterator[tuple[tuple[Shape, Shape], str]]:

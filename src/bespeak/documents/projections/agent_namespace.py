@@ -39,7 +39,7 @@ def project_namespace(
     document: dict[str, Any] = {
         "document_type": "agtp-namespace",
         "schema_version": SCHEMA_VERSION,
-        "org_domain": _domain(service),
+        "org_domain": service.identity.domain or _host(service),
         "governance_zone": _common_zone(shown),
         "generated_at": generated_at,
         "agents": [_entry(agent, service) for agent in shown],
@@ -68,10 +68,6 @@ def _entry(agent: Agent, service: Service) -> dict[str, Any]:
         "activated_at": agent.issued_at,
         "last_updated": agent.updated_at or agent.issued_at,
     }
-
-
-def _domain(service: Service) -> str:
-    return service.identity.domain or _host(service)
 
 
 def _host(service: Service) -> str:

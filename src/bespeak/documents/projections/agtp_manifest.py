@@ -96,12 +96,11 @@ def project_manifest(
 
 def _list_methods(names: Iterable[str], endpoints: Iterable[Endpoint]) -> list[dict[str, str]]:
     """List methods as objects: the draft leaves the form open (8.4), and existing clients read `name` from each."""
-    described = {endpoint.method: endpoint.description for endpoint in sorted(endpoints, key=_is_at_root)}
+    described = {
+        endpoint.method: endpoint.description
+        for endpoint in sorted(endpoints, key=lambda endpoint: endpoint.path == "/")
+    }
     return [{"name": name, "description": described.get(name, "")} for name in names]
-
-
-def _is_at_root(endpoint: Endpoint) -> bool:
-    return endpoint.path == "/"
 
 
 def content_version(content: Mapping[str, Any]) -> str:

@@ -29,7 +29,7 @@ def full(
 
     `see` returns the reference to more information about a rule id.
     """
-    read, styled = source or from_disk, style or _plain
+    read, styled = source or from_disk, style or (lambda text, _: text)
     texts: dict[str, list[str]] = {}
     blocks: list[str] = []
     for finding in findings:
@@ -56,10 +56,6 @@ def from_disk(file: str) -> str | None:
             return opened.read(_LARGEST).removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
     except (OSError, ValueError):
         return None
-
-
-def _plain(text: str, _: str) -> str:
-    return text
 
 
 def _headline(finding: Diagnostic, styled: Style) -> str:

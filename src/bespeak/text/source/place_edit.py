@@ -40,12 +40,8 @@ def _json_text(value: Any, _quote: str = "") -> str | None:
     return written
 
 
-def _toml_text(value: Any, quote: str) -> str | None:
-    return value_text(value, literal=quote == "'")
-
-
 _JSON: Final = _Writer(_json_text, _json_text, ": ")
-_TOML: Final = _Writer(_toml_text, key_text, " = ")
+_TOML: Final = _Writer(lambda value, quote: value_text(value, literal=quote == "'"), key_text, " = ")
 
 
 def placed_edits(tree: JsonTree | TomlTree, change: Change) -> Edits:

@@ -42,12 +42,10 @@ class PythonTree(Tree):
     def scope_of(self, line: int) -> str | None:
         """Return the endpoint that is declared on a line, because comments are impossible in its docstring."""
         for at, span in self._spans.items():
-            if at.count("/") == 2 and self.location(span).line <= line <= self.location(self._name(at, span)).line:
+            name = self._spans.get(f"{at}/handler", span)
+            if at.count("/") == 2 and self.location(span).line <= line <= self.location(name).line:
                 return at
         return None
-
-    def _name(self, at: str, span: Span) -> Span:
-        return self._spans.get(f"{at}/handler", span)
 
     def _key_span(self, at: str) -> Span | None:
         return self._spans.get(at)
