@@ -83,9 +83,8 @@ def _input(operation: Operation, target: str) -> dict[str, Any]:
                 required.append(name)
     named = {placement.name for placement in placements.values() if placement.place == "path"}
     placeholders = [name for name in PLACEHOLDER.findall(target) if name not in named]
-    closed = (
-        operation.body is None or _WHOLE in placements or operation.body.schema.get("additionalProperties") is False
-    )
+    body = operation.body
+    closed = body is None or _WHOLE in placements or body.schema.get("additionalProperties") is False
     return {"input_schema": input_schema(properties, required, placeholders, closed=closed), "placements": placements}
 
 

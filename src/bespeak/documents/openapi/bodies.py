@@ -16,6 +16,7 @@ from bespeak.documents.openapi.schema_conversion import Direction
 from bespeak.documents.openapi.spot import Spot
 from bespeak.protocol.exchange.media_type import FORM, essence
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.untyped import as_mapping
 
 _BODYLESS: Final = frozenset({"GET", "HEAD", "TRACE"})
 _FORMS: Final = frozenset({FORM, MULTIPART})
@@ -59,12 +60,8 @@ class BodyReader:
 
     def _has_fields(self, spot: Spot) -> bool:
         """Return True if a body has any fields: some tools describe an empty form for every operation."""
-        schemas = [media_type.below("schema") for _, media_type in spot.below("content").entries()]
-        return any(
-            schema.value and schema.value.get("properties") != {}
-            for schema in schemas
-            if isinstance(schema.value, dict)
-        )
+        schemas = (as_mapping(kind.below("schema").value) for _, kind in spot.below("content").entries())
+        return any(schema and schema.get("properties") != {} for schema in schemas)
 
     def _read(self, spot: Spot) -> Body | None:
         content = spot.below("content")

@@ -96,10 +96,8 @@ def project_manifest(
 
 def _list_methods(names: Iterable[str], endpoints: Iterable[Endpoint]) -> list[dict[str, str]]:
     """List methods as objects: the draft leaves the form open (8.4), and existing clients read `name` from each."""
-    described = {
-        endpoint.method: endpoint.description
-        for endpoint in sorted(endpoints, key=lambda endpoint: endpoint.path == "/")
-    }
+    root_last = sorted(endpoints, key=lambda endpoint: endpoint.path == "/")
+    described = {endpoint.method: endpoint.description for endpoint in root_last}
     return [{"name": name, "description": described.get(name, "")} for name in names]
 
 
