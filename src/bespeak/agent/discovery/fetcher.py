@@ -265,23 +265,21 @@ class Fetcher:
     def _end(
         self, trace: _Trace, final_url: str, began: float, answer: FetchedResponse | None, fault: FetchFault | None
     ) -> Fetched:
+        response = answer or FetchedResponse(0, {})
         fetched = Fetched(
             what=trace.kind.what,
             url=trace.url,
             final_url=final_url,
+            status=response.status or None,
+            headers=response.headers,
             hops=tuple(trace.hops),
             attempts=trace.attempts,
             seconds=time.monotonic() - began,
             first_seconds=trace.first_seconds,
-            fault=fault,
+            source=response.source,
+            fault=fault or response.fault,
         )
-        if answer is None:
-            return fetched
-        fault = fault or answer.fault
-        fetched = replace(
-            fetched, status=answer.status or None, headers=answer.headers, source=answer.source, fault=fault
-        )
-        if fault is not None:
+        if answer is None or fetched.fault is not None:
             return fetched
         if not trace.kind.takes(fetched.media_type):
             shown = brief(fetched.media_type) if fetched.media_type else "not given"

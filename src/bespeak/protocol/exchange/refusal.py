@@ -26,3 +26,13 @@ class Refused(msgspec.Struct, frozen=True):
 def authorization_required(condition: str, message: str, **details: Any) -> Refused:
     """Return a 262 for a missing credential, scope or consent; `condition` says which (AGTP-API 11)."""
     return Refused(status.AUTHORIZATION_REQUIRED, "authorization-required", message, {"type": condition, **details})
+
+
+def unauthorized(code: str, message: str, **details: Any) -> Refused:
+    """Return a 401 for a credential that is missing or not valid."""
+    return Refused(status.UNAUTHORIZED, code, message, details)
+
+
+def unprocessable(code: str, message: str) -> Refused:
+    """Return a 422 for values that break a rule."""
+    return Refused(status.UNPROCESSABLE, code, message)

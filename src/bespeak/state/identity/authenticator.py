@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from bespeak.errors import ConfigError
-from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import AGENT_ID, AGENT_SIGNATURE, AUTHORIZATION
 from bespeak.protocol.exchange.messages import Request
-from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.refusal import Refused, unauthorized
 from bespeak.state.identity.authentication import Authenticated, Outdated
 from bespeak.state.identity.settings import CREDENTIALS, AuthSettings, TokenSettings
 
@@ -65,9 +64,10 @@ class Authenticator:
         token = self._token(headers.get(AUTHORIZATION))
         if isinstance(token, Refused) or isinstance(token, Outdated):  # noqa: SIM101 - a union costs more than the check
             return token
-        if token is not None and token.tls_identity is not None and token.tls_identity != _identity(certified):
+        bound = None if certified is None else certified.tls_identity
+        if token is not None and token.tls_identity is not None and token.tls_identity != bound:
             message = "The token is bound to a client certificate (`cnf`) that this connection does not present."
-            return Refused(status.UNAUTHORIZED, "token-binding-wrong", message)
+            return unauthorized("token-binding-wrong", message)
         signed = self._signed(request)
         if isinstance(signed, Refused):
             return signed
@@ -96,7 +96,7 @@ class Authenticator:
             return self._not_accepted(CREDENTIALS["token"])
         if credential[: len(_SCHEME)].lower() != _SCHEME:
             message = "Authorization is not of the form 'Bearer TOKEN', the only form this server accepts."
-            return Refused(status.UNAUTHORIZED, "token-malformed", message)
+            return unauthorized("token-malformed", message)
         return self._bearer.verify(credential[len(_SCHEME) :].strip(" "))
 
     def _certified(self, certificate: bytes | None) -> Authenticated | Refused | None:
@@ -117,20 +117,16 @@ class Authenticator:
 
     def _not_accepted(self, what: str) -> Refused:
         message = f"The request presents {what}, which this server does not accept; send {self.credentials}."
-        return Refused(status.UNAUTHORIZED, "credential-not-accepted", message, {"modes": list(self.modes)})
+        return unauthorized("credential-not-accepted", message, modes=list(self.modes))
 
     def _unproven(self, claimed: str) -> Refused:
         message = f"Agent-ID {claimed[:64]!r} is not proven; send {self.credentials}."
-        return Refused(status.UNAUTHORIZED, "agent-unauthenticated", message, {"modes": list(self.modes)})
+        return unauthorized("agent-unauthenticated", message, modes=list(self.modes))
 
     @property
     def credentials(self) -> str:
         """Credentials that this server accepts, and how to send them."""
         return " or ".join(CREDENTIALS[mode] for mode in self.modes)
-
-
-def _identity(certified: Authenticated | None) -> str | None:
-    return None if certified is None else certified.tls_identity
 
 
 def _combined(
@@ -143,7 +139,7 @@ def _combined(
     if len(set(sources.values())) != 1:
         # Only the caller's own claim is repeated: whom a stolen credential belongs to is not for everybody to know.
         message = f"{' and '.join(sources)} name different agents; present credentials of the agent that calls."
-        return Refused(status.UNAUTHORIZED, "agent-id-mismatch", message, {"disagreeing": list(sources)})
+        return unauthorized("agent-id-mismatch", message, disagreeing=list(sources))
     ends = [proof.expires_at for proof in (certified, token) if proof is not None and proof.expires_at is not None]
     return Authenticated(
         agent_id=next(iter(agents.values())),

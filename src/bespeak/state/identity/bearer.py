@@ -14,7 +14,7 @@ from joserfc.jws import CompactSignature, JWSRegistry, extract_compact, validate
 
 from bespeak.protocol import status
 from bespeak.protocol.exchange.base64url import decode64
-from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.refusal import Refused, unauthorized
 from bespeak.state.identity.authentication import Authenticated, Outdated
 from bespeak.state.identity.jwks import FETCH_GAP, KeySource
 from bespeak.state.identity.jws import ALGORITHMS
@@ -73,7 +73,7 @@ class BearerVerifier:
             self._keys = source.keys
             self._good.clear()
         if len(token) > _LONGEST or not token.isascii():
-            return _refused("token-malformed", f"A token is a JWT of at most {_LONGEST} characters.")
+            return unauthorized("token-malformed", f"A token is a JWT of at most {_LONGEST} characters.")
         digest = sha256(token.encode()).digest()
         known = self._good.get(digest)
         if known is not None and now < known[1]:
@@ -106,7 +106,7 @@ class BearerVerifier:
         except (ValueError, RecursionError):
             claims = None
         if not isinstance(claims, dict):
-            return _refused(
+            return unauthorized(
                 "token-malformed", "The payload of the token is not a JSON object; get a JWT from its issuer."
             )
         return read_claims(claims, self._settings, audience=self._audience, now=now)
@@ -127,14 +127,14 @@ class BearerVerifier:
             return self._algorithm_refused(algorithm)
         if not fitting:
             message = "The token is signed with a key this server does not have; get a token from an issuer it trusts."
-            return self._or_outdated(_refused("token-key-unknown", message))
+            return self._or_outdated(unauthorized("token-key-unknown", message))
         try:
             if any(validate_compact(envelope, key, registry=_REGISTRY) for key in fitting):
                 return None
         except _BAD:
-            return _refused("token-malformed", "The header or the signature of the token cannot be read.")
+            return unauthorized("token-malformed", "The header or the signature of the token cannot be read.")
         message = "The signature of the token is not by a key of its issuer, or the token was changed; get a new one."
-        invalid = _refused("token-signature-invalid", message)
+        invalid = unauthorized("token-signature-invalid", message)
         # A key found by its name is the right one; among keys without names the right one may be new.
         return invalid if keys.names(kid) else self._or_outdated(invalid)
 
@@ -145,12 +145,14 @@ class BearerVerifier:
         named = repr(algorithm[:20]) if isinstance(algorithm, str) else "an unknown algorithm"
         allowed = ", ".join(sorted(self._algorithms))
         message = f"The token is signed with {named}; this server accepts {allowed}, with a key made for it."
-        return _refused("token-algorithm-refused", message, allowed=sorted(self._algorithms))
+        return unauthorized("token-algorithm-refused", message, allowed=sorted(self._algorithms))
 
 
 def _open(token: str) -> CompactSignature | Refused:
     """Split a token into its parts without verification."""
-    malformed = _refused("token-malformed", "The token is not a signed JWT, 'header.payload.signature' in base64url.")
+    malformed = unauthorized(
+        "token-malformed", "The token is not a signed JWT, 'header.payload.signature' in base64url."
+    )
     if _FORM.fullmatch(token) is None:
         return malformed
     try:
@@ -162,15 +164,11 @@ def _open(token: str) -> CompactSignature | Refused:
     if not isinstance(header, dict) or not isinstance(header.get("kid", ""), str):
         return malformed
     if "crit" in header or "b64" in header:
-        return _refused("token-malformed", "The token has extensions (`crit`) that this server does not know.")
+        return unauthorized("token-malformed", "The token has extensions (`crit`) that this server does not know.")
     kind = header.get("typ", "JWT")
     if not isinstance(kind, str) or kind.lower() not in _TYPES:
         # RFC 8725 3.11: what was signed for another purpose must not pass for a credential.
-        return _refused(
+        return unauthorized(
             "token-malformed", "`typ` of the token is not JWT or at+jwt: it was not made to be presented here."
         )
     return envelope
-
-
-def _refused(code: str, message: str, **details: Any) -> Refused:
-    return Refused(status.UNAUTHORIZED, code, message, details)

@@ -16,9 +16,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import NameOID
 
-from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import is_canonical_id
-from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.refusal import Refused, unauthorized
 from bespeak.state.identity.authentication import Authenticated
 from bespeak.state.identity.key_mark import key_mark
 
@@ -37,11 +36,13 @@ class CertificateReader:
     def identify(self, certificate: bytes) -> Authenticated | Refused:
         """Return the agent of a DER certificate, or a refusal."""
         if len(certificate) > _LONGEST:
-            return _refused("certificate-malformed", f"The client certificate has more than {_LONGEST} bytes.")
+            return unauthorized("certificate-malformed", f"The client certificate has more than {_LONGEST} bytes.")
         found = self._recent(certificate)
         # A connection may outlive the certificate it began with.
         if isinstance(found, Authenticated) and self._clock() >= (found.expires_at or 0):
-            return _refused("certificate-expired", "The client certificate has expired; connect again with a new one.")
+            return unauthorized(
+                "certificate-expired", "The client certificate has expired; connect again with a new one."
+            )
         return found
 
 
@@ -55,7 +56,7 @@ def _identify(certificate: bytes) -> Authenticated | Refused:
     except UnsupportedAlgorithm:
         return _key_refused()
     except (ValueError, TypeError, x509.DuplicateExtension, x509.InvalidVersion, x509.UnsupportedGeneralNameType):
-        return _refused("certificate-malformed", "The client certificate cannot be read; have it reissued.")
+        return unauthorized("certificate-malformed", "The client certificate cannot be read; have it reissued.")
     if not isinstance(key, Ed25519PublicKey | EllipticCurvePublicKey):
         return _key_refused()
     if len(names) == 1:
@@ -63,7 +64,7 @@ def _identify(certificate: bytes) -> Authenticated | Refused:
         holders = (key_mark(spki),)
         return Authenticated(names.pop(), ("mtls",), tls_identity=identity, expires_at=expires, holders=holders)
     what = "names several agents" if names else "names no agent"
-    return _refused(
+    return unauthorized(
         "certificate-without-agent",
         f"The client certificate {what}; have one issued with one URI agtp://AGENT-ID among its alternative names.",
     )
@@ -84,11 +85,7 @@ def _agents(certificate: x509.Certificate) -> set[str]:
 
 
 def _key_refused() -> Refused:
-    return _refused(
+    return unauthorized(
         "certificate-key-refused",
         "The client certificate is for a key that is neither Ed25519 nor ECDSA; have one issued for such a key.",
     )
-
-
-def _refused(code: str, message: str) -> Refused:
-    return Refused(status.UNAUTHORIZED, code, message)

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import is_canonical_id
-from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.refusal import Refused, unprocessable
 from bespeak.protocol.exchange.scope import Scopes, is_scope_token
 from bespeak.state.identity.delegation import LONGEST_CHAIN, Chain, Hop
 from bespeak.state.identity.delegation_token import (
@@ -44,7 +44,9 @@ def grant_authority(
     when the server signs for the delegator. A token expires with its parent.
     """
     if not 0 < lifetime <= LONGEST_LIFE:
-        return _invalid("invalid-lifetime", f"A delegation lasts at most {LONGEST_LIFE} seconds; got {lifetime:g}.")
+        return unprocessable(
+            "invalid-lifetime", f"A delegation lasts at most {LONGEST_LIFE} seconds; got {lifetime:g}."
+        )
     refused = _cannot_grant(delegator, delegate, scopes, held, parent) or _too_deep(depth, parent)
     if refused is not None:
         return refused
@@ -64,7 +66,9 @@ def grant_authority(
     )
     token = sign_token(claims, key)
     if len(token) > LONGEST_TOKEN:
-        return _invalid("delegation-too-large", f"The scopes make a token of more than {LONGEST_TOKEN} characters.")
+        return unprocessable(
+            "delegation-too-large", f"The scopes make a token of more than {LONGEST_TOKEN} characters."
+        )
     hop = Hop(delegator, delegate, Scopes(wanted), depth, claims.exp, claims.jti)
     _logger.info("delegation %s: %s to %s, %s", claims.jti, delegator, delegate, ", ".join(wanted))
     return Chain((*parent.hops, hop), (*parent.tokens, token)) if parent else Chain((hop,), (token,))
@@ -74,14 +78,16 @@ def _cannot_grant(
     delegator: str, delegate: str, scopes: Collection[str], held: Scopes, parent: Chain | None
 ) -> Refused | None:
     if not is_canonical_id(delegate):
-        return _invalid("invalid-canonical-id", f"A delegate must be 64 hexadecimal digits; got {delegate[:80]!r}.")
+        return unprocessable(
+            "invalid-canonical-id", f"A delegate must be 64 hexadecimal digits; got {delegate[:80]!r}."
+        )
     if delegate == delegator or (parent is not None and delegate in parent.delegators):
         message = "An agent holds its own authority already, so a delegation cannot lead back to it."
-        return _invalid("delegation-to-itself", message)
+        return unprocessable("delegation-to-itself", message)
     bad = next((token for token in scopes if not is_scope_token(token)), None)
     if bad is not None or not 0 < len(scopes) <= MOST_SCOPES:
         got = len(scopes) if bad is None else repr(bad[:80])
-        return _invalid(
+        return unprocessable(
             "invalid-authority-scope", f"A delegation must have 1 to {MOST_SCOPES} valid scopes; got {got}."
         )
     return refuse_wider(delegator, delegate, scopes, held if parent is None else held & parent.scopes)
@@ -116,7 +122,3 @@ def _too_deep(depth: int, parent: Chain | None) -> Refused | None:
         message,
         {"type": "scope-required", "depth_left": left},
     )
-
-
-def _invalid(code: str, message: str) -> Refused:
-    return Refused(status.UNPROCESSABLE, code, message)

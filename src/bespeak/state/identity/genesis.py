@@ -10,7 +10,7 @@ from bespeak.contract.genesis import GENESIS_VERSION, Genesis, canonical_genesis
 from bespeak.contract.trust import ORG_ASSERTED, SELF_SIGNED
 from bespeak.protocol import status
 from bespeak.protocol.exchange.base64url import encode64
-from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.refusal import Refused, unprocessable
 from bespeak.protocol.fault import Fault
 from bespeak.state.identity.genesis_json import genesis_of
 from bespeak.state.identity.jws import PrivateKey
@@ -46,7 +46,7 @@ def issue_genesis(
     if public_key is not None:
         agent_key = parse_jwk(public_key)
         if isinstance(agent_key, Fault):
-            return _refuse("genesis-invalid", f"The agent's public key cannot be used: {agent_key.message}.")
+            return unprocessable("genesis-invalid", f"The agent's public key cannot be used: {agent_key.message}.")
         pem = agent_key.as_pem(private=False).decode("ascii")
     members = {
         **(more or {}),
@@ -84,9 +84,11 @@ def verify_genesis(
     genesis = genesis_of(table)
     if genesis is None:
         wrong = [finding.message for finding in table.findings.found if finding.severity == "error"]
-        return _refuse("genesis-invalid", f"The Agent Genesis is not valid: {'; '.join(wrong[:5])}.")
+        return unprocessable("genesis-invalid", f"The Agent Genesis is not valid: {'; '.join(wrong[:5])}.")
     if agent_id is not None and agent_id != genesis.agent_id:
-        return _refuse("genesis-mismatch", f"The Agent Genesis gives the id {genesis.agent_id}, not {agent_id[:80]!r}.")
+        return unprocessable(
+            "genesis-mismatch", f"The Agent Genesis gives the id {genesis.agent_id}, not {agent_id[:80]!r}."
+        )
     if issuers is not None and genesis.issuer_key["kid"] not in issuers:
         return Refused(
             status.UNAUTHORIZED,
@@ -94,7 +96,3 @@ def verify_genesis(
             f"The Agent Genesis is by the key {genesis.issuer_key['kid']}, which is not a trusted issuer.",
         )
     return genesis
-
-
-def _refuse(code: str, message: str) -> Refused:
-    return Refused(status.UNPROCESSABLE, code, message)

@@ -31,7 +31,6 @@ from typing import Final
 
 import msgspec
 
-from bespeak.protocol import status
 from bespeak.protocol.exchange.base64url import decode64
 from bespeak.protocol.exchange.headers import (
     AGENT_ID,
@@ -45,7 +44,7 @@ from bespeak.protocol.exchange.headers import (
     TASK_ID,
 )
 from bespeak.protocol.exchange.messages import Connection, Request
-from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.refusal import Refused, unauthorized
 from bespeak.state.identity.jws import ALGORITHM, ALGORITHMS, PrivateKey, PublicKey, is_signed, sign_detached
 from bespeak.text.reading.json_data import decode_as
 
@@ -109,11 +108,11 @@ def verify_signed(
         return None
     agent_id = headers.get(AGENT_ID)
     if agent_id is None:
-        return _refuse("agent-id-missing", "The request is signed but has no Agent-ID; send Agent-ID too.")
+        return unauthorized("agent-id-missing", "The request is signed but has no Agent-ID; send Agent-ID too.")
     form = _FORM.fullmatch(envelope)
     protected = _read_protected(form[1]) if form is not None else None
     if form is None or protected is None:
-        return _refuse(
+        return unauthorized(
             "signature-malformed",
             "Agent-Signature is not a JWS with detached content, 'header..signature', whose header holds alg EdDSA, "
             "created (whole seconds) and nonce (22 to 128 characters of base64url).",
@@ -123,14 +122,14 @@ def verify_signed(
         return untimely
     key = key_of(agent_id)
     if key is None:
-        return _refuse(
+        return unauthorized(
             "agent-key-unknown",
             f"No key of the agent {agent_id[:_LONGEST_NAMED]!r} is registered with this server; register it, or prove "
             "the id in another way.",
         )
     content = _content(request, server_id, protected)
     if content is None or not is_signed(form[1], content, form[2], key):
-        return _refuse(
+        return unauthorized(
             "signature-invalid",
             f"Agent-Signature is not by the registered key of the agent over this request to {server_id}: it was made "
             "with another key or for another server, or the request was changed on the way.",
@@ -177,12 +176,12 @@ def _read_protected(text: str) -> _Protected | None:
 
 def _untimely(created: int, now: float, max_age: float) -> Refused | None:
     if created > now + AHEAD:
-        return _refuse(
+        return unauthorized(
             "signature-expired",
             "Agent-Signature was made in the future by this server's clock; check the clock of the agent.",
         )
     if created < now - max_age:
-        return _refuse(
+        return unauthorized(
             "signature-expired",
             f"Agent-Signature is more than {max_age:g} seconds old by this server's clock; sign each request "
             "separately, and check the clock of the agent.",
@@ -215,7 +214,3 @@ def _content(request: Request, server_id: str, protected: _Protected) -> bytes |
         return text.encode()
     except UnicodeEncodeError:
         return None
-
-
-def _refuse(code: str, message: str) -> Refused:
-    return Refused(status.UNAUTHORIZED, code, message)

@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from bespeak.protocol import status
 from bespeak.protocol.exchange.base64url import decode64
 from bespeak.protocol.exchange.principal import is_canonical_id
-from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.refusal import Refused, unauthorized
 from bespeak.protocol.exchange.scope import Scopes, is_scope_token
 from bespeak.state.identity.authentication import Authenticated
 from bespeak.state.identity.settings import TokenSettings
@@ -39,16 +38,18 @@ def _untimely(claims: Mapping[str, Any], now: float, leeway: float) -> Refused |
     for name, moment in moments.items():
         if moment is None and (name in claims or name == "exp"):
             what = "is not a number of seconds since 1970" if name in claims else "is missing"
-            return _refused("token-malformed", f"`{name}` of the token {what}; get a token with a valid lifetime.")
+            return unauthorized("token-malformed", f"`{name}` of the token {what}; get a token with a valid lifetime.")
     expires, begins, issued = (moments[name] for name in ("exp", "nbf", "iat"))
     if expires is not None and now >= expires + leeway:
         late = min(now - expires, _LATEST)
-        return _refused("token-expired", f"The token expired {late:.0f} seconds ago; get a new one from its issuer.")
+        return unauthorized(
+            "token-expired", f"The token expired {late:.0f} seconds ago; get a new one from its issuer."
+        )
     for name, moment in (("nbf", begins), ("iat", issued)):
         if moment is not None and now < moment - leeway:
             early = min(moment - now, _LATEST)
             message = f"`{name}` of the token is {early:.0f} seconds from now; wait, or correct the clocks."
-            return _refused("token-not-yet-valid", message)
+            return unauthorized("token-not-yet-valid", message)
     return None
 
 
@@ -57,10 +58,10 @@ def _misdirected(claims: Mapping[str, Any], wanted: str, trusted: str | None) ->
     meant = audience if isinstance(audience, list) else [audience]
     if wanted not in meant:
         message = f"The token is not for this server; get one whose `aud` is {wanted!r}."
-        return _refused("token-audience-wrong", message, audience=wanted)
+        return unauthorized("token-audience-wrong", message, audience=wanted)
     if trusted is not None and issuer != trusted:
         message = f"The token is not by the issuer this server trusts; get one from {trusted}."
-        return _refused("token-issuer-wrong", message, issuer=trusted)
+        return unauthorized("token-issuer-wrong", message, issuer=trusted)
     return None
 
 
@@ -69,19 +70,19 @@ def _agent_of(claims: Mapping[str, Any], settings: TokenSettings) -> Authenticat
     if agent_id is None:
         where = f"`{settings.agent_claim}`" if settings.agent_claim else "`agent_id` or `sub`"
         message = f"The token names no agent: {where} must hold 64 lower-case hexadecimal digits."
-        return _refused("token-agent-missing", message)
+        return unauthorized("token-agent-missing", message)
     scopes = _scopes(claims.get(settings.scope_claim))
     if isinstance(scopes, str):
-        return _refused("token-malformed", f"`{settings.scope_claim}` of the token {scopes}.")
+        return unauthorized("token-malformed", f"`{settings.scope_claim}` of the token {scopes}.")
     principal = claims.get(settings.principal_claim)
     if principal is not None and not _is_name(principal):
         message = (
             f"`{settings.principal_claim}` of the token is not a string of at most {_LONGEST_PRINCIPAL} characters."
         )
-        return _refused("token-malformed", message)
+        return unauthorized("token-malformed", message)
     subject = claims.get("sub", "")
     if not isinstance(subject, str):
-        return _refused("token-malformed", "`sub` of the token is not a string (RFC 7519 4.1.2).")
+        return unauthorized("token-malformed", "`sub` of the token is not a string (RFC 7519 4.1.2).")
     bound = _binding(claims.get("cnf"))
     if isinstance(bound, Refused):
         return bound
@@ -131,12 +132,8 @@ def _binding(confirmation: object) -> str | Refused | None:
     message = (
         "The token is bound to a key (`cnf`) in a way this server cannot check; get one bound to a certificate or none."
     )
-    return _refused("token-binding-wrong", message)
+    return unauthorized("token-binding-wrong", message)
 
 
 def _is_name(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= _LONGEST_PRINCIPAL and value.isprintable()
-
-
-def _refused(code: str, message: str, **details: Any) -> Refused:
-    return Refused(status.UNAUTHORIZED, code, message, details)
