@@ -125,6 +125,11 @@ async def test_session_scopes_and_duration_are_sent_with_every_turn() -> None:
         assert (seen["session-id"], seen["authority-scope"]) == ("s-1", "rooms:read")
 
 
+async def test_refused_persistence_is_noted() -> None:
+    async with hotel(approved(persistent=False)) as (service, _):
+        assert (await propose(service, persistent=True)).notes == ("the server did not make it persistent",)
+
+
 async def test_pending_proposal_is_polled_until_it_is_decided() -> None:
     pending = answer(261, {"proposal_id": "p-1", "estimated_duration": "2s"}, Negotiation_ID="n-1")
     async with hotel(pending, pending, approved()) as (service, server):

@@ -190,6 +190,9 @@ class Negotiation:
         if not fit.fits:
             raise ContractMismatchError(offered, fit.differences, reply)
         self._notes += (*fit.notes, *fit.unstated)
+        if self._terms.persistent and members.get("persistent") is not True:
+            # AGTP-API 10.5: granted or not, independently of the synthesis.
+            self._notes.append("the server did not make it persistent")
         return self._use(offered, members, _read_id(reply, "synthesis-id"))
 
     def _counter(self, proposal: Proposal, error: ProposalRejectedError) -> Proposal | None:
