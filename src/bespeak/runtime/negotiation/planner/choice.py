@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -143,6 +144,16 @@ class Call:
         return 1.0 + 3.0 * self.operation.impact
 
 
+def cost_of(calls: Iterable[Call], decisions: Iterable[Decision]) -> float:
+    """Add up calls and decisions, in an order that does not depend on the hash seed."""
+    return sum(call.cost for call in calls) + sum(decision.cost for decision in sorted(decisions))
+
+
+def quality_of(decisions: Iterable[Decision]) -> float:
+    """Multiply what the decisions leave of certainty."""
+    return prod(decision.quality for decision in sorted(decisions))
+
+
 @dataclass(frozen=True, eq=False)
 class Option:
     """One way to get a value, with everything that was decided for it."""
@@ -154,9 +165,9 @@ class Option:
     @cached_property
     def quality(self) -> float:
         """Product of the decisions."""
-        return prod(decision.quality for decision in sorted(self.decisions))
+        return quality_of(self.decisions)
 
     @cached_property
     def cost(self) -> float:
         """Calls and decisions together."""
-        return sum(call.cost for call in self.calls) + sum(decision.cost for decision in sorted(self.decisions))
+        return cost_of(self.calls, self.decisions)

@@ -46,14 +46,15 @@ def deeds(search: Search, depth: int) -> list[Option] | Miss:
         options += [Option(way.value, way.decisions | verb, way.calls) for way in ways]
     if options:
         return options
-    if beyond is not None and not found:
+    if beyond is not None and (not ranked or ranked[0][0] < 1):
         reason = f"`{beyond.endpoint}` is {beyond.endpoint.semantic.impact}; the proposal claims less."
         return Miss(field="semantic.impact", reason=reason, nearest=beyond.endpoint)
     if ranked:
         nearest = ranked[0][1]
-        lacking = ", ".join(f"`{field.name}`" for field in nearest.required)
-        return Miss(field="input", reason=f"Not all inputs are known: {lacking}.", nearest=nearest.endpoint)
-    return Miss(field=wish.endpoint.path, reason=f"No endpoint does {wish.endpoint.method} to a {wish.noun}.")
+        lacking = [field for field in nearest.required if not search.at_hand(field, search.given, nearest)]
+        names = ", ".join(f"`{field.name}`" for field in lacking) or "its inputs"
+        return Miss(field="input", reason=f"`{nearest.endpoint}` needs {names}.", nearest=nearest.endpoint)
+    return Miss(field=wish.endpoint.path, reason=f"No usable endpoint does {wish.endpoint.method} to a {wish.noun}.")
 
 
 def _makes_known(operation: Operation, way: Option) -> bool:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
 
-from bespeak.runtime.negotiation.planner.choice import Call, Decision, Value
+from bespeak.runtime.negotiation.planner.choice import Call, Decision, Value, cost_of, quality_of
 from bespeak.runtime.negotiation.planner.field import Field
 from bespeak.runtime.negotiation.planner.operation import Rows
 from bespeak.runtime.negotiation.planner.wish import Table
@@ -91,12 +90,12 @@ class Draft:
     @cached_property
     def quality(self) -> float:
         """Product of the decisions and of the weakest field: ten fields of one call are one decision."""
-        return prod(decision.quality for decision in sorted(self.decisions)) * self.weakest
+        return quality_of(self.decisions) * self.weakest
 
     @cached_property
     def cost(self) -> float:
         """Calls and decisions together."""
-        return sum(call.cost for call in self.calls) + sum(one.cost for one in sorted(self.decisions))
+        return cost_of(self.calls, self.decisions)
 
     def judged(self, *decisions: Decision) -> Draft:
         """Return the draft with further decisions."""

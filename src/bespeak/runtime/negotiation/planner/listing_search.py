@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from bespeak.runtime.negotiation.planner.choice import Call, Decision, Given, Result, RowValue, Value
+from bespeak.runtime.negotiation.planner.choice import Call, Decision, Given, Result, RowValue, Value, cost_of
 from bespeak.runtime.negotiation.planner.draft import Filter, Listing
 from bespeak.runtime.negotiation.planner.field import Field
 from bespeak.runtime.negotiation.planner.operation import CURSORS, LIMITS, PLACES, SORTS, TIMES, Operation, Rows
 from bespeak.runtime.negotiation.planner.search import WHOLE, Search
-from bespeak.runtime.negotiation.planner.slot import ITEM, fit
+from bespeak.runtime.negotiation.planner.slot import ITEM
 from bespeak.runtime.negotiation.planner.term import join, other_names
-from bespeak.runtime.negotiation.planner.vocabulary import Reading
 from bespeak.runtime.negotiation.planner.wish import Table
 
 _DRIVERS: Final = 12
@@ -47,12 +46,11 @@ class ListingSearch:
                 listing = self._fill(called.value, rows, called.decisions)
                 if listing is not None:
                     found.append(listing)
-        covered = self._search.covered
         missing = len(self._search.wish.givens)
-        return sorted(
-            found,
-            key=lambda one: (missing - len(one.givens), _cost(one) - covered(one.calls), one.call.number),
-        )[:_KEPT]
+        return sorted(found, key=lambda one: (missing - len(one.givens), self._cost(one), one.call.number))[:_KEPT]
+
+    def _cost(self, listing: Listing) -> float:
+        return cost_of(listing.calls, listing.decisions) - self._search.covered(listing.calls)
 
     def _answered(self, deed: Call) -> list[Listing]:
         known = deed.before | {deed}
@@ -70,7 +68,7 @@ class ListingSearch:
                     if key in found or operation.impact or ITEM in rows.path or not self._search.allows(operation):
                         continue
                     self._search.spend(len(self._table.columns) * len(rows.fields))
-                    hits = sum(self._column(field, rows)[0] > 0 for field in self._table.columns)
+                    hits = sum(self._search.best(field, rows.fields)[0] > 0 for field in self._table.columns)
                     found[key] = hits, operation, rows
         said = self._search.wish.said
         ranked = sorted(
@@ -84,15 +82,6 @@ class ListingSearch:
         )
         return [(operation, rows) for hits, operation, rows in ranked if hits][:_DRIVERS]
 
-    def _column(self, need: Field, rows: Rows) -> tuple[float, Field | None]:
-        """Return the column of the rows that fits best."""
-        best: tuple[float, Field | None] = (0.0, None)
-        for field in rows.fields:
-            score = self._search.score(need, field)
-            if score > best[0]:
-                best = score, field
-        return best
-
     def _fill(self, result: Result, rows: Rows, decided: frozenset[Decision]) -> Listing | None:
         scope = self._search.row_scope(rows)
         columns: list[tuple[Field, Value]] = []
@@ -101,7 +90,7 @@ class ListingSearch:
         per_row: set[int] = set()
         for need in self._table.columns:
             self._search.spend(len(rows.fields))
-            score, field = self._column(need, rows)
+            score, field = self._search.best(need, rows.fields)
             if field is not None:
                 columns.append((need, RowValue(field)))
                 weakest = min(weakest, score)
@@ -180,13 +169,9 @@ class ListingSearch:
                 if made is not None and (not ending or made.column.facts.format in TIMES):
                     return made
             return None
-        best: tuple[float, Field | None] = (0.0, None)
-        for field in rows.fields:
-            score = self._search.score(given, field, sent=True)
-            if score > best[0]:
-                best = score, field
+        score, column = self._search.best(given, rows.fields, sent=True)
         enough = 0.95 if given.identifies else 0.8
-        return Filter(best[1], "eq", Given(given)) if best[1] is not None and best[0] >= enough else None
+        return Filter(column, "eq", Given(given)) if column is not None and score >= enough else None
 
     def _related(self, given: Field, listing: Listing, decisions: set[Decision]) -> Filter | None:
         """Return the condition that rows refer to the thing that an input identifies."""
@@ -200,29 +185,16 @@ class ListingSearch:
 
     def _compared(self, need: Field, given: Field, op: str, rows: Rows) -> Filter | None:
         for field in rows.fields:
-            if not _shared(need.readings, field.readings):
+            if need.meanings.isdisjoint(field.meanings):
                 continue
             kinds = field.facts.kind, given.facts.kind or field.facts.kind
             if op == "contains":
                 return Filter(field, op, Given(given)) if set(kinds) <= {"string"} else None
             times = field.facts.format in TIMES and given.facts.format in (*TIMES, "")
-            if (set(kinds) <= _ORDERED or (set(kinds) <= {"string"} and times)) and (times or fit_bounds(field, given)):
+            if set(kinds) <= _ORDERED or (set(kinds) <= {"string"} and times):
                 return Filter(field, op, Given(given))
         return None
 
 
 def _is_count(field: Field) -> bool:
     return field.facts.kind in ("integer", "")
-
-
-def fit_bounds(field: Field, given: Field) -> bool:
-    """Return True if a bound can be met by some value of a column."""
-    return bool(fit(field.facts, given.facts, sent=True) or fit(given.facts, field.facts, sent=True))
-
-
-def _shared(one: tuple[Reading, ...], other: tuple[Reading, ...]) -> bool:
-    return not set(one).isdisjoint(other)
-
-
-def _cost(listing: Listing) -> float:
-    return sum(call.cost for call in listing.calls) + sum(one.cost for one in sorted(listing.decisions))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
@@ -126,6 +126,15 @@ class Search:
         """Judge whether a field may stand for another: by name and noun, and by everything its schema says."""
         alike = likeness(need, have, self.index.vocabulary)
         return alike * match_facts(need, have, sent=sent) if alike else 0.0
+
+    def best(self, need: Field, fields: Iterable[Field], *, sent: bool = False) -> tuple[float, Field | None]:
+        """Return the field that fits best, with its score; the first of equal ones."""
+        found: tuple[float, Field | None] = (0.0, None)
+        for field in fields:
+            score = self.score(need, field, sent=sent)
+            if score > found[0]:
+                found = score, field
+        return found
 
     def value(self, need: Field, scope: Scope, depth: int) -> list[Option]:
         """Return the ways to get a value, cheapest first."""

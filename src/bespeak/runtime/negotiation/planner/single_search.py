@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from bespeak.runtime.negotiation.planner.choice import Call, Decision, Given, Option, Result, Value
+from bespeak.runtime.negotiation.planner.choice import Call, Decision, Given, Option, Result, Value, cost_of
 from bespeak.runtime.negotiation.planner.field import Field
 from bespeak.runtime.negotiation.planner.operation import Operation
 from bespeak.runtime.negotiation.planner.search import Search
@@ -25,8 +25,7 @@ class State:
     @property
     def cost(self) -> float:
         """Calls and decisions together; a weak field counts too."""
-        decided = sum(decision.cost for decision in sorted(self.decisions))
-        return sum(call.cost for call in self.calls) + decided + 2 * (1 - self.weakest)
+        return cost_of(self.calls, self.decisions) + 2 * (1 - self.weakest)
 
 
 class SingleSearch:
@@ -79,12 +78,7 @@ class SingleSearch:
         if key not in self._answers:
             fields = [field for field in operation.outputs if not field.lists]
             self._search.spend(len(fields))
-            best: tuple[float, Field | None] = (0.0, None)
-            for field in fields:
-                score = self._search.score(need, field)
-                if score > best[0]:
-                    best = score, field
-            self._answers[key] = best
+            self._answers[key] = self._search.best(need, fields)
         return self._answers[key]
 
 

@@ -11,7 +11,6 @@ from bespeak.contract.schema.reference import target
 
 ITEM: Final = "[]"
 """Step of a path into the elements of a list."""
-_SCALARS: Final = frozenset(("string", "integer", "number", "boolean"))
 _NAMES: Final[Mapping[type, str]] = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}
 _NESTED: Final = 12
 """Most references, combinations and alternatives inside each other."""
