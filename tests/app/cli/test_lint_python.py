@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from tests.process import ROOT
 
 from bespeak.app.cli.lint import lint
 
@@ -118,3 +119,12 @@ def test_a_declaration_that_is_refused_offers_no_fix(here: Path) -> None:
     (here / "rooms.py").write_text(app().replace('"BOOK"', '"BOOKK"'))
     data = json.loads(CliRunner().invoke(lint, ["rooms.py", "--format", "json"]).stdout)
     assert ([one["rule"] for one in data["findings"]], data["summary"]["fixable_unsafe"]) == (["M202"], 0)
+
+
+def test_a_recipe_of_an_app_is_checked_with_its_endpoints(here: Path) -> None:
+    text = (ROOT / "docs_src" / "compositions" / "stays" / "stays.py").read_text()
+    (here / "bespeak.toml").write_text('[server]\napp = "stays:app"\n')
+    (here / "stays.py").write_text(text)
+    assert [found for found in run(".")[1] if found[0].startswith("H7")] == []
+    (here / "stays.py").write_text(text.replace('"guest": guest},\n        name', '"guests": guest},\n        name'))
+    assert [found[:2] for found in run(".")[1] if found[0].startswith("H7")] == [("H744", "stays.py")] * 2

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.documents.agis_documents import booking
-from tests.process import HOTEL, bespeak
+from tests.process import HOTEL, ROOT, bespeak
 from tests.service import Bench
 
 from bespeak.app.server.assembly import assemble
@@ -383,3 +383,11 @@ def test_a_json_file_that_is_not_openapi_is_refused_with_its_faults(tmp_path: Pa
     with pytest.raises(ContractError, match=r"other\.json is not an OpenAPI description") as caught:
         load_target(str(tmp_path / "other.json"))
     assert caught.value.findings
+
+
+def test_an_app_in_a_folder_keeps_its_recipes(tmp_path: Path) -> None:
+    (tmp_path / "bespeak.toml").write_text('[server]\napp = "stays:app"\n')
+    (tmp_path / "stays.py").write_text((ROOT / "docs_src" / "compositions" / "stays" / "stays.py").read_text())
+    service = load_target(str(tmp_path)).service
+    assert [recipe.name for recipe in service.recipes] == ["book-stay"]
+    assert assemble(service).findings == []

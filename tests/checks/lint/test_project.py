@@ -226,3 +226,33 @@ def test_findings_about_a_host_make_no_document_of_it(tmp_path: Path) -> None:
     outcome = project.outcome()
     assert outcome.files == (URL,)
     assert host in {finding.file for finding in outcome.findings}
+
+
+RECIPE = """
+[[recipe]]
+name = "book-again"
+
+[[recipe.steps]]
+method = "BOOK"
+path = "/room"
+capture_as = "made"
+parameters.room_id = { kind = "proposal", value = "room_id" }
+parameters.guest_id = { kind = "proposal", value = "guest" }
+"""
+
+
+def test_a_composition_is_checked_against_the_endpoints_beside_it(tmp_path: Path) -> None:
+    composed = ENDPOINT.format(path="/stay").replace("errors = []", 'errors = ["composition_failed"]')
+    composed = composed.replace(
+        '"registered_function"\nfunction = "rooms.book"', '"composition"\nrecipe = "book-again"'
+    )
+    files = {"bespeak.toml": "[server]\n", "agtp-recipes.toml": RECIPE, "endpoints/stay.toml": composed}
+    save(tmp_path, files)
+    only = Options(select=("H74",))
+    # The endpoint of the step may be somewhere else, such as in an app.
+    assert run(tmp_path, options=only).findings == ()
+    save(tmp_path, {"endpoints/room.toml": ENDPOINT.format(path="/room")})
+    [finding] = run(tmp_path, options=only).findings
+    assert finding.diagnostic.rule == "H743"
+    assert "there is no field 'guest'; there are guest_id, room_id" in finding.diagnostic.message
+    assert str(finding.diagnostic.location).startswith("endpoints/stay.toml:3")

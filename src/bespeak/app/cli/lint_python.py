@@ -54,7 +54,7 @@ def _check(project: Project, target: str, base: Path, file: Path | None) -> None
             project.add_findings(path, [text])
         else:
             catalog = open_catalog(service.catalog, base)[0] or load_bundled()
-            project.add_python(path, text, endpoints, catalog, service.policies)
+            project.add_python(path, text, endpoints, catalog, service.policies, recipes=service.recipes)
 
 
 @contextlib.contextmanager

@@ -195,6 +195,7 @@ def _join(files: Service, app: Service, document: ServerDocument) -> Service:
         policies=with_custom(own, (verb for verb in app.policies.methods.custom if verb in used)),
         catalog=document.main.catalog or app.catalog,
         endpoints=(*files.endpoints, *app.endpoints),
+        recipes=(*app.recipes, *files.recipes),
         resources=(*files.resources, *app.resources),
         wildcard_handler=files.wildcard_handler or app.wildcard_handler,
         lifespan=files.lifespan or app.lifespan,

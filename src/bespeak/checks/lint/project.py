@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bespeak.checks.lint.baseline import NAME, Baseline
+from bespeak.checks.lint.composition import check_compositions
 from bespeak.checks.lint.config import Config, Configs, relative_to
 from bespeak.checks.lint.examine import Examined, examine, order, settle
 from bespeak.checks.lint.failed_check import failed_document
 from bespeak.checks.lint.judge import Judge
 from bespeak.checks.lint.python_file import python_subject
 from bespeak.checks.lint.registration import check_service
+from bespeak.checks.lint.rules.composition import STEP
 from bespeak.checks.lint.run import Checked, check
 from bespeak.checks.lint.surroundings import Surroundings
 from bespeak.checks.lint.timing import Times
 from bespeak.checks.lint.walk import looks_ours, walk
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import Composition
 from bespeak.contract.policy import Policies
+from bespeak.contract.recipe import Recipe
 from bespeak.documents.deployment.folder import CONFIGURATIONS
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
 from bespeak.text.diagnostics.report import SEVERITIES, Finding
@@ -116,6 +120,8 @@ class Project:
         """Fetched documents by address. They belong to no deployment."""
         self._loaded: dict[Path, Checked] = {}
         """Python files by path, with the findings about what they declared when they were imported."""
+        self._recipes: dict[Path, Mapping[str, Recipe]] = {}
+        """Recipes that Python files describe."""
         self._texts: dict[str, str] = {}
         self._together: set[Path] = set()
         """Documents with findings that involve other documents."""
@@ -170,10 +176,21 @@ class Project:
         """Return the checked configurations of deployments."""
         return [path for path in self._documents if path.name in CONFIGURATIONS]
 
-    def add_python(self, path: Path, text: str, endpoints: Sequence[Endpoint], catalog: Catalog, own: Policies) -> None:
+    def add_python(
+        self,
+        path: Path,
+        text: str,
+        endpoints: Sequence[Endpoint],
+        catalog: Catalog,
+        own: Policies,
+        *,
+        recipes: Sequence[Recipe] = (),
+    ) -> None:
         """Check endpoints that were declared in a Python file, at their places in its text."""
         judge = self._judge(path.parent)
-        context = replace(self._surroundings.context(path, judge.config), catalog=catalog, policies=own)
+        around = self._surroundings.context(path, judge.config)
+        context = replace(around, catalog=catalog, policies=own, recipes=(*around.recipes, *recipes))
+        self._recipes[path] = {recipe.name: recipe for recipe in recipes}
         shown = self._shown(path)
         subject = python_subject(text, shown, endpoints)
         self._texts[shown] = text
@@ -216,7 +233,8 @@ class Project:
                 extra[path] += deployment.wrong
         for group in groups.values():
             owners = {id(endpoint): path for endpoint, path in group}
-            for endpoint, finding in check_service(endpoint for endpoint, _ in group):
+            together = check_service(endpoint for endpoint, _ in group)
+            for endpoint, finding in (*together, *self._compositions(group)):
                 path = owners[id(endpoint)]
                 extra[path].append(self._placed(path, endpoint, finding))
         found = {path: findings for path, findings in extra.items() if findings}
@@ -229,6 +247,18 @@ class Project:
             if text is not None:
                 self._look(path, document.shown, document.judge, text, found.get(path, ()))
         self._together = set(found)
+
+    def _compositions(self, group: Sequence[tuple[Endpoint, Path]]) -> Iterator[tuple[Endpoint, Diagnostic]]:
+        """Check compositions whose steps are in the run too; a server knows the others and reports them."""
+        deployment = self._surroundings.deployment(group[0][1]) if group else None
+        recipes = {recipe.name: recipe for recipe in deployment.recipes} if deployment is not None else {}
+        for _, path in group:
+            recipes |= self._recipes.get(path, {})
+        composed = [one for one, _ in group if isinstance(one.handler, Composition) and one.handler.recipe in recipes]
+        served = {one.key: one for one, _ in group if not isinstance(one.handler, Composition)}
+        policies = (deployment.policies if deployment is not None else None) or Policies()
+        for endpoint, _, findings in check_compositions(composed, recipes, served, policies):
+            yield from ((endpoint, finding) for finding in findings if finding.rule != STEP.id)
 
     def _placed(self, path: Path, endpoint: Endpoint, finding: Diagnostic) -> Diagnostic:
         """Place a finding in a file with several endpoints."""
