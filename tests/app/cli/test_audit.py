@@ -205,6 +205,18 @@ def test_the_latest_records_of_an_agent_are_shown_newest_first(deployment: Deplo
     assert len(json.loads(run("show", deployment.folder, "--agent", "anonymous", "--json").output)) == 1
 
 
+def test_steps_of_a_composition_name_it(tmp_path: Path) -> None:
+    async def write() -> None:
+        store = open_store(str(tmp_path / "store.db"))
+        await store.start()
+        store.attach(make_sealer(signing=None))
+        await append(store, [ANN], path="/room", step="2/0", parent_response_id="resp-1")
+        await store.close()
+
+    asyncio.run(write())
+    assert run("show", "--store", tmp_path / "store.db").output.endswith("/room  (step 2/0 of resp-1)\n")
+
+
 def test_missing_record_or_store_is_refused(deployment: Deployment, tmp_path: Path) -> None:
     with pytest.raises(CommandFailedError, match="no record has the id"):
         run("show", "e" * 64, deployment.folder)

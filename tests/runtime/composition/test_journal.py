@@ -6,6 +6,7 @@ import asyncio
 from base64 import urlsafe_b64decode
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -27,6 +28,7 @@ from bespeak.runtime.idempotency import MARKER
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.commands.audit import ScanAudit
 from bespeak.state.store.commands.cases import DecideCase
+from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio
 
@@ -88,8 +90,10 @@ def undoing(path: str) -> Compensation:
 LATER = Refused(503, "busy", "Busy.", headers=(("Retry-After", "3"),))
 
 
-async def test_a_repeated_call_continues_after_what_was_done() -> None:
+@pytest.mark.parametrize("shared", [False, True])
+async def test_a_repeated_call_continues_after_what_was_done(shared: bool, tmp_path: Path) -> None:
     desk = Desk()
+    store = open_store(str(tmp_path / "store.db"), role="shared" if shared else "sole")
     read, flight, hotel = (
         "FETCH /tariff informational",
         "BOOK /flight",
@@ -101,7 +105,7 @@ async def test_a_repeated_call_continues_after_what_was_done() -> None:
         step("BOOK /flight", "flight", {"price": captured("tariff.price")}),
         step("BOOK /hotel", take={"id": captured("flight.id"), "price": captured("tariff.price")}),
     )
-    async with desk.serve(read, flight, hotel, **composed(*steps)) as bench:
+    async with desk.serve(read, flight, hotel, **composed(*steps), store=store) as bench:
         first = await book(bench, idempotency_key="k")
         assert (first.status, first.header("Retry-After"), first.error["details"]["effects"]) == (422, "3", [2])
         desk.trouble.clear()
@@ -112,6 +116,7 @@ async def test_a_repeated_call_continues_after_what_was_done() -> None:
         third = await book(bench, idempotency_key="k")
         assert (third.json, third.header(MARKER[0])) == (second.json, "true")
         assert len(desk.done) == 3
+    await store.close()
 
 
 async def test_without_a_key_a_call_that_has_changed_something_is_not_to_be_repeated() -> None:
@@ -353,3 +358,40 @@ async def test_given_values_reach_the_steps_of_a_call_with_a_key() -> None:
     async with desk.serve("BOOK /flight", **fields) as bench:
         await book(bench, {"id": "LH1"}, idempotency_key="k")
         assert desk.done == ["BOOK /flight LH1"]
+
+
+async def test_a_cancelled_call_continues_under_its_key() -> None:
+    desk = Desk()
+    waiting = asyncio.Event()
+
+    async def wait(input: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
+        if not waiting.is_set():
+            waiting.set()
+            await asyncio.Event().wait()
+        desk.done.append("hotel")
+        return {}
+
+    hotel = make_endpoint("BOOK", "/hotel", wait, impact="reversible")
+    steps = (step("BOOK /flight", "flight", compensate=undoing("/flight")), step("BOOK /hotel"))
+    async with desk.serve("BOOK /flight", "CANCEL /flight", hotel, **composed(*steps)) as bench:
+        task = asyncio.create_task(book(bench, idempotency_key="k"))
+        await waiting.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert desk.done == ["BOOK /flight"]
+        assert (await book(bench, idempotency_key="k")).status == 200
+        assert desk.done == ["BOOK /flight", "hotel"]
+
+
+async def test_steps_of_a_group_that_fail_undo_what_the_others_did() -> None:
+    desk = Desk()
+    desk.trouble["BOOK /hotel"] = refuse
+    steps = (
+        step("BOOK /flight", "flight", compensate=undoing("/flight"), group="g"),
+        step("BOOK /hotel", group="g"),
+    )
+    async with desk.serve("BOOK /flight", "CANCEL /flight", "BOOK /hotel", **composed(*steps)) as bench:
+        details = (await book(bench, idempotency_key="k")).error["details"]
+        assert (details["step"], details["compensated"][0]["status"]) == (2, 200)
+        assert desk.done == ["BOOK /flight", "CANCEL /flight flight-1"]

@@ -304,4 +304,6 @@ def _record_lines(record: KeptRecord, keys: TrustedKeys) -> Iterator[Text]:
 def _summary(record: KeptRecord) -> Text:
     payload = payload_of(record.jws) or {}
     what = " ".join(str(payload[name]) for name in ("method", "path") if name in payload)
+    if "step" in payload:
+        what += f"  (step {payload['step']} of {payload.get('parent_response_id', '?')})"
     return line(f"{payload.get('issued_at', '?')}  {payload.get('status', '?')}  {record.audit_id}  {what}")
