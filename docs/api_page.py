@@ -23,6 +23,8 @@ SECTIONS = {
         "Vocabulary",
         "DataManifest",
         "DataClass",
+        "DataSet",
+        "DataQuery",
     ),
     "Serve inside another application": ("asgi",),
     "Call a service": (
@@ -45,7 +47,7 @@ SAME = {
 }
 """Names that repeat another one."""
 
-CREATED_BY_BESPEAK = ("Context", "Principal", "Reply", "ReplyError", "ServiceClient", "Synthesis")
+CREATED_BY_BESPEAK = ("Context", "DataQuery", "Principal", "Reply", "ReplyError", "ServiceClient", "Synthesis")
 """Classes whose constructors are not for users."""
 
 RETURNS = {"connect": " -> async context manager of ServiceClient", "asgi": " -> ASGI application"}

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from bespeak.app.server.connect import connect, connect_sync
     from bespeak.app.server.mounted import asgi
     from bespeak.contract.data_manifest import DataClass, DataManifest
+    from bespeak.contract.data_set import DataSet
     from bespeak.contract.deprecation import Deprecation
     from bespeak.contract.policy import MethodPolicy, Policies, Redirect
     from bespeak.contract.refusal import Refusal
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from bespeak.errors import BespeakError, ConfigError, ContractError, RemoteProtocolError
     from bespeak.protocol.exchange.context import Context
     from bespeak.protocol.exchange.principal import Principal
+    from bespeak.runtime.data.query import DataQuery
 
 __all__ = [
     "App",
@@ -66,6 +68,8 @@ __all__ = [
     "ContractMismatchError",
     "DataClass",
     "DataManifest",
+    "DataQuery",
+    "DataSet",
     "Deprecation",
     "EndpointViolationError",
     "ForbiddenError",
@@ -113,6 +117,8 @@ _HOMES = {
     "ContractError": "errors",
     "DataClass": "contract.data_manifest",
     "DataManifest": "contract.data_manifest",
+    "DataQuery": "runtime.data.query",
+    "DataSet": "contract.data_set",
     "Deprecation": "contract.deprecation",
     "MethodPolicy": "contract.policy",
     "Policies": "contract.policy",

@@ -164,13 +164,29 @@ def bind_sources(
         elif known is not None and again:
             faults.append((number, f"{', '.join(again)} of {brief(given.name)} are already in the data_manifest"))
         else:
-            public = {} if known is None else {one.name: getattr(known, one.name) for one in fields(DataClass)}
-            bound[given.name] = full = replace(given, **public)
+            bound[given.name] = full = given if known is None else replace(given, **_public(known))
             faults += [(number, f"{brief(given.name)}: {fault}") for fault in full.faults()]
     if not bound:
         return manifest, faults
     merged = tuple((entries | bound).values())
     return replace(manifest or DataManifest(), available_data=merged), faults
+
+
+def join_manifests(one: DataManifest | None, other: DataManifest | None) -> DataManifest | None:
+    """Join two manifests. The first one decides about a class in both, unless only the other has its source."""
+    if one is None or other is None:
+        return one or other
+    entries = {entry.name: entry for entry in other.available_data}
+    for entry in one.available_data:
+        known = entries.get(entry.name)
+        bound = isinstance(known, DataSet) and not isinstance(entry, DataSet)
+        entries[entry.name] = replace(known, **_public(entry)) if bound and known is not None else entry
+    names = dict.fromkeys(entry.name for entry in (*one.available_data, *other.available_data))
+    return replace(one, available_data=tuple(entries[name] for name in names))
+
+
+def _public(entry: DataClass) -> dict[str, Any]:
+    return {one.name: getattr(entry, one.name) for one in fields(DataClass)}
 
 
 def data_sets(manifest: DataManifest | None) -> Iterable[DataSet]:

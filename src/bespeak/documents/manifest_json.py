@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from bespeak.contract.agent import DISCLOSURES
+from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.policy import SERVER_ENDPOINTS, Policies
@@ -18,7 +19,7 @@ from bespeak.text.diagnostics.brief import unquoted
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_text import json_table
 from bespeak.text.reading.rules import WRONG_VALUE
-from bespeak.text.reading.setting import setting
+from bespeak.text.reading.setting import optional_table, setting
 from bespeak.text.reading.settings import Readers, read_settings, read_values
 from bespeak.text.reading.table import Table
 from bespeak.text.reading.untyped import as_mapping
@@ -57,6 +58,8 @@ class ManifestDocument:
     agent_disclosure_notice: str | None = setting(None, "A note for callers that may not see the agents.")
     apis: tuple[Mapping[str, Any], ...] = setting((), "Other APIs of the operator.", kind="tables")
     hosted_protocols: tuple[Mapping[str, Any], ...] = setting((), "Other protocols of the server.", kind="tables")
+    data_manifest: DataManifest | None = optional_table(DataManifest)
+    """Classes of data that can be negotiated about, if the server shows them (core 13)."""
     signature: str | Mapping[str, Any] | None = setting(
         None, "The signature of the manifest.", key="manifest_signature", kind="map"
     )

@@ -45,6 +45,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
     from bespeak.runtime.bindings.upstream_pool import UpstreamPool
+    from bespeak.runtime.data.opening import OpenedData
 
 BODY_KEYS: Final = frozenset({"EXECUTE", "REGISTER"})
 """Methods whose drafts define an `idempotency_key` parameter."""
@@ -56,8 +57,14 @@ class Registrar:
     """Registers the endpoints of one service (AGTP-API 13.2): the initial ones, and those added later."""
 
     def __init__(
-        self, service: Service, catalog: Catalog, builtins: Iterable[Endpoint], environment: Mapping[str, str]
+        self,
+        service: Service,
+        catalog: Catalog,
+        builtins: Iterable[Endpoint],
+        environment: Mapping[str, str],
+        data: Iterable[OpenedData] = (),
     ) -> None:
+        """Register the endpoints of a service; those of `data` are only steps of compositions."""
         policies, findings = effective_policies(_with_vocabulary(service, catalog), catalog)
         if has_errors(findings):
             # AGTP-API 9.4: a wrong policy is a hard error; a default in its place could open what was closed.
@@ -70,6 +77,9 @@ class Registrar:
         self._environment = environment
         self._block = HeaderBlock(("Server-ID", service.identity.server_id), (_VERSION, API_VERSION))
         self._builtins = self._register_builtins(builtins)
+        opened = tuple(data)
+        self._sources = tuple(one.source for one in opened)
+        self._steps = self._register_builtins(one.endpoint for one in opened)
         self._configured, found = self.register(service.endpoints)
         findings += found
         self.endpoints = _endpoints(self._layer(()))
@@ -116,7 +126,9 @@ class Registrar:
                 call, found = self._bind(endpoint)
                 findings += found
                 self._add(routes, endpoint, call)
-        called = {route.endpoint.key: route.endpoint for route in (*self._builtins, *before, *routes.values())}
+        called = {
+            route.endpoint.key: route.endpoint for route in (*self._builtins, *before, *routes.values(), *self._steps)
+        }
         for endpoint, served, found in check_compositions(composed, known_recipes, called, self.policies):
             findings += found
             if served is not None:
@@ -171,7 +183,7 @@ class Registrar:
             policies=self.policies,
             block=_versioned(self._block, changes),
             endpoints=endpoints,
-            steps=MappingProxyType({route.endpoint.key: route for route in routes}),
+            steps=MappingProxyType({route.endpoint.key: route for route in (*routes, *self._steps)}),
             router=router,
             wildcard=self._wildcard and replace(self._wildcard, block=_versioned(self._wildcard.block, changes)),
             redirects=Redirects(self.policies.methods.redirects),
@@ -189,11 +201,14 @@ class Registrar:
         )
 
     async def close(self) -> None:
-        """Close the connections to external services."""
+        """Close the connections to external services and to sources of data."""
         if self.upstreams is not None:
             await self.upstreams.aclose()
+        for source in self._sources:
+            await source.close()
 
     def _register_builtins(self, builtins: Iterable[Endpoint]) -> list[Route]:
+        """Compile endpoints that bespeak itself makes, which need no checks."""
         routes = []
         for builtin in builtins:
             endpoint = _inherit_capability(builtin, self.catalog)

@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.service import echo, make_endpoint
+from tests.service import Bench, echo, make_endpoint
 
 from bespeak.app.server.assembly import assemble, first_written
 from bespeak.contract.agent import Agent
+from bespeak.contract.data_manifest import DataManifest
+from bespeak.contract.data_set import DataColumn, DataSet
 from bespeak.contract.policy import FLOOR_METHODS, MethodPolicy, Policies
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.contract.vocabulary import Vocabulary
@@ -51,9 +53,41 @@ def test_unsupported_features_are_disabled_with_a_warning() -> None:
     assert assembled.registrar.policies.wildcards_accepted is False
 
 
+ROOMS = DataManifest(
+    available_data=(
+        DataSet(name="rooms", sensitivity="low", target=list, columns=(DataColumn("number", {"type": "integer"}),)),
+    )
+)
+
+
+@pytest.mark.requirement("AGIS-8.2-5")
+def test_service_is_negotiable_only_with_synthesis_and_a_data_manifest() -> None:
+    negotiating = replace(SERVICE, policies=Policies(synthesis_enabled=True), vocabulary=Vocabulary(negotiable=True))
+    bare = assemble(negotiating)
+    assert [finding.message for finding in bare.findings] == [
+        "vocabulary.negotiable is true, but there is no data manifest"
+    ]
+    assert bare.registrar.service.vocabulary == Vocabulary()
+    fixed = assemble(replace(SERVICE, vocabulary=Vocabulary(negotiable=True), data_manifest=ROOMS))
+    assert "policies.synthesis_enabled is false" in fixed.findings[0].message
+    silent = assemble(replace(negotiating, vocabulary=None, data_manifest=ROOMS))
+    assert silent.registrar.service.vocabulary == Vocabulary(negotiable=True)
+
+
+def test_data_sets_are_steps_and_nothing_else() -> None:
+    bench = Bench(assemble(replace(SERVICE, data_manifest=ROOMS)))
+    assert ("QUERY", "/data/rooms") in bench.routes.steps
+    assert ("QUERY", "/data/rooms") not in bench.routes.endpoints
+    assert bench.send("QUERY", "/data/rooms", {}).status == 404
+    assert bench.send("DISCOVER", "/").json["data_manifest"] == {
+        "available_data": [{"class": "rooms", "sensitivity": "low"}]
+    }
+    assert "/data/" not in bench.send("DISCOVER", "/", accept="application/agis").response.body.decode()
+
+
 def test_server_with_a_store_negotiates_where_its_policy_says_so() -> None:
     vocabulary = Vocabulary(domain="hospitality", negotiable=True)
-    service = replace(SERVICE, policies=Policies(synthesis_enabled=True), vocabulary=vocabulary)
+    service = replace(SERVICE, policies=Policies(synthesis_enabled=True), vocabulary=vocabulary, data_manifest=ROOMS)
     assembled = assemble(service)
     assert assembled.findings == []
     assert assembled.registrar.service.vocabulary == vocabulary

@@ -15,6 +15,7 @@ from tests.service import Bench
 
 from bespeak.app.server.assembly import assemble
 from bespeak.app.server.target import Target, load_target
+from bespeak.contract.data_set import data_sets
 from bespeak.errors import BespeakError, ConfigError, ContractError
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
@@ -195,6 +196,26 @@ def test_a_document_is_served_with_the_handlers_of_its_configuration(rooms: Path
     assert (service.policies.strict_output, service.document_version) == (True, "1.0.0")
     assert service.vocabulary is not None
     assert service.vocabulary.domain == "hospitality"
+
+
+def test_classes_of_a_document_get_the_sources_of_the_configuration(rooms: Path) -> None:
+    write(rooms, data_manifest={"available_data": [{"class": "rooms", "description": "Rooms of the house"}]})
+    configure(rooms, BOOK + '[[data]]\nclass = "rooms"\nfile = "rooms.csv"\n')
+    [data] = data_sets(load_target(str(rooms)).service.data_manifest)
+    assert (data.description, data.file) == ("Rooms of the house", rooms / "rooms.csv")
+    configure(rooms, BOOK + '[[data]]\nclass = "guests"\nfile = "guests.csv"\n')
+    target = load_target(str(rooms))
+    assert list(data_sets(target.service.data_manifest)) == []
+    assert "the class 'guests' is not in the data_manifest of the document" in [one.message for one in target.findings]
+
+
+def test_data_sets_of_an_app_join_those_of_its_folder(rooms: Path) -> None:
+    name = module_in(rooms) + "_data"
+    app = 'from bespeak import App\napp = App("A", server_id="a", operator="o", contact="c")\n'
+    (rooms / f"{name}.py").write_text(app + 'app.data("rooms", file="rooms.csv")\n')
+    top = f'[server]\napp = "{name}:app"\n[[data]]\nclass = "guests"\nfile = "guests.csv"\n'
+    configure(rooms, "", top=top)
+    assert [data.name for data in data_sets(load_target(str(rooms)).service.data_manifest)] == ["guests", "rooms"]
 
 
 @pytest.mark.parametrize("name", ["rooms.agis", "rooms.py"])

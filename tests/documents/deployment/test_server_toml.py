@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bespeak.contract.data_set import data_sets
 from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS, Redirect
 from bespeak.contract.service import ServerIdentity
 from bespeak.documents.deployment.server_settings import (
@@ -312,3 +313,49 @@ def test_durations_of_the_reference_implementation_are_those_of_negotiation() ->
     assert (settings.default_duration, settings.decision, settings.max_duration) == (7200.0, 600.0, 30 * 86400.0)
     own = clean('[synthesis]\npersistent_max_duration = "2h"\n[negotiation]\nmax_duration = 600\n')
     assert own.negotiation.max_duration == 600
+
+
+def test_data_sets_join_the_data_manifest() -> None:
+    document = clean(
+        SERVER
+        + """\
+[[data_manifest.available_data]]
+class = "ledger"
+description = "Bookings"
+[[data]]
+class = "ledger"
+database = "${DATABASE}"
+table = "bookings"
+key = ["id"]
+[[data]]
+class = "rates"
+formats = ["json", "csv"]
+sensitivity = "low"
+file = "rates.csv"
+[data.columns]
+day = "date"
+rate = { type = "number", description = "Per euro" }
+"""
+    )
+    assert document.data_manifest is not None
+    ledger, rates = data_sets(document.data_manifest)
+    assert (ledger.description, ledger.table, ledger.required_scopes) == ("Bookings", "bookings", ("data:ledger",))
+    assert (rates.file, rates.required_scopes) == (Path("d/rates.csv"), ())
+    assert {column.name: column.kind for column in rates.columns} == {"day": "date", "rate": "number"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('class = "ledger"\n', "'ledger': it needs exactly one of function, file, table, query; it has no source"),
+        (
+            'class = "ledger"\nfile = "a.csv"\ncolumns = { day = "day" }\n',
+            "the column `day` must have one of the types",
+        ),
+        ('class = "ledger"\nfile = "a.csv"\nmax_rows = 1000000\n', "`max_rows` must be 1 to 10000; got 1000000"),
+    ],
+)
+def test_data_sets_that_cannot_be_used_are_reported(text: str, message: str) -> None:
+    finding = only(f"{SERVER}[[data]]\n{text}")
+    assert message in finding.message
+    assert finding.pointer.startswith("/data/0")

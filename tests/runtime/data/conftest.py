@@ -27,8 +27,8 @@ async def open_ledger(kind: str, dsn: str, tmp_path: Path) -> AsyncIterator[Call
     """Return a function that makes and opens the ledger in a source of this kind."""
     made: list[OpenedData] = []
 
-    def make(**more: Any) -> OpenedData:
-        made.append(opened(data_set(kind, tmp_path, dsn, **more)))
+    def make(at: int = 0, **more: Any) -> OpenedData:
+        made.append(opened(data_set(kind, tmp_path, dsn, **more), at=at))
         return made[-1]
 
     yield make

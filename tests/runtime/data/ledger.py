@@ -73,11 +73,11 @@ def data_set(kind: str, folder: Path, dsn: str = "", **more: Any) -> DataSet:
     return DataSet(**(settings | more))
 
 
-def opened(data: DataSet, base: Path | None = None) -> OpenedData:
-    """Open a data set that has nothing wrong with it."""
+def opened(data: DataSet, base: Path | None = None, at: int = 0) -> OpenedData:
+    """Open a data set that has nothing wrong with it; return its format number `at`."""
     made, findings = open_data(DataManifest(available_data=(data,)), base or Path(), {})
     assert not findings, findings[0].message
-    return made[0]
+    return made[at]
 
 
 def reader(one: OpenedData) -> Callable[..., Awaitable[dict[str, Any] | Refused]]:
@@ -88,6 +88,7 @@ def reader(one: OpenedData) -> Callable[..., Awaitable[dict[str, Any] | Refused]
 
 
 def fill_sqlite(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.unlink(missing_ok=True)
     connection = sqlite3.connect(path)
     connection.execute(
         "CREATE TABLE ledger (id INTEGER PRIMARY KEY, account TEXT NOT NULL, amount REAL, booked DATE, "

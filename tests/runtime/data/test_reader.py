@@ -125,8 +125,8 @@ async def test_only_the_fields_asked_for_are_returned(read: Read) -> None:
 
 
 async def test_csv_has_a_line_of_names_and_quotes_what_needs_it(open_ledger: Callable[..., OpenedData]) -> None:
-    one = open_ledger(formats=("json", "csv"))
-    page = await reader(one)(format="csv", fields=["id", "memo"])
+    one = open_ledger(at=1, formats=("json", "csv"))
+    page = await reader(one)(fields=["id", "memo"])
     assert not isinstance(page, Refused)
     assert set(page) == {"csv"}
     found = list(csv.reader(io.StringIO(page["csv"])))
@@ -134,11 +134,31 @@ async def test_csv_has_a_line_of_names_and_quotes_what_needs_it(open_ledger: Cal
 
 
 async def test_answers_fit_the_output_schema(open_ledger: Callable[..., OpenedData]) -> None:
-    one = open_ledger(formats=("json", "csv"))
-    output = compile_schema(one.endpoint.output_schema)
-    assert isinstance(output, Validator)
-    for values in ({}, {"format": "csv"}, {"limit": 1}):
-        assert output.violations(await reader(one)(**values)) == []
+    for form in ("json", "csv"):
+        one = open_ledger(formats=(form,))
+        output = compile_schema(one.endpoint.output_schema)
+        assert isinstance(output, Validator)
+        for values in ({}, {"limit": 1}):
+            assert output.violations(await reader(one)(**values)) == []
+
+
+async def test_text_of_more_rows_than_a_page_is_refused_unless_pages_are_asked_for(tmp_path: Path) -> None:
+    read = reader(opened(data_set("function", tmp_path, formats=("csv",), max_rows=4)))
+    refused = await read()
+    assert isinstance(refused, Refused)
+    assert (refused.status, refused.code) == (422, "too-many-rows")
+    page = await read(limit=4)
+    assert not isinstance(page, Refused)
+    assert "next_cursor" in page
+    rest = await read(limit=4, cursor=page["next_cursor"])
+    assert not isinstance(rest, Refused)
+    assert len(rest["csv"].splitlines()) == 4
+
+
+async def test_cells_are_json_unless_they_are_texts(tmp_path: Path) -> None:
+    page = await reader(opened(data_set("function", tmp_path, formats=("csv",))))(id=2)
+    assert not isinstance(page, Refused)
+    assert page["csv"].splitlines()[1] == "2,a-1,-3.0,2026-01-02,2026-01-02T09:30:00Z,,true"
 
 
 @pytest.mark.parametrize("geometry", [("lon", "lat"), ("place",)])

@@ -300,6 +300,7 @@ def test_a_data_manifest_that_is_for_callers_with_credentials_is_left_out_for_ot
     anonymous = bench.send("DISCOVER", "/", accept=AGIS)
     agent = bench.send("DISCOVER", "/", accept=AGIS, agent_id=AGENT)
     assert ("data_manifest" in anonymous.json, "data_manifest" in agent.json) == (shown, True)
+    assert ("data_manifest" in bench.send("DISCOVER", "/").json) is shown
     assert anonymous.header("Cache-Control") == "max-age=60"
     assert agent.header("Cache-Control") == ("max-age=60" if shown else "private, max-age=60")
     assert (anonymous.header("ETag") == agent.header("ETag")) is shown

@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+from bespeak.app.authoring.data_function import declared_data, with_function
 from bespeak.app.authoring.declarations import declaring
 from bespeak.app.authoring.function_check import IN_PYTHON, check_behaviour
 from bespeak.app.authoring.recipe_trace import Input, RecipeTrace
@@ -25,6 +26,7 @@ from bespeak.contract.catalog.bundled import open_catalog
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.cost import Cost, read_cost
 from bespeak.contract.data_manifest import DataManifest
+from bespeak.contract.data_set import DataSet, bind_sources
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.handler import COMPOSITION_FAILED, Composition, HandlerBinding, RegisteredFunction
@@ -105,6 +107,7 @@ class App:
         # Keyed by identity, with a reference to the function: callables need not be hashable.
         self._redirects: list[Redirect] = []
         self._resources: list[Resource] = []
+        self._data: list[DataSet] = []
         self._recipes: dict[str, tuple[Callable[..., Any], Recipe]] = {}
         self._trace: RecipeTrace | None = None
         """The recipe whose function runs; None most of the time."""
@@ -350,6 +353,28 @@ class App:
 
         return declare
 
+    def data(
+        self, name: str, *, columns: Mapping[str, Any] | None = None, **settings: Any
+    ) -> Callable[[_Function], _Function]:
+        """Declare a class of data that agents may negotiate about, over rows of the decorated function (AGIS 8.3).
+
+        The function returns rows, and may take a `DataQuery` to return fewer. `columns` are their types; without it,
+        they are those of its return annotation. `settings` are fields of `DataSet`: `description`, `formats`,
+        `sensitivity`, `requires_authorization`, `scopes`, `key` and others. With `file`, or `database` and `table` or
+        `query`, the rows come from there, and nothing is decorated. For a class of an AGIS document only the source is
+        declared.
+        """
+        given = declared_data(name, columns, **settings)
+        place = len(self._data)
+        self._data.append(given)
+
+        @declaring
+        def declare(function: _Function) -> _Function:
+            self._data[place] = with_function(given, function)
+            return function
+
+        return declare
+
     def wildcard(self, function: _Function) -> _Function:
         """Declare the handler of ad-hoc invocations, which takes the Context. Needs `wildcards_accepted`."""
         place = locate(function)
@@ -384,12 +409,16 @@ class App:
         _, findings = effective_policies(policies, self._catalog)
         _raise_errors(f"the policies of {self.name} are not valid", findings)
         bound = self.contract.endpoints if self.contract else ()
+        manifest, faults = bind_sources(self._service.data_manifest, self._data, closed=self.contract is not None)
+        if faults:
+            raise ContractError(f"the data of {self.name} cannot be declared: {faults[0][1]}")
         service = replace(
             self._service,
             endpoints=(*bound, *self._endpoints),
             policies=policies,
             recipes=tuple(recipe for _, recipe in self._recipes.values()),
             resources=tuple(self._resources),
+            data_manifest=manifest,
             wildcard_handler=self._wildcard,
             lifespan=self._lifespan,
         )

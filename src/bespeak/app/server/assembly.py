@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from bespeak.app.server.collector import collector_paused
 from bespeak.contract.catalog.bundled import open_catalog
+from bespeak.contract.data_set import data_sets
 from bespeak.contract.service import Service
+from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.deployment.rules import NO_EFFECT
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
@@ -39,6 +41,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey
 
+    from bespeak.runtime.data.opening import OpenedData
     from bespeak.runtime.negotiation.negotiator import Negotiator
 
 
@@ -153,9 +156,19 @@ def assemble(
     builtins = builtin_endpoints(
         stored=stored, searchable=bool(service.resources), negotiates=service.policies.synthesis_enabled
     )
-    registrar = Registrar(service, catalog, builtins, os.environ)
+    opened, found = _open_data(service, base)
+    findings += found
+    registrar = Registrar(service, catalog, builtins, os.environ, opened)
     signer = None if signing_key is None else Signer(signing_key)
     return Assembled(registrar, findings + registrar.findings, updated, signer)
+
+
+def _open_data(service: Service, base: Path | None) -> tuple[list[OpenedData], list[Diagnostic]]:
+    if service.data_manifest is None:
+        return [], []
+    from bespeak.runtime.data.opening import open_data  # noqa: PLC0415 - most servers hold no data
+
+    return open_data(service.data_manifest, base or Path(), os.environ)
 
 
 def _disable_unsupported(service: Service, *, verifies: bool, stored: bool) -> tuple[Service, list[Diagnostic]]:
@@ -171,9 +184,14 @@ def _disable_unsupported(service: Service, *, verifies: bool, stored: bool) -> t
         message = "policies.wildcards_accepted is true, but nothing answers ad-hoc calls"
         findings.append(_unkept(message, "The manifest says false; set a wildcard_handler to change that."))
     vocabulary = service.vocabulary
-    if vocabulary is not None and vocabulary.negotiable and not policies.synthesis_enabled:
+    # AGIS 8.2(e): a negotiable service has a data manifest.
+    lacking = "policies.synthesis_enabled is false" if not policies.synthesis_enabled else ""
+    lacking = lacking or ("there is no data manifest" if service.data_manifest is None else "")
+    if vocabulary is None and not lacking and any(data_sets(service.data_manifest)):
+        vocabulary = Vocabulary(negotiable=True)
+    if vocabulary is not None and vocabulary.negotiable and lacking:
         vocabulary = replace(vocabulary, negotiable=False)
-        message = "vocabulary.negotiable is true, but policies.synthesis_enabled is false"
+        message = f"vocabulary.negotiable is true, but {lacking}"
         findings.append(_unkept(message, "The AGIS document at the root does not say negotiable."))
     if service.agents and service.agent_disclosure == "authenticated" and not verifies:
         message = "agents are disclosed to authenticated callers, but open mode authenticates none"

@@ -21,12 +21,14 @@ from bespeak.app.server.collector import collector_paused
 from bespeak.app.server.state import DESCRIPTIONS, names_attribute
 from bespeak.checks.lint.rules.handler import MODULE, NOT_IMPORTABLE
 from bespeak.contract.catalog.bundled import open_catalog
+from bespeak.contract.data_set import bind_sources, join_manifests
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.service import DEFAULT_CATALOG, Resource, ServerIdentity, Service
 from bespeak.documents.agis.deployment import check_identity, configuration_naming, with_custom, with_document
 from bespeak.documents.deployment.deployment import Deployment, read_deployment
 from bespeak.documents.deployment.folder import CONFIGURATIONS, is_folder, is_same, is_there
 from bespeak.documents.deployment.handlers_toml import HandlerEntry
+from bespeak.documents.deployment.rules import DATA_SET
 from bespeak.documents.deployment.server_toml import ServerDocument, report_unread
 from bespeak.documents.files.positions import with_positions
 from bespeak.errors import BespeakError, ConfigError, ContractError
@@ -156,6 +158,8 @@ def _load_deployment(path: Path) -> Target:
             raise contract.unserved(wrong)
         service = with_document(service, replace(contract.service, endpoints=contract.endpoints), server)
         findings += [*check_identity(service.identity, contract.path), *wrong, *contract.findings]
+        service, wrong = _bind_data(service, server, path)
+        findings += wrong
     if server.main.app is not None:
         loaded = load_app(open_app(server.main.app, deployment.root), deployment.root)
         service = _join(service, loaded.service, server)
@@ -184,6 +188,15 @@ def _bind_entry(contract: AgisContract, entry: HandlerEntry) -> list[Diagnostic]
     return contract.bind(entry.method, entry.path, handler, entry.location)
 
 
+def _bind_data(service: Service, server: ServerDocument, path: Path) -> tuple[Service, list[Diagnostic]]:
+    """Give the classes of a document the sources of `[[data]]`. The document alone says which classes there are."""
+    manifest, faults = bind_sources(service.data_manifest, server.data, closed=True)
+    place = Location(str(path))
+    return replace(service, data_manifest=manifest), [
+        DATA_SET.found(fault, place, f"/data/{number}") for number, fault in faults
+    ]
+
+
 def _join(files: Service, app: Service, document: ServerDocument) -> Service:
     """Merge an App into a deployment: its endpoints join those of the files, and settings of files take precedence."""
     own = files.policies if "policies" in document.given or document.document is not None else app.policies
@@ -203,7 +216,7 @@ def _join(files: Service, app: Service, document: ServerDocument) -> Service:
         description=files.description or app.description,
         agtp=files.agtp or app.agtp,
         vocabulary=files.vocabulary or app.vocabulary,
-        data_manifest=files.data_manifest or app.data_manifest,
+        data_manifest=join_manifests(files.data_manifest, app.data_manifest),
         schemas={**app.schemas, **files.schemas},
     )
 

@@ -87,6 +87,10 @@ def project_manifest(
         "hosted_protocols": [dict(protocol) for protocol in service.hosted_protocols],
         "policies": policies.to_json(),
     }
+    data = service.data_manifest
+    if data is not None and data.pre_auth_discovery is not False:
+        # AGIS 8.3. Core 07 names it in its flow of negotiation, though AGTP-API 8 does not list it.
+        manifest["data_manifest"] = data.to_json()
     if service.document_version is None:
         manifest["document_version"] = content_version(manifest)
     manifest["server"] |= {"issued": identity.issued or issued or updated, "updated": updated}

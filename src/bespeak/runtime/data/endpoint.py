@@ -1,4 +1,4 @@
-"""The endpoint of a data set: its contract follows from the columns. It is a step of compositions and never served."""
+"""Endpoints of a data set, one for each format. They follow from the columns, and are only steps of compositions."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def filter_inputs(columns: Iterable[DataColumn]) -> dict[str, tuple[DataColumn, 
     return found
 
 
-def make_endpoint(data: DataSet, columns: Sequence[DataColumn], target: Callable[..., Any]) -> Endpoint:
-    """Build the endpoint that reads a data set."""
+def make_endpoint(data: DataSet, columns: Sequence[DataColumn], target: Callable[..., Any], form: str) -> Endpoint:
+    """Build the endpoint that reads a data set in one format."""
     what = data.description.rstrip(".") or data.name
     return Endpoint(
         method="QUERY",
-        path=f"/data/{data.name}",
+        path=f"/data/{data.name}" + ("" if form == "json" else f"/{form}"),
         description=f"{what}.",
         semantic=Semantic(
             intent=f"Read rows of the data class {data.name}: {what}.",
             actor="agent",
-            outcome="The rows that meet all filters are returned, a page at a time.",
+            outcome="The rows that meet all filters are returned.",
             capability="retrieval",
             confidence=1.0,
             impact="informational",
@@ -61,11 +61,11 @@ def make_endpoint(data: DataSet, columns: Sequence[DataColumn], target: Callable
         input_schema={
             "type": "object",
             "properties": {name: _filter(*one) for name, one in filter_inputs(columns).items()}
-            | _controls(data, columns),
+            | _controls(data, columns, form),
             "additionalProperties": False,
         },
-        output_schema=_output(data, columns),
-        handler=RegisteredFunction(function=f"data.{data.name}", target=target),
+        output_schema=_output(columns, form),
+        handler=RegisteredFunction(function=f"data.{data.name}.{form}", target=target),
         required_scopes=data.required_scopes,
         data_class=data.name,
     )
@@ -79,10 +79,11 @@ def _filter(column: DataColumn, op: str) -> dict[str, Any]:
     return dict(column.schema)
 
 
-def _controls(data: DataSet, columns: Sequence[DataColumn]) -> dict[str, Any]:
+def _controls(data: DataSet, columns: Sequence[DataColumn], form: str) -> dict[str, Any]:
     names = [column.name for column in columns]
     sortable = [sign + column.name for column in columns if column.is_comparable for sign in ("", "-")]
-    controls: dict[str, Any] = {
+    most = {"default": min(DEFAULT_LIMIT, data.max_rows)} if form == "json" else {}
+    return {
         "fields": {
             "type": "array",
             "items": {"enum": names},
@@ -95,34 +96,30 @@ def _controls(data: DataSet, columns: Sequence[DataColumn]) -> dict[str, Any]:
             "type": "integer",
             "minimum": 1,
             "maximum": data.max_rows,
-            "default": min(DEFAULT_LIMIT, data.max_rows),
-            "description": "The most rows of a page.",
+            **most,
+            "description": "The most rows of a page." + ("" if most else " Without it, all rows must fit in one."),
         },
         "cursor": {
             "type": "string",
             "maxLength": LONGEST_CURSOR,
             "description": "The `next_cursor` of the page before, with the same filters and order.",
         },
+        "format": {"type": "string", "enum": [form]},
     }
-    if len(data.formats) > 1:
-        controls["format"] = {"type": "string", "enum": list(data.formats), "default": data.formats[0]}
-    return controls
 
 
-def _output(data: DataSet, columns: Sequence[DataColumn]) -> dict[str, Any]:
+def _output(columns: Sequence[DataColumn], form: str) -> dict[str, Any]:
     row = {"type": "object", "properties": {column.name: dict(column.schema) for column in columns}}
     forms: dict[str, Any] = {
-        "rows": {"type": "array", "items": row, "description": "A column without a value is left out of its row."},
+        "json": {"type": "array", "items": row, "description": "A column without a value is left out of its row."},
         "csv": {"type": "string", "description": "The rows as CSV (RFC 4180), with a line of names."},
         "geojson": {"type": "object", "description": "The rows as a FeatureCollection (RFC 7946)."},
     }
-    formats = data.formats or ("json",)
-    given = {FIELDS[form]: forms[FIELDS[form]] for form in formats}
     cursor = {"type": "string", "description": "The cursor of the next page; not there on the last one."}
     return {
         "type": "object",
-        "properties": {**given, "next_cursor": cursor},
-        **({"required": list(given)} if len(given) == 1 else {}),
+        "properties": {FIELDS[form]: forms[form], "next_cursor": cursor},
+        "required": [FIELDS[form]],
     }
 
 

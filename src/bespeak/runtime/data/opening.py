@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +31,7 @@ _PLACES: Final = (("geometry",), ("longitude", "latitude"), ("lon", "lat"), ("ln
 
 @dataclass(frozen=True, slots=True)
 class OpenedData:
-    """A data set that can be read."""
+    """A data set that can be read, in one format."""
 
     endpoint: Endpoint
     source: Source
@@ -48,14 +49,14 @@ def open_data(
             findings.append(NO_EFFECT.found(message, advice=f'Write [[data]] with class = "{entry.name}".'))
             continue
         try:
-            opened.append(_open(entry, base, environment, findings))
+            opened += _open(entry, base, environment, findings)
         except DataSourceError as error:
             advice = "No endpoint can be negotiated over it until this is corrected and the server is started again."
             findings.append(DATA_SET.found(f"the data class {entry.name!r} cannot be used: {error}", advice=advice))
     return opened, findings
 
 
-def _open(data: DataSet, base: Path, environment: Mapping[str, str], findings: list[Diagnostic]) -> OpenedData:
+def _open(data: DataSet, base: Path, environment: Mapping[str, str], findings: list[Diagnostic]) -> list[OpenedData]:
     faults = data.faults()
     if faults:
         raise DataSourceError("; ".join(faults))
@@ -74,7 +75,8 @@ def _open(data: DataSet, base: Path, environment: Mapping[str, str], findings: l
         findings.append(DATA_SET.found(message, advice="Reads are answered with 503 until it can.", severity="warning"))
     reader = DataReader(data, source, lay_out, layout)
     columns = data.columns if layout is None else tuple(layout.columns.values())
-    return OpenedData(make_endpoint(data, columns, reader), source)
+    formats = data.formats or ("json",)
+    return [OpenedData(make_endpoint(data, columns, partial(reader.read, form), form), source) for form in formats]
 
 
 def _source(data: DataSet, base: Path, environment: Mapping[str, str]) -> Source:

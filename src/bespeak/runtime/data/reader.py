@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import msgspec
+
 from bespeak.contract.data_set import DataColumn, DataSet
 from bespeak.errors import DataSourceError
 from bespeak.protocol import status
@@ -51,18 +53,18 @@ class DataReader:
         self._layout = layout
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
-    async def __call__(self, values: Mapping[str, Any], _: Any = None) -> dict[str, Any] | Refused:
-        """Return a page, or why there is none. What is wrong with a source is only logged."""
+    async def read(self, form: str, values: Mapping[str, Any], _: Any = None) -> dict[str, Any] | Refused:
+        """Return a page in a format, or why there is none. What is wrong with a source is only logged."""
         try:
             async with asyncio.timeout(self._data.timeout):
                 if self._layout is None:
                     self._layout = await run_in_thread(self._lay_out)
-                query = self._query(values, self._layout)
+                query = self._query(form, values, self._layout)
                 if isinstance(query, Refused):
                     return query
                 async with self._slots:
                     rows = await self._source.read(replace(query, limit=query.limit + 1), self._layout.columns)
-            return self._page(values, self._layout, query, rows)
+            return self._page(form, values, self._layout, query, rows)
         except TimeoutError:
             reason = f"it was not read within {self._data.timeout:g} s"
         except DataSourceError as error:
@@ -74,25 +76,29 @@ class DataReader:
         headers = (("Retry-After", str(_RETRY_SECONDS)),)
         return Refused(status.UNAVAILABLE, "data-unavailable", message, {"data_class": self._data.name}, headers)
 
-    def _query(self, values: Mapping[str, Any], layout: Layout) -> DataQuery | Refused:
+    def _query(self, form: str, values: Mapping[str, Any], layout: Layout) -> DataQuery | Refused:
         columns, filters = layout.columns, []
         for name, (column, op) in filter_inputs(columns.values()).items():
             if name in values:
                 wanted = values[name]
                 if not all(map(_is_storable, wanted if op == "in" else [wanted])):
-                    return _refuse("invalid-filter", f"{name} has characters that no text of a database can have.")
+                    message = f"{name} has characters that no text of a database can have."
+                    return Refused(status.UNPROCESSABLE, "invalid-filter", message)
                 if column.kind == "date-time" and not _is_instant(wanted):
-                    return _refuse("invalid-filter", f"{name} must be a time in ISO 8601; got {wanted!r:.60}.")
+                    message = f"{name} must be a time in ISO 8601; got {wanted!r:.60}."
+                    return Refused(status.UNPROCESSABLE, "invalid-filter", message)
                 filters.append(DataFilter(column.name, op, wanted))
         asked = values.get("order")
         order = [] if asked is None else [(asked.removeprefix("-"), asked.startswith("-"))]
         rest = layout.key or tuple(name for name, column in columns.items() if column.is_comparable)
         order += [(name, False) for name in rest if not order or name != order[0][0]]
         shown = dict.fromkeys((*values.get("fields", columns), *(name for name, _ in order)))
-        if values.get("format") == "geojson":
+        if form == "geojson":
             shown |= dict.fromkeys(layout.geometry)
         query = DataQuery(
-            limit=values.get("limit", min(DEFAULT_LIMIT, self._data.max_rows)),
+            limit=values.get(
+                "limit", self._data.max_rows if form != "json" else min(DEFAULT_LIMIT, self._data.max_rows)
+            ),
             columns=tuple(shown),
             filters=tuple(filters),
             order=tuple(order),
@@ -103,15 +109,18 @@ class DataReader:
             return query
         position = read_cursor(cursor, query, [columns[name] for name, _ in order])
         if isinstance(position, str):
-            return _refuse("invalid-cursor", f"{position[0].upper()}{position[1:]}.")
+            return Refused(status.UNPROCESSABLE, "invalid-cursor", f"{position[0].upper()}{position[1:]}.")
         return replace(query, after=position[0], skip=position[1])
 
     def _page(
-        self, values: Mapping[str, Any], layout: Layout, query: DataQuery, found: Sequence[Row]
-    ) -> dict[str, Any]:
+        self, form: str, values: Mapping[str, Any], layout: Layout, query: DataQuery, found: Sequence[Row]
+    ) -> dict[str, Any] | Refused:
+        if form != "json" and "limit" not in values and len(found) > query.limit:
+            # Whoever does not ask for pages takes the text for all rows.
+            message = f"More than {query.limit} rows meet the filters; send a limit and a cursor, or more filters."
+            return Refused(status.UNPROCESSABLE, "too-many-rows", message)
         rows = found[: query.limit]
         names = values.get("fields", tuple(layout.columns))
-        form = values.get("format", self._data.formats[0] if self._data.formats else "json")
         if form == "geojson":
             names = tuple(dict.fromkeys((*names, *layout.geometry)))
         shown = [_shown(row, [layout.columns[name] for name in names]) for row in rows]
@@ -145,8 +154,12 @@ def _write_csv(names: Sequence[str], rows: Sequence[Row]) -> str:
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, names, restval="")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
     return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _features(rows: Sequence[dict[str, Any]], geometry: tuple[str, ...]) -> dict[str, Any]:
@@ -174,7 +187,3 @@ def _is_instant(value: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _refuse(code: str, message: str) -> Refused:
-    return Refused(status.UNPROCESSABLE, code, message)

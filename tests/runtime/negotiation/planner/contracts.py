@@ -57,6 +57,7 @@ def contract(line: str, *, scopes: tuple[str, ...] = (), internal: bool = False)
         handler=OpaqueHandler(type="registered_function"),
         required_scopes=scopes,
         internal=internal,
+        data_class=path.split("/")[2] if path.startswith("/data/") else None,
     )
 
 

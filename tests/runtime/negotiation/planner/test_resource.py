@@ -33,3 +33,8 @@ def test_a_parameter_belongs_to_the_noun_before_it() -> None:
 
 def test_words_that_connect_split_a_segment_into_phrases() -> None:
     assert Segment("orders-by-customer-email").phrases == (("order",), ("customer", "email"))
+
+
+def test_segment_of_a_format_says_nothing_about_the_things() -> None:
+    assert resource_of("/account/{id}/transactions/csv", {"account"}).noun == "transaction"
+    assert resource_of("/data/transaction-history/geojson", set()).view == ""

@@ -77,7 +77,7 @@ class Operation:
     @cached_property
     def is_data(self) -> bool:
         """True for the rows of a data class."""
-        return self.endpoint.path.startswith("/data/") and any(rows.path == ("rows",) for rows in self.lists)
+        return self.endpoint.data_class is not None
 
     def nouns_of(self, field: Field) -> tuple[str, ...]:
         """Return the nouns of the thing that an output field belongs to: a row, or the resource."""

@@ -15,6 +15,8 @@ from bespeak.text.language.lexicon import lexicon
 
 _VERSION: Final = re.compile(r"v\d+(?:[._]\d+)*|api|rest|public", re.ASCII)
 _SEARCHING: Final = frozenset(("all", "data", "directory", "find", "list", "lookup", "query", "search"))
+_FORMATS: Final = frozenset(("csv", "geojson", "json"))
+"""Words for the form of an answer, which is the same things in any form."""
 _LINKS: Final = frozenset(("and", "by", "for", "from", "in", "of", "on", "the", "to", "with"))
 """Words of a segment that only connect the others."""
 
@@ -61,10 +63,10 @@ class Segment:
 
     @cached_property
     def is_silent(self) -> bool:
-        """True if it names nothing: a version, or that one can search there."""
+        """True if it names nothing: a version, a format, or that one can search there."""
         if not self.stems or _VERSION.fullmatch(self.text.lower()):
             return True
-        return self.term in _SEARCHING and not self.is_keyed
+        return self.term in _SEARCHING | _FORMATS and not self.is_keyed
 
     @cached_property
     def is_quality(self) -> bool:
