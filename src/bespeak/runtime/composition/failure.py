@@ -100,10 +100,10 @@ def refuse(
         details = {name: value for name, value in error.items() if name not in ("code", "message")}
         message = f"{error.get('message', '')} It is step {step.number} of this call, {named}."
         return Refused(status.AUTHORIZATION_REQUIRED, error.get("code", ""), message, {**details, **place})
-    details = {**place, "status": failure.status, "code": error.get("code")}
+    details = {**place, "status": failure.status}
     reason = ""
     if not step.internal:
-        details |= {"method": step.key[0], "path": step.key[1]}
+        details |= {"code": error.get("code"), "method": step.key[0], "path": step.key[1]}
         reason = f": {error.get('message', '')}"
     details |= _bounded(outputs)
     if compensated:

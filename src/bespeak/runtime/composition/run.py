@@ -255,7 +255,7 @@ class Run:
         )
         if type(called) is CoroutineType:
             called = yield called
-        code = called.response.code
+        code = None if undo.internal else called.response.code
         return report | {"status": called.response.status} | ({} if code is None else {"code": code})
 
 

@@ -6,6 +6,7 @@ nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from bespeak.protocol import status
@@ -23,6 +24,9 @@ from bespeak.state.store.store import Store
 
 READ: Final = "audit:read"
 """Scope that lets a caller inspect records of other agents."""
+
+_TELLING: Final = frozenset({"method", "requested_method", "path", "extra", "request_hash"})
+"""Members of a record that say what was called: a hash can be compared with guesses."""
 
 TARGETS: Final = ("audit", "chain_head", "lifecycle", "contract")
 
@@ -56,7 +60,7 @@ async def inspect(call: RoutedCall) -> Envelope | Refused:
     if not _may(call, agent_id):
         return _FORBIDDEN
     if call.input["target"] == "chain_head":
-        return _found(await call.server.store.read(ReadChainHead(agent_id)), "There is no record of this agent.")
+        return _found(call, await call.server.store.read(ReadChainHead(agent_id)), "There is no record of this agent.")
     return await _lifecycle(call.server.store, agent_id)
 
 
@@ -67,7 +71,7 @@ async def _record(store: Store, call: RoutedCall) -> Envelope | Refused:
     row = await store.read(ReadAudit(audit_id))
     if not _may(call, KeptRecord(*row).agent_id if row is not None else ""):
         return _FORBIDDEN  # whether or not another agent has the record
-    return _found(row, "No record has this Audit-ID.")
+    return _found(call, row, "No record has this Audit-ID.")
 
 
 async def _contract(store: Store, call: RoutedCall) -> Envelope | Refused:
@@ -107,19 +111,24 @@ def _may(call: RoutedCall, agent_id: str) -> bool:
     return call.agent_id == agent_id or call.principal.scopes.covers(READ)
 
 
-def _found(row: Any, otherwise: str) -> Envelope | Refused:
+def _found(call: RoutedCall, row: Any, otherwise: str) -> Envelope | Refused:
     if row is None:
         return Refused(status.NOT_FOUND, "record-not-found", otherwise)
     record = KeptRecord(*row)
-    return Envelope(
-        {
-            "audit_id": record.audit_id,
-            "stream": record.stream,
-            "sequence": record.sequence,
-            "record": payload_of(record.jws),
-            "attribution_record": record.jws,
-        }
-    )
+    place = {"audit_id": record.audit_id, "stream": record.stream, "sequence": record.sequence}
+    payload = payload_of(record.jws)
+    if payload is not None and not call.principal.scopes.covers(READ) and not _may_be_told(call, payload):
+        told = {name: value for name, value in payload.items() if name not in _TELLING}
+        return Envelope({**place, "record": told, "internal": True})
+    return Envelope({**place, "record": payload, "attribution_record": record.jws})
+
+
+def _may_be_told(call: RoutedCall, payload: Mapping[str, Any]) -> bool:
+    """Return False for a step of a composition whose endpoint is internal, or can no longer be known not to be."""
+    if "step" not in payload:
+        return True
+    route = call.routes.steps.get((payload["method"], payload.get("path", "")))
+    return route is not None and not route.endpoint.internal
 
 
 _FORBIDDEN: Final = Refused(

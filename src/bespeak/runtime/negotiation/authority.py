@@ -22,6 +22,11 @@ def has_scopes(principal: Principal, endpoint: Endpoint) -> bool:
     return not principal.scopes.missing(endpoint.required_scopes)
 
 
+def is_admitted(settings: NegotiationSettings, endpoint: Endpoint) -> bool:
+    """Return True if the search for compositions may know an endpoint; the operator says which internal ones."""
+    return not endpoint.internal or any(fnmatchcase(str(endpoint), pattern) for pattern in settings.internal)
+
+
 def may_use(call: Call, settings: NegotiationSettings, endpoint: Endpoint) -> bool:
     """Return True if a composition for the caller may contain the endpoint, scopes aside.
 
@@ -35,8 +40,7 @@ def may_use(call: Call, settings: NegotiationSettings, endpoint: Endpoint) -> bo
         # Syntheses of syntheses would multiply: ten steps of ten steps of ten steps.
         return False
     if endpoint.internal:
-        allowed = any(fnmatchcase(str(endpoint), pattern) for pattern in settings.internal)
-        return allowed and has_scopes(call.principal, endpoint)
+        return is_admitted(settings, endpoint) and has_scopes(call.principal, endpoint)
     return sees(call, route)
 
 

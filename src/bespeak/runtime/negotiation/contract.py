@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Composition
@@ -12,8 +11,6 @@ from bespeak.contract.semantic import IMPACTS
 from bespeak.runtime.negotiation.conformance import LONGEST_TEXT
 from bespeak.runtime.negotiation.plan import Plan
 from bespeak.runtime.negotiation.proposal import Proposal
-
-_INTERNAL: Final = "an internal step"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +21,8 @@ class Contract:
     recipe: Recipe
     explanation: tuple[str, ...]
     """What each step does; internal endpoints are not named."""
+    is_public: bool = True
+    """False if a scope of it is only that of an internal step, so that no manifest may list it."""
 
 
 def make_contract(proposal: Proposal, plan: Plan, *, states_plan: bool = False) -> Contract:
@@ -50,7 +49,13 @@ def make_contract(proposal: Proposal, plan: Plan, *, states_plan: bool = False) 
         handler=Composition(recipe=name),
         description=_state(explanation) if states_plan else proposed.description,
     )
-    return Contract(endpoint=endpoint, recipe=replace(plan.recipe, name=name, pattern={}), explanation=explanation)
+    named = {scope for part in plan.endpoints if not part.internal for scope in part.required_scopes}
+    return Contract(
+        endpoint=endpoint,
+        recipe=replace(plan.recipe, name=name, pattern={}),
+        explanation=explanation,
+        is_public=named.issuperset({*plan.scopes} - {*proposed.required_scopes}),
+    )
 
 
 def claims_better(proposal: Proposal, plan: Plan) -> bool:
@@ -59,13 +64,20 @@ def claims_better(proposal: Proposal, plan: Plan) -> bool:
 
 
 def explain(plan: Plan) -> tuple[str, ...]:
-    """Return what each step does, without the names of internal endpoints."""
-    lines = plan.explanation
-    for endpoint in plan.endpoints:
-        if endpoint.internal:
-            for name in (str(endpoint), endpoint.path):
-                lines = tuple(line.replace(name, _INTERNAL) for line in lines)
-    return lines
+    """Return what each step does. With an internal one, only which endpoints are called: what is passed between steps
+    has the names of its fields.
+    """
+    if not has_internal(plan):
+        return plan.explanation
+    return tuple(
+        f"Step {number}: {'an internal step' if endpoint.internal else f'call {endpoint}'}."
+        for number, endpoint in enumerate(plan.endpoints, 1)
+    )
+
+
+def has_internal(plan: Plan) -> bool:
+    """Return True if a step calls an internal endpoint, so that the words of the plan are not for the caller."""
+    return any(endpoint.internal for endpoint in plan.endpoints)
 
 
 def _state(explanation: tuple[str, ...]) -> str:

@@ -22,7 +22,7 @@ from bespeak.runtime.negotiation.authority import (
     may_use,
     refuse_missing_scopes,
 )
-from bespeak.runtime.negotiation.contract import Contract, claims_better, make_contract
+from bespeak.runtime.negotiation.contract import Contract, claims_better, has_internal, make_contract
 from bespeak.runtime.negotiation.plan import Impossible, Plan
 from bespeak.runtime.negotiation.promise import Promises
 from bespeak.runtime.negotiation.proposal import Proposal
@@ -93,13 +93,15 @@ class Evaluation:
         if isinstance(plan, Impossible):
             return self._explain(plan)
         # AGTP-API 10.4: authority that a step lacks is found now, not when it runs.
-        refused = refuse_missing_scopes(self._call, (*proposal.scopes, *plan.scopes))
+        # Those of internal steps are held: a plan that lacks one is not found.
+        named = [scope for part in plan.endpoints if not part.internal for scope in part.required_scopes]
+        refused = refuse_missing_scopes(self._call, (*proposal.scopes, *named))
         return refused or self._apply_policy(plan, is_agreed=offered is not None)
 
     def _plan(self) -> Plan | Impossible:
         """Find a plan: an operator's recipe first, else by search, preferring one that the caller may run."""
         call, proposed = self._call, self._proposal.endpoint
-        plan = match_recipe(proposed, self._recipes.values(), call.routes.catalog, self._usable)
+        plan = match_recipe(proposed, self._recipes.values(), call.routes.catalog, self._find_usable)
         if plan is not None:
             return plan
 
@@ -110,10 +112,26 @@ class Evaluation:
         if isinstance(held, Plan):
             return held
         beyond = self._search(proposed, is_usable)
-        return beyond if isinstance(beyond, Plan) and beyond.is_certain else held
+        if isinstance(beyond, Plan) and beyond.is_certain:
+            return beyond
+        if not self._settings.internal:
+            return held
+        # What is said about a failure must not come from endpoints that are not for the caller to learn of.
+        public = self._search(proposed, lambda endpoint: not endpoint.internal and is_usable(endpoint))
+        return public if isinstance(public, Impossible) else Impossible(misses=())
 
-    def _usable(self, key: tuple[str, str]) -> Endpoint | None:
-        """Return an endpoint that an operator's recipe may call for the caller; built-in ones included."""
+    def _find_usable(self, key: tuple[str, str]) -> Endpoint | None:
+        """Return an endpoint that an operator's recipe may call for the caller; built-in ones included.
+
+        A recipe may call internal ones, for callers that hold their scopes: asking for them would reveal them.
+        """
+        endpoint, route = self._find(key), self._call.routes.steps.get(key)
+        if endpoint is None or route is None:
+            return None
+        is_usable = has_scopes(self._call.principal, endpoint) if endpoint.internal else sees(self._call, route)
+        return endpoint if is_usable else None
+
+    def _find(self, key: tuple[str, str]) -> Endpoint | None:
         route = self._call.routes.steps.get(key)
         return None if route is None or route.synthesis_id is not None else route.endpoint
 
@@ -131,7 +149,7 @@ class Evaluation:
         if path != "/" and not _AMBIGUOUS_SEGMENTS.isdisjoint(path.split("/")[1:]):
             # AGTP-API 5.2 allows them, but clients and proxies read another path (RFC 3986 6.2.2.3).
             return self._not_admitted()
-        forbidden = find_forbidden(self._settings, list_parts(plan.endpoints, self._recipes, self._usable))
+        forbidden = find_forbidden(self._settings, list_parts(plan.endpoints, self._recipes, self._find))
         if forbidden is not None:
             why = forbidden.reason or "The operator does not allow this combination of endpoints."
             return Rejection(reason=POLICY, explanation=why)
@@ -143,7 +161,8 @@ class Evaluation:
         if promises.unkept:
             return self._promise_less(plan, promises)
         if not is_agreed and not plan.is_certain:
-            doubts = " ".join(plan.doubts) or "The proposal leaves open what is meant."
+            doubts = "" if has_internal(plan) else " ".join(plan.doubts)
+            doubts = doubts or "The proposal leaves open what is meant."
             explanation = f"{doubts} The counter-proposal states what this server would do."
             return self._counter(AMBIGUOUS, explanation, plan, states_plan=True)
         contract = make_contract(proposal, plan)
@@ -243,7 +262,7 @@ def _unfit(plan: Plan, findings: list[Diagnostic]) -> Rejection:
     """Reject a plan whose recipe does not fit the proposed contract. Findings may name internal endpoints."""
     explanation = "The composition does not fit the proposed contract."
     wrong = [finding for finding in findings if finding.severity == "error"]
-    if any(endpoint.internal for endpoint in plan.endpoints):
+    if has_internal(plan):
         return Rejection(reason=IMPOSSIBLE, explanation=explanation)
     misses = [{"field": finding.pointer[:200], "reason": finding.message[:300]} for finding in wrong[:_MOST_MISSES]]
     explanation += f" {wrong[0].message[:300]}."

@@ -18,6 +18,7 @@ from bespeak.protocol.exchange.headers import NEGOTIATION_ID, SESSION_ID
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer, Effects
 from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.negotiation.authority import is_admitted
 from bespeak.runtime.negotiation.conformance import check_conformance
 from bespeak.runtime.negotiation.contract import Contract
 from bespeak.runtime.negotiation.evaluation import Evaluation, Rejection
@@ -156,7 +157,7 @@ class Negotiator:
             return msgspec.structs.replace(judged, details=details, headers=headers)
         if isinstance(judged, Rejection):
             return filing.reject(judged, negotiation_id)
-        keeps = proposal.persistent and self.syntheses.may_keep(judged.endpoint, judged.recipe)
+        keeps = proposal.persistent and judged.is_public and self.syntheses.may_keep(judged.endpoint, judged.recipe)
         return filing.approve(judged, negotiation_id, keeps=keeps, committed=self.syntheses.refresh)
 
     async def _judge(self, call: RoutedCall, proposal: Proposal, offered: str | None) -> Contract | Rejection | Refused:
@@ -184,13 +185,16 @@ class Negotiator:
     def _planner_of(self, routes: RouteTable) -> Planner:
         """Return the planner of a table. It is built on first use, which is in a thread.
 
-        It does not know the words of syntheses: what one agent has proposed must not change what others can.
+        It does not know the words of syntheses: what one agent has proposed must not change what others can. Nor
+        does it know those of internal endpoints that no composition may call.
         """
         before = self._planner
         if before is not None and before[0] is routes:
             return before[2]
         endpoints = [
-            route.endpoint for route in routes.steps.values() if not route.builtin and route.synthesis_id is None
+            route.endpoint
+            for route in routes.steps.values()
+            if not route.builtin and route.synthesis_id is None and is_admitted(self.settings, route.endpoint)
         ]
         planner = before[2] if before is not None and before[1] == endpoints else Planner(endpoints)
         self._planner = (routes, endpoints, planner)
