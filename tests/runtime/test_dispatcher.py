@@ -274,6 +274,23 @@ def test_a_failure_is_logged_under_the_id_that_the_agent_was_given(caplog: pytes
     assert "four" not in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"f0": 1}, "at /properties/rows/items/properties/f0/type"),
+        ({f"f{n}": 1 for n in range(9)}, " and 4 more"),
+    ],
+)
+def test_broken_output_is_one_line_of_the_log(row: Any, said: str, caplog: pytest.LogCaptureFixture) -> None:
+    items = {"properties": {f"f{n}": {"type": "string"} for n in range(9)}}
+    output = {"type": "object", "properties": {"rows": {"type": "array", "items": items}}}
+    endpoint = make_endpoint("FETCH", "/a", lambda context: {"rows": [row] * 50}, output=output)
+    with caplog.at_level(logging.ERROR):
+        assert build(endpoint).send("FETCH", "/a").status == 500
+    (line,) = caplog.messages
+    assert said in line
+
+
 @pytest.mark.parametrize("error", [SystemExit(0), KeyboardInterrupt(), asyncio.CancelledError(), StopIteration()])
 def test_no_exception_of_a_handler_reaches_the_server(error: BaseException) -> None:
     def sync(context: Any) -> None:

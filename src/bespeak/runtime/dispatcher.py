@@ -54,6 +54,9 @@ _BUILT_IN: Final = frozenset({Refused, Answer, Envelope, Effects})
 _DONE: Final = Response(status.OK)
 """Answer of a step whose output goes to the composition as it is."""
 
+_MOST_PLACES: Final = 5
+"""Places of a broken output that the log names."""
+
 _ZONELESS: Final = "; a datetime needs a time zone: datetime.now(UTC), not datetime.now()"
 
 _COUNTING: Final[frozenset[Callable[..., Any]]] = frozenset({address_rate_gate, agent_rate_gate, endpoint_rate_gate})
@@ -349,16 +352,19 @@ class Dispatcher:
         """Answer 500 for an output that breaks the contract. The log names the location; neither contains values."""
         response = self._responder.refuse(call, _broken_output(route, violations))
         particulars = Exchange(call, response).particulars
-        for violation in violations:
-            place = violation.schema_pointer or f"/{violation.keyword}"
-            advice = _ZONELESS if violation.keyword == "format" and "date-time" in violation.message else ""
-            _logger.error(
-                "the output of %s breaks its schema at %s%s",
-                route.endpoint,
-                place,
-                advice,
-                extra={"particulars": particulars},
-            )
+        # The rows of a list break it at one place of the schema.
+        places = list(dict.fromkeys(one.schema_pointer or f"/{one.keyword}" for one in violations))
+        named = ", ".join(places[:_MOST_PLACES])
+        more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
+        zoneless = any(one.keyword == "format" and "date-time" in one.message for one in violations)
+        _logger.error(
+            "the output of %s breaks its schema at %s%s%s",
+            route.endpoint,
+            named,
+            more,
+            _ZONELESS if zoneless else "",
+            extra={"particulars": particulars},
+        )
         return response
 
 

@@ -71,7 +71,6 @@ BY_RECIPE = Recipe(
 )
 
 
-
 PROPOSALS = {
     "plain": {},
     "same verb": {"method": "LOOKUP"},
@@ -100,8 +99,8 @@ async def listen(bench: StatefulBench, changes: dict[str, Any], headers: dict[st
     told = [await bench.send("PROPOSE", "/", body, **headers)]
     if told[0].json.get("counter_proposal"):
         told.append(await bench.send("PROPOSE", "/", told[0].json["counter_proposal"], **headers))
-    for decided in [reply for reply in told if "proposal_id" in reply.json]:
-        told.append(await bench.send("QUERY", f"/proposals/{decided.json['proposal_id']}", **headers))
+    decided = [reply.json["proposal_id"] for reply in told if "proposal_id" in reply.json]
+    told += [await bench.send("QUERY", f"/proposals/{proposal_id}", **headers) for proposal_id in decided]
     approved = told[-1].json if told[-1].status == 263 else None
     if approved is not None:
         inspected = {"target": "contract", "synthesis_id": approved["synthesis_id"]}
