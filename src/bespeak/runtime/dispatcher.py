@@ -19,7 +19,7 @@ from bespeak.contract.schema.violation import Violation
 from bespeak.errors import StoreError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.context import Context
-from bespeak.protocol.exchange.headers import METHOD_GRAMMAR, HeaderBlock
+from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, METHOD_GRAMMAR, HeaderBlock
 from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.token_hints import UNCHANGED, TokenHints
@@ -282,7 +282,8 @@ class Dispatcher:
     def _compose(self, call: RoutedCall, route: Route) -> Response | Effects | Coroutine[Any, Any, Response | Effects]:
         """Run a composition. It needs no context variables of its own, because each of its steps has them."""
         outer = None if call.parent is None else call.parent.composing
-        keyed = self._settlement is not None and self._settlement.is_keyed(call)
+        sent = IDEMPOTENCY_KEY in call.request.headers or route.takes_body_key
+        keyed = sent and self._settlement is not None and self._settlement.is_keyed(call)
         call.composing = Composing(self._responder.new_id(), {} if outer is None else outer.spent, keyed)
         result = route.call(call, self)
         return self._await(call, route, result) if type(result) is CoroutineType else self._finish(call, route, result)

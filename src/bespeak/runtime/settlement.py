@@ -118,9 +118,9 @@ class Settlement:
     def concerns_step(self, call: StepCall) -> bool:
         """Return True if a step of a composition needs the store. Its caller has already been admitted."""
         composing = call.parent.composing
-        if composing is not None and composing.is_keyed:
+        if (composing is not None and composing.is_keyed) or call.route.is_confirmed:
             return True
-        return self._guards(call) or (self._auditor is not None and self._auditor.audits(call))
+        return self._auditor is not None and self._auditor.audits(call)
 
     def _guards(self, call: RoutedCall) -> bool:
         """Return True if every call of the endpoint is examined before its handler runs."""
