@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import json
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 import trustme
+from tests.compositions import TEXT, compose, given, recipe, step
+from tests.service import build, echo, make_endpoint
 
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.handler import UPSTREAM_ERRORS, ExternalService
@@ -585,3 +589,32 @@ async def test_without_a_timeout_the_upstream_has_thirty_seconds() -> None:
 async def test_a_list_is_passed_on_as_it_is(authority: trustme.CA) -> None:
     async with facade(authority, answer(200, b"[1, 2]")) as (binding, _):
         assert await binding.call({}, CONTEXT) == [1, 2]
+
+
+async def test_an_upstream_can_be_a_step_of_a_composition(
+    authority: trustme.CA, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async def respond(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        body = b'{"confirmation": "C1"}' if b"12" in seen.body else b"{}"
+        writer.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n" % (200 if b"12" in seen.body else 409, len(body)))
+        writer.write(body)
+
+    (tmp_path / "trusted.pem").write_bytes(authority.cert_pem.bytes())
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "trusted.pem"))
+    async with upstream(authority, respond) as here:
+        handler = ExternalService(url=here.url, method="POST", timeout_seconds=5, error_map={"409": "taken"})
+        called = make_endpoint("BOOK", "/room", echo, properties={"room": TEXT}, errors=("taken", *UPSTREAM_ERRORS))
+        made = compose("RESERVE", "/room", "r", properties={"id": TEXT})
+        steps = recipe(step("BOOK /room", take={"room": given("id")}))
+        bench = build(replace(called, handler=handler), made, recipes=(steps,))
+        assert bench.findings == []
+
+        async def reserve(room: str) -> Any:
+            request = Request("RESERVE", "/room", "", {}, json.dumps({"id": room}).encode(), Connection())
+            answer = bench.dispatcher(request)
+            return json.loads((await answer if inspect.iscoroutine(answer) else answer).body)
+
+        assert await reserve("12") == {"confirmation": "C1"}
+        details = (await reserve("13"))["error"]["details"]
+        assert (details["status"], details["code"]) == (422, "taken")
+        await bench.server.registrar.close()
