@@ -57,9 +57,40 @@ def test_verb_in_the_path_is_460_before_semantics_and_schemas() -> None:
     assert (refused.status, refused.code, refused.details["segment"]) == (460, "endpoint-violation", "query")
 
 
-@pytest.mark.parametrize("path", ["rooms", "/rooms/", "/{a}/{a}", "/rooms/{a-b}", "/ro oms", "//x", "", 7, None])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("rooms", "/rooms/", "/{a}/{a}", "/rooms/{a-b}", "/ro oms", "//x", "", 7, None),
+        *("/rooms/%71uery", "/rooms/%7", "/rooms/a%2", "/rooms?x=1", "/rooms#x", "/r\u00f6oms", "/rooms\r\n"),
+        *("/" + "x" * 10_000, "/x" * 5_000, "/" + "{a}/" * 3_000 + "b"),
+    ],
+)
 def test_paths_out_of_grammar_are_460(path: Any) -> None:
-    assert refuse(path=path).status == 460
+    refused = refuse(path=path)
+    assert refused.status == 460
+    assert len(refused.message) < 500
+
+
+@pytest.mark.parametrize(
+    ("path", "segment", "suggestion"),
+    [
+        ("/users/{id}/profile", "profile", "/users/{id}/profiles"),
+        ("/Project", "Project", "/Projects"),
+        ("/order/report", "order", "/orders/reports"),
+        ("/rooms/validate", "validate", "/rooms/validation"),
+        ("/rooms/find", "find", None),
+        ("/profile/find", "profile", None),
+        ("/rooms/%71uery", "%71uery", None),
+        ("/profile/", "", None),
+    ],
+)
+def test_refused_verb_is_named_with_a_path_that_would_pass(path: str, segment: str, suggestion: str | None) -> None:
+    refused = refuse(path=path)
+    assert (refused.details["segment"], refused.details.get("suggestion")) == (segment, suggestion)
+    assert segment in refused.message
+    if suggestion is not None:
+        assert f"{suggestion} would be allowed" in refused.message
+        assert check(path=suggestion, input_schema=fields("id")) is None
 
 
 @pytest.mark.requirement("API-10.3-3", "CORE-4.6-6")

@@ -233,6 +233,46 @@ async def test_proposals_of_one_agent_are_evaluated_one_after_the_other(monkeypa
         assert (await bench.send("PROPOSE", "/", lodgings())).status == 263
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["/products//x", "/../x", "/a/./b", "/a/%2e%2e/b", "/a/%2F/b", "/ro%6Fms", "/a/%c3%a9", "/a/%ff", "/%7Bid%7D//x"],
+)
+async def test_path_that_others_normalize_is_never_read_as_another_one(path: str) -> None:
+    async with negotiating(recipes=(replace(LODGINGS, pattern={"name_exact": "FIND"}),)) as bench:
+        refused = await bench.send("PROPOSE", "/", lodgings(path=path))
+        assert (refused.status, refused.json["reason"]) == (463, "policy-refused")
+        assert path in refused.json["explanation"]
+        assert "counter_proposal" not in refused.json
+
+
+@pytest.mark.parametrize("path", ["/Lodgings", "/lodgings_", "/a/%20b", "/a/%C3%A9", "/~a/!$&'()*+,;=:@"])
+async def test_path_is_read_exactly_as_proposed(path: str) -> None:
+    async with negotiating(recipes=(replace(LODGINGS, pattern={"name_exact": "FIND"}),)) as bench:
+        approved = await bench.send("PROPOSE", "/", lodgings(path=path))
+        assert (approved.status, approved.json["path"]) == (263, path)
+        assert (await bench.send("FIND", path, {"town": "Rome"})).status == 200
+        assert (await bench.send("FIND", "/lodgings", {"town": "Rome"})).status == 404
+
+
+@pytest.mark.parametrize("part", ["check_conformance", "Planner.plan", "Planner.__init__"])
+async def test_failing_evaluation_is_a_rejection_that_says_so(
+    part: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise KeyError("secret reason")
+
+    monkeypatch.setattr(f"{Negotiator.__module__}.{part}", fail)
+    async with negotiating() as bench:
+        refused = await bench.send("PROPOSE", "/", definition())
+        assert (refused.status, refused.json["reason"]) == (463, "composition-impossible")
+        assert "failed" in refused.json["explanation"]
+        assert "secret" not in str(refused.json)
+        (logged,) = [record for record in caplog.records if record.levelname == "ERROR"]
+        assert refused.json["proposal_id"] in logged.getMessage()
+        polled = await bench.send("QUERY", f"/proposals/{refused.json['proposal_id']}")
+        assert (polled.status, polled.json["explanation"]) == (463, refused.json["explanation"])
+
+
 async def test_proposal_that_is_too_large_is_413() -> None:
     async with negotiating() as bench:
         assert (await bench.send("PROPOSE", "/", lodgings(description="x" * 70_000))).status == 413

@@ -23,6 +23,9 @@ _SEGMENT = re.compile(f"{_CHARACTER}*")
 _PARAMETER = re.compile(r"\{([A-Za-z0-9_]+)\}")
 _WELL_FORMED = re.compile(rf"/(?:(?:{_CHARACTER}+|{_PARAMETER.pattern})(?:/+(?:{_CHARACTER}+|{_PARAMETER.pattern}))*)?")
 
+_LONGEST_CACHED = 500
+"""Agents propose paths too, and the cache must stay small."""
+
 
 @dataclass(frozen=True, slots=True)
 class Template:
@@ -86,9 +89,12 @@ def check_path(path: str, verbs: Container[str]) -> Fault | None:
     return check_structure(path) or check_leakage(path, verbs)
 
 
-@lru_cache(maxsize=1 << 14)
 def parse_template(path: str) -> Template | Fault:
     """Parse a path for the router; cached, since declaring, linting and registering an endpoint each parse it."""
+    return _parse_cached(path) if len(path) <= _LONGEST_CACHED else _parse(path)
+
+
+def _parse(path: str) -> Template | Fault:
     fault = check_structure(path)
     if fault is not None:
         return fault
@@ -107,6 +113,9 @@ def parse_template(path: str) -> Template | Fault:
         parameters.append(name)
         segments.append(None)
     return Template(path, tuple(segments), tuple(parameters))
+
+
+_parse_cached = lru_cache(maxsize=1 << 14)(_parse)
 
 
 def _quote(text: str) -> str:

@@ -12,17 +12,22 @@ from bespeak.checks.lint.rules import security
 from bespeak.checks.lint.subject import Declared
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.grammar.path_syntax import Template, check_path, parse_template
+from bespeak.contract.grammar.path_syntax import Template, check_path, leaking_segment, parse_template
 from bespeak.contract.policy import Policies
 from bespeak.contract.schema.traps import traps
+from bespeak.documents.adoption.naming import plural
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.negotiation.proposal import Proposal
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.segment import is_plain_verb, judge_segment
 
 LONGEST_TEXT: Final = 500
 """Maximum characters of description, intent and outcome: a persistent endpoint puts them into the manifest."""
+LONGEST_PATH: Final = 500
+"""Maximum characters of a path."""
 _LONGEST_NAME: Final = 200
 _LONGEST_VALUE: Final = 2_000
 """Maximum characters of a name and of any other text in a schema."""
@@ -39,7 +44,12 @@ def check_conformance(proposal: Proposal, catalog: Catalog, policies: Policies) 
     """Return the refusal of the first evaluation that fails; None if the contract is valid."""
     unsafe = list(_check_schemas(proposal.endpoint))
     endpoint = _without_schemas(proposal.endpoint) if unsafe else proposal.endpoint
-    findings = (*proposal.findings, *check_contract(endpoint, catalog, policies), *unsafe)
+    findings = (
+        *proposal.findings,
+        *_check_length(endpoint.path),
+        *check_contract(endpoint, catalog, policies),
+        *unsafe,
+    )
     errors = [finding for finding in findings if finding.severity == "error"]
     for prefix, refuse in _LADDER:
         found = [finding for finding in errors if finding.pointer.startswith(prefix)]
@@ -48,6 +58,12 @@ def check_conformance(proposal: Proposal, catalog: Catalog, policies: Policies) 
     spoken = list(_check_texts(endpoint, catalog))
     code = "invalid-schema" if spoken and "_schema" in spoken[0].pointer else "invalid-semantic"
     return _refuse(code, spoken) if spoken else None
+
+
+def _check_length(path: str) -> Iterator[Diagnostic]:
+    if len(path) > LONGEST_PATH:
+        message = f"a proposed path must have at most {LONGEST_PATH} characters; this has {len(path)}"
+        yield Diagnostic("", "error", message, None, "/endpoint/path")
 
 
 def _without_schemas(endpoint: Endpoint) -> Endpoint:
@@ -67,7 +83,34 @@ def _method_violation(endpoint: Endpoint, catalog: Catalog, findings: list[Diagn
 def _endpoint_violation(endpoint: Endpoint, catalog: Catalog, findings: list[Diagnostic]) -> Refused:
     fault = check_path(endpoint.path, catalog.names)
     details = {"path": endpoint.path[:300], "segment": "" if fault is None else fault.at[:120]}
-    return Refused(status.ENDPOINT_VIOLATION, "endpoint-violation", _say(findings[0]), details)
+    message = _say(findings[0])
+    instead = _suggest(endpoint.path, catalog)
+    if instead is not None:
+        details["suggestion"] = instead
+        message = f"{message} {instead} would be allowed."
+    return Refused(status.ENDPOINT_VIOLATION, "endpoint-violation", message, details)
+
+
+def _suggest(path: str, catalog: Catalog) -> str | None:
+    """Return the path with things in place of verbs, such as /users/profiles for /users/profile."""
+    if len(path) > LONGEST_PATH:
+        return None
+    segments = [
+        segment if leaking_segment(f"/{segment}", catalog.names) is None else _name_thing(segment)
+        for segment in path[1:].split("/")
+    ]
+    suggested = f"/{'/'.join(segments)}"
+    return suggested if suggested != path and check_path(suggested, catalog.names) is None else None
+
+
+def _name_thing(verb: str) -> str:
+    """Return the noun of a verb, or the plural of a word that is also a noun; the verb itself if there is none."""
+    if not verb.replace("-", "").replace("_", "").isalpha():
+        return verb
+    judged = judge_segment(verb)
+    if judged is not None and judged.instead is not None:
+        return judged.instead
+    return verb if is_plain_verb(verb.lower(), lexicon()) else plural(verb)
 
 
 def _invalid_semantic(_: Endpoint, __: Catalog, findings: list[Diagnostic]) -> Refused:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
+from urllib.parse import quote, unquote
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar.path_syntax import parse_template
@@ -35,7 +36,9 @@ AMBIGUOUS: Final = "ambiguous"
 """Reasons of a 463 (core 4.6)."""
 
 _MOST_MISSES: Final = 10
-_AMBIGUOUS_SEGMENTS: Final = frozenset({"", ".", ".."})
+_DOTS: Final = frozenset({"", ".", ".."})
+_UNESCAPED: Final = "!$&'()*+,;=:@"
+"""Characters of a segment that need no escape, beside letters, digits and `-._~` (AGTP-API 5.2)."""
 
 Search = Callable[[Endpoint, Callable[[Endpoint], bool]], Plan | Impossible]
 """Searches a composition of the endpoints that may be used."""
@@ -146,9 +149,12 @@ class Evaluation:
         method, path = proposal.endpoint.key
         if method not in call.routes.allowed or call.routes.redirects.follow(method, path) != (method, path):
             return self._not_admitted()
-        if path != "/" and not _AMBIGUOUS_SEGMENTS.isdisjoint(path.split("/")[1:]):
-            # AGTP-API 5.2 allows them, but clients and proxies read another path (RFC 3986 6.2.2.3).
-            return self._not_admitted()
+        if path != "/" and any(map(_is_ambiguous, path[1:].split("/"))):
+            explanation = (
+                f"Some clients and proxies read another path than {path}: it has an empty segment, a segment of dots, "
+                "or unusual escapes. Propose the path that is meant."
+            )
+            return Rejection(reason=POLICY, explanation=explanation)
         forbidden = find_forbidden(self._settings, list_parts(plan.endpoints, self._recipes, self._find))
         if forbidden is not None:
             why = forbidden.reason or "The operator does not allow this combination of endpoints."
@@ -243,6 +249,14 @@ class Evaluation:
             nearest=tuple(nearest.values()),
             details={"misses": misses} if misses else {},
         )
+
+
+def _is_ambiguous(segment: str) -> bool:
+    """Return True for a segment that AGTP-API 5.2 allows and others normalize (RFC 3986 6.2.2)."""
+    if segment.startswith("{"):
+        return False
+    text = unquote(segment)
+    return text in _DOTS or "/" in text or quote(text, safe=_UNESCAPED) != segment
 
 
 def _pass_through(endpoint: Endpoint) -> Contract:

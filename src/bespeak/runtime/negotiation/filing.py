@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -54,6 +54,7 @@ class Filing:
     settings: NegotiationSettings
     idle: float
     """Seconds without use after which a synthesis outside a named session ends."""
+    proposal_id: str = field(default_factory=lambda: f"prop-{secrets.token_hex(16)}")
 
     def find(self, negotiation_id: str) -> FindNegotiation:
         """Return the command that finds what happened before."""
@@ -116,7 +117,7 @@ class Filing:
 
     def _place(self, negotiation_id: str) -> dict[str, Any]:
         return {
-            "proposal_id": f"prop-{secrets.token_hex(16)}",
+            "proposal_id": self.proposal_id,
             "negotiation_id": negotiation_id,
             "agent_id": self.owner,
             "method": self.proposal.endpoint.method,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -21,12 +22,12 @@ from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.negotiation.authority import is_admitted
 from bespeak.runtime.negotiation.conformance import check_conformance
 from bespeak.runtime.negotiation.contract import Contract
-from bespeak.runtime.negotiation.evaluation import Evaluation, Rejection
+from bespeak.runtime.negotiation.evaluation import IMPOSSIBLE, Evaluation, Rejection
 from bespeak.runtime.negotiation.filing import Filing
 from bespeak.runtime.negotiation.outcome import MOST_TURNS, answer, escalate
 from bespeak.runtime.negotiation.plan import Impossible, Plan
 from bespeak.runtime.negotiation.planner.planner import Planner
-from bespeak.runtime.negotiation.proposal import Proposal, read_proposal
+from bespeak.runtime.negotiation.proposal import read_proposal
 from bespeak.runtime.negotiation.syntheses import Syntheses, register
 from bespeak.runtime.rate import Buckets, caller
 from bespeak.runtime.registration import Registrar
@@ -37,6 +38,10 @@ from bespeak.state.store.commands.proposals import Negotiation
 from bespeak.state.store.settings import SessionSettings
 from bespeak.state.store.store import Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+_logger = logging.getLogger(__name__)
+
+ResultT = TypeVar("ResultT")
 
 MOST_CONTENT: Final = 64 * 1024
 """Maximum bytes of a proposal."""
@@ -54,6 +59,11 @@ _BUSY: Final = Refused(
     "proposal-in-progress",
     "An earlier proposal of this agent is being evaluated, or the server evaluates too many; try again later.",
     headers=(("Retry-After", "1"),),
+)
+_FAILED: Final = Rejection(
+    reason=IMPOSSIBLE,
+    explanation="The search for a composition failed by a fault of this server, which its operator finds in the log "
+    "under the proposal_id. Propose another contract, or ESCALATE.",
 )
 
 
@@ -124,14 +134,7 @@ class Negotiator:
         proposal = read_proposal(call.input, routes.catalog)
         if isinstance(proposal, Refused):
             return proposal
-        # Reading every text of a large proposal takes a tenth of a second.
-        refused = await run_in_thread(check_conformance, proposal, routes.catalog, routes.policies)
-        if refused is not None:
-            return refused
         given = call.request.headers.get(NEGOTIATION_ID) or call.input.get("negotiation_id") or ""
-        if given and not (isinstance(given, str) and _NEGOTIATION.fullmatch(given)):
-            message = "The Negotiation-ID is not valid; send the one that this server has issued."
-            return Refused(status.BAD_REQUEST, "invalid-negotiation-id", message)
         if not self.settings.persistent or call.agent_id is None:
             # AGTP-API 10.5: persistence is refused independently of the synthesis.
             proposal = replace(proposal, persistent=False)
@@ -144,13 +147,20 @@ class Negotiator:
             settings=self.settings,
             idle=self._sessions.idle,
         )
+        # Reading every text of a large proposal takes a tenth of a second.
+        checked = await _attempt(filing, check_conformance, proposal, routes.catalog, routes.policies)
+        if isinstance(checked, Refused):
+            return checked
+        if given and not (isinstance(given, str) and _NEGOTIATION.fullmatch(given)):
+            message = "The Negotiation-ID is not valid; send the one that this server has issued."
+            return Refused(status.BAD_REQUEST, "invalid-negotiation-id", message)
         known: Negotiation = await self._store.read(filing.find(given))
         negotiation_id = given or known.negotiation_id or str(uuid.uuid4())
         if known.same is not None:
             return answer(known.same)
         if known.rejections >= MOST_TURNS:
             return escalate(negotiation_id, known.rejections)
-        judged = await self._judge(call, proposal, known.offered)
+        judged = checked or await self._judge(filing, known.offered)
         if isinstance(judged, Refused):
             headers = (*judged.headers, ("Negotiation-ID", negotiation_id))
             details = {**judged.details, "negotiation_id": negotiation_id}
@@ -160,8 +170,9 @@ class Negotiator:
         keeps = proposal.persistent and judged.is_public and self.syntheses.may_keep(judged.endpoint, judged.recipe)
         return filing.approve(judged, negotiation_id, keeps=keeps, committed=self.syntheses.refresh)
 
-    async def _judge(self, call: RoutedCall, proposal: Proposal, offered: str | None) -> Contract | Rejection | Refused:
+    async def _judge(self, filing: Filing, offered: str | None) -> Contract | Rejection | Refused:
         """Run the evaluations that search, in a thread."""
+        call = filing.call
 
         def search(proposed: Endpoint, usable: Callable[[Endpoint], bool]) -> Plan | Impossible:
             depth = call.routes.policies.max_synthesis_depth
@@ -174,13 +185,13 @@ class Negotiator:
 
         evaluation = Evaluation(
             call,
-            proposal,
+            filing.proposal,
             settings=self.settings,
             recipes=self._registrar.service.recipes,
             search=search,
             register=check,
         )
-        return await run_in_thread(evaluation.judge, None if offered is None else _read_offer(call, offered))
+        return await _attempt(filing, evaluation.judge, None if offered is None else _read_offer(call, offered))
 
     def _planner_of(self, routes: RouteTable) -> Planner:
         """Return the planner of a table. It is built on first use, which is in a thread.
@@ -199,6 +210,15 @@ class Negotiator:
         planner = before[2] if before is not None and before[1] == endpoints else Planner(endpoints)
         self._planner = (routes, endpoints, planner)
         return planner
+
+
+async def _attempt(filing: Filing, evaluate: Callable[..., ResultT], *arguments: Any) -> ResultT | Rejection:
+    """Run an evaluation in a thread. One that fails cannot be answered with yes, so the proposal is rejected."""
+    try:
+        return await run_in_thread(evaluate, *arguments)
+    except Exception:
+        _logger.exception("the evaluation of %s failed: %s", filing.proposal_id, filing.proposal.endpoint)
+        return _FAILED
 
 
 def _read_offer(call: RoutedCall, document: str) -> Plan | None:
