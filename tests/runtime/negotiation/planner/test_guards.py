@@ -106,7 +106,7 @@ def test_a_search_that_is_told_nothing_is_not_a_list_of_everything() -> None:
 
 
 def test_what_a_thing_shares_with_others_does_not_make_them_its_own() -> None:
-    assert "workspace" in doubtful("LIST /tasks/{task_id}/tags -> tags[].name", DESK).doubts[0]
+    refused("LIST /tasks/{task_id}/tags -> tags[].name", DESK)
 
 
 def test_a_view_is_named_by_the_path_and_not_by_a_field() -> None:

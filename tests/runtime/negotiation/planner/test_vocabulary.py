@@ -50,3 +50,17 @@ def test_rows_belong_to_the_noun_of_their_list_unless_it_is_a_wrapper() -> None:
 def test_a_role_is_a_thing_with_words_before_it() -> None:
     assert vocabulary().is_role("from_account") == "account"
     assert vocabulary().is_role("account") == ""
+
+
+def test_a_name_that_only_mentions_a_thing_is_not_a_role_of_it() -> None:
+    known = vocabulary()
+    assert known.is_role("name_with_account") == ""
+    assert known.read(("menu_order",), ["customer"], TEXT) == (Reading("customer", "menu_order"),)
+
+
+def test_the_parent_of_a_thing_is_one_of_its_own_kind() -> None:
+    assert vocabulary().read(("parent_id",), ["order"], TEXT) == (Reading("order", "parent_id"),)
+
+
+def test_members_of_links_are_ids_of_what_they_are_named_after() -> None:
+    assert Reading("customer", "id") in vocabulary().read(("links", "customer"), ["order"], TEXT)

@@ -9,6 +9,7 @@ from bespeak.runtime.negotiation.planner.choice import Decision, Option, Result
 from bespeak.runtime.negotiation.planner.operation import Operation
 from bespeak.runtime.negotiation.planner.search import Search
 from bespeak.runtime.negotiation.planner.term import other_names
+from bespeak.runtime.negotiation.planner.wish import Wish
 from bespeak.text.language.meanings import meanings
 from bespeak.text.language.operation_class import operation_classes
 
@@ -29,7 +30,7 @@ def deeds(search: Search, depth: int) -> list[Option] | Miss:
     found: list[tuple[float, Operation]] = []
     beyond: Operation | None = None
     for operation in search.index.operations:
-        if not operation.impact or not _is_about(operation, wish.noun) or not search.allows(operation):
+        if not operation.impact or not _is_about(operation, wish) or not search.allows(operation):
             continue
         search.spend()
         score = _alike(operation.endpoint.method, wish.endpoint.method)
@@ -64,8 +65,12 @@ def _makes_known(operation: Operation, way: Option) -> bool:
     return operation.endpoint.method in _MAKING and any(value.calls for value in own)
 
 
-def _is_about(operation: Operation, noun: str) -> bool:
-    return operation.resource.noun == noun or operation.resource.noun in other_names(noun)
+def _is_about(operation: Operation, wish: Wish) -> bool:
+    """Return True if an operation acts on the noun of the proposal, and on no part of another thing."""
+    own, parent = operation.resource.noun, operation.resource.parent
+    if own != wish.noun and own not in other_names(wish.noun):
+        return False
+    return not (parent and wish.resource.parent) or parent in wish.path_terms
 
 
 def _alike(verb: str, wanted: str) -> float:

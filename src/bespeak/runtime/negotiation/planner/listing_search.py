@@ -178,7 +178,7 @@ class ListingSearch:
         for column in listing.rows.fields:
             if column.identifies and not column.identifies & set(listing.rows.nouns):
                 for option in self._search.computed(column, self._search.given, self._depth - 1):
-                    if given.name in option.value.givens:
+                    if given.name in option.value.givens and self._search.is_of(option.value):
                         decisions |= option.decisions
                         return Filter(column, "eq", option.value)
         return None

@@ -168,7 +168,7 @@ def _parameter_readings(
     An endpoint may call its own key what it likes; a proposal that does may mean another thing.
     """
     parts = stems(name)
-    own = noun_of(tuple(part for part in parts if part != "id"))
+    own = noun_of(tuple(part for part in parts if part not in ("id", "identifier", "identity")))
     is_key = parts[-1] == "id" or parts[-1] not in KEYS | GENERIC
     words, others = set(own.split("_")), set(noun.split("_"))
     akin = not own or words <= others

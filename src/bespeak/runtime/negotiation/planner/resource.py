@@ -13,11 +13,11 @@ from bespeak.documents.adoption.naming import is_plural, words
 from bespeak.runtime.negotiation.planner.term import COLLECTIVE, GENERIC, noun_of, stems
 from bespeak.text.language.lexicon import lexicon
 
-_VERSION: Final = re.compile(r"v\d+(?:[._]\d+)*|api|rest|public", re.ASCII)
+_VERSION: Final = re.compile(r"v\d+(?:[._]\d+)*|api|rest", re.ASCII)
 _SEARCHING: Final = frozenset(("all", "data", "directory", "find", "list", "lookup", "query", "search"))
 _FORMATS: Final = frozenset(("csv", "geojson", "json"))
 """Words for the form of an answer, which is the same things in any form."""
-_LINKS: Final = frozenset(("and", "by", "for", "from", "in", "of", "on", "the", "to", "with"))
+LINKS: Final = frozenset(("and", "by", "for", "from", "in", "of", "on", "the", "to", "with"))
 """Words of a segment that only connect the others."""
 
 
@@ -49,7 +49,7 @@ class Segment:
         """Words between those that only connect: `orders-by-customer-email` are two phrases."""
         found: list[list[str]] = [[]]
         for word in self.stems:
-            if word in _LINKS:
+            if word in LINKS:
                 found.append([])
             else:
                 found[-1].append(word)

@@ -282,9 +282,21 @@ class Search:
         for field in operation.inputs:
             if field.identifies and not field.required and field.name not in taken:
                 for option in self.computed(field, scope, depth):
-                    if option.value.givens - used:
+                    if option.value.givens - used and self.is_of(option.value):
                         return [self._filled(operation, [*bound, (field, option)], scope)]
         return []
+
+    def is_of(self, value: Value) -> bool:
+        """Return True if a value is the id of the thing it was read from, or of one that the path names.
+
+        Rows that refer to the same third thing as what is given do not belong to what is given.
+        """
+        if not isinstance(value, Result):
+            return True
+        nouns = value.field.identifies
+        return not nouns.isdisjoint(value.call.operation.nouns_of(value.field)) or not nouns.isdisjoint(
+            self.wish.path_terms
+        )
 
     def _supplied(self, field: Field, scope: Scope, depth: int, noun: str) -> list[Option]:
         """Return ways to supply a required input that is not given: a constant, or a value that is looked up."""
@@ -318,7 +330,7 @@ class Search:
         about = f"{call.operation.number} {rows.dotted}"
         other = self.searched(call, rows)
         keyed = [(one, value) for one, value in call.bindings if value.givens or value.calls]
-        searched = [one for one, _ in keyed if one.term in SEARCHES]
+        searched = [one for one, value in keyed if one.term in SEARCHES and _must_be_given(value)]
         paged = 1.0 if searched else 0.9 if call.operation.pages else 0.6 if call.operation.is_partial else 1.0
         unread = f"`{call.operation.endpoint}` is paged and may not show every element." if paged < 0.9 else ""
         for column, option, certain in self._keys(rows, field, scope, depth):
@@ -356,6 +368,11 @@ class Search:
 def _row_noun(operation: Operation, field: Field) -> str:
     """Return the noun of the rows that a field is in, for operations that are told what to list."""
     return operation.nouns_of(field)[0] if len(operation.lists) > 1 else ""
+
+
+def _must_be_given(value: Value) -> bool:
+    """Return True if every call has the value: one that may be left out chooses nothing."""
+    return not isinstance(value, Given) or value.field.required
 
 
 def _texts(field: Field) -> frozenset[str]:

@@ -51,6 +51,8 @@ GENERIC: Final = word_set(
     "unique unit url value version"
 )
 """Words that are attributes or roles although an id may follow them: a bare `status` is not a key."""
+POSITIONS: Final = word_set("external first last next original parent previous root self source target unique")
+"""Words before an id that place a thing among its own kind: `parent_id` of a folder is the id of a folder."""
 KEYS: Final = word_set(
     "account_number barcode code email handle iban isbn key login name number phone reference serial_number sku slug "
     "symbol title username vin"

@@ -7,14 +7,16 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from bespeak.runtime.negotiation.planner.resource import segments_of
+from bespeak.runtime.negotiation.planner.resource import LINKS, segments_of
 from bespeak.runtime.negotiation.planner.slot import ITEM, Facts, Slot
-from bespeak.runtime.negotiation.planner.term import GENERIC, WRAPPERS, join, noun_of, stems
+from bespeak.runtime.negotiation.planner.term import GENERIC, POSITIONS, WRAPPERS, join, noun_of, stems
 
 _COMMON: Final = 0.3
 """Share of endpoints from which a segment says nothing about one of them."""
 _ROLES: Final = 20_000
 """Most nouns whose role is remembered, since proposals invent them."""
+_LINKING: Final = frozenset(("link", "ref", "relationship"))
+"""Objects whose members are named by what they refer to."""
 _FEW: Final = 10
 """Endpoints below which no segment is common."""
 
@@ -37,6 +39,7 @@ class Vocabulary:
         self.nouns: set[str] = set()
         """Everything that may be the noun of a field."""
         counts: Counter[str] = Counter()
+        values: set[str] = set()
         total = 0
         for path, inputs, outputs in endpoints:
             segments = segments_of(path)
@@ -54,12 +57,15 @@ class Vocabulary:
                 self.nouns.add(noun_of(last.stems))
             for slot in (*inputs, *outputs):
                 self._learn(slot)
+                values |= {value for _, value in slot.facts.values or () if isinstance(value, str)}
         self.segments |= set(counts)
         self.resources = frozenset(self.nouns)
         """Nouns of paths and lists: an id alone, as `short_id`, does not make `short_url` the url of a short."""
         self.nouns |= self.things
         self.common = {term for term, count in counts.items() if total >= _FEW and count > _COMMON * total}
         """Segments of so many endpoints that they distinguish none."""
+        self.values = {join(stems(value)) for value in values}
+        """Words that a field may have as its value, so that they restrict what is listed."""
         self._roles: dict[str, str] = {}
 
     def _learn(self, slot: Slot) -> None:
@@ -78,7 +84,7 @@ class Vocabulary:
         found = self._roles.get(noun)
         if found is None:
             parts = () if noun in self.segments else tuple(noun.split("_"))
-            tails = (join(parts[at:]) for at in range(1, len(parts)))
+            tails = (join(parts[at:]) for at in range(1, len(parts)) if at == 1 or parts[at - 1] not in LINKS)
             found = next((tail for tail in tails if tail in self.things), "")
             if len(self._roles) < _ROLES:
                 self._roles[noun] = found
@@ -122,7 +128,7 @@ class Vocabulary:
                 # What a proposal calls by a name of its own may be what it is about.
                 own = path[at + 1] != ITEM or noun in self.nouns
                 nouns, before = [noun] if own else [noun, *nouns], ()
-            elif stems(name) and noun_of(stems(name)) not in WRAPPERS:
+            elif stems(name) and noun_of(stems(name)) not in WRAPPERS | _LINKING:
                 before = (*before, *stems(name))
         return self.read_name((*before, *stems(path[-1])), nouns, facts)
 
@@ -132,7 +138,11 @@ class Vocabulary:
             return ()
         found: list[Reading] = []
         if parts[-1] == "id":
-            found += [Reading(join(parts[:-1]), "id")] if len(parts) > 1 else [Reading(noun, "id") for noun in nouns]
+            own = join(parts[:-1])
+            if own in POSITIONS and own not in self.things:  # the parent of one thing is not that of another
+                found += [Reading(noun, join(parts)) for noun in nouns]
+            else:
+                found += [Reading(own, "id")] if own else [Reading(noun, "id") for noun in nouns]
         else:
             whole = join(parts)
             found += [Reading(noun, whole) for noun in nouns]
@@ -140,6 +150,7 @@ class Vocabulary:
             if end:
                 found.append(Reading(join(parts[:end]), join(parts[end:])))
             scalar = facts.kind in ("string", "integer", "") and not facts.members and facts.values is None
-            if scalar and ((whole in self.things and whole not in GENERIC) or self.is_role(whole)):
+            role = self.is_role(whole)  # `menu_order` is a place, not an order
+            if scalar and ((whole in self.things and whole not in GENERIC) or (role and role != "order")):
                 found.append(Reading(whole, "id"))
         return tuple(dict.fromkeys(found))

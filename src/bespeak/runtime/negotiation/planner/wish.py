@@ -222,7 +222,7 @@ def _path_terms(
                 if vocabulary.knows(word):
                     must.append(word)
                 elif word not in attributes:
-                    unknown.append((word, len(phrase) == 1 and noun in later))
+                    unknown.append((word, len(phrase) == 1 and noun in later and word not in vocabulary.values))
     return tuple(dict.fromkeys(must)), tuple(dict.fromkeys(unknown))
 
 
