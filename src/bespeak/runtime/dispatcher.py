@@ -322,7 +322,10 @@ class Dispatcher:
     def _finish(self, call: RoutedCall, route: Route, result: Any) -> Response | Effects:
         if type(result) in _BUILT_IN:
             return result if isinstance(result, Effects) else self._responder.answer(call, result)
-        output = {} if result is None else msgspec.to_builtins(result, str_keys=True, enc_hook=dump_foreign)
+        if route.takes_call and not route.builtin:  # a composition, whose steps have made plain values
+            output = result
+        else:
+            output = {} if result is None else msgspec.to_builtins(result, str_keys=True, enc_hook=dump_foreign)
         if not route.output.is_valid(output):
             return self._break(call, route, route.output.violations(output))
         if call.hints is not None:
