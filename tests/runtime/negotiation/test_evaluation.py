@@ -86,6 +86,11 @@ def test_missing_field_and_nearest_endpoint_are_named() -> None:
     assert "No endpoint gives the price." in rejection.explanation
 
 
+def test_what_lacks_only_a_scope_is_not_called_missing() -> None:
+    lacking = Impossible(misses=(Miss(field="input", reason="`CANCEL /stays` needs `stay_id`.", nearest=CANCEL),))
+    assert "stay_id" in reject(NOTHING, lacking).explanation
+
+
 def test_internal_endpoints_are_not_named_in_misses() -> None:
     miss = Miss(field="a", reason="Only FIND /secrets has it.", nearest=SECRET)
     hidden = Impossible(misses=(miss,), exhausted=True)

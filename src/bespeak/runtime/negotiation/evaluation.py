@@ -118,7 +118,7 @@ class Evaluation:
         if isinstance(beyond, Plan) and beyond.is_certain:
             return beyond
         if not self._settings.internal:
-            return held
+            return beyond if isinstance(beyond, Impossible) else held  # what lacks only a scope is not missing
         # What is said about a failure must not come from endpoints that are not for the caller to learn of.
         public = self._search(proposed, lambda endpoint: not endpoint.internal and is_usable(endpoint))
         return public if isinstance(public, Impossible) else Impossible(misses=())

@@ -30,3 +30,21 @@ def test_a_deed_whose_inputs_are_unknown_is_named_with_them() -> None:
     found = refused("!PAY /invoices/{id} -> payment_id", service).misses[0]
     assert "`iban`" in found.reason
     assert str(found.nearest) == "PAY /invoices/{id}"
+
+
+def test_a_deed_is_named_with_the_key_that_nothing_given_chooses() -> None:
+    service = contracts(
+        "!BOOK /room guest_id room_id arrival:d -> reservation_id\n"
+        "QUERY /rooms arrival?:d -> rooms[].room_id rooms[].price:n"
+    )
+    found = refused("!BOOK /room/cheapest guest_id arrival:d -> reservation_id", service).misses[0]
+    assert (found.reason, str(found.nearest)) == ("`BOOK /room` needs `room_id`.", "BOOK /room")
+
+
+def test_a_deed_with_more_impact_than_claimed_is_named() -> None:
+    found = refused("BOOK /rooms guest_id room_id arrival:d departure:d -> booking_id").misses[0]
+    assert (found.field, str(found.nearest)) == ("semantic.impact", "BOOK /rooms")
+
+
+def test_a_deed_on_another_thing_is_only_the_nearest() -> None:
+    assert str(refused("!BOOK /guests guest_id -> booking_id").misses[0].nearest) == "BOOK /rooms"

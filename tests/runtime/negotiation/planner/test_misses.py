@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.runtime.negotiation.planner.contracts import contracts
 from tests.runtime.negotiation.planner.services import refused
 
 
@@ -23,3 +24,13 @@ def test_a_field_that_another_noun_has_names_the_endpoint() -> None:
 
 def test_a_column_of_a_list_is_named_with_its_list() -> None:
     assert refused("LIST /rooms -> rooms[].id rooms[].owner").misses[0].field == "rooms[].owner"
+
+
+def test_the_nearest_endpoint_is_about_the_noun_and_yields_most_of_what_is_wanted() -> None:
+    service = contracts("""
+LIST /alarms -> alarms[].name alarms[].stars:i
+FETCH /hotels/{id} -> id name stars:i
+FETCH /hotels/{id}/awards -> stars:s
+""")
+    miss = refused("FETCH /hotels/{id} -> name stars:b", service).misses[0]
+    assert str(miss.nearest) == "FETCH /hotels/{id}"

@@ -21,16 +21,17 @@ _CLASS: Final = 0.5
 """Verbs of one class, such as PAY and REFUND, may do different things."""
 
 
-def deeds(search: Search, depth: int) -> list[Option] | Miss:
-    """Return the ways to call an operation that does what the proposal says, within the impact that it claims."""
+def deeds(search: Search, depth: int) -> tuple[list[Option], Miss | None]:
+    """Return the ways to do what the proposal says within the impact that it claims, and what it lacks for the best."""
     wish = search.wish
-    if not wish.impact:
-        reason = f"{wish.endpoint.method} changes something, but the proposal claims that it is informational."
-        return Miss(field="semantic.impact", reason=reason)
     found: list[tuple[float, Operation]] = []
     beyond: Operation | None = None
+    elsewhere: Operation | None = None
     for operation in search.index.operations:
-        if not operation.impact or not _is_about(operation, wish) or not search.allows(operation):
+        if not operation.impact or not search.allows(operation):
+            continue
+        if not _is_about(operation, wish):
+            elsewhere = elsewhere or (operation if operation.endpoint.method == wish.endpoint.method else None)
             continue
         search.spend()
         score = _alike(operation.endpoint.method, wish.endpoint.method)
@@ -45,17 +46,21 @@ def deeds(search: Search, depth: int) -> list[Option] | Miss:
         verb = frozenset((Decision(f"verb {operation.number}", score, 2 * (1 - score), doubt),))
         ways = [way for way in search.call(operation, search.given, depth) if not _makes_known(operation, way)]
         options += [Option(way.value, way.decisions | verb, way.calls) for way in ways]
-    if options:
-        return options
     if beyond is not None and (not ranked or ranked[0][0] < 1):
         reason = f"`{beyond.endpoint}` is {beyond.endpoint.semantic.impact}; the proposal claims less."
-        return Miss(field="semantic.impact", reason=reason, nearest=beyond.endpoint)
+        return options, Miss(field="semantic.impact", reason=reason, nearest=beyond.endpoint)
     if ranked:
         nearest = ranked[0][1]
         lacking = [field for field in nearest.required if not search.at_hand(field, search.given, nearest)]
+        if options and not lacking:
+            return options, None
         names = ", ".join(f"`{field.name}`" for field in lacking) or "its inputs"
-        return Miss(field="input", reason=f"`{nearest.endpoint}` needs {names}.", nearest=nearest.endpoint)
-    return Miss(field=wish.endpoint.path, reason=f"No usable endpoint does {wish.endpoint.method} to a {wish.noun}.")
+        return options, Miss(field="input", reason=f"`{nearest.endpoint}` needs {names}.", nearest=nearest.endpoint)
+    if not wish.impact:
+        reason = f"{wish.endpoint.method} changes something, but the proposal claims that it is informational."
+        return [], Miss(field="semantic.impact", reason=reason)
+    reason = f"No usable endpoint does {wish.endpoint.method} to a {wish.noun}."
+    return [], Miss(field=wish.endpoint.path, reason=reason, nearest=elsewhere.endpoint if elsewhere else None)
 
 
 def _makes_known(operation: Operation, way: Option) -> bool:

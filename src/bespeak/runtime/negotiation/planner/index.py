@@ -34,7 +34,7 @@ class Index:
         )
         self._fields: dict[Reading, list[tuple[Operation, Field]]] = {}
         self._rows: dict[str, list[tuple[Operation, Rows]]] = {}
-        self._attributes: dict[str, Operation] = {}
+        self._attributes: dict[str, list[Operation]] = {}
         for operation in self.operations:
             self._add(operation)
 
@@ -44,8 +44,8 @@ class Index:
                 role = self.vocabulary.is_role(reading.noun)
                 for noun in {reading.noun, role or reading.noun}:
                     self._fields.setdefault(Reading(noun, reading.attribute), []).append((operation, field))
-                if not operation.impact:
-                    self._attributes.setdefault(reading.attribute, operation)
+        for attribute in operation.attributes if not operation.impact else ():
+            self._attributes.setdefault(attribute, []).append(operation)
         for rows in operation.lists:
             for noun in rows.nouns:
                 self._rows.setdefault(noun, []).append((operation, rows))
@@ -58,6 +58,6 @@ class Index:
         """Return the operations whose output has a list of a noun, each with the list."""
         return self._rows.get(noun, [])
 
-    def near(self, attribute: str) -> Operation | None:
-        """Return an operation that yields an attribute of whatever noun."""
-        return self._attributes.get(attribute)
+    def near(self, attribute: str) -> list[Operation]:
+        """Return the operations that read an attribute of whatever noun."""
+        return self._attributes.get(attribute, [])

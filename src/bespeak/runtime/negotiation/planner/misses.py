@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from bespeak.runtime.negotiation.plan import Miss
 from bespeak.runtime.negotiation.planner.field import Field, alternatives
 from bespeak.runtime.negotiation.planner.operation import Operation
 from bespeak.runtime.negotiation.planner.search import Search
+
+_COUNTED: Final = 12
+"""Wanted fields by which the nearest endpoint is chosen."""
 
 
 def nearest(search: Search, fields: tuple[Field, ...], text: str) -> Miss:
@@ -38,13 +43,21 @@ def _noun(field: Field) -> str:
 
 
 def _same_name(search: Search, field: Field) -> Operation | None:
-    """Return an allowed operation that yields a field of this meaning, or only of this name."""
-    for reading in alternatives(field, search.index.vocabulary):
-        for operation, _ in search.index.yielding(reading):
-            if search.allows(operation) and not operation.impact:
-                return operation
-    near = (search.index.near(reading.attribute) for reading in field.readings)
-    return next((one for one in near if one is not None and search.allows(one)), None)
+    """Return the closest operation that yields a field of this meaning, or only of this name."""
+    meant = [
+        operation
+        for reading in alternatives(field, search.index.vocabulary)
+        for operation, _ in search.index.yielding(reading)
+        if not operation.impact
+    ]
+    near = meant or [operation for reading in field.readings for operation in search.index.near(reading.attribute)]
+    wanted = [one.attributes for one in search.wish.wanted[:_COUNTED]]
+
+    def closeness(operation: Operation) -> tuple[bool, int, int]:
+        yielded = sum(not operation.attributes.isdisjoint(attributes) for attributes in wanted)
+        return operation.resource.noun == search.wish.noun, yielded, -operation.number
+
+    return max((one for one in near if search.allows(one)), key=closeness, default=None)
 
 
 def _mistyped(search: Search, field: Field, operation: Operation) -> bool:

@@ -85,6 +85,11 @@ class Operation:
         return (self.resource.noun,) if rows is None else rows.nouns
 
     @cached_property
+    def attributes(self) -> frozenset[str]:
+        """Attributes that it yields, of whatever noun."""
+        return frozenset(reading.attribute for field in self.outputs for reading in field.readings)
+
+    @cached_property
     def required(self) -> tuple[Field, ...]:
         """Inputs that every call needs."""
         return tuple(field for field in self.inputs if field.required)

@@ -121,10 +121,9 @@ class _Attempt:
         if not self._wish.is_effect:
             yield from self._completed(None, frozenset())
             return
-        found = deeds(self._search, self._depth)
-        if isinstance(found, Miss):
-            self._miss(found)
-            return
+        found, lacking = deeds(self._search, self._depth)
+        if lacking is not None:
+            self._miss(lacking)
         for option in found:
             assert isinstance(option.value, Result)
             yield from self._completed(option.value.call, option.decisions)
