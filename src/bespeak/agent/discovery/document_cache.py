@@ -21,19 +21,8 @@ _OWNER_ONLY: Final = 0o600
 _SUFFIX: Final = ".document"
 _KEPT_HEADERS: Final = frozenset(
     {
-        "age",
-        "agtp-status",
-        "cache-control",
-        "content-type",
-        "content-usage",
-        "date",
-        "etag",
-        "expires",
-        "last-modified",
-        "link",
-        "tdm-policy",
-        "tdm-reservation",
-        "vary",
+        *("age", "cache-control", "date", "etag", "expires", "last-modified", "vary", "content-type", "link"),
+        *("agtp-status", "content-usage", "tdm-policy", "tdm-reservation"),
     }
 )
 """Response headers that are cached. Set-Cookie and other headers for one caller are left out."""

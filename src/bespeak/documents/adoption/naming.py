@@ -26,22 +26,8 @@ _JOINED: Final = frozenset({"re", "dry"})
 """Words that make one verb with the next: re-run, dry-run."""
 _NO_PLURALS: Final = frozenset(
     {
-        "news",
-        "series",
-        "species",
-        "dns",
-        "sms",
-        "gps",
-        "https",
-        "aws",
-        "ios",
-        "kubernetes",
-        "canvas",
-        "alias",
-        "atlas",
-        "redis",
-        "debris",
-        "exists",
+        *("news", "series", "species", "dns", "sms", "gps", "https", "aws", "ios", "kubernetes", "canvas", "alias"),
+        *("atlas", "redis", "debris", "exists"),
     }
 )
 

@@ -17,20 +17,12 @@ MOST_VALUES: Final = 1_000
 """Maximum number of enum values; lint reports more as oversized."""
 
 _TYPE_SYNONYMS: Final = {
-    "int": "integer",
-    "long": "integer",
-    "int32": "integer",
-    "int64": "integer",
-    "float": "number",
-    "double": "number",
-    "decimal": "number",
+    **dict.fromkeys(("int", "long", "int32", "int64"), "integer"),
+    **dict.fromkeys(("float", "double", "decimal"), "number"),
+    **dict.fromkeys(("map", "dict", "hash"), "object"),
+    **dict.fromkeys(("str", "text"), "string"),
     "bool": "boolean",
-    "str": "string",
-    "text": "string",
     "list": "array",
-    "map": "object",
-    "dict": "object",
-    "hash": "object",
 }
 """Types of programming languages that descriptions use instead of JSON types."""
 

@@ -19,17 +19,8 @@ DOCUMENT_TYPE: Final = "agtp-identity"
 SIGNATURE_MEMBER: Final = "manifest_signature"
 
 _PASSED_ON: Final = (
-    "role",
-    "org_domain",
-    "governance_zone",
-    "cert_fingerprint",
-    "cert_status",
-    "dns_anchor_record",
-    "log_inclusion_proof",
-    "package_format",
-    "package_integrity_hash",
-    "audit_log_uri",
-    "escalation_policy",
+    *("role", "org_domain", "governance_zone", "cert_fingerprint", "cert_status", "dns_anchor_record"),
+    *("log_inclusion_proof", "package_format", "package_integrity_hash", "audit_log_uri", "escalation_policy"),
 )
 """Further fields of an issuer that are published. All others stay in the operator's file: a document must not
 contain code, keys, tokens or history, and an unknown field may hold any of them.

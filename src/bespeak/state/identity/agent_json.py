@@ -27,19 +27,8 @@ from bespeak.text.reading.text_file import read_text
 
 _DOCUMENT_TYPE: Final = "agtp-identity"
 _REQUIRED: Final = (
-    "agtp_version",
-    "document_version",
-    "description",
-    "principal",
-    "principal_id",
-    "issuer",
-    "issued_at",
-    "updated_at",
-    "status",
-    "methods",
-    "capabilities",
-    "scopes_accepted",
-    "trust_score",
+    *("agtp_version", "document_version", "description", "principal", "principal_id", "issuer", "issued_at"),
+    *("updated_at", "status", "methods", "capabilities", "scopes_accepted", "trust_score"),
 )
 """Members that a document in the draft's form must have, besides type, id and name (core 7.3)."""
 

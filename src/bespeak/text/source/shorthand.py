@@ -25,18 +25,8 @@ _TYPES: Final[dict[str, dict[str, Any]]] = {
 }
 KEYWORDS: Final = frozenset(
     {
-        *(
-            "type",
-            "enum",
-            "const",
-            "default",
-            "title",
-            "description",
-            "examples",
-            "deprecated",
-            "readOnly",
-            "writeOnly",
-        ),
+        *("type", "enum", "const", "default", "title", "description", "examples"),
+        *("deprecated", "readOnly", "writeOnly"),
         *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
         *("format", "pattern", "minLength", "maxLength", "contentEncoding", "contentMediaType"),
         *("items", "prefixItems", "contains", "minItems", "maxItems", "uniqueItems"),
