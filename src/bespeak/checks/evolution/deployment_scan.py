@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any, Literal
 
 from bespeak.checks.evolution.catalog_diff import CatalogDiff
@@ -42,20 +42,35 @@ class CatalogConflict:
         return {**asdict(self), "location": str(self.location) if self.location else None}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Use:
     """A place in a deployment that names a method, a path or both."""
 
     kind: ConflictKind
     artefact: str
     method: str | None
-    path: str | None = None
     if_removed: str
     """Effect on the place when the method is removed."""
+    path: str | None = None
+    _: KW_ONLY
     calls: bool = True
     """True if the method is called there, so that its deprecation matters."""
     breaks: bool = True
     location: Location | None = None
+
+    def conflict(
+        self, kind: ConflictKind, method: str, message: str, advice: str, *, breaking: bool
+    ) -> CatalogConflict:
+        """Return a conflict at this place."""
+        return CatalogConflict(
+            kind=kind,
+            method=method,
+            artefact=self.artefact,
+            message=message,
+            help=advice,
+            breaking=breaking,
+            location=self.location,
+        )
 
 
 def scan_deployment(
@@ -87,45 +102,22 @@ def _uses(endpoints: Iterable[Endpoint], recipes: Iterable[Recipe], policies: Po
 
 
 def _endpoint_uses(endpoint: Endpoint) -> Iterator[_Use]:
-    yield _Use(
-        kind="endpoint",
-        artefact=f"endpoint {endpoint}",
-        method=endpoint.method,
-        path=endpoint.path,
-        if_removed="the server will not load it.",
-        location=endpoint.location,
-    )
+    named, place = f"endpoint {endpoint}", endpoint.location
+    yield _Use("endpoint", named, endpoint.method, "the server will not load it.", endpoint.path, location=place)
     if endpoint.deprecated is not None and endpoint.deprecated.successor_method is not None:
-        yield _Use(
-            kind="endpoint",
-            artefact=f"endpoint {endpoint}, its successor",
-            method=endpoint.deprecated.successor_method,
-            if_removed="callers are sent to a method that no longer exists.",
-            breaks=False,
-            location=endpoint.location,
-        )
+        successor, effect = endpoint.deprecated.successor_method, "callers are sent to a method that no longer exists."
+        yield _Use("endpoint", f"{named}, its successor", successor, effect, breaks=False, location=place)
 
 
 def _recipe_uses(recipe: Recipe) -> Iterator[_Use]:
+    named, place = f"recipe {recipe.name}", recipe.location
     for number, step in enumerate(recipe.steps, 1):
-        yield _Use(
-            kind="recipe",
-            artefact=f"recipe {recipe.name}, step {number} ({_pair(step.method, step.path)})",
-            method=step.method,
-            path=step.path,
-            if_removed="the recipe can no longer run.",
-            location=recipe.location,
-        )
+        where = f"{named}, step {number} ({_pair(step.method, step.path)})"
+        yield _Use("recipe", where, step.method, "the recipe can no longer run.", step.path, location=place)
     if recipe.pattern:
-        yield _Use(
-            kind="recipe",
-            artefact=f"recipe {recipe.name}, its pattern",
-            method=recipe.pattern.get("name_exact"),
-            path=recipe.pattern.get("path_exact"),
-            if_removed="its proposals are refused before the recipe is considered.",
-            calls=False,
-            location=recipe.location,
-        )
+        method, path = recipe.pattern.get("name_exact"), recipe.pattern.get("path_exact")
+        effect = "its proposals are refused before the recipe is considered."
+        yield _Use("recipe", f"{named}, its pattern", method, effect, path, calls=False, location=place)
 
 
 def _policy_uses(policies: Policies) -> Iterator[_Use]:
@@ -133,10 +125,10 @@ def _policy_uses(policies: Policies) -> Iterator[_Use]:
     # AGTP-API 9.4: the server skips such an entry and goes on, so what matters is what the skip changes.
     for method in () if policy.allow == "*" else policy.allow:
         skipped = "the entry is skipped, and requests for it get 459."
-        yield _Use(kind="policy", artefact="policies.methods.allow", method=method, if_removed=skipped, calls=False)
+        yield _Use("policy", "policies.methods.allow", method, skipped, calls=False)
     for method in policy.disallow:
         skipped = "the entry is skipped, and requests for it get 459 in place of 405."
-        yield _Use(kind="policy", artefact="policies.methods.disallow", method=method, if_removed=skipped, calls=False)
+        yield _Use("policy", "policies.methods.disallow", method, skipped, calls=False)
     for redirect in policy.redirects:
         yield from _redirect_uses(redirect)
 
@@ -144,65 +136,37 @@ def _policy_uses(policies: Policies) -> Iterator[_Use]:
 def _redirect_uses(redirect: Redirect) -> Iterator[_Use]:
     source = _pair(redirect.from_method, redirect.from_path)
     artefact = f"policies.methods.redirects, {source} -> {_pair(redirect.to_method, redirect.to_path)}"
-    yield _Use(
-        kind="policy",
-        artefact=artefact,
-        method=redirect.from_method,
-        path=redirect.from_path,
-        if_removed="the redirect is skipped, and requests for it get 459.",
-        calls=False,
-    )
+    skipped = "the redirect is skipped, and requests for it get 459."
+    yield _Use("policy", artefact, redirect.from_method, skipped, redirect.from_path, calls=False)
     if (redirect.to_method, redirect.to_path) != (redirect.from_method, redirect.from_path):
-        yield _Use(
-            kind="policy",
-            artefact=artefact,
-            method=redirect.to_method,
-            path=redirect.to_path if redirect.to_path != redirect.from_path else None,
-            if_removed=f"the redirect is skipped, and {source} is no longer redirected.",
-        )
+        path = redirect.to_path if redirect.to_path != redirect.from_path else None
+        skipped = f"the redirect is skipped, and {source} is no longer redirected."
+        yield _Use("policy", artefact, redirect.to_method, skipped, path)
 
 
 def _removal(use: _Use, verb: Verb, version: str) -> CatalogConflict:
     instead = f"Use {verb.successor} in its place" if verb.successor else "Choose another verb"
     if use.kind == "policy":
         instead = f"Name {verb.successor} in its place, drop the entry" if verb.successor else "Drop the entry"
-    return CatalogConflict(
-        kind=use.kind,
-        method=verb.name,
-        artefact=use.artefact,
-        message=f"{verb.name} is not in catalog {version}: {use.if_removed}",
-        help=f"{instead}, or list {verb.name} in policies.methods.custom to keep it as a method of your own.",
-        breaking=use.breaks,
-        location=use.location,
-    )
+    message = f"{verb.name} is not in catalog {version}: {use.if_removed}"
+    advice = f"{instead}, or list {verb.name} in policies.methods.custom to keep it as a method of your own."
+    return use.conflict(use.kind, verb.name, message, advice, breaking=use.breaks)
 
 
 def _deprecation(use: _Use, verb: Verb, version: str) -> CatalogConflict:
     until = f" and will be removed in {verb.removed_in}" if verb.removed_in else ""
-    return CatalogConflict(
-        kind="deprecation",
-        method=verb.name,
-        artefact=use.artefact,
-        message=f"{verb.name} is deprecated in catalog {version}{until}.",
-        help=f"Move to {verb.successor}." if verb.successor else "Plan to move to another verb.",
-        breaking=False,
-        location=use.location,
-    )
+    message = f"{verb.name} is deprecated in catalog {version}{until}."
+    advice = f"Move to {verb.successor}." if verb.successor else "Plan to move to another verb."
+    return use.conflict("deprecation", verb.name, message, advice, breaking=False)
 
 
 def _leaks(use: _Use, path: str, added: Iterable[str]) -> Iterator[CatalogConflict]:
     for name in added:
         segment = leaking_segment(path, (name,))
         if segment is not None:
-            yield CatalogConflict(
-                kind="path",
-                method=name,
-                artefact=use.artefact,
-                message=f"the segment {segment!r} of {path} is the new verb {name}: requests for the path get 460.",
-                help="Rename the segment; a plural or a longer noun will do.",
-                breaking=True,
-                location=use.location,
-            )
+            message = f"the segment {segment!r} of {path} is the new verb {name}: requests for the path get 460."
+            advice = "Rename the segment; a plural or a longer noun will do."
+            yield use.conflict("path", name, message, advice, breaking=True)
 
 
 def _pair(method: str, path: str | None) -> str:

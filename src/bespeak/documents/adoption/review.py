@@ -78,12 +78,14 @@ def _lines(
     yield from _renamed(entries)
 
 
+def _heading(title: str) -> tuple[str, str, str]:
+    return "", f"## {title}", ""
+
+
 def _variables(variables: Mapping[str, Variable]) -> Iterator[str]:
     if not variables:
         return
-    yield ""
-    yield "## Credentials to set before the server starts"
-    yield ""
+    yield from _heading("Credentials to set before the server starts")
     yield "This server sends them upstream; a caller's identity is never forwarded. `.env.example` lists them too."
     yield ""
     yield from (f"- `{variable.name}`: {plain(variable.what)}" for variable in variables.values())
@@ -101,9 +103,7 @@ def _dangers(entries: Entries, told: set[int]) -> Iterator[str]:
     for danger, phrase in DANGERS.items():
         found = by_danger.get(danger, [])
         if found:
-            yield ""
-            yield f"## What {phrase}: {len(found)} endpoint{'' if len(found) == 1 else 's'}"
-            yield ""
+            yield from _heading(f"What {phrase}: {len(found)} endpoint{'' if len(found) == 1 else 's'}")
         for group in grouped(found, lambda one: (one[1].at, one[1].text, kind_of(one[1].why))):
             guess = group[0][1]
             yield f"- [ ] ({guess.confidence:.1f}) {_said(guess, [one for _, one in group])}"
@@ -121,9 +121,7 @@ def _repeated(found: Sequence[_Found]) -> Iterator[str]:
     groups = grouped(found, lambda one: (bool(one.endpoint), one.guess.at, one.guess.risk, kind_of(one.guess.why)))
     groups.sort(key=lambda group: (RISKS.index(group[0].guess.risk), min(one.guess.confidence for one in group)))
     if groups:
-        yield ""
-        yield "## Other guesses"
-        yield ""
+        yield from _heading("Other guesses")
     for group in groups[:_MOST_GROUPS]:
         first = group[0]
         said = _said(first.guess, [one.guess for one in group])
@@ -146,9 +144,7 @@ def _said(guess: Guess, alike: Sequence[Guess]) -> str:
 def _listed(title: str, entries: Sequence[LeftOut], noun: str) -> Iterator[str]:
     if not entries:
         return
-    yield ""
-    yield f"## {title}"
-    yield ""
+    yield from _heading(f"{title}")
     for group in grouped(entries, lambda one: kind_of(one.why)):
         whats = shown([plain(one.what) for one in group], _EXAMPLES)
         if len(group) == 1:
@@ -161,9 +157,7 @@ def _renamed(entries: Entries) -> Iterator[str]:
     changed = [facade for _, facade in entries if facade.rewritten or facade.endpoint.path != facade.candidate.path]
     if not changed:
         return
-    yield ""
-    yield "## Changed paths"
-    yield ""
+    yield from _heading("Changed paths")
     for group in grouped(changed, lambda one: tuple(map(kind_of, one.rewritten))):
         reasons = group[0].rewritten or ("the path was taken",)
         why = "; ".join(map(kind_of, reasons) if len(group) > 1 else reasons)
