@@ -19,38 +19,30 @@ _MOST: Final = 4
 """Maximum number of addresses to try per name."""
 _LOCAL_NAMES: Final = (".localhost", ".local", ".internal", ".home.arpa")
 """Names with a local meaning on every machine or network (RFC 6761, 6762, 8375)."""
-_REFUSED: Final[tuple[tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, str], ...]] = tuple(
-    (ipaddress.ip_network(network), what)
-    for network, what in (
-        ("0.0.0.0/8", "this network"),
-        ("10.0.0.0/8", "a private network"),
-        ("100.64.0.0/10", "a carrier network"),
-        ("127.0.0.0/8", "this machine"),
-        ("169.254.0.0/16", "a link-local address"),
-        ("172.16.0.0/12", "a private network"),
-        ("192.0.0.0/24", "a reserved network"),
-        ("192.0.2.0/24", "a documentation network"),
-        ("192.88.99.0/24", "a reserved network"),
-        ("192.168.0.0/16", "a private network"),
-        ("198.18.0.0/15", "a benchmarking network"),
-        ("198.51.100.0/24", "a documentation network"),
-        ("203.0.113.0/24", "a documentation network"),
-        ("224.0.0.0/4", "a multicast group"),
-        ("240.0.0.0/4", "a reserved network"),
-        ("::/128", "this network"),
-        ("::1/128", "this machine"),
-        ("64:ff9b:1::/48", "a private network"),
-        ("100::/64", "a reserved network"),
-        ("2001::/23", "a reserved network"),
-        ("2001:db8::/32", "a documentation network"),
-        ("3fff::/20", "a documentation network"),
-        ("5f00::/16", "a reserved network"),
-        ("fc00::/7", "a private network"),
-        ("fe80::/10", "a link-local address"),
-        ("fec0::/10", "a private network"),
-        ("ff00::/8", "a multicast group"),
-    )
-)
+_REFUSED: Final = {
+    what: tuple(ipaddress.ip_network(network) for network in networks)
+    for what, networks in {
+        "this machine": ("127.0.0.0/8", "::1/128"),
+        "this network": ("0.0.0.0/8", "::/128"),
+        "a link-local address": ("169.254.0.0/16", "fe80::/10"),
+        "a private network": (
+            *("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"),
+            *("64:ff9b:1::/48", "fc00::/7", "fec0::/10"),
+        ),
+        "a carrier network": ("100.64.0.0/10",),
+        "a benchmarking network": ("198.18.0.0/15",),
+        "a documentation network": (
+            *("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"),
+            *("2001:db8::/32", "3fff::/20"),
+        ),
+        "a multicast group": ("224.0.0.0/4", "ff00::/8"),
+        "a reserved network": (
+            *("192.0.0.0/24", "192.88.99.0/24", "240.0.0.0/4"),
+            *("100::/64", "2001::/23", "5f00::/16"),
+        ),
+    }.items()
+}
+"""Networks of the registries of special addresses (RFC 6890), by what an address in them is."""
 _GLOBAL: Final = ipaddress.ip_network("2000::/3")
 """The only range of IPv6 allocated for public use."""
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
@@ -72,8 +64,8 @@ def what_is_private(address: IpAddress) -> str | None:
         inner = _embedded(address)
         if inner is not None:
             return what_is_private(inner)
-    for network, what in _REFUSED:
-        if address.version == network.version and address in network:
+    for what, networks in _REFUSED.items():
+        if any(address in network for network in networks):
             return what
     if isinstance(address, ipaddress.IPv6Address) and address not in _GLOBAL:
         return "a reserved network"

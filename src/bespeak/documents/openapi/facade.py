@@ -176,18 +176,12 @@ def _fixed(headers: Mapping[str, str]) -> tuple[dict[str, str], list[Guess]]:
     server.
     """
     kept = {name: value for name, value in headers.items() if "${" not in value and is_header_value(value)}
-    return kept, [
-        Guess(
-            at="/handler/url",
-            text=f"without the header {name}",
-            why="its described value cannot be sent",
-            confidence=0.3,
-            otherwise="a value of your own",
-            risk="high",
-        )
-        for name in headers
-        if name not in kept
-    ]
+    why, otherwise = "its described value cannot be sent", "a value of your own"
+    return kept, [_doubt(f"without the header {name}", why, otherwise) for name in headers if name not in kept]
+
+
+def _doubt(text: str, why: str, otherwise: str) -> Guess:
+    return Guess(at="/handler/url", text=text, why=why, confidence=0.3, otherwise=otherwise, risk="high")
 
 
 def _url(operation: Operation, choice: PathChoice, given: InputShape) -> tuple[str, Iterable[Guess]]:
@@ -196,16 +190,8 @@ def _url(operation: Operation, choice: PathChoice, given: InputShape) -> tuple[s
     guesses: list[Guess] = []
     if base.lower().startswith("http://"):
         base = "https://" + base[len("http://") :]
-        guesses.append(
-            Guess(
-                at="/handler/url",
-                text=f"{base} instead of plain http",
-                why="AGTP-API 12.3 requires https",
-                confidence=0.3,
-                otherwise="another address of the upstream with TLS",
-                risk="high",
-            )
-        )
+        otherwise = "another address of the upstream with TLS"
+        guesses.append(_doubt(f"{base} instead of plain http", "AGTP-API 12.3 requires https", otherwise))
     described, _, own = operation.path.partition("#")[0].partition("?")
     path = quote(choice.url_path(described), safe=_SAFE)
     pairs = [f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in given.own_query]

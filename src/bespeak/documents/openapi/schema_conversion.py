@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from bespeak.contract.schema.closing import is_closed
+from bespeak.documents.adoption.naming import unused
 from bespeak.documents.openapi.definition import DEFINITIONS, Definition, shallow
 from bespeak.documents.openapi.notices import Notices
 from bespeak.documents.openapi.nullability import typed, with_null
@@ -197,11 +198,7 @@ class Converter:
             wanted = _NO_NAME.sub("_", last).strip("_.-")[:64] or "Schema"
             if wanted.isdecimal():
                 wanted = f"Schema_{wanted}"
-            name, number = wanted, 1
-            while name in self._spots:
-                number += 1
-                name = f"{wanted}_{number}"
-            self._names[target.key] = name
+            name = self._names[target.key] = unused(wanted, self._spots)
             self._spots[name] = target
         return name
 
