@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from bespeak.text.source.span import Location
 from bespeak.text.source.text_position import location_of
 from bespeak.text.source.tree import NotationError
 from bespeak.text.source.yaml_fault import fault_of
-from bespeak.text.source.yaml_loader import without_tab_lines
+from bespeak.text.source.yaml_loader import despite_tab_lines
 
 MAX_BYTES: Final = 40 << 20
 """Maximum size of a description. The largest public ones have about 12 MB."""
@@ -67,8 +68,8 @@ def _repeated_in_json(text: str, name: str) -> list[Diagnostic]:
 
     def look(pairs: list[tuple[str, Any]]) -> None:
         if len(pairs) > 1 and len({key for key, _ in pairs}) < len(pairs) and len(found) < _MOST_REPEATED:
-            seen: set[str] = set()
-            found.update({key: None for key, _ in pairs if key in seen or seen.add(key)})  # type: ignore[func-returns-value]
+            times = Counter(key for key, _ in pairs)
+            found.update({key: None for key, count in times.items() if count > 1})
 
     try:
         # The fast decoder silently keeps the last of two equal keys, so this one only looks for them.
@@ -87,27 +88,15 @@ def _repeated(key: str, place: Location) -> Diagnostic:
     return DUPLICATE.found(message, place, advice="Remove one of the two, or rename it.", severity="warning")
 
 
-def _read_yaml(text: str) -> tuple[YamlReader, str]:
-    """Read a YAML text; return the reader, and the text that its places are in."""
-    try:
-        reader = YamlReader()
-        reader.read(text)
-    except yaml.YAMLError as error:
-        plain = without_tab_lines(text)
-        if plain == text:
-            raise
-        try:
-            reader = YamlReader()
-            reader.read(plain)
-        except yaml.YAMLError:
-            raise error from None
-        return reader, plain
-    return reader, text
+def _read_yaml(text: str) -> YamlReader:
+    reader = YamlReader()
+    reader.read(text)
+    return reader
 
 
 def _yaml(text: str, name: str, path: Path | None) -> tuple[Document | None, list[Diagnostic]]:
     try:
-        reader, text = _read_yaml(text)
+        reader, text = despite_tab_lines(_read_yaml, text)
     except NotationError as reason:
         place = location_of(text, name, reason.start, reason.end)
         return None, [

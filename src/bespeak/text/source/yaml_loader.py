@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import yaml
 
 from bespeak.text.source.tree import MAX_DEPTH, MAX_NODES, NotationError
+
+_T = TypeVar("_T")
 
 STRING: Final = "tag:yaml.org,2002:str"
 
@@ -68,6 +71,20 @@ def without_tab_lines(text: str, filler: str = "") -> str:
     the indentation of a block text that begins with it.
     """
     return _TAB_LINE.sub(lambda found: filler * len(found.group()), text)
+
+
+def despite_tab_lines(read: Callable[[str], _T], text: str, filler: str = "") -> tuple[_T, str]:
+    """Read a text, if necessary without the tabs in lines of blanks; return what was read, and the text it was in."""
+    try:
+        return read(text), text
+    except yaml.YAMLError as error:
+        plain = without_tab_lines(text, filler)
+        if plain == text:
+            raise
+        try:
+            return read(plain), plain
+        except yaml.YAMLError:
+            raise error from None
 
 
 def compose(text: str) -> yaml.Node | None:

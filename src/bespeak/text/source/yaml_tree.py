@@ -16,7 +16,7 @@ from bespeak.text.source.pointer import is_index, unescaped
 from bespeak.text.source.tree import NotationError, Span, SyntaxFault, Tree, plain, too_long
 from bespeak.text.source.yaml_data import build
 from bespeak.text.source.yaml_fault import fault_of, unprintable
-from bespeak.text.source.yaml_loader import compose, without_tab_lines
+from bespeak.text.source.yaml_loader import compose, despite_tab_lines
 
 
 class YamlTree(Tree):
@@ -77,28 +77,13 @@ def parse_yaml(text: str, file: str) -> YamlTree | SyntaxFault:
         return refused
     with without_collections():
         try:
-            root = _compose(text)
+            root, _ = despite_tab_lines(compose, text, filler=" ")  # edits need the same offsets
             data, aliases = build(root, text)
         except NotationError as reason:
             return reason.fault(text, file)
         except yaml.YAMLError as error:
             return fault_of(error, text, file)
     return YamlTree(data, root, text, file, crlf=crlf, aliases=aliases)
-
-
-def _compose(text: str) -> yaml.Node | None:
-    """Compose the nodes of a text, also if lines of blanks contain tabs."""
-    try:
-        return compose(text)
-    except yaml.YAMLError as error:
-        # Places are kept, because edits need them.
-        plain = without_tab_lines(text, filler=" ")
-        if plain == text:
-            raise
-        try:
-            return compose(plain)
-        except yaml.YAMLError:
-            raise error from None
 
 
 def node_span(text: str, node: yaml.Node) -> Span:
