@@ -81,8 +81,8 @@ def _served(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
     }
     there = seen.there("ai") is not None
 
-    def lost(part: str, points: float, what: str, *rules: Rule) -> _Check:
-        why = _of(broken, *rules)
+    def lost(part: str, points: float, what: str, *rules: Rule, among: set[str] = broken) -> _Check:
+        why = _of(among, *rules)
         return _Check(part, points, points if why or not there else 0.0, what, why)
 
     publish = "Publish /.well-known/ai without authentication, with status 200"
@@ -113,32 +113,14 @@ def _served(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
     yield lost("headers", 2, "Send an ETag", answer.VALIDATOR)
     yield lost("headers", 2, "Respond to HEAD as to GET", answer.HEAD)
     yield lost("headers", 1, "Send Access-Control-Allow-Origin: *", answer.CORS)
-    yield from _agreeing(anywhere, there)
-
-
-def _agreeing(rules: set[str], there: bool) -> Iterator[_Check]:
-    for points, what, about in (
-        (3, "Give the service one name in all documents", (agreement.NAMES,)),
-        (
-            4,
-            "Describe the same endpoints in all documents",
-            (
-                answer.ALIAS,
-                agreement.NOT_IN_OPENAPI,
-                agreement.METHODS,
-                agreement.NOT_IN_AGIS,
-                agreement.LEADS_NOWHERE,
-                agreement.INCOMPLETE,
-            ),
-        ),
-        (
-            3,
-            "Use the same authentication and addresses in all documents",
-            (agreement.ADDRESSES, agreement.OVER_HTTP, agreement.AUTH),
-        ),
-    ):
-        why = _of(rules, *about)
-        yield _Check("agreement", points, points if why or not there else 0.0, what, why)
+    yield lost("agreement", 3, "Give the service one name in all documents", agreement.NAMES, among=anywhere)
+    described = (answer.ALIAS, agreement.NOT_IN_OPENAPI, agreement.METHODS, agreement.NOT_IN_AGIS)
+    summarized = (agreement.LEADS_NOWHERE, agreement.INCOMPLETE)
+    same = "Describe the same endpoints in all documents"
+    yield lost("agreement", 4, same, *described, *summarized, among=anywhere)
+    reached_by = (agreement.ADDRESSES, agreement.OVER_HTTP, agreement.AUTH)
+    same = "Use the same authentication and addresses in all documents"
+    yield lost("agreement", 3, same, *reached_by, among=anywhere)
 
 
 def _written(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:

@@ -86,9 +86,7 @@ class Report:
 def summary(report: Report) -> str:
     """Format the last line of a run."""
     counts = report.count()
-    found = ", ".join(
-        _plural(number, "info" if severity == "info" else severity) for severity, number in counts.items() if number
-    )
+    found = ", ".join(_plural(number, severity) for severity, number in counts.items() if number)
     named = (*report.files, *(finding.file for finding in report.findings))
     noun = "document" if any("://" in file for file in named) else "file"
     parts = [f"Checked {_plural(len(report.files), noun)}: {found or 'nothing found'}."]

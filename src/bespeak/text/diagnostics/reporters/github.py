@@ -41,11 +41,8 @@ def _command(finding: Finding, report: Report) -> str:
         numbers = {"line": place.line, "col": place.column, "endLine": place.end_line}
         if place.end_line == place.line:  # GitHub accepts columns only for a range within one line
             numbers["endColumn"] = place.end_column
-        properties = {
-            "file": place.file,
-            **{key: str(number) for key, number in numbers.items() if number},
-            **properties,
-        }
+        shown = {key: str(number) for key, number in numbers.items() if number}
+        properties = {"file": place.file, **shown, **properties}
     given = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
     text = f"{said.message}. {said.help}" if said.help else said.message
     return f"::{_COMMANDS[said.severity]} {given}::{_data(text)}"

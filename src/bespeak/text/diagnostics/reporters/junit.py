@@ -14,8 +14,7 @@ _SPACES: Final = frozenset("\t\n\r")
 
 def render(report: Report) -> str:
     """Format the document. Warnings and advice are passing cases with the message as output."""
-    by_file: dict[str, list[Diagnostic]] = {file: [] for file in report.files}
-    by_file = defaultdict(list, by_file)
+    by_file: defaultdict[str, list[Diagnostic]] = defaultdict(list, {file: [] for file in report.files})
     for finding in report.findings:
         by_file[finding.file].append(finding.diagnostic)
     total = sum(max(1, len(found)) for found in by_file.values())
