@@ -127,39 +127,48 @@ def _characters(method: str) -> MethodFault | None:
     if method.isascii() and method.isalpha():
         return None
     shown = method if method.isprintable() and " " not in method and method.isascii() else brief(method)
+    return _spaces(method) or _separators(method, shown) or _odd_character(method, shown)
+
+
+def _spaces(method: str) -> MethodFault | None:
     words = method.split()
-    if method != method.strip() and len(words) == 1:
-        return MethodFault(
-            "whitespace", f"{brief(method)} has spaces around it", f"Write {words[0]}.", words[0], safe=True
-        )
     if len(words) > 1:
         verb, things = _verb_and_things(words)
         return MethodFault("whitespace", f"{brief(method)} is {len(words)} words", _write(verb, things), verb)
+    if not words or method == method.strip():
+        return None
+    message, advice = f"{brief(method)} has spaces around it", f"Write {words[0]}."
+    return MethodFault("whitespace", message, advice, words[0], safe=True)
+
+
+def _separators(method: str, shown: str) -> MethodFault | None:
+    """Report a namespace before a method, or words that signs join."""
     namespaced = _NAMESPACED.fullmatch(method)
     if namespaced is not None:
         verb = namespaced[2]
         advice = f"Write {verb}; the namespace stands in the vocabulary block."
         return MethodFault("characters", f"{shown} has the namespace {namespaced[1]} in it", advice, verb)
-    plain = unicodedata.normalize("NFKD", method).encode("ascii", "ignore").decode("ascii")
-    letters = plain.strip("_-./:+!?0123456789").upper()
-    letters = letters if letters.isalpha() else ""
-    pieces = re.split(r"[^A-Za-z]+", plain.strip("_-./:+0123456789"))
+    pieces = re.split(r"[^A-Za-z]+", _plain(method).strip("_-./:+0123456789"))
     sign = next((char for char in method if not char.isalnum()), "")
-    if sign and len(pieces) > 1 and all(pieces):
-        verb, things = _verb_and_things(pieces)
-        with_sign = _SIGNS.get(sign, brief(sign))
-        return MethodFault(
-            "compound", f"{shown} joins {len(pieces)} words with {with_sign}", _write(verb, things), verb
-        )
+    if not sign or len(pieces) < 2 or not all(pieces):
+        return None
+    verb, things = _verb_and_things(pieces)
+    message = f"{shown} joins {len(pieces)} words with {_SIGNS.get(sign, brief(sign))}"
+    return MethodFault("compound", message, _write(verb, things), verb)
+
+
+def _odd_character(method: str, shown: str) -> MethodFault:
     odd = next(char for char in method if not (char.isascii() and char.isalpha()))
-    if odd.isdecimal():
-        what = "a digit"
-    elif odd in _SIGNS:
-        what = _SIGNS[odd]
-    else:
-        what = brief(odd)
-    advice = f"Write {letters}." if letters else "Write a verb with the letters A to Z."
-    return MethodFault("characters", f"{shown} has {what} in it", advice, letters)
+    what = "a digit" if odd.isdecimal() else _SIGNS.get(odd, brief(odd))
+    letters = _plain(method).strip("_-./:+!?0123456789").upper()
+    if not letters.isalpha():
+        return MethodFault("characters", f"{shown} has {what} in it", "Write a verb with the letters A to Z.")
+    return MethodFault("characters", f"{shown} has {what} in it", f"Write {letters}.", letters)
+
+
+def _plain(method: str) -> str:
+    """Return the text without accents: E for É."""
+    return unicodedata.normalize("NFKD", method).encode("ascii", "ignore").decode("ascii")
 
 
 def _form(method: str, form: Form) -> MethodFault | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from bespeak.text.language.meanings import meanings
 from bespeak.text.language.operation_class import COMPATIBLE, Classes, operation_classes
@@ -40,10 +40,43 @@ _KNOWN: Final = 0.9
 """Minimum reliability of the classes of both verbs for a violation."""
 _WARNED: Final = 0.35
 _GOOD: Final = 0.5
+_RESULT: Final = 0.6
 _SYNONYM: Final = 0.8
 _DOUBTFUL_SYNONYM: Final = 0.4
 _CONTRADICTION: Final = 0.2
 _WEIGHTY: Final = 0.35
+
+
+class _Pair(NamedTuple):
+    """A method and a verb of its intent, with the classes of both."""
+
+    method: str
+    verb: str
+    ours: Classes
+    theirs: Classes
+
+    def is_open(self) -> bool:
+        """Return True if one of the two does whatever its object is, and the other does not read."""
+        ours_open = self.method in _ANY_OPERATION and self.theirs.main != "READ"
+        return ours_open or (self.verb in _ANY_OPERATION and self.ours.main != "READ")
+
+    def names_result(self) -> bool:
+        """Return True if the verb produces or returns what the method works out."""
+        works_out = self.ours.main == "ANALYZE" and self.verb in _PRODUCING
+        return works_out or (self.method in _PRODUCERS and self.verb in _ANSWERING)
+
+    def is_contrary(self) -> bool:
+        """Return True if one starts what the other stops, or a method that reads is said to rewrite."""
+        weight = max(self.theirs.of("UPDATE"), self.theirs.of("CREATE"))
+        rewrites = self.theirs.main == "ANALYZE" and weight >= _REWRITING
+        stops = _against(self.ours, self.theirs) or _against(self.theirs, self.ours)
+        return stops or (self.ours.main == "READ" and rewrites)
+
+    def may_only_answer(self) -> bool:
+        """Return True if the verb may speak of the answer or of a message, not of the deed."""
+        reads = self.ours.main == "READ"
+        produces = self.method in _PRODUCERS and self.theirs.main == "READ"
+        return produces or self.verb in (_HALF_READING if reads else _REPORTING)
 
 
 @lru_cache(maxsize=8192)
@@ -59,28 +92,22 @@ def fit(method: str, verb: str) -> float | None:
     ours, theirs = operation_classes(method), operation_classes(verb)
     if ours is None or theirs is None:
         return None
-    analyzes = ours.main == "ANALYZE"
-    if verb in GENERIC and not (analyzes and verb in _PRODUCING):
+    pair = _Pair(method, verb, ours, theirs)
+    if verb in GENERIC and not (ours.main == "ANALYZE" and verb in _PRODUCING):
         return None
     score = class_fit(ours, theirs)
-    if (method in _ANY_OPERATION and theirs.main != "READ") or (verb in _ANY_OPERATION and ours.main != "READ"):
+    if pair.is_open():
         if score >= _GOOD:
             return score
         return _WARNED if method in _ANY_OPERATION and theirs.main == "DELETE" else None
     if known.synonymous(method, verb):
         score = max(score, _SYNONYM if score > _CONTRADICTION else _DOUBTFUL_SYNONYM)
-    if (analyzes and verb in _PRODUCING) or (method in _PRODUCERS and verb in _ANSWERING):
-        score = max(score, 0.6)
-    rewrites = theirs.main == "ANALYZE" and max(theirs.of("UPDATE"), theirs.of("CREATE")) >= _REWRITING
-    if _against(ours, theirs) or _against(theirs, ours) or (ours.main == "READ" and rewrites):
+    if pair.names_result():
+        score = max(score, _RESULT)
+    if pair.is_contrary():
         score = min(score, _WARNED)
     confidence = min(ours.confidence, theirs.confidence)
-    if (
-        (ours.main == "READ" and verb in _HALF_READING)
-        or (method in _PRODUCERS and theirs.main == "READ")
-        or (ours.main != "READ" and verb in _REPORTING)
-        or confidence < _KNOWN
-    ):
+    if pair.may_only_answer() or confidence < _KNOWN:
         score = max(score, _WARNED)
     return 0.5 + (score - 0.5) * confidence
 
