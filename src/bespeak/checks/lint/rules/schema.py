@@ -21,6 +21,7 @@ from bespeak.text.diagnostics.brief import brief, unquoted
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.reading.untyped import as_mapping
 from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import child, pointer
 from bespeak.text.source.shorthand import KEYWORDS
@@ -213,9 +214,7 @@ def _check_valid(endpoint: Endpoint, name: str, schema: Mapping[str, Any]) -> It
 
 def _check_defaults(endpoint: Endpoint) -> Iterator[Diagnostic]:
     """Validate each default against its own schema: otherwise omitting the property makes the input invalid."""
-    properties = endpoint.input_schema.get("properties")
-    if not isinstance(properties, dict):
-        return
+    properties = as_mapping(endpoint.input_schema.get("properties"))
     defaults = {
         name: schema["default"]
         for name, schema in properties.items()
@@ -312,8 +311,8 @@ def _bare_parameter(schema: Mapping[str, Any]) -> str | None:
 
 
 def _check_parameters(declared: Declared, context: Context, schema: Mapping[str, Any]) -> Iterator[Diagnostic]:
-    properties = schema.get("properties")
-    if isinstance(properties, dict) and properties:
+    properties = as_mapping(schema.get("properties"))
+    if properties:
         yield from _check_names(declared, properties, schema.get("required"))
         if not _names_required(schema):
             message = "the input has no `required`"
@@ -324,9 +323,8 @@ def _check_parameters(declared: Declared, context: Context, schema: Mapping[str,
             yield found if context.agis else replace(found, severity="info")
     yield from _check_required(declared, schema, "/input_schema")
     if context.agis and "{" in declared.endpoint.path and _COMPOSING.isdisjoint(schema):
-        known = properties if isinstance(properties, dict) else {}
         for name in _PARAMETER.findall(declared.endpoint.path)[:_MOST]:
-            if name not in known:
+            if name not in properties:
                 message = f"the path parameter {{{name}}} is not a property of the input"
                 fix = Fix(f"Add the property {name}", _with_property(schema, name), safe=False)
                 yield PATH_PARAMETER.at(declared.endpoint, "/path", message, f"Add the property {name}.", fix)

@@ -13,6 +13,7 @@ from bespeak.protocol.exchange.media_type import is_media_type
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.reading.untyped import as_mapping
 from bespeak.text.source.pointer import child
 
 _HANDLER: Final = '[endpoint.handler]\ntype = "external_service"\nurl = "https://pms.example/rooms"\n'
@@ -278,8 +279,7 @@ def _declared(schema: Any) -> frozenset[str] | None:
     """Return the fields that a schema declares; None if more may come from elsewhere."""
     if not isinstance(schema, dict) or not _INDIRECT.isdisjoint(schema):
         return None
-    properties = schema.get("properties")
-    return frozenset(properties) if isinstance(properties, dict) else frozenset()
+    return frozenset(as_mapping(schema.get("properties")))
 
 
 def _known(declared: frozenset[str]) -> str:
