@@ -127,12 +127,16 @@ class Additions:
         listed: EndpointList = await store.read(ListEndpoints())
         routes: dict[Key, Route] = {}
         origins: dict[Key, Origin] = {}
-        for row in listed.rows:
+        read = {row: read_endpoint(row.document, f"{row.method} {row.path}") for row in listed.rows}
+        own = {row for row, (stored, _) in read.items() if stored is None or stored.origin is None}
+        # What operators have added comes first, and what agents have proposed must fit beside it.
+        is_same = own == {row for key, row in self._rows.items() if key not in self.origins}
+        for row in sorted(read, key=lambda row: row not in own):
             key = (row.method, row.path)
-            stored, findings = read_endpoint(row.document, f"{row.method} {row.path}")
+            stored, findings = read[row]
             if stored is not None and stored.origin is not None:
                 origins[key] = stored.origin
-            held = self._routes.get(key) if self._rows.get(key) == row else None
+            held = self._routes.get(key) if self._rows.get(key) == row and (is_same or row in own) else None
             route = held or self._read(row, stored, findings, routes)
             if route is not None:
                 routes[key] = route
@@ -156,9 +160,13 @@ class Additions:
 
     def _register(self, stored: StoredEndpoint, beside: dict[Key, Route]) -> tuple[Route | None, list[Diagnostic]]:
         recipes = () if stored.recipe is None else (stored.recipe,)
-        # A synthesis may be published, or granted longer, while it is served.
-        replaced = None if stored.origin is None else stored.endpoint.key
-        others = [route for key, route in beside.items() if key != replaced]
+        # An operator's endpoint takes the place of a synthesis. Another version of a synthesis, published or granted
+        # longer, takes the place of the one before it.
+        others = [
+            route
+            for key, route in beside.items()
+            if route.synthesis_id is None or (stored.origin is not None and key != stored.endpoint.key)
+        ]
         routes, findings = self._registrar.register([stored.endpoint], others, recipes)
         if not routes:
             return None, findings
@@ -181,5 +189,6 @@ def bind_origin(route: Route, origin: Origin) -> Route:
         route,
         call=call,
         synthesis_id=origin.synthesis_id,
+        proposer=origin.agent_id,
         block=route.block.plus(("Contract-Synthesized", origin.synthesis_id)),
     )

@@ -56,6 +56,8 @@ class Route:
     """True if the handler gets the call itself: a built-in method, or a composition."""
     synthesis_id: str | None = None
     """Synthesis behind the endpoint; None for one that an operator declared."""
+    proposer: str | None = None
+    """Agent for which alone it was synthesized; None if it is for every caller."""
 
 
 _MOST_DIGITS = 300

@@ -65,3 +65,20 @@ def test_null_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no null: /endpoint/output_schema/properties/a/enum/0"):
         promote_synthesis(stored, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "endpoints").mkdir()
+    (tmp_path / "endpoints" / "find-lodgings.toml").symlink_to(tmp_path / "elsewhere.toml")
+    with pytest.raises(ConfigError, match="exists; move it away"):
+        promote_synthesis(STORED, tmp_path)
+    assert not (tmp_path / "elsewhere.toml").exists()
+    assert not (tmp_path / "agtp-recipes.toml").exists()
+
+
+@pytest.mark.parametrize("path", ["/../../etc", "/%2e%2e/x", "/.hidden", "/" + "x" * 490, "/a\\b", "/~a/!$&'()*+,;=:@"])
+def test_no_path_leaves_the_folder(path: str, tmp_path: Path) -> None:
+    stored = replace(STORED, endpoint=replace(STORED.endpoint, path=path))
+    for written in promote_synthesis(stored, tmp_path / "deployment"):
+        assert written.resolve().is_relative_to(tmp_path / "deployment")
+        assert not written.name.startswith(".")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from bespeak.contract.handler import Composition
 from bespeak.documents.deployment.folder import ENDPOINTS, RECIPES
@@ -15,6 +15,9 @@ from bespeak.errors import ConfigError
 from bespeak.runtime.stored_endpoint import StoredEndpoint
 from bespeak.text.diagnostics.diagnostic import has_errors
 
+_LONGEST_NAME: Final = 100
+"""Maximum characters of a name: it is that of a file."""
+
 
 def promote_synthesis(stored: StoredEndpoint, folder: Path) -> list[Path]:
     """Write the endpoint into a new file and append its recipe; return both paths.
@@ -22,7 +25,7 @@ def promote_synthesis(stored: StoredEndpoint, folder: Path) -> list[Path]:
     Raises ConfigError if one of them exists already, or cannot be written as TOML.
     """
     assert stored.recipe is not None, "every synthesis has its recipe"
-    name = function_names([stored.endpoint])[0].replace("_", "-")
+    name = function_names([stored.endpoint])[0].replace("_", "-")[:_LONGEST_NAME]
     endpoint = replace(stored.endpoint, handler=Composition(recipe=name))
     data = {"endpoint": {**endpoint_data(endpoint, ""), "handler": {"type": Composition.type, "recipe": name}}}
     recipe = {"recipe": [replace(stored.recipe, name=name, description=_describe(stored)).to_json()]}
@@ -32,12 +35,13 @@ def promote_synthesis(stored: StoredEndpoint, folder: Path) -> list[Path]:
             raise ConfigError(f"{endpoint} cannot be written as TOML, which has no null: {null}")
     path, recipes = folder / ENDPOINTS / f"{name}.toml", folder / RECIPES
     text = _append(recipes, name, recipe)
-    if path.exists():
-        raise ConfigError(f"{path} exists; move it away, or promote into another folder")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:  # never through a link, never over another's file
+            file.write(toml_text(data))
         recipes.write_text(text, "utf-8")
-        path.write_text(toml_text(data), "utf-8")
+    except FileExistsError as error:
+        raise ConfigError(f"{error.filename} exists; move it away, or promote into another folder") from error
     except OSError as error:
         raise ConfigError(f"could not write {error.filename}: {error.strerror}") from error
     return [recipes, path]

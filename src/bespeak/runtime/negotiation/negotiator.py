@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import time
@@ -47,6 +48,8 @@ MOST_CONTENT: Final = 64 * 1024
 """Maximum bytes of a proposal."""
 _MOST_WAITING: Final = 32
 """Maximum number of proposals that are evaluated or wait for it, in one process."""
+_MOST_THREADS: Final = 2
+"""Evaluations at the same time: handlers that block use the same threads."""
 _NEGOTIATION: Final = re.compile(r"[\x21-\x7e]{1,128}")
 _TOO_LARGE: Final = Refused(
     status.CONTENT_TOO_LARGE,
@@ -85,6 +88,7 @@ class Negotiator:
         self._sessions = sessions
         self._buckets = Buckets(settings.rate, time.monotonic_ns)
         self._evaluating: set[str] = set()
+        self._threads = asyncio.Semaphore(_MOST_THREADS)
         self._planner: tuple[RouteTable, list[Endpoint], Planner] | None = None
 
     async def start(self) -> None:
@@ -148,7 +152,7 @@ class Negotiator:
             idle=self._sessions.idle,
         )
         # Reading every text of a large proposal takes a tenth of a second.
-        checked = await _attempt(filing, check_conformance, proposal, routes.catalog, routes.policies)
+        checked = await self._attempt(filing, check_conformance, proposal, routes.catalog, routes.policies)
         if isinstance(checked, Refused):
             return checked
         if given and not (isinstance(given, str) and _NEGOTIATION.fullmatch(given)):
@@ -191,7 +195,16 @@ class Negotiator:
             search=search,
             register=check,
         )
-        return await _attempt(filing, evaluation.judge, None if offered is None else _read_offer(call, offered))
+        return await self._attempt(filing, evaluation.judge, None if offered is None else _read_offer(call, offered))
+
+    async def _attempt(self, filing: Filing, evaluate: Callable[..., ResultT], *arguments: Any) -> ResultT | Rejection:
+        """Run an evaluation in a thread. One that fails cannot be answered with yes, so the proposal is rejected."""
+        try:
+            async with self._threads:
+                return await run_in_thread(evaluate, *arguments)
+        except Exception:
+            _logger.exception("the evaluation of %s failed: %s", filing.proposal_id, filing.proposal.endpoint)
+            return _FAILED
 
     def _planner_of(self, routes: RouteTable) -> Planner:
         """Return the planner of a table. It is built on first use, which is in a thread.
@@ -210,15 +223,6 @@ class Negotiator:
         planner = before[2] if before is not None and before[1] == endpoints else Planner(endpoints)
         self._planner = (routes, endpoints, planner)
         return planner
-
-
-async def _attempt(filing: Filing, evaluate: Callable[..., ResultT], *arguments: Any) -> ResultT | Rejection:
-    """Run an evaluation in a thread. One that fails cannot be answered with yes, so the proposal is rejected."""
-    try:
-        return await run_in_thread(evaluate, *arguments)
-    except Exception:
-        _logger.exception("the evaluation of %s failed: %s", filing.proposal_id, filing.proposal.endpoint)
-        return _FAILED
 
 
 def _read_offer(call: RoutedCall, document: str) -> Plan | None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar.path_syntax import Template, parse_template
 from bespeak.contract.recipe import Recipe
-from bespeak.errors import BespeakError
+from bespeak.errors import BespeakError, ContractError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import CONTRACT_SYNTHESIZED, METHOD_GRAMMAR, SESSION_ID, SYNTHESIS_ID
 from bespeak.protocol.exchange.refusal import Refused
@@ -282,11 +282,18 @@ class Syntheses:
                     await self._additions.remove(*key)
             for key, (one, origin) in wanted.items():
                 if self._additions.origins.get(key) != origin:
-                    await self._additions.add(one.stored.endpoint, one.stored.recipe, origin)
+                    await self._serve(one, origin)
         except BespeakError as error:
             # Whatever failed is tried again at the next change.
             _logger.error("the persistent syntheses are not all served: %s", error)
         self._schedule(min((origin.expires for _, origin in wanted.values()), default=None), now)
+
+    async def _serve(self, one: Synthesis, origin: Origin) -> None:
+        try:
+            await self._additions.add(one.stored.endpoint, one.stored.recipe, origin)
+        except ContractError as error:
+            # An operator has added an endpoint in its place; its own agent still finds it by its id.
+            _logger.info("%s is not served to others: %s", one.row.synthesis_id, error)
 
     def _schedule(self, at: float | None, now: float) -> None:
         if self._timer is not None:
