@@ -92,6 +92,8 @@ class Endpoint:
     )
     data_class: str | None = None
     """Class of the data manifest that it reads; such an endpoint is only a step of compositions (AGIS 8.3)."""
+    proposed: bool = False
+    """True if an agent proposed it and no operator declared it (AGIS 2)."""
     builtin: bool = False
     """True if registered by bespeak itself; an operator's endpoint on the same pair replaces it (AGTP-API 5.8)."""
     missing: str | None = None

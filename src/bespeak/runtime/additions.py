@@ -187,6 +187,7 @@ def bind_origin(route: Route, origin: Origin) -> Route:
 
     return replace(
         route,
+        endpoint=replace(route.endpoint, proposed=True),
         call=call,
         synthesis_id=origin.synthesis_id,
         proposer=origin.agent_id,

@@ -59,6 +59,7 @@ def _endpoint(endpoint: Endpoint, shared: Mapping[str, Any]) -> dict[str, Any]:
             "path": endpoint.path,
             "description": endpoint.description if endpoint.description != endpoint.semantic.intent else None,
             "namespace": endpoint.namespace,
+            "proposed": endpoint.proposed or None,
             "semantic": _semantic(endpoint.semantic),
             "input": _input(endpoint.input_schema, shared),
             "output": _schema(endpoint.output_schema, shared),
