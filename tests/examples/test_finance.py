@@ -57,7 +57,7 @@ def test_document_has_no_findings_and_serves_without_any(tmp_path: Path, monkeyp
 
 
 @pytest.mark.process
-@pytest.mark.requirement("AGIS-8.3-1")
+@pytest.mark.requirement("AGIS-8.3-1", "CORE-4.6-5")
 def test_agent_negotiates_the_endpoint_of_the_draft(uri: str) -> None:
     with connect_sync(uri) as anyone:
         manifest = anyone.discover().data_manifest

@@ -104,6 +104,7 @@ async def test_join_is_composed_within_the_authority_of_the_agent() -> None:
         assert narrowed.status == 455
 
 
+@pytest.mark.requirement("API-16.2-2")
 async def test_what_must_not_meet_is_refused_although_each_part_is_allowed() -> None:
     together = ("scope:guests:*", "LIST /guests/*")
     rule = ForbiddenCombination(together=together, reason="Stays are not looked up by email.")
@@ -115,6 +116,7 @@ async def test_what_must_not_meet_is_refused_although_each_part_is_allowed() -> 
         assert (await propose(bench, CHEAP)).status == 263
 
 
+@pytest.mark.requirement("API-10.2-1")
 async def test_missing_field_is_named_with_the_nearest_endpoint() -> None:
     async with negotiating(*HOTEL, recipes=()) as bench:
         wanted = {**CHEAP, "output_schema": rows("rooms", room_id=TEXT, wallpaper=TEXT)}

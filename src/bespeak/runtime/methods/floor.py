@@ -10,6 +10,8 @@ from bespeak.runtime.candidate_filter import FILTER_SCHEMA
 
 ID_SCHEMA: Final[Mapping[str, Any]] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 """Schema of an Agent-ID or an Audit-ID."""
+NEGOTIATED_ID_SCHEMA: Final[Mapping[str, Any]] = {"type": "string", "pattern": "^[!-~]{1,128}$"}
+"""Schema of the id of a proposal or a synthesis: it is looked up, and PostgreSQL takes no NUL."""
 _TEXT: Final[Mapping[str, Any]] = {"type": "string", "minLength": 1}
 _OBJECT: Final[Mapping[str, Any]] = {"type": "object"}
 _ANYTHING: Final[Mapping[str, Any]] = {}
@@ -196,7 +198,7 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
             "reason": _one_of("awaiting_input", "resource_limit", "scheduled_pause", "external_dependency"),
             "resume_by": _TEXT,
             "checkpoint": {},
-            "synthesis_id": _TEXT,
+            "synthesis_id": NEGOTIATED_ID_SCHEMA,
         },
     ),
     FloorMethod(

@@ -14,7 +14,7 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.methods.floor import ID_SCHEMA, FloorMethod
+from bespeak.runtime.methods.floor import ID_SCHEMA, NEGOTIATED_ID_SCHEMA, FloorMethod
 from bespeak.runtime.methods.needs import invalid, refuse_without_needs
 from bespeak.state.audit.reading import KeptRecord, payload_of
 from bespeak.state.store.commands.agents import ReadLifecycle
@@ -40,7 +40,7 @@ INSPECT: Final = FloorMethod(
         "target": {"type": "string", "enum": list(TARGETS)},
         "audit_id": ID_SCHEMA,
         "agent_id": ID_SCHEMA,
-        "synthesis_id": {"type": "string", "minLength": 1, "maxLength": 128},
+        "synthesis_id": NEGOTIATED_ID_SCHEMA,
     },
     required=("target",),
 )

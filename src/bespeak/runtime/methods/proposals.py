@@ -8,7 +8,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.methods.floor import FloorMethod
+from bespeak.runtime.methods.floor import NEGOTIATED_ID_SCHEMA, FloorMethod
 from bespeak.runtime.rate import caller
 from bespeak.state.store.commands.proposals import ProposalRow, ReadProposal
 
@@ -17,7 +17,7 @@ _METHOD: Final = FloorMethod(
     description="Answers with the state of a proposal of the caller: 261 while it is open, then 263 or 463.",
     intent="Query the state of a proposal.",
     outcome="The contract, the reason of the refusal, or the state of the evaluation is returned.",
-    parameters={"proposal_id": {"type": "string", "minLength": 1, "maxLength": 128}},
+    parameters={"proposal_id": NEGOTIATED_ID_SCHEMA},
     required=("proposal_id",),
 )
 PROPOSAL_METHODS: Final = (("/proposals/{proposal_id}", _METHOD), ("/proposals", _METHOD))
