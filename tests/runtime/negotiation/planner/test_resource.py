@@ -20,6 +20,9 @@ THINGS = {"order", "movie", "invoice"}
         ("/orders/latest", "order", "", "latest"),
         ("/orders/{id}/status", "order", "", "status"),
         ("/v1/search/movie", "movie", "", ""),
+        ("/customers/email/{email}/orders", "order", "customer", ""),
+        ("/movies-2/{id}/posters", "poster", "movie", ""),
+        ("/codes/{code}", "code", "", ""),
     ],
 )
 def test_the_last_segment_that_is_a_thing_is_the_noun(path: str, noun: str, parent: str, view: str) -> None:

@@ -68,6 +68,11 @@ class Draft:
     decisions: frozenset[Decision] = frozenset()
     weakest: float = 1.0
 
+    @property
+    def outputs(self) -> list[tuple[Field, Value]]:
+        """Wanted fields with their values, those of lists included."""
+        return [*self.singles, *(column for listing in self.listings for column in listing.columns)]
+
     @cached_property
     def calls(self) -> tuple[Call, ...]:
         """Calls in an order in which each comes after those that it needs."""

@@ -7,10 +7,12 @@ from itertools import pairwise
 from typing import Final
 
 from bespeak.runtime.negotiation.plan import Miss
-from bespeak.runtime.negotiation.planner.choice import Call, Decision, Given, Result, Value
+from bespeak.runtime.negotiation.planner.choice import Call, Decision, Given, Result, RowValue, Value
 from bespeak.runtime.negotiation.planner.draft import Draft
+from bespeak.runtime.negotiation.planner.field import Field
 from bespeak.runtime.negotiation.planner.operation import CURSORS, LIMITS, PLACES, SORTS
-from bespeak.runtime.negotiation.planner.term import noun_of, stems
+from bespeak.runtime.negotiation.planner.slot import ITEM
+from bespeak.runtime.negotiation.planner.term import SHARED, noun_of, other_names, stems
 from bespeak.runtime.negotiation.planner.vocabulary import Vocabulary
 from bespeak.runtime.negotiation.planner.wish import Wish
 from bespeak.text.language.sentence import word_set
@@ -34,6 +36,7 @@ def judge(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> Draft | Miss:
         return miss
     doubts = [
         *_unused_options(draft, wish),
+        *_parts(draft, wish),
         *_unknown_words(draft, wish),
         *_unsaid(draft, wish, vocabulary),
         *_embedded(draft, wish),
@@ -76,7 +79,7 @@ def _covered(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> set[str]:
         for segment in call.operation.resource.literals:
             found |= {segment.term, noun_of(segment.stems)}
         for field, _ in call.bindings:
-            found |= {field.term, *field.stems, *(noun for noun in field.nouns)}
+            found |= {field.term, *field.stems, *field.nouns} - {"id"}  # any key is an id: ids in a path must be given
     for listing in draft.listings:
         found |= {*listing.rows.nouns}
         for one in listing.filters:
@@ -84,7 +87,15 @@ def _covered(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> set[str]:
     for name in draft.givens:
         field = next(one for one in wish.givens if one.name == name)
         found |= {*field.stems, *(reading.noun for reading in vocabulary.read_name(field.stems, [], field.facts))}
-    return found
+    for field, value in draft.outputs:
+        if isinstance(value, Result | RowValue) and not value.field.identifies:
+            found |= _words(value.field) & _words(field)
+    return found.union(*(other_names(term) for term in found))
+
+
+def _words(field: Field) -> set[str]:
+    """Return the words of a field and of what it stands in."""
+    return {word for name in field.path if name != ITEM for word in stems(name)}
 
 
 def _unknown_words(draft: Draft, wish: Wish) -> Iterator[Decision]:
@@ -93,12 +104,20 @@ def _unknown_words(draft: Draft, wish: Wish) -> Iterator[Decision]:
     filters = [one.value for listing in draft.listings for one in listing.filters]
     local = any(isinstance(one, Given) and not one.field.identifies and one.field.name not in keys for one in filters)
     used = {word for value in _values(draft) if isinstance(value, Result) for word in value.field.stems}
-    used |= {word for field in wish.wanted for word in field.stems}
+    used |= {word for field in wish.wanted for word in _words(field)}
     used |= {word for call in draft.calls for segment in call.operation.resource.literals for word in segment.stems}
     for word, before in wish.unknown:
         if not local and word not in used:
             doubt = f"Nothing here knows what `{word}` in the path means; say it by an input, or leave it out."
             yield Decision(f"unknown {word}", _PREFIXED if before else _QUALIFIED, 0.0, doubt)
+
+
+def _parts(draft: Draft, wish: Wish) -> Iterator[Decision]:
+    """Doubt a field of the noun that is not said to be of its part: `/users/{id}/manager` may be another user."""
+    words = set(wish.part.split("_")) if wish.part else set()
+    if words and any(words.isdisjoint(_words(field)) for field, _ in draft.outputs):
+        doubt = f"Is what the {wish.noun} itself has what `{wish.part}` in the path means?"
+        yield Decision("part", _QUALIFIED, 0.0, doubt)
 
 
 def _unsaid(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> Iterator[Decision]:
@@ -249,6 +268,6 @@ def _effects(draft: Draft) -> Iterator[Decision]:
     for value in _values(draft) if draft.deed is not None else ():
         if isinstance(value, Result) and value.pick is not None and draft.deed and value.call in draft.deed.before:
             names = {reading.attribute for match in value.pick.matches for reading in match.column.readings}
-            if value.pick.is_first or names & {"name", "title"}:
+            if value.pick.is_first or names & SHARED:
                 doubt = f"It would change the first match of `{value.call.operation.endpoint}`; give a key of it."
                 yield Decision("blind", _BLIND, 0.0, doubt)

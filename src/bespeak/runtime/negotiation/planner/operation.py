@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
 from typing import Final
@@ -136,7 +136,7 @@ def make_operation(
     """Read an endpoint with the vocabulary of its service."""
     resource = resource_of(endpoint.path, vocabulary.things)
     reads = endpoint.semantic.impact == IMPACTS[0]
-    yields = read_outputs(outputs, resource, vocabulary, is_listing=reads)
+    yields = _with_ids(read_outputs(outputs, resource, vocabulary, is_listing=reads))
     lists = []
     for field in yields:
         if field.item is not None and field.inner:
@@ -196,12 +196,15 @@ def read_outputs(
     by_list = {slot.path: slot for slot in slots if slot.item is not None and slot.is_container}
     outer = [path for path in by_list if _is_wrapped(path)]
     listed = is_listing and resource.is_collection and bool(outer)
+    entries = {path[:-1] for path in paths if path[-2:-1] == (ITEM,) and noun_of(stems(path[-1])) == resource.noun}
     found = []
     for place, slot in enumerate(slots):
         bases = [resource.noun]
         around = next((by_list[slot.path[:at]] for at, name in enumerate(slot.path) if name == ITEM), None)
         if around is not None and around.item is not None:
             bases += vocabulary.row_nouns(around.item.names)
+            if slot.path[:-1] in entries and stems(slot.path[-1]) == ("id",):  # beside `movie{...}`: not the movie's
+                bases = [f"{resource.noun} entry"]
         elif listed and _is_wrapped(slot.path):
             is_id = stems(slot.path[-1]) == ("id",)
             bases = [resource.parent] if is_id else [f"{resource.noun} list"]
@@ -212,6 +215,21 @@ def read_outputs(
             readings = own if (*slot.path[:-1], "id") in paths else (*readings, *own)
         found.append(Field(slot.path, readings, slot.facts, slot.required, slot.item, _inner(place, slots)))
     return tuple(found)
+
+
+def _with_ids(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    """Read the first member of each type in `ids{...}` as the id of what is around it; any of them is a key."""
+    found: dict[tuple[tuple[str, ...], str], Field] = {}
+    for field in fields:
+        if field.path[-2:-1] and stems(field.path[-2]) == ("id",):
+            found.setdefault((field.path[:-1], field.facts.kind), field)
+    firsts = set(found.values())
+    return tuple(
+        replace(field, readings=(*field.readings, *(Reading(noun, "id") for noun, _ in field.readings)))
+        if field in firsts
+        else field
+        for field in fields
+    )
 
 
 def _is_wrapped(path: tuple[str, ...]) -> bool:

@@ -51,12 +51,21 @@ class Planner:
 
         `usable` says whether an endpoint may be a step. The same arguments always give the same answer.
         """
-        wish = read_wish(proposal, self._index.vocabulary)
-        if isinstance(wish, Miss):
-            return Impossible(misses=(wish,))
         until = self._clock() + _SECONDS
-        search = Search(self._index, wish, usable, expansions, lambda: self._clock() > until)
-        return _Attempt(search, min(depth, _STEPS)).run()
+        found: list[Impossible] = []
+        for is_part in (False, True):
+            wish = read_wish(proposal, self._index.vocabulary, is_part=is_part)
+            if isinstance(wish, Miss):
+                return Impossible(misses=(wish,))
+            search = Search(self._index, wish, usable, expansions, lambda: self._clock() > until)
+            planned = _Attempt(search, min(depth, _STEPS)).run()
+            if isinstance(planned, Plan):
+                return planned
+            found.append(planned)
+            expansions = search.left
+            if wish.is_effect or not wish.resource.is_collection or len(wish.resource.nouns) < 2:
+                break
+        return found[0]
 
 
 class _Attempt:

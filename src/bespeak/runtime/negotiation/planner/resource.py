@@ -10,10 +10,12 @@ from itertools import zip_longest
 from typing import Final
 
 from bespeak.documents.adoption.naming import is_plural, words
-from bespeak.runtime.negotiation.planner.term import COLLECTIVE, GENERIC, noun_of, stems
+from bespeak.runtime.negotiation.planner.term import COLLECTIVE, GENERIC, KEYS, noun_of, stems
 from bespeak.text.language.lexicon import lexicon
 
 _VERSION: Final = re.compile(r"v\d+(?:[._]\d+)*|api|rest", re.ASCII)
+_REPEATED: Final = re.compile(r"-\d+$", re.ASCII)
+"""What importers add to a segment to keep routes apart: `/movies-2` are movies too."""
 _SEARCHING: Final = frozenset(("all", "data", "directory", "find", "list", "lookup", "query", "search"))
 _FORMATS: Final = frozenset(("csv", "geojson", "json"))
 """Words for the form of an answer, which is the same things in any form."""
@@ -28,6 +30,8 @@ class Segment:
     text: str
     is_keyed: bool = False
     """True if it names things that have ids, whatever it is called."""
+    names_key: bool = False
+    """True if it only says which key follows: `/users/email/{email}`."""
 
     @cached_property
     def parameter(self) -> str:
@@ -64,7 +68,7 @@ class Segment:
     @cached_property
     def is_silent(self) -> bool:
         """True if it names nothing: a version, a format, or that one can search there."""
-        if not self.stems or _VERSION.fullmatch(self.text.lower()):
+        if not self.stems or self.names_key or _VERSION.fullmatch(self.text.lower()):
             return True
         return self.term in _SEARCHING | _FORMATS and not self.is_keyed
 
@@ -107,11 +111,15 @@ class Resource:
 
 def segments_of(path: str, things: Collection[str] = ()) -> tuple[Segment, ...]:
     """Split a path; `things` are nouns that have ids."""
-    parts = [part for part in path.split("/") if part]
-    return tuple(
-        Segment(part, after.startswith("{") or noun_of(stems(part)) in things)
-        for part, after in zip_longest(parts, parts[1:], fillvalue="")
-    )
+    parts = [_REPEATED.sub("", part) for part in path.split("/") if part]
+    found: list[Segment] = []
+    for part, after in zip_longest(parts, parts[1:], fillvalue=""):
+        named = stems(part)
+        key = stems(after[1:-1]) if after.startswith("{") else ()
+        labels = bool(found) and "_".join(named) in KEYS and key[-len(named) :] == named and not part.endswith("s")
+        is_keyed = not labels and (bool(key) or noun_of(named) in things)
+        found.append(Segment(part, is_keyed, labels))
+    return tuple(found)
 
 
 def resource_of(path: str, things: Collection[str]) -> Resource:

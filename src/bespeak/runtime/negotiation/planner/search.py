@@ -23,7 +23,7 @@ from bespeak.runtime.negotiation.planner.field import Field, alternatives, liken
 from bespeak.runtime.negotiation.planner.index import Index, Usable
 from bespeak.runtime.negotiation.planner.operation import LIMITS, SORTS, Operation, Rows
 from bespeak.runtime.negotiation.planner.slot import MISSING, Facts, fit
-from bespeak.runtime.negotiation.planner.term import SEARCHES
+from bespeak.runtime.negotiation.planner.term import SEARCHES, SHARED
 from bespeak.runtime.negotiation.planner.wish import Wish
 
 PROVIDERS: Final = 24
@@ -65,7 +65,7 @@ class Search:
         self.wish = wish
         self.given = Scope(tuple((field, Given(field)) for field in wish.givens))
         self._usable = usable
-        self._left = expansions
+        self.left = expansions
         self._asked = 0
         self._stop = stop
         self._calls: dict[tuple[int, tuple[tuple[str, int], ...]], Call] = {}
@@ -84,9 +84,9 @@ class Search:
 
     def spend(self, compared: int = 0) -> None:
         """Count one expansion, and one more for every 64 fields that it compares."""
-        self._left -= 1 + compared // 64
+        self.left -= 1 + compared // 64
         self._asked += 1
-        if self._left < 0:
+        if self.left < 0:
             raise Exhausted(by_clock=False)
         if self._asked % 16 == 0 and self._stop():
             raise Exhausted(by_clock=True)
@@ -187,7 +187,7 @@ class Search:
         for field, value in call.bindings:
             if field.term in SEARCHES and isinstance(value, Given) and not _texts(value.field) & set(rows.nouns):
                 doubt = f"Is `{value.field.name}` something to search {rows.dotted} for?"
-                return frozenset((Decision(f"searched {call.number}", _OTHER_TEXT, 1.0, doubt),))
+                return frozenset((Decision(f"searched {call.number}", _OTHER_TEXT, 2.5, doubt),))
         return frozenset()
 
     def _computed(self, need: Field, scope: Scope, depth: int) -> list[Option]:
@@ -259,9 +259,12 @@ class Search:
         """Complete a call by the optional inputs that a value at hand is meant for: filters work best at the source."""
         bound = list(bound)
         used = {id(option.value) for _, option in bound}
+        told = frozenset[str]().union(*(option.value.givens for _, option in bound))
         for field in operation.inputs:
             if not field.required and all(field is not other for other, _ in bound):
                 for option in self.at_hand(field, scope, operation):
+                    if field.term in SEARCHES and option.value.givens <= told:
+                        continue  # it was looked up by what one would search for
                     if option.quality >= _CLOSE and id(option.value) not in used:
                         bound.append((field, option))
                         used.add(id(option.value))
@@ -275,7 +278,8 @@ class Search:
     ) -> list[Option]:
         """Return the call with one more optional key, looked up by inputs that the call does not use yet."""
         assert isinstance(filled.value, Result)
-        used = filled.value.call.givens
+        told = (value.givens for field, value in filled.value.call.bindings if field.term not in SEARCHES)
+        used = frozenset[str]().union(*told)
         taken = {field.name for field, _ in filled.value.call.bindings}
         if all(field.name in used for field in self.wish.givens):
             return []
@@ -356,6 +360,8 @@ class Search:
             if column is field or not column.tells & set(rows.nouns):
                 continue
             for option in self.at_hand(column, scope):
+                if isinstance(option.value, RowValue) and any(one.attribute in SHARED for one in column.readings):
+                    continue
                 if option.quality >= (_SAME if column.identifies else _CLOSE):
                     return [(column, option, 0.97 if column.identifies else 0.93)]
         own = [column for column in rows.fields if column.identifies & set(rows.nouns)]
@@ -371,8 +377,8 @@ def _row_noun(operation: Operation, field: Field) -> str:
 
 
 def _must_be_given(value: Value) -> bool:
-    """Return True if every call has the value: one that may be left out chooses nothing."""
-    return not isinstance(value, Given) or value.field.required
+    """Return True if the caller says it in every call: an optional text, or one of a row, is not a key."""
+    return isinstance(value, Given) and value.field.required
 
 
 def _texts(field: Field) -> frozenset[str]:

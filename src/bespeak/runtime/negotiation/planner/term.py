@@ -58,6 +58,8 @@ KEYS: Final = word_set(
     "symbol title username vin"
 )
 """Attributes besides the id that usually tell one thing from the others of its kind."""
+SHARED: Final = frozenset(("label", "name", "title"))
+"""Keys that two things may have in common, so that a caller may choose by them, and a plan may not."""
 SEARCHES: Final = word_set("keyword phrase q query search search_term search_text term text")
 """Inputs that take words to look for."""
 _COMPARING_FIRST: Final[Mapping[str, str]] = {

@@ -59,6 +59,8 @@ class Wish:
     """Terms of the path that the service knows, so that a plan must deal with them."""
     unknown: tuple[tuple[str, bool], ...]
     """Words of the path that the service does not know, each with whether it stands before what is wanted."""
+    part: str = ""
+    """What the last segment calls a part of the noun; empty if it is the noun."""
 
     @cached_property
     def path_terms(self) -> frozenset[str]:
@@ -96,8 +98,11 @@ def is_reading(method: str) -> bool:
     return classes is not None and classes.main in _READING
 
 
-def read_wish(proposal: Endpoint, vocabulary: Vocabulary) -> Wish | Miss:
-    """Read a proposal; a Miss if it is too large or says too little."""
+def read_wish(proposal: Endpoint, vocabulary: Vocabulary, *, is_part: bool = False) -> Wish | Miss:
+    """Read a proposal; a Miss if it is too large or says too little.
+
+    If `is_part`, the last noun of the path only names a part of the one before it: `/projects/{id}/urls`.
+    """
     takes, yields = _slots(proposal.input_schema, "input"), _slots(proposal.output_schema, "output")
     for found in (takes, yields):
         if isinstance(found, Miss):
@@ -110,7 +115,7 @@ def read_wish(proposal: Endpoint, vocabulary: Vocabulary) -> Wish | Miss:
     takes += slots_of(
         {"properties": {name: {"type": "string"} for name in missing}, "required": missing}, most=50, levels=1
     )
-    nouns = [_known(noun, vocabulary) for noun in reversed(resource.nouns)]
+    nouns = [_known(noun, vocabulary) for noun in reversed(resource.nouns[:-1] if is_part else resource.nouns)]
     noun = next((one for one in nouns if one in vocabulary.nouns), resource.noun)
     givens = tuple(
         _owned(field, resource, vocabulary) for field in read_inputs(takes, resource, vocabulary, is_proposed=True)
@@ -130,7 +135,8 @@ def read_wish(proposal: Endpoint, vocabulary: Vocabulary) -> Wish | Miss:
         return Miss(field="output", reason="The proposal does not say which fields it wants.")
     must, unknown = _path_terms(resource, givens, vocabulary, noun)
     said = _said(resource, givens, outputs, vocabulary)
-    return Wish(proposal, resource, noun, givens, singles, tables, said, must, unknown)
+    part = resource.nouns[-1] if is_part else ""
+    return Wish(proposal, resource, noun, givens, singles, tables, said, must, unknown, part)
 
 
 def _slots(schema: Mapping[str, Any], name: str) -> list[Slot] | Miss:
