@@ -7,7 +7,6 @@ import sys
 
 from lsprotocol import types
 
-from bespeak.app.lsp.checking import LONGEST
 from bespeak.app.lsp.code_actions import FIX_ALL, QUICK_FIX, code_actions
 from bespeak.app.lsp.completion import Completion
 from bespeak.app.lsp.hover import hover_text
@@ -71,28 +70,20 @@ def _shutdown(server: Server, _params: None) -> None:
 
 
 def _hover(server: Server, params: types.HoverParams) -> types.Hover | None:
-    uri = params.text_document.uri
-    found = server.cursor(uri, params.position)
-    if found is None:
+    asked = server.asked(params.text_document.uri, params.position)
+    text = hover_text(asked.cursor, asked.kind, asked.known.checked) if asked is not None else ""
+    if asked is None or not text:
         return None
-    cursor, kind, known = found
-    text = hover_text(cursor, kind, known.checked)
-    if not text:
-        return None
-    positions = server.positions(server.workspace.get_text_document(uri).source)
-    place = positions.span(cursor.start, cursor.end)
+    place = asked.positions.span(asked.cursor.start, asked.cursor.end)
     return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), place)
 
 
 def _completion(server: Server, params: types.CompletionParams) -> types.CompletionList | None:
-    uri = params.text_document.uri
-    found = server.cursor(uri, params.position)
-    if found is None:
+    asked = server.asked(params.text_document.uri, params.position)
+    if asked is None:
         return None
-    cursor, kind, known = found
-    positions = server.positions(server.workspace.get_text_document(uri).source)
-    items = Completion(cursor, kind, positions, known.checked, known.tree).items()
-    return types.CompletionList(is_incomplete=False, items=items)
+    completion = Completion(asked.cursor, asked.kind, asked.positions, asked.known.checked, asked.known.tree)
+    return types.CompletionList(is_incomplete=False, items=completion.items())
 
 
 async def _code_action(server: Server, params: types.CodeActionParams) -> list[types.CodeAction] | None:
@@ -108,8 +99,8 @@ async def _code_action(server: Server, params: types.CodeActionParams) -> list[t
 async def _formatting(server: Server, params: types.DocumentFormattingParams) -> list[types.TextEdit] | None:
     uri = params.text_document.uri
     text, path = server.workspace.get_text_document(uri).source, server.path(uri)
-    found = server.cursor(uri, types.Position(0, 0))
-    if found is None or found[1] != "agis" or len(text) > LONGEST:
+    asked = server.asked(uri, types.Position(0, 0))
+    if asked is None or asked.kind != "agis":
         return None
     written = await server.work(format_agis, text, path.name if path else "untitled.agis")
     if isinstance(written, Diagnostic):

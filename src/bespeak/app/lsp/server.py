@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -40,6 +40,20 @@ class Known:
     waiting: asyncio.Task[None] | None = None
     published: bool = False
     """True if diagnostics have been published."""
+
+    def cancel(self) -> None:
+        """Cancel a check that has not begun."""
+        if self.waiting is not None:
+            self.waiting.cancel()
+
+
+class Asked(NamedTuple):
+    """A position that a request is about."""
+
+    cursor: Cursor
+    kind: Kind
+    known: Known
+    positions: Positions
 
 
 class Server(LanguageServer):
@@ -78,16 +92,14 @@ class Server(LanguageServer):
         """Handle a closed document: remove its diagnostics."""
         known = self._known.pop(uri, None)
         if known is not None:
-            if known.waiting is not None:
-                known.waiting.cancel()
+            known.cancel()
             self._publish(uri, [])
 
     def ended(self) -> None:
         """Handle the shutdown request."""
         self.was_shut_down = True
         for known in self._known.values():
-            if known.waiting is not None:
-                known.waiting.cancel()
+            known.cancel()
 
     def path(self, uri: str) -> Path | None:
         """Return the file of a document; None if it has not been saved."""
@@ -108,15 +120,16 @@ class Server(LanguageServer):
         """Return the positions of a text in the negotiated units."""
         return Positions(text, self.workspace.position_encoding or types.PositionEncodingKind.Utf16)
 
-    def cursor(self, uri: str, position: types.Position) -> tuple[Cursor, Kind, Known] | None:
-        """Return the context of a position; None if the document is not handled or is too long."""
+    def asked(self, uri: str, position: types.Position) -> Asked | None:
+        """Return what is known about a position; None if the document is not handled or is too long."""
         document = self.workspace.get_text_document(uri)
         text, path = document.source, self.path(uri)
         if len(text) > LONGEST or not self._is_ours(document, path):
             return None
         known = self._known.get(uri) or Known()
-        cursor = cursor_at(text, self.positions(text).offset(position), path.name if path else "")
-        return cursor, known.kind or guess_kind(path, text), known
+        positions = self.positions(text)
+        cursor = cursor_at(text, positions.offset(position), path.name if path else "")
+        return Asked(cursor, known.kind or guess_kind(path, text), known, positions)
 
     async def checked(self, uri: str) -> Checked | None:
         """Check the current text of a document; return None if it is not handled or was closed."""
@@ -149,8 +162,7 @@ class Server(LanguageServer):
 
     def _check_soon(self, uri: str, delay: float) -> None:
         known = self._known.setdefault(uri, Known())
-        if known.waiting is not None:
-            known.waiting.cancel()
+        known.cancel()
         known.waiting = asyncio.get_running_loop().create_task(self._check_later(uri, delay))
 
     async def _check_later(self, uri: str, delay: float) -> None:
