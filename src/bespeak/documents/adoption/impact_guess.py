@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.documents.adoption.candidate import Candidate
@@ -52,6 +52,7 @@ _AGAINST: Final = {
 """Capabilities that contradict an impact (AGIS 6.2)."""
 _TRIED: Final = frozenset({"test", "try", "ping", "chat"})
 """Words that look like reading but may act: a test mail is sent, a test hook is called."""
+_NO_CONFIDENCE: Final = "descriptions do not state a confidence"
 _IDEMPOTENT: Final = frozenset({"PUT", "DELETE"})
 """Methods whose effect a repetition does not add to. A GET that acts after all keeps to nothing."""
 
@@ -68,10 +69,19 @@ class ImpactGuess:
     guesses: tuple[Guess, ...]
 
 
+class _Verdict(NamedTuple):
+    """An impact with its reason, how sure it is, and what it may be instead."""
+
+    impact: str
+    why: str
+    confidence: float
+    otherwise: str
+
+
 def guess_impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> ImpactGuess:
     """Guess the impact of a call, whether it may be repeated, and its capability."""
-    guess = _impact if candidate.method else _impact_without_method
-    impact, why, sure, other = guess(candidate, choice, catalog)
+    verdict = _impact(candidate, choice, catalog) if candidate.method else _impact_without_method(candidate, choice)
+    impact, why, sure, other = verdict
     doubtful = impact == "informational" and not candidate.claims_to_read
     grave = impact == "irreversible" or doubtful
     risk: Risk = "high" if grave else "medium" if impact == "reversible" else "low"
@@ -88,12 +98,7 @@ def guess_impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> 
             confidence=0.8 if candidate.method not in ("POST", None) else 0.7,
             risk="medium" if idempotent and impact != "informational" else "low",
         ),
-        Guess(
-            at="/semantic/confidence",
-            text=f"confidence {outcome}",
-            why="descriptions do not state a confidence",
-            confidence=0.5,
-        ),
+        Guess(at="/semantic/confidence", text=f"confidence {outcome}", why=_NO_CONFIDENCE, confidence=0.5),
     ]
     verb = catalog.verbs[choice.verb]
     capability = next((name for name in verb.categories if name not in _AGAINST[impact]), "")
@@ -114,21 +119,21 @@ def _repetition_reason(candidate: Candidate, impact: str) -> str:
     return "its hints say so" if candidate.idempotent else "nothing says that it can be repeated"
 
 
-def _impact_without_method(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> tuple[str, str, float, str]:
+def _impact_without_method(candidate: Candidate, choice: VerbChoice) -> _Verdict:
     """Guess by words and hints. A hint can confirm the words but never overrule a word that changes something."""
     word, source = next(changing_words(candidate), ("", ""))
     if candidate.destructive is not True and not word and not changes(choice.verb) and choice.word not in _TRIED:
         if candidate.read_only:
-            return "informational", "its hints say that it only reads", 0.8, ""
+            return _Verdict("informational", "its hints say that it only reads", 0.8, "")
         if candidate.read_only is None and _reads(choice):
-            return "informational", f"'{choice.word}' only reads", 0.6, "irreversible"
+            return _Verdict("informational", f"'{choice.word}' only reads", 0.6, "irreversible")
     if choice.verb in _UNDONE_BY and candidate.destructive is not True:
-        return "reversible", f"another call undoes {choice.verb}", 0.6, "irreversible"
+        return _Verdict("reversible", f"another call undoes {choice.verb}", 0.6, "irreversible")
     other = "informational" if candidate.read_only else "reversible"
     if candidate.destructive:
-        return "irreversible", "its hints say that it is destructive", 0.8, other
+        return _Verdict("irreversible", "its hints say that it is destructive", 0.8, other)
     why = f"{source} says '{word}'" if word else "nothing says that it can be undone"
-    return "irreversible", why, 0.4 if candidate.read_only else 0.6, other
+    return _Verdict("irreversible", why, 0.4 if candidate.read_only else 0.6, other)
 
 
 def _reads(choice: VerbChoice) -> bool:
@@ -138,33 +143,37 @@ def _reads(choice: VerbChoice) -> bool:
     return reads and bool(choice.word) and choice.word not in _TRIED and choice.confidence >= UNSURE
 
 
-def _impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> tuple[str, str, float, str]:
+def _impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> _Verdict:
     method, verb, word = candidate.method, choice.verb, choice.word
     if candidate.claims_to_read:
         acting = acts(candidate)
         if acting:
-            return "irreversible", f"its words say '{acting}', although {method} should only read", 0.4, "informational"
-        return "informational", f"{method} changes nothing", 0.6 if choice.refused else 0.9, ""
+            return _Verdict(
+                "irreversible", f"its words say '{acting}', although {method} should only read", 0.4, "informational"
+            )
+        return _Verdict("informational", f"{method} changes nothing", 0.6 if choice.refused else 0.9, "")
     if method == "POST" and is_reading(verb, catalog) and only_reads(candidate, word):
-        return "informational", f"'{word}' only reads, although it is a {method}", 0.7, "irreversible"
+        return _Verdict("informational", f"'{word}' only reads, although it is a {method}", 0.7, "irreversible")
     if verb in _UNDONE_BY and word not in _OF_SESSIONS:
-        return "reversible", f"another call undoes {verb}", 0.6, "irreversible"
+        return _Verdict("reversible", f"another call undoes {verb}", 0.6, "irreversible")
     if word.startswith("un") and _takes_back(word):
-        return "reversible", f"doing it again undoes '{word}'", 0.6, "irreversible"
+        return _Verdict("reversible", f"doing it again undoes '{word}'", 0.6, "irreversible")
     if method == "DELETE":
         if _takes_back(word or choice.refused):
-            return "reversible", f"doing it again undoes '{word or choice.refused}'", 0.5, "irreversible"
+            return _Verdict("reversible", f"doing it again undoes '{word or choice.refused}'", 0.5, "irreversible")
         if candidate.is_undone:
-            return "reversible", "another call of the description restores it", 0.5, "irreversible"
-        return "irreversible", "deleted data is lost", 0.9, "reversible, if it can be restored"
+            return _Verdict("reversible", "another call of the description restores it", 0.5, "irreversible")
+        return _Verdict("irreversible", "deleted data is lost", 0.9, "reversible, if it can be restored")
     marked = (method, word) == ("PATCH", "mark")  # a POST that marks as lost may decide something for good
     if verb in _OVERWRITING and (not word or marked or word.upper() in _OVERWRITING) and not changes(choice.refused):
         if candidate.has_readable_state:
-            return "reversible", "the former state can be read and written back", 0.6, "irreversible"
-        return "reversible", "the former values can be written back", 0.5, "irreversible, if nobody knows them"
+            return _Verdict("reversible", "the former state can be read and written back", 0.6, "irreversible")
+        return _Verdict(
+            "reversible", "the former values can be written back", 0.5, "irreversible, if nobody knows them"
+        )
     if candidate.is_undone and _can_be_taken_back(candidate, verb, catalog):
-        return "reversible", "another call of the description deletes or corrects it", 0.6, "irreversible"
-    return "irreversible", f"nothing says that a {method} can be undone", 0.6, "reversible"
+        return _Verdict("reversible", "another call of the description deletes or corrects it", 0.6, "irreversible")
+    return _Verdict("irreversible", f"nothing says that a {method} can be undone", 0.6, "reversible")
 
 
 def _takes_back(word: str) -> bool:

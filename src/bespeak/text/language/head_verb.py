@@ -266,37 +266,42 @@ class _Reader:
     def _jump(self, found: _Found) -> _Found:
         """Move from "allows a customer to book" to "book"; return the verb itself if it leads to no other."""
         at, lemma = found
-        verb = lemma.verb
-        if verb not in JUMPS and verb not in PURPOSES and verb not in ASKING_THAT:
+        if lemma.verb not in JUMPS and lemma.verb not in PURPOSES and lemma.verb not in ASKING_THAT:
             return found
-        purpose = verb not in JUMPS
         for place in range(at + 1, min(at + _FAR, len(self.lower))):
             word = self.lower[place]
             if word in CLAUSES and word != "that":
                 break
-            if word == "be" and verb in ASKING_THAT and (passive := passive_verb(self.lower, place)):
-                self.frames.append((found, "own"))
-                return _Found(passive[1], Lemma(passive[0], lemma.form))
-            if word in {"to", "you"} and place + 1 < len(self.lower):
-                after = place + 1
-                while self._word(after).endswith("ly"):
-                    after += 1
-                if self._form(after) == "base":
-                    target = self._verb(after)
-                    assert target is not None
-                    if self._leads_to(verb, at, place) and self._is_aim(target, after, purpose):
-                        self.frames.append((found, "light" if purpose else "own"))
-                        return self._jump(_Found(after, target))
-            if word in {"for", "of", "by"} and verb != "call" and self._form(place + 1) == "gerund" and not purpose:
-                target = self._verb(place + 1)
-                assert target is not None
+            target = self._target(found, place)
+            if target is not None:
+                return target
+        return found
+
+    def _target(self, found: _Found, place: int) -> _Found | None:
+        """Return the verb that the word at a place leads to, if it does."""
+        at, lemma = found
+        verb, word, purpose = lemma.verb, self.lower[place], lemma.verb not in JUMPS
+        if word == "be" and verb in ASKING_THAT and (passive := passive_verb(self.lower, place)):
+            self.frames.append((found, "own"))
+            return _Found(passive[1], Lemma(passive[0], lemma.form))
+        if word in {"to", "you"} and place + 1 < len(self.lower):
+            after = place + 1
+            while self._word(after).endswith("ly"):
+                after += 1
+            target = self._verb(after) if self._form(after) == "base" else None
+            if target is not None and self._leads_to(verb, at, place) and self._is_aim(target, after, purpose):
+                self.frames.append((found, "light" if purpose else "own"))
+                return self._jump(_Found(after, target))
+        if word in {"for", "of", "by"} and verb != "call" and self._form(place + 1) == "gerund" and not purpose:
+            target = self._verb(place + 1)
+            if target is not None:
                 self.frames.append((found, "own"))
                 return _Found(place + 1, target)
-            if verb in {"let", "help"} and place > at + 1 and self._form(place) == "base":
-                target = self._verb(place)
-                if target is not None and lexicon().share(target.verb)[0] > 0.5:
-                    return _Found(place, target)
-        return found
+        if verb in {"let", "help"} and place > at + 1 and self._form(place) == "base":
+            target = self._verb(place)
+            if target is not None and lexicon().share(target.verb)[0] > 0.5:
+                return _Found(place, target)
+        return None
 
     def _leads_to(self, verb: str, at: int, to: int) -> bool:
         """Return True if "to" after these verbs gives their purpose; "makes a plan to follow" does not."""
