@@ -274,49 +274,60 @@ def _undeclared(endpoint: Endpoint, name: str) -> Diagnostic:
 
 def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
     """Run pass 4: report each rule at most once per path."""
-    from bespeak.text.language.segment import judge_segment  # noqa: PLC0415 - a plain server does without English
-
-    endpoint = declared.endpoint
-    path = endpoint.path
+    endpoint, path = declared.endpoint, declared.endpoint.path
     if not path.strip():
         return  # pass 1 reports a missing path
-    if "://" in path:
-        path = "/" + path.partition("://")[2].partition("/")[2]
-        yield _replacing(SLASH, endpoint, f"{brief(endpoint.path)} is an address", path, "Declare only the path.")
-    elif path != path.strip():
+    if path != path.strip() and "://" not in path:
         yield _replacing(CHARACTERS, endpoint, f"{brief(path)} has spaces around it", path.strip(), safe=True)
         return
+    segments, findings = _divide(endpoint)
+    yield from findings
+    yield from _check_first(endpoint, segments, context)
+    yield from _check_parameters(endpoint, segments)
+    yield from _check_words(endpoint, segments, context)
+
+
+def _divide(endpoint: Endpoint) -> tuple[list[str], list[Diagnostic]]:
+    """Return the segments of a path as they are meant, and what is wrong with what surrounds them."""
+    path, findings = endpoint.path, []
+    if "://" in path:
+        path = "/" + path.partition("://")[2].partition("/")[2]
+        message = f"{brief(endpoint.path)} is an address"
+        findings.append(_replacing(SLASH, endpoint, message, path, "Declare only the path."))
     if not path.startswith("/"):
-        yield _replacing(SLASH, endpoint, f"{brief(path)} does not begin with a slash", f"/{path}", safe=True)
+        message = f"{brief(path)} does not begin with a slash"
+        findings.append(_replacing(SLASH, endpoint, message, f"/{path}", safe=True))
         path = f"/{path}"
     query = _QUERY.search(path)
     if query is not None:
-        what = "a query string" if query[0] == "?" else "a fragment"
-        advice = "Declare variable parts as properties of the input."
-        yield _replacing(QUERY, endpoint, f"{brief(path[query.start() :])} is {what}", path[: query.start()], advice)
+        message = f"{brief(path[query.start() :])} is {'a query string' if query[0] == '?' else 'a fragment'}"
         path = path[: query.start()]
+        advice = "Declare variable parts as properties of the input."
+        findings.append(_replacing(QUERY, endpoint, message, path, advice))
     segments = path[1:].split("/")
     if "" in segments and path != "/":
         segments = list(filter(None, segments))
         message = "the path ends with a slash" if path.endswith("/") else "the path has an empty segment"
-        yield _replacing(EMPTY, endpoint, message, "/" + "/".join(segments), safe=True)
-    yield from _check_first(endpoint, segments, context)
-    yield from _check_parameters(endpoint, segments)
+        findings.append(_replacing(EMPTY, endpoint, message, "/" + "/".join(segments), safe=True))
+    return segments, findings
+
+
+def _check_words(endpoint: Endpoint, segments: Sequence[str], context: Context) -> Iterator[Diagnostic]:
+    """Check the literal segments: first for verbs, then the others for their spelling."""
+    from bespeak.text.language.segment import judge_segment  # noqa: PLC0415 - a plain server does without English
+
     judged = {
         segment: judge_segment(segment, endpoint.method, last=place > 0 and place == len(segments) - 1)
         for place, segment in enumerate(segments[:_MOST])
         if segment and not spelling.is_parameter(segment) and segment not in context.allowed_segments
     }
-    verdicts = {segment: verdict for segment, verdict in judged.items() if verdict is not None}
-    if verdicts:
-        yield from _check_verbs(endpoint, segments, verdicts)
+    yield from _check_verbs(endpoint, segments, {name: verdict for name, verdict in judged.items() if verdict})
     rest = [
         segment
         for segment, verdict in judged.items()
         if not spelling.is_name(segment) and (verdict is None or verdict.tier != "error")
     ]
-    if rest:
-        yield from _check_spelling(endpoint, segments, rest)
+    yield from _check_spelling(endpoint, segments, rest)
 
 
 def _check_first(endpoint: Endpoint, segments: Sequence[str], context: Context) -> Iterator[Diagnostic]:
