@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 from tests.process import serving
@@ -109,6 +110,19 @@ def test_proposal_is_shown_with_contract_and_plan(deployment: Path) -> None:
     assert fail("show", "prop-9", deployment) == (
         "proposal 'prop-9' not found; see `bespeak proposals list --state all`"
     )
+
+
+@pytest.mark.parametrize("arguments", [("list",), ("show", "prop-7"), ("show", "prop-7", "--json"), ("list", "--json")])
+def test_terminal_escapes_of_agents_are_not_printed(deployment: Path, arguments: tuple[str, ...]) -> None:
+    escape = "\x1b]0;owned\x07\u202e\x9b2J"
+    composed = replace(FIND, path="/lodgings", description=escape, handler=Composition(recipe="synthesis-1"))
+    recipe = replace(LODGINGS, name="synthesis-1", pattern={})
+    document = write_endpoint(composed, recipe, explanation=(escape,))
+    command = msgspec.structs.replace(file(7, "pending", document), path=f"/lodgings{escape}")
+    do(deployment / "bespeak.db", command)
+    output = run(*arguments, deployment).output
+    assert "prop-7" in output
+    assert not {"\x1b", "\x07", "\u202e", "\x9b"} & set(output)
 
 
 def test_operator_decides_once(deployment: Path) -> None:

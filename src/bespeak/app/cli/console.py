@@ -16,8 +16,9 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.printable import printable
 from bespeak.text.diagnostics.text import full
 
-_CONTROLS: Final = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
-"""Control characters that JSON leaves unescaped but terminals interpret."""
+_REORDERING: Final = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_CONTROLS: Final = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), *_REORDERING)}
+"""Characters that JSON leaves unescaped but terminals interpret: control characters, and changes of direction."""
 
 
 def console(*, stderr: bool = False) -> Console:
