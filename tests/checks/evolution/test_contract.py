@@ -41,5 +41,5 @@ def test_document_without_policies_has_none() -> None:
 
 
 def test_list_of_built_in_endpoints_is_complete() -> None:
-    own = builtin_endpoints()
+    own = builtin_endpoints(negotiates=True)
     assert {endpoint.key for endpoint in own} == SERVER_ENDPOINTS
