@@ -62,4 +62,4 @@ class NegotiationSettings:
         security=True,
     )
     most_live: int = setting(100, "The most living endpoints of one agent.", bounds=(1, 10_000), security=True)
-    expansions: int = setting(20_000, "The most endpoints that one search for a plan looks at.", bounds=(1, 1_000_000))
+    expansions: int = setting(10_000, "The most endpoints that one search for a plan looks at.", bounds=(1, 1_000_000))

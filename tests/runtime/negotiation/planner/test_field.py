@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from tests.runtime.negotiation.planner.contracts import contracts
+from tests.runtime.negotiation.planner.services import approved, refused
+
 from bespeak.runtime.negotiation.planner.field import Field, alternatives, likeness
 from bespeak.runtime.negotiation.planner.slot import ITEM, Facts
 from bespeak.runtime.negotiation.planner.vocabulary import Reading, Vocabulary
@@ -39,3 +42,10 @@ def test_providers_are_also_found_under_other_names() -> None:
 def test_a_field_of_a_list_has_a_row_and_a_column() -> None:
     nested = Field(("orders", ITEM, "customer", "id"), (), Facts())
     assert (nested.text, nested.rows, nested.column) == ("orders[].customer.id", ("orders",), "customer.id")
+
+
+def test_one_of_several_ids_is_not_another() -> None:
+    service = contracts("FETCH /movies/{id} -> title ids.slug ids.imdb")
+    approved("FETCH /movies/{id} -> ids.slug", service)
+    refused("FETCH /movies/{id} -> ids.tmdb", service)
+    refused("FETCH /movies id -> movie_id title", contracts("FETCH /movies/{slug} -> title ids.slug"))

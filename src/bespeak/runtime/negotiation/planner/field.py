@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final
 
 from bespeak.runtime.negotiation.planner.slot import ITEM, Facts
-from bespeak.runtime.negotiation.planner.term import KEYS, Comparison, comparison, join, other_names, stems
+from bespeak.runtime.negotiation.planner.term import KEYS, TEXTS, Comparison, comparison, join, other_names, stems
 from bespeak.runtime.negotiation.planner.vocabulary import Reading, Vocabulary
 
 _ROLE: Final = 0.85
@@ -87,6 +87,11 @@ class Field:
         return ".".join(self.path[len(self.rows) + 1 :]) if self.lists else self.dotted
 
     @cached_property
+    def is_one_of_ids(self) -> bool:
+        """True for a member of `ids{...}`: a key of its own, beside others."""
+        return bool(self.path[-2:-1]) and stems(self.path[-2]) == ("id",)
+
+    @cached_property
     def identifies(self) -> frozenset[str]:
         """Nouns whose id it is."""
         return frozenset(reading.noun for reading in self.readings if reading.attribute == "id")
@@ -97,6 +102,11 @@ class Field:
         return self.identifies.union(reading.noun for reading in self.readings if reading.attribute in KEYS)
 
     @cached_property
+    def texts(self) -> frozenset[str]:
+        """Nouns whose name or text it is."""
+        return frozenset(reading.noun for reading in self.readings if reading.attribute in TEXTS)
+
+    @cached_property
     def nouns(self) -> frozenset[str]:
         """Nouns that it may belong to."""
         return frozenset(reading.noun for reading in self.readings)
@@ -104,6 +114,8 @@ class Field:
 
 def likeness(need: Field, have: Field, vocabulary: Vocabulary) -> float:
     """Judge whether two fields mean the same, by noun and attribute: 0 if not, 1 if they are read alike."""
+    if need.is_wanted and have.is_one_of_ids and need.name != have.name:
+        return 0.0  # any of them is a key to send, but none is another
     if not need.meanings.isdisjoint(have.meanings):
         return 1.0
     if need.attributes.isdisjoint(have.attributes):

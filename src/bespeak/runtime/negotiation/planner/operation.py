@@ -221,7 +221,7 @@ def _with_ids(fields: tuple[Field, ...]) -> tuple[Field, ...]:
     """Read the first member of each type in `ids{...}` as the id of what is around it; any of them is a key."""
     found: dict[tuple[tuple[str, ...], str], Field] = {}
     for field in fields:
-        if field.path[-2:-1] and stems(field.path[-2]) == ("id",):
+        if field.is_one_of_ids:
             found.setdefault((field.path[:-1], field.facts.kind), field)
     firsts = set(found.values())
     return tuple(

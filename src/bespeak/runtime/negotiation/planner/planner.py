@@ -45,7 +45,7 @@ class Planner:
         self._clock = clock
 
     def plan(
-        self, proposal: Endpoint, usable: Usable = lambda _: True, *, depth: int = 10, expansions: int = 20_000
+        self, proposal: Endpoint, usable: Usable = lambda _: True, *, depth: int = 10, expansions: int = 10_000
     ) -> Plan | Impossible:
         """Return the best plan for a proposal, with at most `depth` steps, or what no plan covers.
 

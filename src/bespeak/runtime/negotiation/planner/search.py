@@ -38,8 +38,6 @@ _SAME: Final = 0.95
 """Likeness from which two ids are compared."""
 _OTHER_TEXT: Final = 0.55
 """Quality of a search for the name of another noun than the one that is listed."""
-_NAMES: Final = frozenset(("email", "label", "name", "text", "title", "username")) | SEARCHES
-"""Attributes that one can search for as text."""
 
 
 class Exhausted(Exception):
@@ -71,6 +69,7 @@ class Search:
         self._calls: dict[tuple[int, tuple[tuple[str, int], ...]], Call] = {}
         self._values: list[Value] = []
         self._memo: dict[Any, list[Option]] = {}
+        self._providers: dict[Field, list[tuple[float, Operation, Field]]] = {}
         self._may: dict[int, bool] = {}
         self._rows: dict[Rows, Scope] = {}
         self._named: dict[int, int] = {}
@@ -102,6 +101,11 @@ class Search:
 
     def providers(self, need: Field) -> list[tuple[float, Operation, Field]]:
         """Return the operations that yield a value, best first; those that change something never do."""
+        if need not in self._providers:
+            self._providers[need] = self._find_providers(need)
+        return self._providers[need]
+
+    def _find_providers(self, need: Field) -> list[tuple[float, Operation, Field]]:
         found: dict[tuple[int, str], tuple[float, Operation, Field]] = {}
         for reading in alternatives(need, self.index.vocabulary):
             for operation, field in self.index.yielding(reading):
@@ -179,13 +183,13 @@ class Search:
         if need.stems == have.stems and len(need.stems) > 1:
             return 0.98 * match_facts(need, have, sent=True)
         if operation is not None and need.term in SEARCHES and have.facts.kind in ("string", ""):
-            return match_facts(need, have, sent=True) if _texts(have) else 0.0
+            return match_facts(need, have, sent=True) if have.texts else 0.0
         return 0.0
 
     def searched(self, call: Call, rows: Rows) -> frozenset[Decision]:
         """Return a doubt if a list is searched for the name of something else."""
         for field, value in call.bindings:
-            if field.term in SEARCHES and isinstance(value, Given) and not _texts(value.field) & set(rows.nouns):
+            if field.term in SEARCHES and isinstance(value, Given) and not value.field.texts & set(rows.nouns):
                 doubt = f"Is `{value.field.name}` something to search {rows.dotted} for?"
                 return frozenset((Decision(f"searched {call.number}", _OTHER_TEXT, 2.5, doubt),))
         return frozenset()
@@ -379,11 +383,6 @@ def _row_noun(operation: Operation, field: Field) -> str:
 def _must_be_given(value: Value) -> bool:
     """Return True if the caller says it in every call: an optional text, or one of a row, is not a key."""
     return isinstance(value, Given) and value.field.required
-
-
-def _texts(field: Field) -> frozenset[str]:
-    """Return the nouns whose name or text a field is."""
-    return frozenset(reading.noun for reading in field.readings if reading.attribute in _NAMES)
 
 
 WHOLE: Final = Field(("",), (), Facts())

@@ -62,6 +62,8 @@ SHARED: Final = frozenset(("label", "name", "title"))
 """Keys that two things may have in common, so that a caller may choose by them, and a plan may not."""
 SEARCHES: Final = word_set("keyword phrase q query search search_term search_text term text")
 """Inputs that take words to look for."""
+TEXTS: Final = SEARCHES | SHARED | {"email", "username"}
+"""Attributes that one can search for as text."""
 _COMPARING_FIRST: Final[Mapping[str, str]] = {
     "min": "gte",
     "minimum": "gte",
