@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.runtime.negotiation.definitions import SEMANTIC, definition, fields
 
 from bespeak.contract.catalog.bundled import open_catalog
@@ -209,3 +211,34 @@ def test_descriptions_of_fields_may_have_lines() -> None:
 
 def test_scope_that_is_not_valid_is_400() -> None:
     assert refuse(required_scopes=["everything"]).details["field"] == "/required_scopes/0"
+
+
+MEMBERS = (
+    *("endpoint", "proposal", "method", "path", "name", "proposed_method", "signature", "parameters", "semantic"),
+    *("input_schema", "output_schema", "input", "output", "errors", "required_scopes", "confirm", "intent"),
+    *("persistent", "requested_duration", "scope_requested", "session_id", "properties", "type", "items", "required"),
+    *("enum", "$ref", "a.b", "[]", ""),
+)
+LEAVES = st.sampled_from(
+    (None, True, -1, 1e308, "", "FIND", "/rooms", "/a/{b}", "string", "\x00", "#", "7d", "x" * 300)
+)
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(MEMBERS), inner, max_size=4)
+)
+BODIES = (
+    {"name": "FIND", "path": "/rooms", "parameters": {"city": "string"}},
+    {"proposed_method": "FIND", "signature": {"parameters": {"city": "string"}}, "intent": "Find rooms."},
+    {"endpoint": definition(), "persistent": True, "requested_duration": "2h"},
+    definition(),
+)
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(BODIES), st.dictionaries(st.sampled_from(MEMBERS), VALUES, max_size=4))
+def test_any_body_is_judged_without_an_exception(body: dict[str, Any], odd: dict[str, Any]) -> None:
+    assert CATALOG is not None
+    for mixed in ({**body, **odd}, {"endpoint": {**definition(), **odd}}):
+        proposal = read_proposal(mixed, CATALOG)
+        if isinstance(proposal, Proposal):
+            check_conformance(proposal, CATALOG, Policies())
+            assert len(proposal.contract) == 64

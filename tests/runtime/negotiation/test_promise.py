@@ -83,3 +83,12 @@ def test_promises_of_definitions_are_those_of_any_field() -> None:
 
 def test_promises_about_the_whole_output_are_not_kept() -> None:
     assert promises({**rows(ROW), "minProperties": 2}).unkept == ["`minProperties` of the output"]
+
+
+def test_required_field_that_is_not_described_is_not_promised() -> None:
+    output = rows({**ROW, "required": ["name", "shoe_size"]})
+    found = promises(output)
+    assert (found.unkept, found.output) == (["`shoe_size` of `people[]`"], rows({**ROW, "required": ["name"]}))
+    anywhere = {"allOf": [rows(ROW)], "required": ["people"]}
+    assert promises(anywhere).unkept == []
+    assert promises({"properties": {"people": True}, "required": ["people"]}).unkept == []

@@ -178,3 +178,9 @@ def test_wrong_parts_are_findings_with_their_place() -> None:
 def test_members_of_agis_documents_are_for_the_operator_to_say() -> None:
     said = {"mcp_tool_name": "cancel", "parameter_hints": {"a": ["b"]}, "confidence_guidance": 0.1}
     assert read(definition(semantic={**SEMANTIC, **said})) == read(definition())
+
+
+@pytest.mark.parametrize("name", [{"required": ["zz"]}, [1], None, 7])
+def test_parameter_without_a_name_is_left_out(name: Any) -> None:
+    proposal = read({"name": "FIND", "parameters": [{"name": name}, {"name": "city"}, "text"]})
+    assert list(proposal.endpoint.input_schema["properties"]) == ["city"]

@@ -35,6 +35,11 @@ class Promises:
         # A value that is given comes back as it was.
         for schema in (proposed.input_schema, *(endpoint.output_schema for endpoint in endpoints)):
             self._collect(schema)
+        self._described = {
+            name
+            for _, node in nodes(dict(proposed.output_schema))
+            for name in (node["properties"] if isinstance(node.get("properties"), dict) else ())
+        }
         self.output: Schema = self._keep(proposed.output_schema, None, "")
         """The proposed output schema without them."""
 
@@ -48,7 +53,13 @@ class Promises:
             return node
         kept: dict[str, Any] = {}
         for keyword, value in node.items():
-            if not self._is_kept(keyword, value, name):
+            if keyword == "required" and not self._described.issuperset(value):
+                # No step fills a field that the proposal does not describe.
+                self.unkept += [
+                    f"`{one}` of {f'`{at}`' if at else 'the output'}" for one in value if one not in self._described
+                ]
+                kept[keyword] = [one for one in value if one in self._described]
+            elif not self._is_kept(keyword, value, name):
                 self.unkept.append(f"`{keyword}` of {f'`{at}`' if at else 'the output'}")
             elif keyword in NAMING_KEYWORDS and isinstance(value, dict):
                 # Who refers to a definition is not known, so its promises may be those of any field.

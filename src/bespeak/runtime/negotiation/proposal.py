@@ -202,8 +202,8 @@ def _object_schema(fields: Any, *, closed: bool, also: tuple[str, ...] = ()) -> 
     if isinstance(fields, dict) and isinstance(fields.get("properties"), dict):
         return {**fields, "additionalProperties": False} if closed else fields
     if isinstance(fields, list):
-        entries = {each.get("name"): each for each in fields if isinstance(each, dict)}
-        fields = {name: entry for name, entry in entries.items() if isinstance(name, str)}
+        entries = [each for each in fields if isinstance(each, dict)]
+        fields = {name: entry for entry in entries if isinstance(name := entry.get("name"), str)}
     properties = {name: _field_schema(field) for name, field in (fields if isinstance(fields, dict) else {}).items()}
     optional = {
         name for name, field in properties.items() if isinstance(field, dict) and field.pop("required", True) is False
