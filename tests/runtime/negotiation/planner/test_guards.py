@@ -120,3 +120,9 @@ def test_a_key_is_not_looked_for_in_a_list_that_may_go_on() -> None:
 def test_an_unknown_word_is_not_explained_by_a_key() -> None:
     service = contracts("LIST /sections -> sections[].id sections[].category_id")
     doubtful("LIST /categories/{category_id}/zorbles -> sections[].id", service)
+
+
+def test_a_list_inside_the_wanted_object_is_a_field_of_it() -> None:
+    service = contracts("FETCH /services/{id} -> id name addons[].name\nFETCH /addons/{id} -> id name")
+    approved("FETCH /services/{id} -> name addons[].name", service)
+    doubtful("LIST /services/{id}/addons -> addons[].name", service)

@@ -56,3 +56,16 @@ def test_a_uuid_beside_an_id_is_another_key() -> None:
 
 def test_an_endpoint_may_call_its_own_key_what_it_likes() -> None:
     assert Reading("balancer", "id") in operation("FETCH /balancers/{lb_id} -> ip").inputs[0].readings
+
+
+def test_an_id_beside_an_object_of_the_noun_is_that_of_an_entry() -> None:
+    found = operation("LIST /users/{user_id}/movies -> items[].id items[].movie.id items[].movie.title")
+    assert [Reading("movie", "id") in field.readings for field in found.outputs if field.name == "id"] == [False, True]
+
+
+def test_any_of_several_ids_is_a_key() -> None:
+    found = operation("FETCH /movies/{id} -> ids.trakt:i ids.slug ids.imdb")
+    assert [field.name for field in found.outputs if "movie" in field.identifies and not field.inner] == [
+        "trakt",
+        "slug",
+    ]

@@ -63,3 +63,8 @@ def test_the_clock_only_ever_refuses() -> None:
     planner = Planner(HOTEL, clock=lambda: next(times) * 10.0)
     found = planner.plan(contract("FETCH /rooms/{id}/hotel -> name city"), expansions=20_000)
     assert isinstance(found, Impossible)
+
+
+def test_inputs_of_one_meaning_are_bound_by_their_names() -> None:
+    service = contracts("~UPDATE /teams/{team_id} id name kind label note -> id name")
+    approved("~UPDATE /teams/{team_id} id name kind label note -> id name", service)

@@ -189,7 +189,8 @@ def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
     for listing in draft.listings:
         resource = listing.call.operation.resource
         own = not resource.noun or any(f"_{resource.noun}".endswith(f"_{noun}") for noun in listing.rows.nouns)
-        if not own and listing.call is not draft.deed and not (resource.noun == wish.noun and resource.is_collection):
+        is_field = resource.noun == wish.noun and (resource.is_collection or not wish.part)
+        if not own and listing.call is not draft.deed and not is_field:
             doubt = f"The {listing.rows.dotted} of `{listing.call.operation.endpoint}` may not be all of them."
             yield Decision(f"embedded {listing.call.number}", _EMBEDDED, 0.0, doubt)
     for field, value in draft.singles:

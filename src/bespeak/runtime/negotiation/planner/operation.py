@@ -196,7 +196,8 @@ def read_outputs(
     by_list = {slot.path: slot for slot in slots if slot.item is not None and slot.is_container}
     outer = [path for path in by_list if _is_wrapped(path)]
     listed = is_listing and resource.is_collection and bool(outer)
-    entries = {path[:-1] for path in paths if path[-2:-1] == (ITEM,) and noun_of(stems(path[-1])) == resource.noun}
+    objects = [slot.path for slot in slots if slot.is_container and slot.item is None]
+    entries = {path[:-1] for path in objects if path[-2:-1] == (ITEM,) and noun_of(stems(path[-1])) == resource.noun}
     found = []
     for place, slot in enumerate(slots):
         bases = [resource.noun]

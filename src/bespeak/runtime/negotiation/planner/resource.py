@@ -19,6 +19,7 @@ _REPEATED: Final = re.compile(r"-\d+$", re.ASCII)
 _SEARCHING: Final = frozenset(("all", "data", "directory", "find", "list", "lookup", "query", "search"))
 _FORMATS: Final = frozenset(("csv", "geojson", "json"))
 """Words for the form of an answer, which is the same things in any form."""
+_ACCESS: Final = frozenset(("private", "public", "shared"))
 LINKS: Final = frozenset(("and", "by", "for", "from", "in", "of", "on", "the", "to", "with"))
 """Words of a segment that only connect the others."""
 
@@ -76,7 +77,7 @@ class Segment:
     def is_quality(self) -> bool:
         """True if it says which or what of a thing, and is not a thing itself: latest, archived, status."""
         last = self.stems[-1]
-        return last in GENERIC | COLLECTIVE or last in lexicon().others or last.endswith("ed")
+        return self.term in _ACCESS or last in GENERIC | COLLECTIVE or last in lexicon().others or last.endswith("ed")
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,8 @@ def resource_of(path: str, things: Collection[str]) -> Resource:
             view = ""
         elif not segment.is_silent:
             noun = noun_of(segment.stems)
-            named = (segment.is_plural and not COLLECTIVE.issuperset(segment.stems)) or noun in things or not nouns
+            named = (segment.is_plural and not COLLECTIVE.issuperset(segment.stems)) or noun in things
+            named = named or not (nouns or noun in _ACCESS)
             after_key = before is not None and bool(before.parameter)
             if named or not (segment.is_quality or (not after_key and before is not None and not before.is_silent)):
                 nouns.append(noun)

@@ -161,14 +161,15 @@ class Search:
         return self._memo[key]
 
     def _at_hand(self, need: Field, scope: Scope, searched: Operation | None) -> list[Option]:
-        found = []
+        found: list[tuple[float, bool, Option]] = []
         for field, value in scope.values:
             score = self._sent(need, field, searched)
             if score >= _CLOSE * 0.9:
                 about = f"{need.text} of {searched.number if searched else ''} is {field.text}"
                 decisions = frozenset((Decision(about, score, 2 * (1 - score)),)) if score < 1 else frozenset()
-                found.append(Option(value, decisions, frozenset()))
-        return sorted(found, key=lambda option: -option.quality)
+                option = Option(value, decisions, frozenset())
+                found.append((-option.quality, field.name != need.name, option))
+        return [option for *_, option in sorted(found, key=lambda one: one[:2])]
 
     def _sent(self, need: Field, have: Field, operation: Operation | None) -> float:
         if need.comparison or have.comparison:
