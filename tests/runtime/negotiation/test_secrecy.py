@@ -16,6 +16,7 @@ from tests.stateful import StatefulBench
 from bespeak.contract.recipe import Recipe, RecipeStep
 from bespeak.contract.refusal import Refusal
 from bespeak.contract.source import Source
+from bespeak.state.store.commands.cases import DecideCase
 
 pytestmark = pytest.mark.anyio
 
@@ -146,3 +147,14 @@ async def test_no_answer_names_an_internal_endpoint(server: str, wish: str) -> N
                 listed = await bench.send("DISCOVER", path, agent=None)
                 assert listed.status == 200
                 assert not words_in(listed, *said), (server, wish, listed.json)
+
+
+async def test_internal_step_that_waits_for_a_confirmation_is_not_named() -> None:
+    async with negotiating(STAYS, replace(VAULT, confirm=True), recipes=(BY_RECIPE,)) as bench:
+        assert (await bench.send("PROPOSE", "/", BY_EMAIL, **HELD)).status == 263
+        call = ("LIST", "/guests/stays", {"email": "a@b.c"})
+        waiting = await bench.send(*call, **HELD)
+        assert (waiting.status, waiting.error["step"], words_in(waiting)) == (262, 1, [])
+        case_id = waiting.error["confirmation_id"]
+        await bench.store.do(DecideCase(case_id, "accepted", "operator:desk", "att-1", kinds=("confirmation",)))
+        assert (await bench.send(*call, **HELD, confirmation_id=case_id)).status == 200

@@ -66,7 +66,9 @@ class CompositionBinding:
         self._waits = bool(waiting)
         changing = [step.number for step in self.plan.steps if step.changes]
         # Such a call goes on after the confirmation, and only the key says what has been done.
-        self._needs_key = any(step.for_each is not None or changing[0] < step.number for step in waiting)
+        self._needs_key = any(
+            step.for_each is not None or any(one < step.number for one in changing) for step in waiting
+        )
 
 
 def _is_outside() -> bool:
