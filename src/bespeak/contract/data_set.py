@@ -86,8 +86,9 @@ class DataSet(DataClass):
     target: Callable[..., Any] | None = None
     """The function itself, if the contract is written in Python."""
     file: str | PathLike[str] | None = setting(
-        None, f"A file with the rows: {', '.join(SUFFIXES)}. Needs the extra `data`.", kind="path"
+        None, f"A file with the rows: {', '.join(SUFFIXES)}. Needs the extra `data`."
     )
+    """Relative to the folder of the configuration or of the app, like `database`."""
     database: str = setting(
         "", "The database of `table` or `query`: an SQLite file, or `postgresql://...`; `${VAR}` is a variable."
     )

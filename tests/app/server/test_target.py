@@ -202,7 +202,7 @@ def test_classes_of_a_document_get_the_sources_of_the_configuration(rooms: Path)
     write(rooms, data_manifest={"available_data": [{"class": "rooms", "description": "Rooms of the house"}]})
     configure(rooms, BOOK + '[[data]]\nclass = "rooms"\nfile = "rooms.csv"\n')
     [data] = data_sets(load_target(str(rooms)).service.data_manifest)
-    assert (data.description, data.file) == ("Rooms of the house", rooms / "rooms.csv")
+    assert (data.description, data.file) == ("Rooms of the house", "rooms.csv")
     configure(rooms, BOOK + '[[data]]\nclass = "guests"\nfile = "guests.csv"\n')
     target = load_target(str(rooms))
     assert list(data_sets(target.service.data_manifest)) == []

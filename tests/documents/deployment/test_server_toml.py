@@ -340,7 +340,7 @@ rate = { type = "number", description = "Per euro" }
     assert document.data_manifest is not None
     ledger, rates = data_sets(document.data_manifest)
     assert (ledger.description, ledger.table, ledger.required_scopes) == ("Bookings", "bookings", ("data:ledger",))
-    assert (rates.file, rates.required_scopes) == (Path("d/rates.csv"), ())
+    assert (rates.file, rates.required_scopes) == ("rates.csv", ())
     assert {column.name: column.kind for column in rates.columns} == {"day": "date", "rate": "number"}
 
 
