@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bespeak.contract.data_manifest import DataClass, DataManifest
-from bespeak.contract.data_set import DataColumn, DataSet, bind_sources, data_sets, read_column
+from bespeak.contract.data_set import DataColumn, DataSet, bind_sources, data_sets, read_column, with_null
 
 DESCRIBED = DataClass(
     name="ledger", description="Bookings", formats=("json",), sensitivity="high", requires_authorization=True
@@ -109,5 +109,10 @@ def test_columns_have_short_types_and_schemas() -> None:
     assert full is not None
     assert (full.kind, full.is_comparable) == ("date-time", True)
     assert not DataColumn("a", {"type": "array"}).is_comparable
+    nullable = read_column("a", {"type": ["null", "date"]})
+    assert nullable == with_null(DataColumn("a", {"type": "string", "format": "date"}))
+    assert nullable is not None
+    assert (nullable.kind, nullable.takes_null, nullable.plain["type"]) == ("date", True, "string")
+    assert read_column("a", {"type": ["string", "integer"]}) is None
     assert read_column("a", "money") is None
     assert read_column("a", 3) is None

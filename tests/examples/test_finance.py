@@ -90,11 +90,28 @@ def test_agent_negotiates_the_endpoint_of_the_draft(uri: str) -> None:
 
 
 @pytest.mark.process
+def test_columns_are_not_told_before_authorization(uri: str) -> None:
+    for options in ({}, {"agent_id": AGENT}):
+        with connect_sync(uri, **options) as service, pytest.raises(AuthorityMissingError, match=LEDGER_SCOPE):
+            service.propose("RETRIEVE", "/account/{id}/transactions", given=["id"], needs=["transactions[].iban"])
+
+
+@pytest.mark.process
 def test_rows_come_as_csv_where_asked(uri: str) -> None:
     with connect_sync(uri, agent_id=AGENT, scopes=[LEDGER_SCOPE]) as service:
         made = service.propose("RETRIEVE", "/account/{id}/transactions/csv", given=["id"], needs={"csv": "string"})
         rows = list(csv.DictReader(io.StringIO(made.call(id="acc-1")["csv"])))
     assert [row["memo"] for row in rows] == ["Salary", "Rent", "Groceries", "Books"]
+
+
+@pytest.mark.process
+def test_required_value_that_rows_may_lack_is_countered(uri: str) -> None:
+    with connect_sync(uri, agent_id=AGENT, scopes=[LEDGER_SCOPE]) as service:
+        asked = {"given": ["account_id"], "needs": ["transactions[].memo:string"]}
+        with pytest.raises(ProposalRejectedError, match=r"requires transactions\[\].memo, which may have no value"):
+            service.propose("SEARCH", "/transactions", **asked)
+        made = service.propose("SEARCH", "/transactions", given=["account_id"], needs=["transactions[].memo?:string"])
+        assert made.call(account_id="acc-3")["transactions"] == [{"memo": "Refund"}]
 
 
 @pytest.mark.process

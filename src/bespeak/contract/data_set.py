@@ -41,10 +41,21 @@ class DataColumn:
     @property
     def kind(self) -> str:
         """One of COLUMN_TYPES; a column of kind `array` or `object` can be read but not compared."""
-        kind, form = self.schema.get("type"), self.schema.get("format")
+        kind, form = self.plain.get("type"), self.schema.get("format")
         if kind == "string":
             return form if form in ("date", "date-time") else "string"
         return kind if kind in COLUMN_TYPES else "object"
+
+    @property
+    def takes_null(self) -> bool:
+        """True if the schema says that a row may have no value."""
+        return isinstance(kind := self.schema.get("type"), list) and "null" in kind
+
+    @property
+    def plain(self) -> Mapping[str, Any]:
+        """Schema of the values that there are."""
+        kinds = [kind for kind in self.schema["type"] if kind != "null"] if self.takes_null else []
+        return {**self.schema, "type": kinds[0]} if kinds else self.schema
 
     @property
     def is_comparable(self) -> bool:
@@ -57,10 +68,22 @@ def read_column(name: str, declared: Any) -> DataColumn | None:
     if isinstance(declared, str) and declared in COLUMN_TYPES:
         dated = declared.startswith("date")
         return DataColumn(name, {"type": "string", "format": declared} if dated else {"type": declared})
-    if isinstance(declared, Mapping) and declared.get("type") in COLUMN_TYPES:
-        short = read_column(name, declared["type"])
-        return None if short is None else replace(short, schema={**declared, **short.schema})
-    return None
+    if not isinstance(declared, Mapping):
+        return None
+    kinds = declared.get("type")
+    values = [kind for kind in kinds if kind != "null"] if isinstance(kinds, list) else [kinds]
+    short = read_column(name, values[0]) if len(values) == 1 and isinstance(values[0], str) else None
+    if short is None:
+        return None
+    column = replace(short, schema={**declared, **short.schema})
+    return with_null(column) if isinstance(kinds, list) and "null" in kinds else column
+
+
+def with_null(column: DataColumn) -> DataColumn:
+    """Return the column as one whose rows may have no value."""
+    if column.takes_null or "type" not in column.schema:
+        return column
+    return replace(column, schema={**column.schema, "type": [column.schema["type"], "null"]})
 
 
 def _read_columns(table: Table, key: str) -> tuple[DataColumn, ...]:

@@ -44,6 +44,7 @@ def test_columns_come_from_the_type_of_the_rows() -> None:
         "day": "date",
         "note": "string",
     }
+    assert [column.name for column in data.columns if column.takes_null] == ["note"]
     assert (data.target, data.formats, data.key) == (rates, ("json", "csv"), ("currency",))
 
 

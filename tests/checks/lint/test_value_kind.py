@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.checks.lint.value_kind import Kind, misfits
+from bespeak.checks.lint.value_kind import Kind, gaps, misfits
 from bespeak.contract.schema.members import members_of
 
 ROOMS = {
@@ -144,3 +144,15 @@ def test_schemas_that_refer_to_themselves_end() -> None:
     tree = {"type": "object", "properties": {"next": {"$ref": "#"}, "n": STRING}}
     other = {"type": "object", "properties": {"next": {"$ref": "#"}, "n": INTEGER}}
     assert len(text(tree, other)) > 1
+
+
+def test_required_values_that_may_be_null_are_found_at_any_depth() -> None:
+    def rows(kind: Any, *required: str) -> dict[str, Any]:
+        row = {"type": "object", "properties": {"memo": {"type": kind}}, "required": list(required)}
+        return {"type": "object", "properties": {"rows": {"type": "array", "items": row}}, "required": ["rows"]}
+
+    may_lack = kind(rows(["string", "null"]))
+    assert list(gaps(may_lack, members_of(rows("string", "memo")))) == [("rows", "[]", "memo")]
+    assert list(gaps(may_lack, members_of(rows("string")))) == []
+    assert list(gaps(may_lack, members_of(rows(["null", "string"], "memo")))) == []
+    assert list(gaps(kind(rows("string")), members_of(rows("string", "memo")))) == []

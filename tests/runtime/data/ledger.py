@@ -42,7 +42,7 @@ ROWS: list[dict[str, Any]] = [
 
 
 def shown(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row as answers have it: without columns that have no value."""
+    """Return a row without the columns that have no value."""
     return {name: value for name, value in row.items() if value is not None}
 
 

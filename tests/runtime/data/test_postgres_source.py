@@ -93,7 +93,7 @@ async def test_all_types_are_filtered_sorted_and_paged(
     assert len(await read_all(data, mood="busy", rough=0.1, exact_min=1, at_from="2026-01-02T00:00:00Z")) == 1
     assert len(await read_all(data, mood_contains="AL")) == 1
     [first] = await read_all(data, key="00000000-0000-0000-0000-000000000001")
-    assert (first["tags"], first["notes"], "rough" in first) == (["a", "b"], {"x": 1}, False)
+    assert (first["tags"], first["notes"], first["rough"]) == (["a", "b"], {"x": 1}, None)
 
 
 async def test_connections_are_read_only(

@@ -9,6 +9,8 @@ import pytest
 from tests.runtime.negotiation.negotiating import CANCEL, FIND, LODGINGS
 from tests.service import AGENT, build, echo, make_endpoint
 
+from bespeak.contract.data_manifest import DataManifest
+from bespeak.contract.data_set import DataColumn, DataSet
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Composition
 from bespeak.contract.negotiation import ForbiddenCombination, NegotiationSettings
@@ -17,7 +19,13 @@ from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
 from bespeak.protocol.exchange.scope import Scopes
 from bespeak.runtime.call import Call
-from bespeak.runtime.negotiation.authority import find_forbidden, list_parts, may_use, refuse_missing_scopes
+from bespeak.runtime.negotiation.authority import (
+    find_forbidden,
+    list_parts,
+    may_use,
+    refuse_missing_scopes,
+    refuse_unauthorized_data,
+)
 
 SECRET = replace(make_endpoint("FETCH", "/secrets", echo, scopes=("secrets:read",)), internal=True)
 KNOWN = Principal(agent_id=AGENT)
@@ -101,3 +109,19 @@ def test_parts_of_a_composition_count() -> None:
     outer = replace(FIND, path="/lodgings", handler=Composition(recipe="lodgings"))
     found = list_parts([outer], {"lodgings": LODGINGS}, {FIND.key: FIND}.get)
     assert {endpoint.path for endpoint in found} == {"/lodgings", "/rooms"}
+
+
+def test_data_class_that_a_path_names_needs_its_scopes_first() -> None:
+    def judge(path: str, principal: Principal = KNOWN) -> Any:
+        made = Call(Request("PROPOSE", "/", "", {}, b"", Connection()), bench.server)
+        made.principal = principal
+        return refuse_unauthorized_data(made, make_endpoint("FIND", path, echo))
+
+    columns = (DataColumn("id", {"type": "integer"}),)
+    history = DataSet(name="order-history", sensitivity="high", target=list, columns=columns)
+    rates = DataSet(name="exchange-rates", sensitivity="low", target=list, columns=columns)
+    bench = build(data_manifest=DataManifest(available_data=(history, rates)))
+    assert judge("/customers/{id}/orders").details["missing_scopes"] == ["data:order-history"]
+    assert judge("/customers/{id}/orders", Principal(agent_id=AGENT, scopes=Scopes(["data:order-history"]))) is None
+    assert judge("/customers/{id}/invoices") is None
+    assert judge("/exchange-rates") is None

@@ -9,7 +9,7 @@ from tests.runtime.negotiation.negotiating import CANCEL, FIND, LODGINGS
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Composition
-from bespeak.runtime.negotiation.contract import claims_better, explain, make_contract
+from bespeak.runtime.negotiation.contract import claims_better, explain, loosen, make_contract
 from bespeak.runtime.negotiation.plan import Plan
 from bespeak.runtime.negotiation.proposal import Proposal
 
@@ -65,3 +65,13 @@ def test_counter_proposal_states_the_plan() -> None:
     assert made.endpoint.description == "Calls FIND /rooms, then reads /rooms."
     long = replace(FIND, path="/" + "x" * 600)
     assert len(make_contract(proposal(), plan(long), states_plan=True).endpoint.description) <= 500
+
+
+def test_fields_become_optional_where_the_schema_itself_requires_them() -> None:
+    row = {"type": "object", "properties": {"memo": {"type": "string"}}, "required": ["memo"]}
+    schema = {"type": "object", "properties": {"rows": {"type": "array", "items": row}}, "required": ["rows"]}
+    loose = loosen(schema, [("rows", "[]", "memo")])
+    assert loose is not None
+    assert loose["properties"]["rows"]["items"]["required"] == []
+    assert row["required"] == ["memo"]
+    assert loosen({**schema, "properties": {"rows": {"$ref": "#/$defs/rows"}}}, [("rows", "[]", "memo")]) is None

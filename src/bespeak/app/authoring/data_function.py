@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, get_args
 
-from bespeak.contract.data_set import DataColumn, DataSet, read_column
+from bespeak.contract.data_set import DataColumn, DataSet, read_column, with_null
 from bespeak.contract.schema.reference import inline
 from bespeak.errors import ContractError
 from bespeak.runtime.functions.hints import output_schema
@@ -48,4 +48,5 @@ def _columns_of(function: Callable[..., Any]) -> tuple[DataColumn, ...]:
 
 def _column(name: str, schema: Any) -> DataColumn | None:
     options = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]
-    return read_column(name, options[0] if len(options) == 1 else schema)
+    column = read_column(name, options[0] if len(options) == 1 else schema)
+    return column if column is None or len(options) != 1 else with_null(column)

@@ -138,6 +138,23 @@ def _misfitting_fields(kind: Kind, wanted: Members, depth: int) -> Iterator[str]
             yield from (f"has {brief(name)}, which {text}" for text in misfits(found, wanted.below(name), depth + 1))
 
 
+def gaps(kind: Kind, wanted: Members, depth: int = 0) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of required fields whose value may be null, which is not allowed there; `[]` is each element."""
+    if depth == _DEEPEST:
+        return
+    if wanted.types == {"array"} and wanted.element is not None and (kind.is_list or kind.members is not None):
+        yield from (("[]", *path) for path in gaps(kind.element, wanted.element, depth + 1))
+    elif not kind.is_list and "object" in kind.types:
+        for name in wanted.names:
+            found, below = kind.field(name), wanted.below(name)
+            if isinstance(found, str):
+                continue
+            if name in wanted.required and "null" in found.types and below.types and "null" not in below.types:
+                yield (name,)
+            else:
+                yield from ((name, *path) for path in gaps(found, below, depth + 1))
+
+
 def _overlap(one: frozenset[str], other: frozenset[str]) -> bool:
     return bool(one & other) or ("number" in one | other and "integer" in one | other)
 

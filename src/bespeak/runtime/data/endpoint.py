@@ -75,8 +75,8 @@ def _filter(column: DataColumn, op: str) -> dict[str, Any]:
     if op == "contains":
         return {"type": "string", "maxLength": _LONGEST_PART}
     if op == "in":
-        return {"type": "array", "items": dict(column.schema), "minItems": 1, "maxItems": _MOST_VALUES}
-    return dict(column.schema)
+        return {"type": "array", "items": dict(column.plain), "minItems": 1, "maxItems": _MOST_VALUES}
+    return dict(column.plain)
 
 
 def _controls(data: DataSet, columns: Sequence[DataColumn], form: str) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _controls(data: DataSet, columns: Sequence[DataColumn], form: str) -> dict[s
 def _output(columns: Sequence[DataColumn], form: str) -> dict[str, Any]:
     row = {"type": "object", "properties": {column.name: dict(column.schema) for column in columns}}
     forms: dict[str, Any] = {
-        "json": {"type": "array", "items": row, "description": "A column without a value is left out of its row."},
+        "json": {"type": "array", "items": row, "description": "The rows."},
         "csv": {"type": "string", "description": "The rows as CSV (RFC 4180), with a line of names."},
         "geojson": {"type": "object", "description": "The rows as a FeatureCollection (RFC 7946)."},
     }

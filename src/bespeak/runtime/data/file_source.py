@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -110,10 +111,13 @@ class FileSource:
             ):
                 database.execute(setting)
             found = database.execute(f"DESCRIBE SELECT * FROM {self._relation()}").fetchall()
+            self._columns = tuple(_column(name, native) for name, native, *_ in found)
+            filled = ", ".join(f"count(*) = count({quote(column.name)})" for column in self._columns)
+            [always] = database.execute(f"SELECT {filled} FROM {self._relation()}").fetchall()
         except (duckdb.Error, OSError) as error:
             raise DataSourceError(f"{self._path} cannot be read: {_first_line(error)}") from error
-        self._columns = tuple(_column(name, native) for name, native, *_ in found)
-        return Described(tuple(column for column in self._columns if column.schema))
+        columns = zip(self._columns, always, strict=True)
+        return Described(tuple(replace(one, nullable=not is_filled) for one, is_filled in columns if one.schema))
 
     async def read(self, query: DataQuery, columns: Mapping[str, DataColumn]) -> list[Mapping[str, Any]]:
         statement = Statement(DuckDialect(), self._relation(), columns, query)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from bespeak.contract.data_manifest import DataManifest
-from bespeak.contract.data_set import DataColumn, DataSet
+from bespeak.contract.data_set import DataColumn, DataSet, with_null
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.deployment.rules import DATA_SET, NO_EFFECT
 from bespeak.errors import DataSourceError
@@ -108,10 +108,7 @@ def _lay_out(data: DataSet, source: Source) -> Layout:
     missing = [column.name for column in data.columns if column.name not in own]
     if missing:
         raise DataSourceError(f"the source has no column {missing[0]!r}; it has {', '.join(own) or 'none'}")
-    columns = {
-        column.name: DataColumn(column.name, column.schema, own[column.name].nullable, own[column.name].native)
-        for column in data.columns or described.columns
-    }
+    columns = {column.name: _merge(column, own[column.name]) for column in data.columns or described.columns}
     unknown = [column.name for column in columns.values() if not column.schema]
     if unknown or not columns:
         what = f"the type of {', '.join(unknown)} is not known" if unknown else "its columns are not known"
@@ -123,6 +120,12 @@ def _lay_out(data: DataSet, source: Source) -> Layout:
     if wrong:
         raise DataSourceError(f"`key` names {wrong[0]!r}, which is not a column that can be compared")
     return Layout(columns, key, _geometry(data, columns))
+
+
+def _merge(declared: DataColumn, described: DataColumn) -> DataColumn:
+    column = replace(declared, nullable=described.nullable, native=described.native)
+    # A function does not say whether values may be missing; its declaration does.
+    return with_null(column) if described.nullable and described.native else column
 
 
 def _geometry(data: DataSet, columns: Mapping[str, DataColumn]) -> tuple[str, ...]:

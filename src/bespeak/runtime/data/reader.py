@@ -135,8 +135,8 @@ class DataReader:
 
 
 def _shown(row: Row, columns: Sequence[DataColumn]) -> dict[str, Any]:
-    values = ((column.name, to_json(column, row.get(column.name))) for column in columns)
-    return {name: value for name, value in values if value is not None}
+    values = ((column, to_json(column, row.get(column.name))) for column in columns)
+    return {column.name: value for column, value in values if value is not None or column.takes_null}
 
 
 def _next_cursor(rows: Sequence[Row], layout: Layout, query: DataQuery) -> str:
@@ -159,7 +159,7 @@ def _write_csv(names: Sequence[str], rows: Sequence[Row]) -> str:
 
 
 def _cell(value: Any) -> Any:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return value if value is None or isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _features(rows: Sequence[dict[str, Any]], geometry: tuple[str, ...]) -> dict[str, Any]:

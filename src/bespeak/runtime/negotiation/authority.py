@@ -13,6 +13,8 @@ from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused, authorization_required
 from bespeak.runtime.call import Call
 from bespeak.runtime.disclosure import sees
+from bespeak.runtime.negotiation.planner.resource import resource_of
+from bespeak.runtime.negotiation.planner.term import noun_of, stems
 
 Lookup = Callable[[tuple[str, str]], Endpoint | None]
 
@@ -64,6 +66,21 @@ def refuse_missing_scopes(call: Call, scopes: Iterable[str]) -> Refused | None:
         message = "This server requires a scope for every call, so the proposed endpoint could not be called."
         return authorization_required("scope-required", message)
     return None
+
+
+def refuse_unauthorized_data(call: Call, proposed: Endpoint) -> Refused | None:
+    """Return the 262 for a proposal that names a data class in its path, if the caller lacks the scopes for it.
+
+    Core 4.6: authorization comes first. Otherwise 463 would tell which columns a class has, and which it has not.
+    """
+    said = set(resource_of(proposed.path, ()).nouns)
+    scopes = [
+        scope
+        for route in call.routes.steps.values()
+        if route.endpoint.data_class is not None and noun_of(stems(route.endpoint.data_class)) in said
+        for scope in route.endpoint.required_scopes
+    ]
+    return refuse_missing_scopes(call, scopes) if scopes else None
 
 
 def list_parts(endpoints: Iterable[Endpoint], recipes: Mapping[str, Recipe], lookup: Lookup) -> list[Endpoint]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Composition
@@ -56,6 +60,21 @@ def make_contract(proposal: Proposal, plan: Plan, *, states_plan: bool = False) 
         explanation=explanation,
         is_public=named.issuperset({*plan.scopes} - {*proposed.required_scopes}),
     )
+
+
+def loosen(schema: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> dict[str, Any] | None:
+    """Return a schema that does not require the fields at some paths; None if it requires them by a reference."""
+    loose: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(schema))
+    for path in paths:
+        place: Any = loose
+        for name in path[:-1]:
+            place = place.get("items") if name == "[]" else place.get("properties", {}).get(name)
+            if not isinstance(place, dict):
+                return None
+        if path[-1] not in place.get("required", ()):
+            return None
+        place["required"].remove(path[-1])
+    return loose
 
 
 def claims_better(proposal: Proposal, plan: Plan) -> bool:

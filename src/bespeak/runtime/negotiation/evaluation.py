@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
+from bespeak.checks.lint.rules.composition_value import find_gaps, write_path
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar.path_syntax import parse_template
 from bespeak.contract.handler import Composition
@@ -22,8 +23,9 @@ from bespeak.runtime.negotiation.authority import (
     list_parts,
     may_use,
     refuse_missing_scopes,
+    refuse_unauthorized_data,
 )
-from bespeak.runtime.negotiation.contract import Contract, claims_better, has_internal, make_contract
+from bespeak.runtime.negotiation.contract import Contract, claims_better, has_internal, loosen, make_contract
 from bespeak.runtime.negotiation.plan import Impossible, Plan
 from bespeak.runtime.negotiation.promise import Promises
 from bespeak.runtime.negotiation.proposal import Proposal
@@ -94,7 +96,7 @@ class Evaluation:
             return _pass_through(existing) if self._is_same(existing) else self._exists(existing)
         plan = offered or self._plan()
         if isinstance(plan, Impossible):
-            return self._explain(plan)
+            return refuse_unauthorized_data(self._call, proposal.endpoint) or self._explain(plan)
         # AGTP-API 10.4: authority that a step lacks is found now, not when it runs.
         # Those of internal steps are held: a plan that lacks one is not found.
         named = [scope for part in plan.endpoints if not part.internal for scope in part.required_scopes]
@@ -173,11 +175,25 @@ class Evaluation:
             return self._counter(AMBIGUOUS, explanation, plan, states_plan=True)
         contract = make_contract(proposal, plan)
         findings = self._register(contract)
-        return _unfit(plan, findings) if has_errors(findings) else contract
+        if has_errors(findings):
+            return _unfit(plan, findings)
+        called = {key: route.endpoint for key in contract.recipe.calls if (route := call.routes.steps.get(key))}
+        missing = find_gaps(contract.endpoint, contract.recipe, called)
+        return self._make_optional(plan, missing) if missing else contract
 
     def _not_admitted(self) -> Rejection:
         endpoint = self._proposal.endpoint
         return Rejection(reason=POLICY, explanation=f"The policy of this server does not admit {endpoint}.")
+
+    def _make_optional(self, plan: Plan, missing: Sequence[tuple[str, ...]]) -> Rejection:
+        """Offer the endpoint without requiring fields that a step may give as null: its answers would be refused."""
+        names = ", ".join(map(write_path, missing[:5]))
+        explanation = f"The proposal requires {names}, which may have no value here. Make it optional, or allow null."
+        schema = loosen(self._proposal.endpoint.output_schema, missing)
+        if schema is None:
+            return Rejection(reason=IMPOSSIBLE, explanation=explanation)
+        less = replace(self._proposal, endpoint=replace(self._proposal.endpoint, output_schema=schema))
+        return self._counter(IMPOSSIBLE, explanation, plan, states_plan=False, proposal=less)
 
     def _promise_less(self, plan: Plan, promises: Promises) -> Rejection:
         """Offer the endpoint without promises that no step makes: their answers would break the contract."""

@@ -8,7 +8,7 @@ import pytest
 from tests.compositions import NUMBER, TEXT, captured, compose, given, item, recipe, step
 from tests.service import echo, make_endpoint
 
-from bespeak.checks.lint.rules.composition_value import check
+from bespeak.checks.lint.rules.composition_value import check, find_gaps, write_path
 from bespeak.contract.recipe import Compensation, Paging
 from bespeak.contract.source import Condition, Source, constant
 
@@ -165,3 +165,16 @@ def test_a_new_object_may_be_made_of_several_values() -> None:
     made = compose("FIND", "/offer", "r", properties={"city": TEXT}, required=("city",), output=wanted)
     [finding] = check(made, recipe(SEARCH, output=output), CALLED)
     assert "a string, and a number is wanted" in finding.message
+
+
+def test_result_that_may_be_null_where_it_is_required_is_warned_of() -> None:
+    output = {"type": "object", "properties": {"note": {"type": "string"}}, "required": ["note"]}
+    fetch_note = make_endpoint(
+        "FETCH", "/notes", echo, output={**output, "properties": {"note": {"type": ["string", "null"]}}}
+    )
+    made = compose("FIND", "/offer", "r", properties={}, required=(), output=output)
+    [found] = check(made, recipe(step("FETCH /notes", "found", {})), {fetch_note.key: fetch_note})
+    assert (found.rule, found.severity) == ("H748", "warning")
+    assert found.message.endswith("its result: note may be null, but is required")
+    assert find_gaps(made, recipe(step("FETCH /notes", "found", {})), {fetch_note.key: fetch_note}) == [("note",)]
+    assert write_path(("rows", "[]", "note")) == "rows[].note"

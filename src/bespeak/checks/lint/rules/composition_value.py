@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from bespeak.checks.lint.value_kind import Kind, misfits
+from bespeak.checks.lint.value_kind import Kind, gaps, misfits
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.recipe import Paging, Recipe, RecipeStep
 from bespeak.contract.schema.members import Members, members_of
@@ -38,10 +38,27 @@ Key = tuple[str, str]
 def check(endpoint: Endpoint, recipe: Recipe, called: Mapping[Key, Endpoint]) -> Iterator[Diagnostic]:
     """Check the values of a composition's recipe against the schemas of the endpoints that it calls."""
     checker = _Checker(recipe, {key: _Schemas(each) for key, each in called.items()}, _kind(endpoint.input_schema))
-    for rule, text in checker.check(members_of(endpoint.output_schema)):
+    wanted = members_of(endpoint.output_schema)
+    for rule, text in checker.check(wanted):
         yield rule.at(endpoint, _AT, f"recipe {brief(recipe.name)}, {text}")
     for text in checker.doubts:
         yield replace(FIT.at(endpoint, _AT, f"recipe {brief(recipe.name)}, {text}"), severity="warning")
+    for path in gaps(checker.made, wanted):
+        text = f"its result: {write_path(path)} may be null, but is required"
+        yield replace(RESULT.at(endpoint, _AT, f"recipe {brief(recipe.name)}, {text}"), severity="warning")
+
+
+def find_gaps(endpoint: Endpoint, recipe: Recipe, called: Mapping[Key, Endpoint]) -> list[tuple[str, ...]]:
+    """Return the paths of required output fields that may get null from a step, although null is not allowed there."""
+    checker = _Checker(recipe, {key: _Schemas(each) for key, each in called.items()}, _kind(endpoint.input_schema))
+    wanted = members_of(endpoint.output_schema)
+    checker.check(wanted)
+    return list(gaps(checker.made, wanted))
+
+
+def write_path(path: Sequence[str]) -> str:
+    """Write a path like `rooms[].price`."""
+    return ".".join(path).replace(".[]", "[]")
 
 
 def _kind(schema: Mapping[str, Any]) -> Kind:
@@ -72,6 +89,8 @@ class _Checker:
     found: list[_Found] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     """What fails only in some calls."""
+    made: Kind = field(default_factory=Kind)
+    """The result."""
 
     def check(self, wanted: Members) -> list[_Found]:
         group: str | None = None
@@ -153,6 +172,7 @@ class _Checker:
             made = Kind(fields={"results": Kind(is_list=True)})
         else:
             return  # merged outputs: which one a field comes from is not known
+        self.made = made
         self._fit(made, wanted, "its result", RESULT)
 
     def _fit(self, kind: Kind, wanted: Members, at: str, rule: Rule) -> None:
