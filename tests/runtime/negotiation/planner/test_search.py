@@ -68,3 +68,11 @@ def test_the_clock_only_ever_refuses() -> None:
 def test_inputs_of_one_meaning_are_bound_by_their_names() -> None:
     service = contracts("~UPDATE /teams/{team_id} id name kind label note -> id name")
     approved("~UPDATE /teams/{team_id} id name kind label note -> id name", service)
+
+
+def test_of_equal_fields_the_one_in_the_same_container_is_taken() -> None:
+    service = contracts(
+        "FETCH /issues/{id} -> title project_id milestone.project_id\nFETCH /milestones/{id} -> id title"
+    )
+    found = approved("FETCH /issues/{id} -> milestone.project_id", service)
+    assert found.recipe.output["milestone"].select["project_id"].value.endswith("milestone.project_id")

@@ -176,7 +176,8 @@ class ListingSearch:
     def _related(self, given: Field, listing: Listing, decisions: set[Decision]) -> Filter | None:
         """Return the condition that rows refer to the thing that an input identifies."""
         for column in listing.rows.fields:
-            if column.identifies and not column.identifies & set(listing.rows.nouns):
+            own = column.identifies & set(listing.rows.nouns)
+            if column.identifies and not own and not self._search.at_hand(column, self._search.given):
                 for option in self._search.computed(column, self._search.given, self._depth - 1):
                     if given.name in option.value.givens and self._search.is_of(option.value):
                         decisions |= option.decisions

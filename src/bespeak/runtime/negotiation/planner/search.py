@@ -132,13 +132,13 @@ class Search:
         return alike * match_facts(need, have, sent=sent) if alike else 0.0
 
     def best(self, need: Field, fields: Iterable[Field], *, sent: bool = False) -> tuple[float, Field | None]:
-        """Return the field that fits best, with its score; the first of equal ones."""
-        found: tuple[float, Field | None] = (0.0, None)
+        """Return the field that fits best, with its score; of equal ones that in a container of the same name."""
+        best, found = (0.0, False), None
         for field in fields:
             score = self.score(need, field, sent=sent)
-            if score > found[0]:
-                found = score, field
-        return found
+            if score and (score, field.path[-2:] == need.path[-2:]) > best:
+                best, found = (score, field.path[-2:] == need.path[-2:]), field
+        return best[0], found
 
     def value(self, need: Field, scope: Scope, depth: int) -> list[Option]:
         """Return the ways to get a value, cheapest first."""
@@ -289,7 +289,12 @@ class Search:
         if all(field.name in used for field in self.wish.givens):
             return []
         for field in operation.inputs:
-            if field.identifies and not field.required and field.name not in taken:
+            if (
+                field.identifies
+                and not field.required
+                and field.name not in taken
+                and not self.at_hand(field, self.given, operation)
+            ):
                 for option in self.computed(field, scope, depth):
                     if option.value.givens - used and self.is_of(option.value):
                         return [self._filled(operation, [*bound, (field, option)], scope)]

@@ -17,6 +17,8 @@ _ROLES: Final = 20_000
 """Most nouns whose role is remembered, since proposals invent them."""
 _LINKING: Final = frozenset(("link", "ref", "relationship"))
 """Objects whose members are named by what they refer to."""
+_KEPT_IN: Final = frozenset(("document", "entry", "list", "member", "node", "object", "page", "record"))
+"""Wrappers that are often things."""
 _FEW: Final = 10
 """Endpoints below which no segment is common."""
 
@@ -62,6 +64,8 @@ class Vocabulary:
         self.resources = frozenset(self.nouns)
         """Nouns of paths and lists: an id alone, as `short_id`, does not make `short_url` the url of a short."""
         self.nouns |= self.things
+        self.wrappers = WRAPPERS - (self.things & _KEPT_IN)
+        """Containers that say nothing here: `lists` are things for a service that has lists."""
         self.common = {term for term, count in counts.items() if total >= _FEW and count > _COMMON * total}
         """Segments of so many endpoints that they distinguish none."""
         self.values = {join(stems(value)) for value in values}
@@ -98,7 +102,7 @@ class Vocabulary:
         """Return the noun that a container names; None if its members belong to what is around it."""
         parts = stems(name)
         noun = noun_of(parts)
-        if noun in WRAPPERS:
+        if noun in self.wrappers:
             return None
         return noun if is_list or noun in self.things or self.is_role(noun) else None
 
@@ -128,7 +132,7 @@ class Vocabulary:
                 # What a proposal calls by a name of its own may be what it is about.
                 own = path[at + 1] != ITEM or noun in self.nouns
                 nouns, before = [noun] if own else [noun, *nouns], ()
-            elif stems(name) and noun_of(stems(name)) not in WRAPPERS | _LINKING:
+            elif stems(name) and noun_of(stems(name)) not in self.wrappers | _LINKING:
                 before = (*before, *stems(name))
         return self.read_name((*before, *stems(path[-1])), nouns, facts)
 
