@@ -71,8 +71,10 @@ def test_inputs_of_one_meaning_are_bound_by_their_names() -> None:
 
 
 def test_of_equal_fields_the_one_in_the_same_container_is_taken() -> None:
-    service = contracts(
-        "FETCH /issues/{id} -> title project_id milestone.project_id\nFETCH /milestones/{id} -> id title"
-    )
-    found = approved("FETCH /issues/{id} -> milestone.project_id", service)
-    assert found.recipe.output["milestone"].select["project_id"].value.endswith("milestone.project_id")
+    milestones = "FETCH /milestones/{id} -> id title"
+    issue = contracts(f"FETCH /issues/{{id}} -> title project_id milestone.project_id\n{milestones}")
+    assert approved("FETCH /issues/{id} -> project_id", issue).recipe.output["project_id"].value == "step_1.project_id"
+    issues = contracts(f"LIST /issues -> items[].project_id items[].milestone.project_id\n{milestones}")
+    columns = approved("LIST /issues -> items[].milestone.project_id", issues).recipe.output["items"].select
+    assert columns is not None
+    assert columns["milestone"].to_json()["select"]["project_id"]["value"] == "milestone.project_id"

@@ -116,15 +116,17 @@ class Search:
                 score = self.score(need, field)
                 if score:
                     found[key] = score, operation, field
-        return sorted(found.values(), key=self._order)[:PROVIDERS]
+        return sorted(found.values(), key=lambda one: self._order(need, *one))[:PROVIDERS]
 
-    def _order(self, provider: tuple[float, Operation, Field]) -> tuple[float, int, int, int, str]:
-        score, operation, field = provider
+    def _order(
+        self, need: Field, score: float, operation: Operation, field: Field
+    ) -> tuple[float, int, int, int, bool, str]:
         named = self._named.get(operation.number)
         if named is None:
             named = sum(1 if segment.term in self.wish.said else -1 for segment in operation.resource.literals)
             self._named[operation.number] = named
-        return -2 * score - named, field.lists, len(operation.required), operation.number, field.text
+        elsewhere = field.path[-2:] != need.path[-2:]
+        return -2 * score - named, field.lists, len(operation.required), operation.number, elsewhere, field.text
 
     def score(self, need: Field, have: Field, *, sent: bool = False) -> float:
         """Judge whether a field may stand for another: by name and noun, and by everything its schema says."""
