@@ -25,9 +25,12 @@ HOLD = RecipeStep(
 LIST = RecipeStep(
     method="FIND", path="/rooms", output="rooms", pages=Paging(parameter="cursor", cursor="next", items="items")
 )
+NUMBERED = RecipeStep(
+    method="FIND", path="/halls", pages=Paging(parameter="page", counts="pages", items="items", most=3)
+)
 RECIPE = Recipe(
     name="hold-all",
-    steps=(LIST, HOLD),
+    steps=(LIST, NUMBERED, HOLD),
     description="Holds every room.",
     version="2",
     pattern={"name_exact": "HOLD"},

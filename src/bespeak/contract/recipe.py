@@ -34,10 +34,14 @@ def _read_aggregation(recipe: Table, key: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paging:
-    """How to read all pages of a list: each further call sends what the answer before it says."""
+    """How to read all pages of a list: each further call sends what the answer before it says, or the next number."""
 
-    parameter: str = setting("", "The parameter that takes the cursor.", required=True)
-    cursor: str = setting("", "The path of the next cursor in an answer; no cursor there ends the list.", required=True)
+    parameter: str = setting("", "The parameter that takes the cursor or the number.", required=True)
+    cursor: str = setting("", "The path of the next cursor in an answer; no cursor there, or false, ends the list.")
+    counts: str = setting(
+        "", "What the parameter counts, if it takes a number instead of a cursor.", choices=("pages", "elements")
+    )
+    """The first call sends no number. An empty page ends the list."""
     items: str = setting("", "The path of the list in an answer.", required=True)
     most: int = setting(20, "The most pages of a list; more make the composition fail.", bounds=(1, 1000))
 
@@ -109,7 +113,7 @@ class RecipeStep:
         if self.for_each is not None or self.on_failure != "fail":
             data["on_failure"] = self.on_failure
         if self.pages is not None:
-            data["pages"] = asdict(self.pages)
+            data["pages"] = {name: value for name, value in asdict(self.pages).items() if value != ""}
         if self.compensate is not None:
             undone = self.compensate
             data["compensate"] = {

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from bespeak.contract.recipe import Paging
@@ -29,3 +33,43 @@ def test_one_page_more_than_allowed_fails() -> None:
     pages.add(more)
     with pytest.raises(UnmetError, match="more than 2 pages"):
         pages.add(more)
+
+
+BY_PAGE = Paging(parameter="page", counts="pages", items="rows")
+
+
+def read(paging: Paging, answer: Callable[[Any], list[int]]) -> tuple[list[int], list[Any]]:
+    """Read all pages of a list; return its elements and the numbers that were asked for."""
+    pages, asked, number = Pages(plan_pages(paging)), list[Any](), None
+    while number is not MISSING:
+        asked.append(number)
+        number = pages.add({"rows": answer(number)})
+    return pages.output["rows"], asked
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_pages_are_counted_from_where_the_endpoint_counts_them(first: int) -> None:
+    def answer(page: int | None) -> list[int]:
+        at = 2 * ((first if page is None else page) - first)
+        return list(range(5))[at : at + 2]
+
+    assert read(BY_PAGE, answer) == ([0, 1, 2, 3, 4], [None, *range(1, first + 4)])
+
+
+def test_elements_before_a_page_are_counted() -> None:
+    def answer(offset: int | None) -> list[int]:
+        return list(range(5))[offset or 0 :][:2]
+
+    assert read(replace(BY_PAGE, counts="elements"), answer) == ([0, 1, 2, 3, 4], [None, 2, 4, 5])
+
+
+@pytest.mark.parametrize("counts", ["pages", "elements"])
+def test_an_endpoint_that_ignores_the_number_is_read_once(counts: str) -> None:
+    assert read(replace(BY_PAGE, counts=counts), lambda _: [1, 2])[0] == [1, 2]
+
+
+def test_a_numbered_list_ends_where_an_answer_says_so() -> None:
+    pages = Pages(plan_pages(replace(BY_PAGE, counts="elements", cursor="more")))
+    assert pages.add({"rows": [1, 2], "more": True}) == 2
+    assert pages.add({"rows": [3], "more": False}) is MISSING
+    assert pages.output == {"rows": [1, 2, 3]}

@@ -309,7 +309,7 @@ class App:
         - `undo` is `(method, path, given)`: the call that undoes the step if a later one fails. Its `given` may be a
           function of the step's output.
         - `name` is what refusals call the output; by default `step_1` and so on.
-        - `pages` has `parameter`, `cursor` and `items`, to read all pages of a list, at most `most`.
+        - `pages` has `parameter`, `items`, and `cursor` or `counts`, to read all pages of a list, at most `most`.
         """
         if self._trace is None:
             raise ContractError(f"{method} {path}: a step belongs into a function that `recipe` declares")

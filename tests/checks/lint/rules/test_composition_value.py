@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -127,6 +128,13 @@ def test_pages_have_their_parameter_and_their_fields() -> None:
         "H744",
         "H743",
     ]
+
+
+def test_pages_are_asked_for_by_a_cursor_or_by_a_number() -> None:
+    numbered = Paging(parameter="cursor", counts="pages", items="rooms")
+    assert messages(step("FIND /rooms", take={"city": given("city")}, pages=numbered)) == []
+    [message] = messages(step("FIND /rooms", take={"city": given("city")}, pages=replace(numbered, counts="")))
+    assert message == "H743 e, step 1, pages: `cursor` or `counts` must say how the next page is asked for"
 
 
 def test_a_compensation_may_use_the_output_of_its_step() -> None:

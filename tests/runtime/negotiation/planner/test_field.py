@@ -21,6 +21,13 @@ def test_the_id_of_one_thing_is_never_that_of_another() -> None:
     assert likeness(field("customer", "id"), field("client", "id"), KNOWN) == 0
 
 
+def test_a_uuid_beside_an_id_is_another_key() -> None:
+    readings = (Reading("account", "id"),)
+    uuid = Field(("uuid",), readings, Facts())
+    assert likeness(Field(("id",), readings, Facts()), uuid, KNOWN) < 0.95
+    assert likeness(Field(("id",), readings, Facts(format="uuid")), uuid, KNOWN) == 1
+
+
 def test_a_role_is_like_the_thing_but_another_resource_is_not() -> None:
     assert 0.8 < likeness(field("from_account", "id"), field("account", "id"), KNOWN) < 0.9
     assert likeness(field("batch_payment", "id"), field("payment", "id"), KNOWN) == 0

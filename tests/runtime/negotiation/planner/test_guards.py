@@ -109,6 +109,11 @@ def test_what_a_thing_shares_with_others_does_not_make_them_its_own() -> None:
     refused("LIST /tasks/{task_id}/tags -> tags[].name", DESK)
 
 
+def test_a_distance_is_not_a_comparison() -> None:
+    approved("LIST /hotels/by-city city -> hotels[].id")
+    assert "`near`" in doubtful("LIST /hotels/near city -> hotels[].id").doubts[0]
+
+
 def test_a_view_is_named_by_the_path_and_not_by_a_field() -> None:
     refused("LIST /macros active:b -> macros[].title macros[].active:b", DESK)
 

@@ -67,7 +67,7 @@ def test_a_local_filter_reads_all_pages() -> None:
 
 
 def test_a_local_filter_over_pages_that_cannot_be_read_is_only_a_suggestion() -> None:
-    shop = contracts("LIST /orders page?:i -> orders[].id orders[].total:n")
+    shop = contracts("LIST /orders start_at?:i -> orders[].id orders[].total:n")
     assert "pages" in doubtful("LIST /orders/large min_total:n -> orders[].id orders[].total:n", shop).doubts[0]
 
 
@@ -124,3 +124,20 @@ def test_a_bound_of_dates_may_mean_the_only_date_of_the_rows() -> None:
 
 def test_a_list_under_a_name_that_nobody_knows_is_only_a_suggestion() -> None:
     assert "parcels" in doubtful("LIST /rooms -> parcels[].id parcels[].price:n").doubts[0]
+
+
+def test_a_key_that_is_given_is_not_looked_up_to_use_another_input() -> None:
+    service = contracts("""
+LIST /teams/{team_id}/channels -> channels[].id channels[].team_id
+LIST /users/{user_id}/teams -> teams[].id teams[].name
+FETCH /teams/name/{name} -> id name
+""")
+    refused("LIST /users/{user_id}/teams/{team_id}/channels -> channels[].id", service)
+
+
+def test_a_list_that_is_a_thing_of_the_service_is_not_read_as_rows_of_another() -> None:
+    service = contracts("""
+LIST /campaigns -> results[].id:i results[].name
+FETCH /lists/{list_id} -> id:i name
+""")
+    refused("FETCH /campaigns/{id} id:i -> lists[].id:i lists[].name", service)

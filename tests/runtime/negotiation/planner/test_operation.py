@@ -38,7 +38,20 @@ def test_pages_are_followed_by_the_cursor_that_fits() -> None:
     assert (pages.parameter, pages.cursor, pages.items) == ("cursor", "next_cursor", "orders")
 
 
-@pytest.mark.parametrize("inputs", ["page?:i", "offset?:i limit?:i", "limit:i==20"])
+@pytest.mark.parametrize(
+    ("line", "counts", "cursor"),
+    [
+        ("LIST /orders page?:i per_page?:i -> orders[].id", "pages", ""),
+        ("LIST /orders offset?:i limit?:i -> orders[].id more?:b", "elements", "more"),
+    ],
+)
+def test_numbered_pages_are_counted(line: str, counts: str, cursor: str) -> None:
+    pages = operation(line).pages
+    assert pages is not None
+    assert (pages.counts, pages.cursor, pages.items) == (counts, cursor, "orders")
+
+
+@pytest.mark.parametrize("inputs", ["page?", "start?:i limit?:i", "limit:i==20"])
 def test_a_list_in_pages_without_a_way_to_the_next_is_partial(inputs: str) -> None:
     assert operation(f"LIST /orders {inputs} -> orders[].id").is_partial
 

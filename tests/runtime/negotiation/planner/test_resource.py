@@ -34,6 +34,12 @@ def test_a_parameter_belongs_to_the_noun_before_it() -> None:
     assert resource_of("/shops/{shop}/orders/{id}", THINGS).owners == (("shop", "shop"), ("id", "order"))
 
 
+def test_a_segment_may_only_say_what_the_parameter_after_it_is() -> None:
+    resource = resource_of("/shops/name/{name}/orders/code/{code}", THINGS)
+    assert (resource.noun, resource.parent, resource.nouns) == ("order", "shop", ["shop", "order"])
+    assert resource.owners == (("name", "shop"), ("code", "order"))
+
+
 def test_words_that_connect_split_a_segment_into_phrases() -> None:
     assert Segment("orders-by-customer-email").phrases == (("order",), ("customer", "email"))
 

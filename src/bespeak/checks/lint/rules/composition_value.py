@@ -144,8 +144,10 @@ class _Checker:
 
     def _pages(self, pages: Paging, schemas: _Schemas, named: str) -> None:
         if not schemas.input.declares(pages.parameter) and not schemas.input.takes_any:
-            self._report(FIT, f"{named}: the endpoint has no parameter {brief(pages.parameter)} for the cursor")
-        for path in (pages.cursor, pages.items):
+            self._report(FIT, f"{named}: the endpoint has no parameter {brief(pages.parameter)} for the pages")
+        if not pages.cursor and not pages.counts:
+            self._report(VALUE, f"{named}, pages: `cursor` or `counts` must say how the next page is asked for")
+        for path in (pages.cursor or pages.items, pages.items):
             found = schemas.output.follow(path)
             if isinstance(found, str):
                 self._report(VALUE, f"{named}, pages: {found}")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from bespeak.documents.adoption.naming import words
 from bespeak.runtime.negotiation.planner.slot import ITEM, Facts
 from bespeak.runtime.negotiation.planner.term import KEYS, TEXTS, Comparison, comparison, join, other_names, stems
 from bespeak.runtime.negotiation.planner.vocabulary import Reading, Vocabulary
@@ -97,6 +98,11 @@ class Field:
         return frozenset(reading.noun for reading in self.readings if reading.attribute == "id")
 
     @cached_property
+    def is_uuid(self) -> bool:
+        """True for a UUID. A thing that has an id besides it has two keys, and one is not the other."""
+        return self.facts.format == "uuid" or not {"uuid", "guid"}.isdisjoint(words(self.name))
+
+    @cached_property
     def tells(self) -> frozenset[str]:
         """Nouns of which it tells one from the others, by id or otherwise."""
         return self.identifies.union(reading.noun for reading in self.readings if reading.attribute in KEYS)
@@ -117,7 +123,7 @@ def likeness(need: Field, have: Field, vocabulary: Vocabulary) -> float:
     if need.is_wanted and have.is_one_of_ids and need.name != have.name:
         return 0.0  # any of them is a key to send, but none is another
     if not need.meanings.isdisjoint(have.meanings):
-        return 1.0
+        return 1.0 if need.is_uuid == have.is_uuid or not need.identifies & have.identifies else _SYNONYM
     if need.attributes.isdisjoint(have.attributes):
         return 0.0
     best = 0.0

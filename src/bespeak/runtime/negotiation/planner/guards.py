@@ -25,6 +25,8 @@ _RESTRICTED: Final = 0.6
 _INCOHERENT: Final = 0.6
 _IGNORED: Final = 0.6
 _BLIND: Final = 0.5
+_NEAR: Final = word_set("around close closest near nearby nearest")
+"""Words for a distance, which no comparison of values is."""
 _PROJECTING: Final = word_set("attribute column exclude expand field include opt_field projection select")
 """Inputs that choose what an answer contains."""
 
@@ -107,7 +109,7 @@ def _unknown_words(draft: Draft, wish: Wish) -> Iterator[Decision]:
     used |= {word for field in wish.wanted for word in _words(field)}
     used |= {word for call in draft.calls for segment in call.operation.resource.literals for word in segment.stems}
     for word, before in wish.unknown:
-        if not local and word not in used:
+        if word in _NEAR or (not local and word not in used):
             doubt = f"Nothing here knows what `{word}` in the path means; say it by an input, or leave it out."
             yield Decision(f"unknown {word}", _PREFIXED if before else _QUALIFIED, 0.0, doubt)
 
