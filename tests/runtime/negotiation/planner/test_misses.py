@@ -34,3 +34,8 @@ FETCH /hotels/{id}/awards -> stars:s
 """)
     miss = refused("FETCH /hotels/{id} -> name stars:b", service).misses[0]
     assert str(miss.nearest) == "FETCH /hotels/{id}"
+
+
+def test_a_role_that_nothing_has_is_not_called_another_type() -> None:
+    miss = refused("FETCH /bookings/{id} -> previous_room_id").misses[0]
+    assert "No usable endpoint yields" in miss.reason

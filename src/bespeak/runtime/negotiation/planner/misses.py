@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bespeak.runtime.negotiation.plan import Miss
-from bespeak.runtime.negotiation.planner.field import Field, alternatives
+from bespeak.runtime.negotiation.planner.field import Field
 from bespeak.runtime.negotiation.planner.operation import Operation
 from bespeak.runtime.negotiation.planner.search import Search
 
@@ -19,9 +19,9 @@ def nearest(search: Search, fields: tuple[Field, ...], text: str) -> Miss:
         providers = search.providers(field)
         if providers:
             continue
-        operation = _same_name(search, field)
+        operation, is_meant = _closest(search, field)
         reason = f"No usable endpoint yields `{field.name}`" + (f" of a {_noun(field)}." if _noun(field) else ".")
-        if operation is not None and _mistyped(search, field, operation):
+        if operation is not None and is_meant:
             reason = f"`{operation.endpoint}` yields `{field.name}`, but of another type."
         return Miss(field=field.text, reason=reason, nearest=None if operation is None else operation.endpoint)
     for field in fields:
@@ -42,24 +42,16 @@ def _noun(field: Field) -> str:
     return field.readings[0].noun.replace("_", " ") if field.readings else ""
 
 
-def _same_name(search: Search, field: Field) -> Operation | None:
-    """Return the closest operation that yields a field of this meaning, or only of this name."""
-    meant = [
-        operation
-        for reading in alternatives(field, search.index.vocabulary)
-        for operation, _ in search.index.yielding(reading)
-        if not operation.impact
-    ]
-    near = meant or [operation for reading in field.readings for operation in search.index.near(reading.attribute)]
+def _closest(search: Search, field: Field) -> tuple[Operation | None, bool]:
+    """Return the closest operation that yields a field of this name, and whether it means the same."""
+    meant = [operation for reading in field.readings for operation, _ in search.index.yielding(reading)]
+    meant = [operation for operation in meant if not operation.impact and search.allows(operation)]
+    named = [operation for reading in field.readings for operation in search.index.near(reading.attribute)]
     wanted = [one.attributes for one in search.wish.wanted[:_COUNTED]]
 
     def closeness(operation: Operation) -> tuple[bool, int, int]:
         yielded = sum(not operation.attributes.isdisjoint(attributes) for attributes in wanted)
         return operation.resource.noun == search.wish.noun, yielded, -operation.number
 
-    return max((one for one in near if search.allows(one)), key=closeness, default=None)
-
-
-def _mistyped(search: Search, field: Field, operation: Operation) -> bool:
-    readings = alternatives(field, search.index.vocabulary)
-    return any(one is operation for reading in readings for one, _ in search.index.yielding(reading))
+    near = meant or [operation for operation in named if search.allows(operation)]
+    return max(near, key=closeness, default=None), bool(meant)
