@@ -54,7 +54,7 @@ class NegotiationSettings:
     forbidden: tuple[ForbiddenCombination, ...] = tables(ForbiddenCombination)
     rate: Rate = setting(
         Rate(30, "min", 30),
-        "How often one agent may propose.",
+        "How often one agent may propose; agents of one address that are not verified together ten times as often.",
         kind="string",
         parse=_read_rate,
         form="a rate",

@@ -204,6 +204,13 @@ async def test_proposals_of_an_agent_are_limited() -> None:
         assert refused.header("Retry-After")
 
 
+async def test_agents_that_one_address_invents_share_a_limit() -> None:
+    async with negotiating(rate=Rate(1, "h", 1)) as bench:
+        agents = [f"{number:064x}" for number in range(1, 12)]
+        answers = [(await bench.send("PROPOSE", "/", {}, agent=agent)).status for agent in agents]
+        assert answers == [400] * 10 + [429]
+
+
 async def test_living_syntheses_of_an_agent_are_limited() -> None:
     async with negotiating(most_live=1) as bench:
         assert (await bench.send("PROPOSE", "/", lodgings())).status == 263

@@ -15,6 +15,7 @@ import msgspec
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.negotiation import NegotiationSettings
+from bespeak.contract.rate import MOST, Rate
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import NEGOTIATION_ID, SESSION_ID
 from bespeak.protocol.exchange.refusal import Refused
@@ -30,7 +31,7 @@ from bespeak.runtime.negotiation.plan import Impossible, Plan
 from bespeak.runtime.negotiation.planner.planner import Planner
 from bespeak.runtime.negotiation.proposal import read_proposal
 from bespeak.runtime.negotiation.syntheses import Syntheses, register
-from bespeak.runtime.rate import Buckets, caller
+from bespeak.runtime.rate import Buckets, caller, network
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.route_table import RouteTable
 from bespeak.runtime.stored_endpoint import StoredEndpoint, read_endpoint
@@ -46,6 +47,8 @@ ResultT = TypeVar("ResultT")
 
 MOST_CONTENT: Final = 64 * 1024
 """Maximum bytes of a proposal."""
+_AGENTS_OF_NETWORK: Final = 10
+"""Agents whose identities are not verified and that may propose from one address at the full rate of an agent."""
 _MOST_WAITING: Final = 32
 """Maximum number of proposals that are evaluated or wait for it, in one process."""
 _MOST_THREADS: Final = 2
@@ -86,7 +89,8 @@ class Negotiator:
         self._registrar = registrar
         self._store = store
         self._sessions = sessions
-        self._buckets = Buckets(settings.rate, time.monotonic_ns)
+        self._agents = Buckets(settings.rate, time.monotonic_ns)
+        self._networks = Buckets(_multiply(settings.rate), time.monotonic_ns)
         self._evaluating: set[str] = set()
         self._threads = asyncio.Semaphore(_MOST_THREADS)
         self._planner: tuple[RouteTable, list[Endpoint], Planner] | None = None
@@ -118,9 +122,11 @@ class Negotiator:
     async def propose(self, call: RoutedCall) -> Answer | Effects | Refused:
         """Evaluate a proposal."""
         owner = caller(call.principal, call.request.connection.address)
-        wait = self._buckets.take(owner)
+        wait = self._agents.take(owner)
+        if call.principal.verified is None:  # such Agent-IDs can be invented
+            wait = wait or self._networks.take(network(call.request.connection.address))
         if wait:
-            message = f"The agent may propose {self.settings.rate}; try again later."
+            message = f"An agent may propose {self.settings.rate}, and one address not much more; try again later."
             headers = (("Retry-After", str(-(-wait // 1_000_000_000))),)
             return Refused(status.RATE_LIMITED, "proposals-rate-limited", message, headers=headers)
         if len(call.request.body) > MOST_CONTENT:
@@ -223,6 +229,11 @@ class Negotiator:
         planner = before[2] if before is not None and before[1] == endpoints else Planner(endpoints)
         self._planner = (routes, endpoints, planner)
         return planner
+
+
+def _multiply(rate: Rate) -> Rate:
+    count, burst = (min(each * _AGENTS_OF_NETWORK, MOST) for each in (rate.count, rate.burst))
+    return Rate(count, rate.unit, burst)
 
 
 def _read_offer(call: RoutedCall, document: str) -> Plan | None:
