@@ -32,7 +32,7 @@ def test_a_known_noun_at_the_end_of_a_segment_is_what_is_wanted() -> None:
     found = wish("FETCH /guests/{id}/latest-booking -> total:n")
     assert found.noun == "booking"
     assert found.must == ("guest", "booking")
-    assert found.unknown == (("latest", False),)
+    assert found.unknown == ("latest",)
 
 
 def test_an_input_without_a_noun_may_belong_to_any_noun_of_the_path() -> None:

@@ -19,7 +19,6 @@ from bespeak.text.language.sentence import word_set
 
 _UNSAID: Final = 0.6
 _QUALIFIED: Final = 0.6
-_PREFIXED: Final = 0.8
 _EMBEDDED: Final = 0.5
 _RESTRICTED: Final = 0.6
 _INCOHERENT: Final = 0.6
@@ -108,10 +107,10 @@ def _unknown_words(draft: Draft, wish: Wish) -> Iterator[Decision]:
     used = {word for value in _values(draft) if isinstance(value, Result) for word in value.field.stems}
     used |= {word for field in wish.wanted for word in _words(field)}
     used |= {word for call in draft.calls for segment in call.operation.resource.literals for word in segment.stems}
-    for word, before in wish.unknown:
+    for word in wish.unknown:
         if word in _NEAR or (not local and word not in used):
             doubt = f"Nothing here knows what `{word}` in the path means; say it by an input, or leave it out."
-            yield Decision(f"unknown {word}", _PREFIXED if before else _QUALIFIED, 0.0, doubt)
+            yield Decision(f"unknown {word}", _QUALIFIED, 0.0, doubt)
 
 
 def _parts(draft: Draft, wish: Wish) -> Iterator[Decision]:

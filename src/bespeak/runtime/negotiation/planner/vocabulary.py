@@ -41,7 +41,6 @@ class Vocabulary:
         self.nouns: set[str] = set()
         """Everything that may be the noun of a field."""
         counts: Counter[str] = Counter()
-        values: set[str] = set()
         total = 0
         for path, inputs, outputs in endpoints:
             segments = segments_of(path)
@@ -59,7 +58,6 @@ class Vocabulary:
                 self.nouns.add(noun_of(last.stems))
             for slot in (*inputs, *outputs):
                 self._learn(slot)
-                values |= {value for _, value in slot.facts.values or () if isinstance(value, str)}
         self.segments |= set(counts)
         self.resources = frozenset(self.nouns)
         """Nouns of paths and lists: an id alone, as `short_id`, does not make `short_url` the url of a short."""
@@ -68,8 +66,6 @@ class Vocabulary:
         """Containers that say nothing here: `lists` are things for a service that has lists."""
         self.common = {term for term, count in counts.items() if total >= _FEW and count > _COMMON * total}
         """Segments of so many endpoints that they distinguish none."""
-        self.values = {join(stems(value)) for value in values}
-        """Words that a field may have as its value, so that they restrict what is listed."""
         self._roles: dict[str, str] = {}
 
     def _learn(self, slot: Slot) -> None:

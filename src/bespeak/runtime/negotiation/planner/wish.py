@@ -57,8 +57,8 @@ class Wish:
     """Terms that it mentions: segments, nouns of inputs, containers."""
     must: tuple[str, ...]
     """Terms of the path that the service knows, so that a plan must deal with them."""
-    unknown: tuple[tuple[str, bool], ...]
-    """Words of the path that the service does not know, each with whether it stands before what is wanted."""
+    unknown: tuple[str, ...]
+    """Words of the path that the service does not know."""
     part: str = ""
     """What the last segment calls a part of the noun; empty if it is the noun."""
 
@@ -133,7 +133,7 @@ def read_wish(proposal: Endpoint, vocabulary: Vocabulary, *, is_part: bool = Fal
     singles = tuple(field for field in outputs if not field.lists and not field.inner)
     if not outputs and reads:
         return Miss(field="output", reason="The proposal does not say which fields it wants.")
-    must, unknown = _path_terms(resource, givens, vocabulary, noun)
+    must, unknown = _path_terms(resource, givens, vocabulary)
     said = _said(resource, givens, outputs, vocabulary)
     part = resource.nouns[-1] if is_part else ""
     return Wish(proposal, resource, noun, givens, singles, tables, said, must, unknown, part)
@@ -209,14 +209,13 @@ def _named(name: str, vocabulary: Vocabulary) -> set[str]:
 
 
 def _path_terms(
-    resource: Resource, givens: tuple[Field, ...], vocabulary: Vocabulary, noun: str
-) -> tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]:
+    resource: Resource, givens: tuple[Field, ...], vocabulary: Vocabulary
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Split the words of the path into those that the service knows and others."""
     must: list[str] = []
-    unknown: list[tuple[str, bool]] = []
+    unknown: list[str] = []
     attributes = {word for field in givens for word in field.stems}
-    for at, segment in enumerate(resource.literals):
-        later = {noun_of(one.stems) for one in resource.literals[at + 1 :]}
+    for segment in resource.literals:
         for phrase in segment.phrases:
             term = _known_term(phrase, vocabulary)
             if term:
@@ -228,7 +227,7 @@ def _path_terms(
                 if vocabulary.knows(word):
                     must.append(word)
                 elif word not in attributes:
-                    unknown.append((word, len(phrase) == 1 and noun in later and word not in vocabulary.values))
+                    unknown.append(word)
     return tuple(dict.fromkeys(must)), tuple(dict.fromkeys(unknown))
 
 
