@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import shutil
+import signal
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -177,3 +178,5 @@ def test_filters_reach_the_source(tmp_path: Path) -> None:
         made = service.propose("RETRIEVE", "/account/{id}/transactions", **TRANSACTIONS)
         found = made.call(id="acc-2", from_date="2025-12-01", min_amount=2400)["transactions"]
         assert len(found) == len([one for one in rows if one[0] > "2025-12-01" and one[1] >= 2400])
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.communicate(timeout=30)[1] == ""

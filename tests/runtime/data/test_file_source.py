@@ -31,8 +31,7 @@ async def test_nothing_but_the_file_can_be_opened(tmp_path: Path) -> None:
     source = FileSource(write_file(tmp_path / "ledger.csv", ROWS))
     other = write_file(tmp_path / "other.csv", ROWS)
     source.describe()
-    database = source._database
-    assert database is not None
+    database = source._open()
     for statement in (
         f"SELECT * FROM read_csv('{other}')",
         "SELECT * FROM read_text('/etc/passwd')",
@@ -46,7 +45,7 @@ async def test_nothing_but_the_file_can_be_opened(tmp_path: Path) -> None:
         with pytest.raises(duckdb.Error):
             database.execute(statement)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ledger.csv", "other.csv"]
-    await source.close()
+    database.close()
 
 
 async def test_changes_of_the_file_are_seen(tmp_path: Path) -> None:
@@ -58,13 +57,14 @@ async def test_changes_of_the_file_are_seen(tmp_path: Path) -> None:
     assert len(page["rows"]) == 3
 
 
-async def test_file_that_goes_or_breaks_is_unavailable(tmp_path: Path) -> None:
+async def test_file_that_goes_or_breaks_is_unavailable(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = write_file(tmp_path / "ledger.csv", ROWS)
     read = reader(opened(make(path, key=("id",))))
     path.write_text(path.read_text().replace("99999999.25", "many"))
     broken = await read()
     path.unlink()
     gone = await read()
+    assert "ledger.csv does not exist" in caplog.text
     for refused in (broken, gone):
         assert isinstance(refused, Refused)
         assert refused.status == 503

@@ -92,6 +92,8 @@ async def serve(
         if mcp is not None:
             await mcp.stop()
         await keeper.stop()
+        # Modules such as DuckDB report as leaked what the last collection of the process does not find.
+        gc.unfreeze()
 
 
 async def _started(keeper: Keeper, stop: asyncio.Event) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.contract.data_set import DataColumn, read_column
 from bespeak.errors import DataSourceError
-from bespeak.runtime.data.interruptible import run_interruptible
+from bespeak.runtime.data.interruptible import Cancellable, run_interruptible
 from bespeak.runtime.data.query import DataQuery
 from bespeak.runtime.data.source import Described
 from bespeak.runtime.data.sqlite_source import as_number
@@ -89,33 +90,20 @@ class FileSource:
         self._kind = path.suffix.lower().strip(".")
         self._database: duckdb.DuckDBPyConnection | None = None
         self._columns: tuple[DataColumn, ...] = ()
+        self._opening = Lock()
 
     def describe(self) -> Described:
-        try:
-            import duckdb  # noqa: PLC0415 - an extra
-        except ImportError:
-            raise DataSourceError("files are read with DuckDB: install bespeak[data]") from None
+        duckdb = _driver()
         try:
             self._check_lines()
-            self._database = database = duckdb.connect()
-            for setting in (
-                f"SET allowed_paths = [{_text(str(self._path.absolute()))}]",
-                f"SET memory_limit = '{_MEMORY}'",
-                "SET threads = 1",
-                "SET temp_directory = ''",
-                "SET TimeZone = 'UTC'",
-                "SET autoinstall_known_extensions = false",
-                "SET autoload_known_extensions = false",
-                "SET enable_external_access = false",
-                "SET lock_configuration = true",
-            ):
-                database.execute(setting)
-            found = database.execute(f"DESCRIBE SELECT * FROM {self._relation()}").fetchall()
-            self._columns = tuple(_column(name, native) for name, native, *_ in found)
-            filled = ", ".join(f"count(*) = count({quote(column.name)})" for column in self._columns)
-            [always] = database.execute(f"SELECT {filled} FROM {self._relation()}").fetchall()
+            # Not kept: a process that only looks at sources, such as that of several workers, closes none.
+            with self._open() as database:
+                found = database.execute(f"DESCRIBE SELECT * FROM {self._relation()}").fetchall()
+                self._columns = tuple(_column(name, native) for name, native, *_ in found)
+                filled = ", ".join(f"count(*) = count({quote(column.name)})" for column in self._columns)
+                [always] = database.execute(f"SELECT {filled} FROM {self._relation()}").fetchall()
         except (duckdb.Error, OSError) as error:
-            raise DataSourceError(f"{self._path} cannot be read: {_first_line(error)}") from error
+            raise DataSourceError(f"{self._path} cannot be read: {_first_line(error)}") from None
         columns = zip(self._columns, always, strict=True)
         return Described(tuple(replace(one, nullable=not is_filled) for one, is_filled in columns if one.schema))
 
@@ -124,21 +112,43 @@ class FileSource:
         return await run_interruptible(self._read, statement)
 
     async def close(self) -> None:
-        if self._database is not None:
-            self._database.close()
-            self._database = None
+        with self._opening:
+            if self._database is not None:
+                self._database.close()
+                self._database = None
 
-    def _read(self, statement: Statement, cancellable: Any) -> list[Mapping[str, Any]]:
-        import duckdb  # noqa: PLC0415 - an extra
-
-        assert self._database is not None
+    def _read(self, statement: Statement, cancellable: Cancellable) -> list[Mapping[str, Any]]:
+        duckdb = _driver()
+        if not self._path.is_file():  # DuckDB would take it for a pattern
+            raise DataSourceError(f"{self._path} does not exist")
         try:
-            with self._database.cursor() as cursor, cancellable(cursor.interrupt):
+            with self._opening:
+                self._database = self._database or self._open()
+                cursor = self._database.cursor()
+            with cursor, cancellable(cursor.interrupt):
                 cursor.execute(statement.text, statement.parameters)
                 names = [column[0] for column in cursor.description or ()]
                 return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
         except duckdb.Error as error:
-            raise DataSourceError(f"{self._path} cannot be read: {_first_line(error)}") from error
+            raise DataSourceError(f"{self._path} cannot be read: {_first_line(error)}") from None
+
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        """Open a database in memory that may read the file, and whose settings cannot be changed any more."""
+        database = _driver().connect()
+        for setting in (
+            f"SET allowed_paths = [{_text(str(self._path.absolute()))}]",
+            f"SET memory_limit = '{_MEMORY}'",
+            "SET threads = 1",
+            "SET temp_directory = ''",
+            "SET TimeZone = 'UTC'",
+            "SET autoinstall_known_extensions = false",
+            "SET autoload_known_extensions = false",
+            "SET enable_external_access = false",
+            "SET lock_configuration = true",
+        ):
+            database.execute(setting)
+        opened: duckdb.DuckDBPyConnection = database
+        return opened
 
     def _relation(self) -> str:
         """Write the call that reads the file: with guessed types until they are known, then with those."""
@@ -160,6 +170,14 @@ class FileSource:
             start = file.read(_LONGEST_LINE)
         if self._kind != "parquet" and len(start) == _LONGEST_LINE and b"\n" not in start:
             raise DataSourceError(f"{self._path} has a line of more than {_LONGEST_LINE:,} bytes")
+
+
+def _driver() -> Any:
+    try:
+        import duckdb  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise DataSourceError("files are read with DuckDB: install bespeak[data]") from None
+    return duckdb
 
 
 def _column(name: str, native: str) -> DataColumn:

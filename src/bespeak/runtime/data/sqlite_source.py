@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from bespeak.contract.data_set import DataColumn, read_column
 from bespeak.errors import DataSourceError
-from bespeak.runtime.data.interruptible import run_interruptible
+from bespeak.runtime.data.interruptible import Cancellable, run_interruptible
 from bespeak.runtime.data.query import DataQuery
 from bespeak.runtime.data.source import Described
 from bespeak.runtime.data.statement import Dialect, Statement, as_relation, quote
@@ -108,7 +108,7 @@ class SqliteSource:
     async def close(self) -> None:
         pass
 
-    def _read(self, statement: Statement, cancellable: Any) -> list[Mapping[str, Any]]:
+    def _read(self, statement: Statement, cancellable: Cancellable) -> list[Mapping[str, Any]]:
         with self._opened() as connection, cancellable(connection.interrupt):
             connection.row_factory = sqlite3.Row
             return [dict(row) for row in connection.execute(statement.text, statement.parameters)]
