@@ -307,12 +307,8 @@ class Search:
 
         Rows that refer to the same third thing as what is given do not belong to what is given.
         """
-        if not isinstance(value, Result):
-            return True
-        nouns = value.field.identifies
-        return not nouns.isdisjoint(value.call.operation.nouns_of(value.field)) or not nouns.isdisjoint(
-            self.wish.path_terms
-        )
+        nouns = value.field.identifies if isinstance(value, Result) else frozenset[str]()
+        return not nouns.isdisjoint(self.wish.path_terms) or _is_own(value, nouns)
 
     def _supplied(self, field: Field, scope: Scope, depth: int, noun: str) -> list[Option]:
         """Return ways to supply a required input that is not given: a constant, or a value that is looked up."""
@@ -386,6 +382,16 @@ class Search:
 def _row_noun(operation: Operation, field: Field) -> str:
     """Return the noun of the rows that a field is in, for operations that are told what to list."""
     return operation.nouns_of(field)[0] if len(operation.lists) > 1 else ""
+
+
+def _is_own(value: Value, nouns: frozenset[str]) -> bool:
+    """Return True if a value is of one of the nouns, and so is every key by which it was found."""
+    if not isinstance(value, Result):
+        return True
+    keys = [one for field, one in value.call.bindings if field.tells & nouns]
+    keys += [match.value for match in value.pick.matches] if value.pick is not None else []
+    own = not nouns.isdisjoint(value.call.operation.nouns_of(value.field))
+    return own and all(_is_own(one, nouns) for one in keys)
 
 
 def _must_be_given(value: Value) -> bool:
