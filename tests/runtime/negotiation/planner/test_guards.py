@@ -131,3 +131,13 @@ def test_a_list_inside_the_wanted_object_is_a_field_of_it() -> None:
     service = contracts("FETCH /services/{id} -> id name addons[].name\nFETCH /addons/{id} -> id name")
     approved("FETCH /services/{id} -> name addons[].name", service)
     doubtful("LIST /services/{id}/addons -> addons[].name", service)
+
+
+def test_a_key_that_is_looked_up_twice_is_still_that_of_a_third_thing() -> None:
+    service = contracts("""
+FETCH /users/{id} -> id email:e
+FETCH /users/email/{email} -> id email:e
+FETCH /ships/{id} -> id user_id
+LIST /orders user_id? -> items[].id items[].user_id
+""")
+    refused("LIST /ships/{ship_id}/orders -> orders[].id", service)

@@ -353,7 +353,7 @@ class Search:
             return [(Result(call, field, pick), option.decisions | {decision} | other)]
         if searched:
             decision = Decision(f"first {about}", 0.9, 0.3, "")
-        elif any(one.tells & set(rows.nouns) for one, _ in keyed):
+        elif call.operation.resource.is_collection and any(one.tells & set(rows.nouns) for one, _ in keyed):
             return [(Result(call, field, Pick()), frozenset((Decision(f"only {about}", 0.93, 0.3),)))]
         elif call.operation.resource.view:
             decision = Decision(f"first {about}", 0.8, 0.3)
