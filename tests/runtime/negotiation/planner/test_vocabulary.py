@@ -50,6 +50,7 @@ def test_rows_belong_to_the_noun_of_their_list_unless_it_is_a_wrapper() -> None:
 def test_a_role_is_a_thing_with_words_before_it() -> None:
     assert vocabulary().is_role("from_account") == "account"
     assert vocabulary().is_role("account") == ""
+    assert vocabulary().is_role("nb_account") == ""
 
 
 def test_a_name_that_only_mentions_a_thing_is_not_a_role_of_it() -> None:

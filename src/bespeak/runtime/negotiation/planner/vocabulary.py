@@ -19,6 +19,8 @@ _LINKING: Final = frozenset(("link", "ref", "relationship"))
 """Objects whose members are named by what they refer to."""
 _KEPT_IN: Final = frozenset(("document", "entry", "list", "member", "node", "object", "page", "record"))
 """Wrappers that are often things."""
+_COUNTS: Final = frozenset(("count", "max", "min", "n", "nb", "num", "number", "total"))
+"""Words before a noun that make a number of it: `nb_tracks` is not the key of a track."""
 _FEW: Final = 10
 """Endpoints below which no segment is common."""
 
@@ -83,7 +85,8 @@ class Vocabulary:
         """Return the thing that a compound noun is a role of, such as `account` for `from_account`; else ''."""
         found = self._roles.get(noun)
         if found is None:
-            parts = () if noun in self.segments else tuple(noun.split("_"))
+            parts = tuple(noun.split("_"))
+            parts = () if noun in self.segments or parts[0] in _COUNTS else parts
             tails = (join(parts[at:]) for at in range(1, len(parts)) if at == 1 or parts[at - 1] not in LINKS)
             found = next((tail for tail in tails if tail in self.things), "")
             if len(self._roles) < _ROLES:
