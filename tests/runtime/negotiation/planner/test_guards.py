@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 from tests.runtime.negotiation.planner.contracts import contracts
-from tests.runtime.negotiation.planner.services import approved, doubtful, refused
+from tests.runtime.negotiation.planner.services import approved, doubtful, plan, refused
+
+from bespeak.runtime.negotiation.plan import Plan
 
 SHOP = contracts("""
 FETCH /customers/{id} -> id name email:e card.address.city
@@ -107,6 +109,13 @@ def test_a_search_that_is_told_nothing_is_not_a_list_of_everything() -> None:
 
 def test_what_a_thing_shares_with_others_does_not_make_them_its_own() -> None:
     refused("LIST /tasks/{task_id}/tags -> tags[].name", DESK)
+
+
+def test_what_belongs_to_a_thing_is_not_the_thing_itself() -> None:
+    service = contracts("LIST /incidents -> incidents[].id incidents[].title")
+    approved("LIST /incidents/{id} -> incidents[].id incidents[].title", service)
+    asked = "LIST /incidents/{id}/related-incidents -> related_incidents[].id related_incidents[].title"
+    assert not isinstance(found := plan(asked, service), Plan) or not found.is_certain
 
 
 def test_a_distance_is_not_a_comparison() -> None:

@@ -41,7 +41,7 @@ def judge(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> Draft | Miss:
         *_unknown_words(draft, wish),
         *_unsaid(draft, wish, vocabulary),
         *_embedded(draft, wish),
-        *_restricted(draft),
+        *_restricted(draft, wish),
         *_coherence(draft),
         *_detours(draft, wish),
         *_projections(draft),
@@ -205,11 +205,17 @@ def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
                 yield Decision(f"part {value.call.number}", _EMBEDDED, 0.0, doubt)
 
 
-def _restricted(draft: Draft) -> Iterator[Decision]:
+def _restricted(draft: Draft, wish: Wish) -> Iterator[Decision]:
     for listing in draft.listings:
         if listing.table.is_renamed:
             doubt = f"Nothing here is called `{listing.table.text}`; are they the {listing.rows.nouns[0]}s?"
             yield Decision(f"renamed {listing.call.number}", _UNSAID, 0.0, doubt)
+        keys = dict(wish.resource.owners) if wish.resource.is_collection else {}
+        for one in listing.filters:
+            own = one.column.identifies & set(listing.rows.nouns)
+            if own and isinstance(one.value, Given) and one.value.field.name in keys:
+                doubt = f"The only element would be the {min(own)} of `{{{one.value.field.name}}}` itself."
+                yield Decision(f"itself {listing.call.number}", _EMBEDDED, 0.0, doubt)
         if listing.rows.is_restricted:
             doubt = f"`{listing.call.operation.endpoint}` lists only those of one state."
             yield Decision(f"restricted {listing.call.number}", _RESTRICTED, 0.0, doubt)
