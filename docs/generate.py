@@ -209,13 +209,14 @@ def _texts_of(path: Path) -> dict[str, str]:
 def _codes_in_use() -> dict[int, set[str]]:
     """Collect the error codes in the source, by the status they are written with."""
     found: dict[int, set[str]] = defaultdict(set)
+    shared = list(_forwarding(ast.parse((SOURCE / "protocol" / "exchange" / "refusal.py").read_text("utf-8"))))
     for path in sorted(SOURCE.rglob("*.py")):
         tree = ast.parse(path.read_text("utf-8"))
         constants = dict(_constants(tree))
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
         made = [(node.args[0], node.args[1]) for node in calls if len(node.args) >= 3]
-        for written, name in _forwarding(tree):
-            made += [(written, node.args[0]) for node in calls if getattr(node.func, "attr", "") == name]
+        for written, name in (*shared, *_forwarding(tree)):
+            made += [(written, node.args[0]) for node in calls if name in _called(node)]
         for written, given in made:
             code = _code(given, constants)
             for number in _statuses(written) if code not in (None, *READ_BY_CLIENTS) else ():
@@ -224,11 +225,17 @@ def _codes_in_use() -> dict[int, set[str]]:
 
 
 def _forwarding(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
-    """Yield the status and the name of each method that refuses with the code it is given first."""
-    for method in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and len(node.args.args) > 1):
-        for call in (node for node in ast.walk(method) if isinstance(node, ast.Call) and len(node.args) >= 3):
-            if isinstance(call.args[1], ast.Name) and call.args[1].id == method.args.args[1].arg:
-                yield call.args[0], method.name
+    """Yield the status and the name of each function that refuses with the code it is given first."""
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        first = [given.arg for given in function.args.args if given.arg not in ("self", "cls")][:1]
+        for call in (node for node in ast.walk(function) if isinstance(node, ast.Call) and len(node.args) >= 3):
+            if isinstance(call.args[1], ast.Name) and [call.args[1].id] == first:
+                yield call.args[0], function.name
+
+
+def _called(call: ast.Call) -> tuple[str, str]:
+    """Return the name of a function that is called, alone or after a dot; the other one is empty."""
+    return getattr(call.func, "id", ""), getattr(call.func, "attr", "")
 
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, object]]:
