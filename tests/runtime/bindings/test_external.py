@@ -10,7 +10,6 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +27,7 @@ from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.scope import Scopes
 from bespeak.runtime.answer import Answer
+from bespeak.runtime.bindings import upstream_pool
 from bespeak.runtime.bindings.external import MAX_RESPONSE_BYTES, ExternalBinding, bind_external
 from bespeak.runtime.bindings.upstream_pool import UpstreamPool
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -592,16 +592,15 @@ async def test_a_list_is_passed_on_as_it_is(authority: trustme.CA) -> None:
 
 
 async def test_an_upstream_can_be_a_step_of_a_composition(
-    authority: trustme.CA, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    authority: trustme.CA, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def respond(seen: Seen, writer: asyncio.StreamWriter) -> None:
         body = b'{"confirmation": "C1"}' if b"12" in seen.body else b"{}"
         writer.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n" % (200 if b"12" in seen.body else 409, len(body)))
         writer.write(body)
 
-    (tmp_path / "trusted.pem").write_bytes(authority.cert_pem.bytes())
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "trusted.pem"))
     async with upstream(authority, respond) as here:
+        monkeypatch.setattr(upstream_pool, "_system_trust", lambda: here.tls)
         handler = ExternalService(url=here.url, method="POST", timeout_seconds=5, error_map={"409": "taken"})
         called = make_endpoint("BOOK", "/room", echo, properties={"room": TEXT}, errors=("taken", *UPSTREAM_ERRORS))
         made = compose("RESERVE", "/room", "r", properties={"id": TEXT})
