@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.state.identity.issuer import AGENT, NOW, OTHER, SERVER, claims, encode
 
+from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.scope import Scopes
 from bespeak.state.identity.authentication import Authenticated
@@ -17,13 +18,13 @@ from bespeak.state.identity.token_claims import read_claims
 
 
 def good(content: dict[str, Any], **settings: Any) -> Authenticated:
-    found = read_claims(content, TokenSettings(**settings), audience=SERVER, now=NOW)
+    found = read_claims(content, TokenSettings(**settings), audiences=[SERVER], now=NOW)
     assert isinstance(found, Authenticated), found
     return found
 
 
 def refused(content: dict[str, Any], **settings: Any) -> str:
-    found = read_claims(content, TokenSettings(**settings), audience=SERVER, now=NOW)
+    found = read_claims(content, TokenSettings(**settings), audiences=[SERVER], now=NOW)
     assert isinstance(found, Refused), found
     assert found.status == 401
     return found.code
@@ -109,6 +110,22 @@ def test_subject_that_is_an_agent_id_gives_the_agent() -> None:
     assert good(claims(sub="")).holders == ()
 
 
+def test_the_agent_of_a_user_can_be_derived() -> None:
+    given = claims(agent_id=None, sub="auth0|7", iss="https://id")
+    found = good(given, derive_agent=True).agent_id
+    assert is_canonical_id(found)
+    assert good({**given, "scope": "a:b"}, derive_agent=True).agent_id == found
+    others = [good({**given, name: "x"}, derive_agent=True).agent_id for name in ("sub", "iss")]
+    assert len({found, *others}) == 3
+    assert good({**given, "sub": OTHER}, derive_agent=True).agent_id == OTHER
+
+
+@pytest.mark.parametrize("changes", [{"agent_id": "wrong"}, {"sub": ""}, {"sub": None}, {"iss": None}, {"iss": ""}])
+def test_nothing_is_derived_from_claims_that_are_wrong_or_missing(changes: dict[str, Any]) -> None:
+    given = {**claims(agent_id=None, sub="ann", iss="https://id"), **changes}
+    assert refused(given, derive_agent=True) == "token-agent-missing"
+
+
 def test_claims_and_issuer_are_configurable() -> None:
     own = {"agent_claim": "who", "scope_claim": "scp", "principal_claim": "for", "issuer": "https://id"}
     given = claims(who=OTHER, scp=["x:y"], iss="https://id", aud=["them", SERVER]) | {"for": "acme"}
@@ -135,5 +152,5 @@ value = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st
     )
 )
 def test_any_claims_are_accepted_or_refused(changes: dict[str, Any]) -> None:
-    found = read_claims({**claims(), **changes}, TokenSettings(), audience=SERVER, now=NOW)
+    found = read_claims({**claims(), **changes}, TokenSettings(), audiences=[SERVER], now=NOW)
     assert isinstance(found, Authenticated | Refused)

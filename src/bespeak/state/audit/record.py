@@ -57,6 +57,8 @@ class Payload(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_fie
     """Number of the step, `2/17` for an element of a list."""
     synthesis_id: str | None = None
     """Synthesis that was called."""
+    face: str | None = None
+    """Face by which the request came, unless it is AGTP: `http`, `mcp` or `a2a`."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -138,6 +140,7 @@ def make_payload(
         parent_response_id,
         step,
         synthesis_id,
+        None if request.connection.face == "agtp" else request.connection.face,
     )
 
 

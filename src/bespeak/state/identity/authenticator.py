@@ -79,6 +79,11 @@ class Authenticator:
             return None if claimed is None else self._unproven(claimed)
         return _combined(claimed, certified, token, signed)
 
+    def admit_audience(self, audience: str) -> None:
+        """Accept tokens for another name of this server: the URL of a resource that it publishes."""
+        if self._bearer is not None:
+            self._bearer.audiences.append(audience)
+
     async def refresh(self) -> None:
         """Update the keys; at server start this saves the first request the wait."""
         if self._source is not None:

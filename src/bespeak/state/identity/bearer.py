@@ -50,7 +50,8 @@ class BearerVerifier:
     ) -> None:
         self._settings = settings
         self._source = source
-        self._audience = settings.audience or audience
+        self.audiences = [settings.audience or audience]
+        """Names of this server, one of which a token must contain."""
         self._clock = clock
         allowed = frozenset(settings.algorithms)
         # Two names of one algorithm: either admits both.
@@ -109,7 +110,7 @@ class BearerVerifier:
             return unauthorized(
                 "token-malformed", "The payload of the token is not a JSON object; get a JWT from its issuer."
             )
-        return read_claims(claims, self._settings, audience=self._audience, now=now)
+        return read_claims(claims, self._settings, audiences=self.audiences, now=now)
 
     def _verify_signature(
         self, envelope: CompactSignature, kid: str | None, algorithm: str

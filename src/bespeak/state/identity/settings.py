@@ -121,13 +121,21 @@ class TokenSettings:
     )
     jwks_url: str | None = setting(None, "The URL where the issuer publishes its keys.", read=_read_jwks_url)
     issuer: str | None = setting(None, "The issuer that tokens must name.", security=True, **_FILLED)
-    audience: str | None = setting(None, "The audience that tokens must name. Without it: the server's id.", **_FILLED)
+    audience: str | None = setting(
+        None,
+        "The audience that tokens must name. Without it: the server's id. The public URL of `/mcp` is accepted, too.",
+        **_FILLED,
+    )
     algorithms: tuple[str, ...] = setting(
         ("EdDSA", "ES256"), "The signature algorithms that are accepted.", choices=ALGORITHMS, rule=TOKEN_ALGORITHM
     )
     leeway: float = setting(30, "Seconds by which clocks may differ.", kind="seconds", bounds=(0, 300), rule=AUTH_TIME)
     agent_claim: str | None = setting(
         None, "The claim with the Agent-ID. Without it: `agent_id`, or a `sub` that is a canonical id.", **_FILLED
+    )
+    derive_agent: bool = setting(
+        False,
+        "Derive the Agent-ID from issuer and subject if a token names no agent, for issuers that know only users.",
     )
     scope_claim: str = setting("scope", "The claim with the scopes.", **_FILLED)
     principal_claim: str = setting("principal_id", "The claim with the principal.", **_FILLED)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any, Final
+
+import msgspec
 
 from bespeak.protocol.exchange.base64url import decode64
 from bespeak.protocol.exchange.principal import is_canonical_id
@@ -23,12 +26,12 @@ _WORD: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 
 
 def read_claims(
-    claims: Mapping[str, Any], settings: TokenSettings, *, audience: str, now: float
+    claims: Mapping[str, Any], settings: TokenSettings, *, audiences: Sequence[str], now: float
 ) -> Authenticated | Refused:
-    """Return the agent that the claims name, if they are valid for this audience now."""
+    """Return the agent that the claims name, if they are valid for one of the audiences now."""
     return (
         _untimely(claims, now, settings.leeway)
-        or _misdirected(claims, audience, settings.issuer)
+        or _misdirected(claims, audiences, settings.issuer)
         or _agent_of(claims, settings)
     )
 
@@ -53,12 +56,12 @@ def _untimely(claims: Mapping[str, Any], now: float, leeway: float) -> Refused |
     return None
 
 
-def _misdirected(claims: Mapping[str, Any], wanted: str, trusted: str | None) -> Refused | None:
+def _misdirected(claims: Mapping[str, Any], wanted: Sequence[str], trusted: str | None) -> Refused | None:
     audience, issuer = claims.get("aud"), claims.get("iss")
     meant = audience if isinstance(audience, list) else [audience]
-    if wanted not in meant:
-        message = f"The token is not for this server; get one whose `aud` is {wanted!r}."
-        return unauthorized("token-audience-wrong", message, audience=wanted)
+    if not any(each in meant for each in wanted):
+        message = f"The token is not for this server; get one whose `aud` is {' or '.join(map(repr, wanted))}."
+        return unauthorized("token-audience-wrong", message, audience=wanted[0])
     if trusted is not None and issuer != trusted:
         message = f"The token is not by the issuer this server trusts; get one from {trusted}."
         return unauthorized("token-issuer-wrong", message, issuer=trusted)
@@ -66,7 +69,7 @@ def _misdirected(claims: Mapping[str, Any], wanted: str, trusted: str | None) ->
 
 
 def _agent_of(claims: Mapping[str, Any], settings: TokenSettings) -> Authenticated | Refused:
-    agent_id = _agent(claims, settings.agent_claim)
+    agent_id = _agent(claims, settings.agent_claim) or (_derived(claims, settings) if settings.derive_agent else None)
     if agent_id is None:
         where = f"`{settings.agent_claim}`" if settings.agent_claim else "`agent_id` or `sub`"
         message = f"The token names no agent: {where} must hold 64 lower-case hexadecimal digits."
@@ -104,6 +107,15 @@ def _agent(claims: Mapping[str, Any], claim: str | None) -> str | None:
         if value is not None:
             return value if isinstance(value, str) and is_canonical_id(value) else None
     return None
+
+
+def _derived(claims: Mapping[str, Any], settings: TokenSettings) -> str | None:
+    """Return the Agent-ID of a user: the same in all tokens of an issuer."""
+    issuer, subject = claims.get("iss"), claims.get("sub")
+    named = claims.get(settings.agent_claim or "agent_id")
+    if named is not None or not (isinstance(issuer, str) and isinstance(subject, str) and issuer and subject):
+        return None
+    return sha256(msgspec.json.encode([issuer, subject])).hexdigest()
 
 
 def _scopes(value: object) -> Scopes | str | None:

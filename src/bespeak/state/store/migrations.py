@@ -210,6 +210,53 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         """CREATE UNIQUE INDEX proposals_open ON proposals (agent_id, session_id, digest)
             WHERE state IN ('approved', 'pending')""",
     ),
+    (
+        """CREATE TABLE a2a_tasks (
+            task_id TEXT NOT NULL PRIMARY KEY,
+            owner TEXT NOT NULL,
+            context_id TEXT NOT NULL,
+            state TEXT NOT NULL,
+            status BIGINT NOT NULL,
+            call TEXT,
+            document {blob} NOT NULL,
+            revision BIGINT NOT NULL,
+            updated {real} NOT NULL,
+            lease {real} NOT NULL,
+            canceled BIGINT NOT NULL,
+            expires {real} NOT NULL
+        )""",
+        "CREATE INDEX a2a_tasks_owner ON a2a_tasks (owner, updated)",
+        "CREATE INDEX a2a_tasks_expires ON a2a_tasks (expires)",
+        """CREATE TABLE records (
+            record_id TEXT NOT NULL PRIMARY KEY,
+            kind TEXT NOT NULL,
+            owner TEXT NOT NULL,
+            key TEXT,
+            state TEXT NOT NULL,
+            version BIGINT NOT NULL,
+            data TEXT NOT NULL,
+            created {real} NOT NULL,
+            updated {real} NOT NULL,
+            due {real},
+            fence BIGINT NOT NULL,
+            expires {real} NOT NULL
+        )""",
+        "CREATE INDEX records_owner ON records (kind, owner, created)",
+        "CREATE INDEX records_due ON records (kind, due) WHERE due IS NOT NULL",
+        "CREATE INDEX records_expires ON records (expires)",
+        "CREATE UNIQUE INDEX records_key ON records (kind, key) WHERE key IS NOT NULL",
+        """CREATE TABLE steps (
+            workflow_id TEXT NOT NULL,
+            number BIGINT NOT NULL,
+            attempt BIGINT NOT NULL,
+            state TEXT NOT NULL,
+            code BIGINT NOT NULL,
+            output TEXT NOT NULL,
+            expires {real} NOT NULL,
+            PRIMARY KEY (workflow_id, number)
+        )""",
+        "CREATE INDEX steps_expires ON steps (expires)",
+    ),
 )
 
 CURRENT: Final = len(MIGRATIONS)

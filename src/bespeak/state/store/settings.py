@@ -51,14 +51,14 @@ def _read_place(table: Table, key: str) -> str | None:
     if fault:
         table.findings.error(UNKNOWN_STORE, fault, at, 'Write a path, "memory" or "postgresql://...".')
         return None
-    if _has_password(place):
+    if has_password(place):
         message = f"`{key}` contains the password of the database, readable by everyone who can read the file"
         advice = 'Write it like "postgresql://user:${DB_PASSWORD}@host/name", and set the variable.'
         table.findings.warning(STORE_PASSWORD, message, at, advice)
     return place
 
 
-def _has_password(place: str) -> bool:
+def has_password(place: str) -> bool:
     """Check for a password that is not a variable."""
     if not place.startswith(POSTGRES):
         return False

@@ -12,6 +12,9 @@ _EXPIRING: Final = {
     "sessions": "session_id",
     "buckets": "name",
     "paused_tasks": "agent_id, task_id, case_id",
+    "a2a_tasks": "task_id",
+    "records": "record_id",
+    "steps": "workflow_id, number",
 }
 
 

@@ -1,0 +1,103 @@
+"""Grants: authority that one agent has given to another for a time (Tier 2 5.4). The scope gate asks for them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import msgspec
+
+from bespeak.contract.agent import ACTIVE
+from bespeak.contract.endpoint import Endpoint
+from bespeak.protocol.exchange.scope import Scopes
+from bespeak.runtime.agents import Agents
+from bespeak.runtime.follower import Follower
+from bespeak.state.store.commands.records import ListRecords, Record, topic_of
+from bespeak.state.store.store import Store
+
+KIND: Final = "grant"
+GRANTED: Final = "granted"
+EVERYTHING: Final = "*"
+_PAGE: Final = 1_000
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """Content of the record of a grant."""
+
+    subject: str
+    resource: str
+    """A path with everything below it, `METHOD /path`, or `*`."""
+    scope: tuple[str, ...]
+    granted_by: str
+    expires: float
+    methods: tuple[str, ...] = ()
+    """Methods for which it holds; none for all."""
+    paths: tuple[str, ...] = ()
+
+    def holds_for(self, endpoint: Endpoint) -> bool:
+        """Return True if the grant is for calls of an endpoint."""
+        if self.methods and endpoint.method not in self.methods:
+            return False
+        if self.paths and endpoint.path not in self.paths:
+            return False
+        method, _, path = self.resource.rpartition(" ")
+        if self.resource == EVERYTHING:
+            return True
+        below = endpoint.path == path or endpoint.path.startswith(f"{path.rstrip('/')}/")
+        return below if not method else endpoint.method == method and endpoint.path == path
+
+
+_decode = msgspec.json.Decoder(Grant).decode
+
+
+class Grants:
+    """The grants in force, by subject; a copy in memory that follows the store."""
+
+    def __init__(self, agents: Agents, clock: Callable[[], float] = time.time) -> None:
+        self._agents = agents
+        self._clock = clock
+        self._by_subject: dict[str, tuple[Grant, ...]] = {}
+        self._follower = Follower(topic_of(KIND), self._take_in)
+
+    async def follow(self, store: Store) -> None:
+        """Load the grants, now and whenever they change."""
+        await self._follower.follow(store)
+
+    async def refresh(self) -> None:
+        """Load what has changed."""
+        await self._follower.refresh()
+
+    async def close(self) -> None:
+        """Cancel pending work."""
+        await self._follower.close()
+
+    def covers(self, agent_id: str | None, endpoint: Endpoint, missing: Iterable[str]) -> bool:
+        """Return True if grants give an agent all these scopes for calls of an endpoint."""
+        grants = self._by_subject.get(agent_id or "", ())
+        now = self._clock()
+        held = Scopes(
+            scope
+            for grant in grants
+            if grant.expires > now and self._is_able(grant.granted_by) and grant.holds_for(endpoint)
+            for scope in grant.scope
+        )
+        return bool(grants) and not held.missing(tuple(missing))
+
+    def _is_able(self, granter: str) -> bool:
+        """Return True unless the agent that granted it must not act any more."""
+        agent = self._agents.get(granter)
+        return agent is None or agent.status == ACTIVE
+
+    async def _take_in(self, store: Store) -> None:
+        found: dict[str, list[Grant]] = {}
+        after = (0.0, "")
+        while True:
+            records: list[Record] = await store.read(ListRecords(KIND, states=(GRANTED,), after=after, limit=_PAGE))
+            for record in records:
+                grant = _decode(record.data)
+                found.setdefault(grant.subject, []).append(grant)
+            if len(records) < _PAGE:
+                break
+            after = (records[-1].created, records[-1].record_id)
+        self._by_subject = {subject: tuple(grants) for subject, grants in found.items()}

@@ -1,0 +1,43 @@
+"""A signed document is read with the right key only, and a changed one not at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.protocol.exchange.base64url import encode64
+from bespeak.protocol.fault import Fault
+from bespeak.runtime.signer import Signer
+from bespeak.state.audit.trusted_keys import trusted
+from bespeak.state.identity.jws import sign_compact
+from bespeak.state.identity.key_text import generate_key
+from bespeak.state.identity.signed_document import SignedDocument, read_signed, write_signed
+
+KEY = generate_key()
+SIGNER = Signer(KEY)
+DOCUMENT = SignedDocument({"a": 1}, "agent", "server", "2026-11-16T00:00:00Z")
+TOKEN = write_signed(DOCUMENT, SIGNER.private_key, SIGNER.key_id, "EdDSA")
+HEAD, CONTENT, SIGNATURE = TOKEN.split(".")
+CHANGED = encode64(b'{"agtp_signed":{"payload":2,"agent_id":"","server_id":"","signed_at":""}}').decode()
+
+
+def test_a_document_is_read_as_it_was_signed() -> None:
+    assert read_signed(TOKEN, trusted([KEY])) == DOCUMENT
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "",
+        "a.b",
+        f"{HEAD}.{CONTENT}.{'B' if SIGNATURE[0] == 'A' else 'A'}{SIGNATURE[1:]}",
+        TOKEN.replace(".", "..", 1),
+        f"{HEAD}.{CHANGED}.{SIGNATURE}",
+        sign_compact({"alg": "EdDSA", "kid": SIGNER.key_id, "typ": "JWT"}, b'{"sub":"x"}', SIGNER.private_key),
+    ],
+)
+def test_anything_else_is_not_valid(token: str) -> None:
+    assert isinstance(read_signed(token, trusted([KEY])), Fault)
+
+
+def test_another_key_does_not_verify_it() -> None:
+    assert isinstance(read_signed(TOKEN, trusted([generate_key()])), Fault)

@@ -1,0 +1,65 @@
+"""The journal of a workflow is written under its claim, and keeps what was done when it was paused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bespeak.state.store.command import Command, Conflict
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord
+from bespeak.state.store.commands.steps import JournalSteps, ReadSteps, StepRow, WakeWaiting
+from bespeak.state.store.store import Store
+
+pytestmark = pytest.mark.anyio
+
+ROW = StepRow(1, 1, "done", 200, '{"a":1}')
+
+
+async def do(store: Store, command: Command) -> Any:
+    done = await store.do(command)
+    return done if isinstance(done, Conflict) else done[0]
+
+
+async def begin(store: Store) -> None:
+    await store.do(PutRecord("w", "workflow", "ann", "running", "{}", delay=30.0))
+
+
+async def state(store: Store) -> tuple[str, bool]:
+    record = await store.read(FindRecord(("workflow",), "w"))
+    return record.state, record.due is not None
+
+
+async def test_rows_are_written_once_and_replaced_by_later_attempts(store: Store) -> None:
+    await begin(store)
+    failed = StepRow(2, 1, "failed", 503, "{}")
+    assert await do(store, JournalSteps("w", 0, (ROW, failed), 30.0)) == "running"
+    await do(store, JournalSteps("w", 0, (StepRow(2, 2, "done", 200, "{}"),), 30.0))
+    assert await store.read(ReadSteps("w")) == [ROW, StepRow(2, 2, "done", 200, "{}")]
+
+
+async def test_a_process_that_has_lost_its_claim_writes_nothing(store: Store) -> None:
+    await begin(store)
+    assert await do(store, JournalSteps("w", 1, (ROW,), 30.0)) == Conflict("claim-lost")
+    assert await store.read(ReadSteps("w")) == []
+
+
+async def test_a_pause_during_a_step_stays_and_the_row_too(store: Store) -> None:
+    await begin(store)
+    await store.do(ChangeRecord("w", ("workflow",), ("running",), "paused"))
+    assert await do(store, JournalSteps("w", 0, (ROW,), 30.0, "completed")) == "paused"
+    assert await state(store) == ("paused", False)
+    assert await store.read(ReadSteps("w")) == [ROW]
+
+
+async def test_the_end_is_written_with_the_last_row(store: Store) -> None:
+    await begin(store)
+    assert await do(store, JournalSteps("w", 0, (ROW,), 30.0, "completed", kept=60.0)) == "completed"
+    assert await state(store) == ("completed", False)
+
+
+async def test_waiting_workflows_are_due_when_something_was_decided(store: Store) -> None:
+    await begin(store)
+    assert await do(store, WakeWaiting()) == 0
+    await do(store, JournalSteps("w", 0, (), 30.0, "waiting", delay=60.0))
+    assert await do(store, WakeWaiting()) == 1
