@@ -26,7 +26,7 @@ AUDITOR = "c" * 64
 
 @pytest.fixture
 async def bench() -> AsyncIterator[StatefulBench]:
-    async with keeping(store=open_store("memory", role="sole")) as made:
+    async with keeping(store=open_store("memory", role="sole"), require_known_agents=False) as made:
         made.store.attach(make_sealer())
         yield made
 

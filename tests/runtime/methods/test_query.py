@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from tests.service import Bench, build
 
+from bespeak.contract.policy import Policies
 from bespeak.contract.service import Resource
 from bespeak.protocol.exchange.messages import Request, Response
 
@@ -61,3 +62,26 @@ def test_a_scope_names_the_resources_to_search() -> None:
 def test_without_resources_the_refusal_names_the_reason() -> None:
     refused = ask(build(), {"intent": "anything"})
     assert (refused["status"], refused["error"]["missing"]) == (501, "resources to search")
+
+
+@pytest.mark.requirement("CORE-9-5")
+def test_a_resource_of_mcp_is_read() -> None:
+    uri = "bespeak://test.example/manifest"
+    asked = {"intent": "the contract", "scope": "test.example", "modality": "mcp.resource", "mcp_resource_uri": uri}
+    bench = build()
+    [found] = ask(bench, asked)["result"]["results"]
+    assert (found["source"], found["confidence"]) == (uri, 1.0)
+    assert found["content"]["mimeType"] == "application/vnd.agtp.manifest+json"
+    assert msgspec.json.decode(found["content"]["text"]) == bench.send("DISCOVER", "/").json
+
+
+@pytest.mark.parametrize("named", [{"mcp_resource_uri": "bespeak://test.example/ledger"}, {"modality": "mcp.resource"}])
+def test_an_unknown_resource_of_mcp_is_refused_with_those_that_exist(named: dict[str, str]) -> None:
+    error = ask(build(), {"intent": "x", **named})["error"]
+    assert (error["code"], error["resources"][1]) == ("resource-not-found", "bespeak://test.example/agis")
+
+
+def test_strangers_read_no_resource_where_discovery_is_closed() -> None:
+    closed = build(policies=Policies(anonymous_discovery=False))
+    asked = {"intent": "x", "mcp_resource_uri": "bespeak://test.example/manifest"}
+    assert ask(closed, asked)["error"]["type"] == "anonymous-discovery-disabled"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bespeak.contract.agent import Agent
+from bespeak.contract.standard.method import StandardMethod
 from bespeak.contract.trust import is_discoverable
 from bespeak.documents.projections.identity_text import IDENTITY_TYPES
 from bespeak.protocol import status
@@ -15,7 +16,7 @@ from bespeak.protocol.exchange.headers import MEDIA_IDENTITY
 from bespeak.protocol.exchange.refusal import Refused, authorization_required
 from bespeak.runtime.answer import Answer
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.methods.floor import FORMAT_SCHEMA, FloorMethod
+from bespeak.runtime.methods.floor import FORMAT_SCHEMA
 from bespeak.runtime.principals import inactive
 from bespeak.runtime.publication import Document
 
@@ -46,10 +47,10 @@ _DOCUMENTS: Final[tuple[tuple[str, str, str, str, Mapping[str, Mapping[str, Any]
     ),
 )
 
-AGENT_METHODS: Final[tuple[tuple[str, FloorMethod], ...]] = tuple(
+AGENT_METHODS: Final[tuple[tuple[str, StandardMethod], ...]] = tuple(
     (
         path,
-        FloorMethod(
+        StandardMethod(
             name=name,
             description=description,
             intent=intent,
@@ -112,7 +113,7 @@ def _refuse_name(call: RoutedCall, name: str) -> Refused:
         return Refused(status.BAD_REQUEST, "invalid-uri-form", message)
     request = call.request
     path = call.route.endpoint.path.replace("{name}", stem)
-    if request.connection.face == "http":
+    if request.connection.face != "agtp":
         path += f":{call.method.lower()}"
     location = path + (f"?{request.query}" if request.query else "")
     message = f"An agent's name has no file extension; the document is at {location[:300]}."

@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.schema.compile import DIALECT
 from bespeak.contract.semantic import Semantic
+from bespeak.contract.standard.method import StandardMethod, object_of
+from bespeak.contract.standard.methods import STANDARD
+from bespeak.runtime.composition.step import StepTaker
 from bespeak.runtime.methods.agents import AGENT_METHODS, agents
 from bespeak.runtime.methods.confirm import confirm
 from bespeak.runtime.methods.delegate import delegate
 from bespeak.runtime.methods.describe import describe
 from bespeak.runtime.methods.discover import discover, discover_methods
 from bespeak.runtime.methods.escalate import escalate
-from bespeak.runtime.methods.floor import FLOOR, FloorMethod
+from bespeak.runtime.methods.execute import execute
+from bespeak.runtime.methods.floor import FLOOR
 from bespeak.runtime.methods.inspect import INSPECT, inspect
 from bespeak.runtime.methods.lifecycle import CHANGES, lifecycle
+from bespeak.runtime.methods.needs import STORE
 from bespeak.runtime.methods.proposals import PROPOSAL_METHODS, proposals
 from bespeak.runtime.methods.propose import propose
 from bespeak.runtime.methods.query import query
 from bespeak.runtime.methods.resume import RESUME, resume
+from bespeak.runtime.methods.standard import HANDLERS, implemented
 from bespeak.runtime.methods.suspend import suspend
 from bespeak.runtime.methods.unavailable import find_missing, unavailable
 
 _CONTEXT: Final[Mapping[str, Any]] = {"type": "object"}
 """Core 4: every floor method takes an optional `context` object."""
 
-_INVENTORY = FloorMethod(
+_INVENTORY = StandardMethod(
     name="DISCOVER",
     description="Lists all registered endpoints on this server.",
     intent="Discover which endpoints this server has.",
@@ -49,17 +55,20 @@ _ARRAY_OUTPUT: Final[Mapping[str, Any]] = {
 }
 
 
-def builtin_endpoints(*, stored: bool = True, searchable: bool = False, negotiates: bool = False) -> list[Endpoint]:
+def builtin_endpoints(
+    *, stored: bool = True, searchable: bool = False, negotiates: bool = False, enabled: Iterable[str] = ()
+) -> list[Endpoint]:
     """List the endpoints of every server: floor, lifecycle of agents, INSPECT, RESUME, DISCOVER /methods, /agents.
 
-    One that negotiates also has QUERY /proposals. Those that a server without a store, or without resources to search,
-    cannot carry out say so.
+    Standard methods are there if they are enabled. A server that negotiates also has QUERY /proposals. Methods that a
+    server without a store, or without resources to search, cannot carry out say so.
     """
     handlers: dict[str, Callable[..., Any]] = {
         "QUERY": query,
         "DISCOVER": discover,
         "DESCRIBE": describe,
         "PROPOSE": propose,
+        "EXECUTE": StepTaker(execute),
         "DELEGATE": delegate,
         "ESCALATE": escalate,
         "CONFIRM": confirm,
@@ -81,17 +90,21 @@ def builtin_endpoints(*, stored: bool = True, searchable: bool = False, negotiat
         _endpoint(_INVENTORY, "/methods", discover_methods, _ARRAY_OUTPUT),
         *(_endpoint(method, path, agents) for path, method in AGENT_METHODS),
         *(_endpoint(method, path, proposals) for path, method in PROPOSAL_METHODS if negotiates),
+        *(
+            _with_missing(_endpoint(STANDARD[name], "/", HANDLERS[name]), None if stored else STORE)
+            for name in implemented(enabled)
+        ),
     ]
 
 
 def _endpoint(
-    method: FloorMethod, path: str, handler: Callable[..., Any], output: Mapping[str, Any] = _OBJECT_OUTPUT
+    method: StandardMethod, path: str, handler: Callable[..., Any], output: Mapping[str, Any] | None = None
 ) -> Endpoint:
     return Endpoint(
         method=method.name,
         path=path,
         description=method.description,
-        namespace="floor",
+        namespace=method.category,
         semantic=Semantic(
             intent=method.intent,
             actor="agent",
@@ -109,10 +122,31 @@ def _endpoint(
             "required": list(method.required),
             "additionalProperties": False,
         },
-        output_schema=output,
+        output_schema=output or _output(method),
+        errors=tuple(DeclaredError(error.name, error.description) for error in method.errors),
+        required_scopes=method.scopes,
         handler=RegisteredFunction(function=f"bespeak.runtime.methods.{method.name.lower()}", target=handler),
         builtin=True,
+        enabled=method.name in HANDLERS,
+        passes_on=method.passes_on,
+        recorded=method.recorded,
     )
+
+
+def _output(method: StandardMethod) -> Mapping[str, Any]:
+    """Return the schema of the envelope around a result (core 5.3)."""
+    if method.result is None:
+        return _OBJECT_OUTPUT
+    return {
+        "$schema": DIALECT,
+        "type": "object",
+        "properties": {
+            "status": {"type": "integer"},
+            "task_id": {"type": "string"},
+            "result": object_of(method.result, *method.returned),
+        },
+        "required": ["status", "result"],
+    }
 
 
 def _with_missing(endpoint: Endpoint, missing: str | None) -> Endpoint:

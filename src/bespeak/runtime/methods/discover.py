@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bespeak.contract.http_value import as_text
 from bespeak.protocol import status
 from bespeak.protocol.exchange.accept import names_manifest, prefers_agis
 from bespeak.protocol.exchange.headers import AGENT_ID
@@ -10,7 +11,6 @@ from bespeak.runtime.answer import Answer, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.candidate_filter import read_filter
 from bespeak.runtime.methods.agents import agents
-from bespeak.runtime.relevance import as_text
 
 _DEFAULT_RESULTS = 20
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from bespeak.contract.standard.method import StandardMethod
 from bespeak.runtime.candidate_filter import FILTER_SCHEMA
 
 ID_SCHEMA: Final[Mapping[str, Any]] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
@@ -28,24 +28,8 @@ FORMAT_SCHEMA: Final = _one_of("manifest", "json", "certificate", "status")
 """Schema of `format`, which names a document about an agent (core 3)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FloorMethod:
-    """One floor method."""
-
-    name: str
-    description: str
-    intent: str
-    outcome: str
-    impact: str = "informational"
-    idempotent: bool = True
-    parameters: Mapping[str, Mapping[str, Any]]
-    required: tuple[str, ...] = ()
-    takes_anything: bool = False
-    """True if the draft allows many forms of the body, so that no member is refused."""
-
-
-FLOOR: Final[tuple[FloorMethod, ...]] = (
-    FloorMethod(
+FLOOR: Final[tuple[StandardMethod, ...]] = (
+    StandardMethod(
         name="QUERY",
         description="Answers a question from the content this server has registered.",
         intent="Find content that answers a stated need for information.",
@@ -55,10 +39,12 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
             "scope": _TEXT_OR_LIST,
             "format": _one_of("structured", "natural", "raw"),
             "confidence_threshold": _SHARE,
+            "modality": _one_of("mcp.resource"),
+            "mcp_resource_uri": _TEXT,
         },
         required=("intent",),
     ),
-    FloorMethod(
+    StandardMethod(
         name="DISCOVER",
         description="Returns the server manifest, or the endpoints and agents that meet the criteria.",
         intent="Find endpoints and agents to talk to on this server.",
@@ -70,7 +56,7 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
             "target": _one_of("manifest", "methods", "agents"),
         },
     ),
-    FloorMethod(
+    StandardMethod(
         name="DESCRIBE",
         description="Describes what this server can do, or who an agent is: the one named, or the one that calls.",
         intent="Describe the capabilities of this server.",
@@ -82,7 +68,7 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
             "version_min": _TEXT,
         },
     ),
-    FloorMethod(
+    StandardMethod(
         name="SUMMARIZE",
         description="Condenses a source to what matters for a reader.",
         intent="Summarize the given source.",
@@ -96,7 +82,7 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
         },
         required=("source",),
     ),
-    FloorMethod(
+    StandardMethod(
         name="PLAN",
         description="Lays out the steps towards a goal without taking any of them.",
         intent="Plan the calls that reach a stated goal.",
@@ -104,7 +90,7 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
         parameters={"goal": _TEXT, "constraints": _TEXT_OR_OBJECT, "available_methods": _TEXT_OR_LIST},
         required=("goal",),
     ),
-    FloorMethod(
+    StandardMethod(
         name="PROPOSE",
         description="Takes the proposal of an endpoint that does not exist yet.",
         intent="Propose an endpoint for this server to synthesize.",
@@ -120,9 +106,9 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
         },
         takes_anything=True,
     ),
-    FloorMethod(
+    StandardMethod(
         name="EXECUTE",
-        description="Carries out a named action, or a payload of another protocol.",
+        description="Carries out an action, which is an endpoint by the name of its tool, or a tool call of MCP.",
         intent="Execute a named action with the given arguments.",
         outcome="The action has been carried out and its result is returned.",
         impact="irreversible",
@@ -136,7 +122,7 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
         },
         required=("action",),
     ),
-    FloorMethod(
+    StandardMethod(
         name="DELEGATE",
         description="Hands a task to another agent with part of the caller's authority.",
         intent="Delegate a task to another agent within the caller's authority.",
@@ -154,7 +140,7 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
         },
         required=("target_agent_id", "task", "authority_scope", "delegation_token"),
     ),
-    FloorMethod(
+    StandardMethod(
         name="ESCALATE",
         description="Passes a decision to somebody with the authority to take it.",
         intent="Escalate a decision the agent must not take alone.",
@@ -172,7 +158,7 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
         },
         required=("task_id", "reason", "context"),
     ),
-    FloorMethod(
+    StandardMethod(
         name="CONFIRM",
         description="Accepts, rejects or defers something that waits for a decision.",
         intent="Confirm the outcome of a pending decision.",
@@ -186,7 +172,7 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
         },
         required=("target_id", "status"),
     ),
-    FloorMethod(
+    StandardMethod(
         name="SUSPEND",
         description="Pauses the workflow of a session until it is resumed, or ends a synthesized endpoint.",
         intent="Suspend a session and keep its checkpoint.",
@@ -201,7 +187,7 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
             "synthesis_id": NEGOTIATED_ID_SCHEMA,
         },
     ),
-    FloorMethod(
+    StandardMethod(
         name="NOTIFY",
         description="Delivers a message to an agent, a person or a group.",
         intent="Notify a recipient of something that happened.",

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from bespeak.contract.standard.method import StandardMethod
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.methods.floor import ID_SCHEMA, NEGOTIATED_ID_SCHEMA, FloorMethod
+from bespeak.runtime.methods.floor import ID_SCHEMA, NEGOTIATED_ID_SCHEMA
 from bespeak.runtime.methods.needs import invalid, refuse_without_needs
 from bespeak.state.audit.reading import KeptRecord, payload_of
 from bespeak.state.store.commands.agents import ReadLifecycle
@@ -30,7 +31,7 @@ _TELLING: Final = frozenset({"method", "requested_method", "path", "extra", "req
 
 TARGETS: Final = ("audit", "chain_head", "lifecycle", "contract")
 
-INSPECT: Final = FloorMethod(
+INSPECT: Final = StandardMethod(
     name="INSPECT",
     description="Shows a record of the audit trail, the head of an agent's chain, the changes of its state, or a "
     "synthesized contract.",

@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from bespeak.contract.standard.method import StandardMethod
 from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.methods.floor import ID_SCHEMA, FloorMethod
+from bespeak.runtime.methods.floor import ID_SCHEMA
 from bespeak.runtime.methods.needs import refuse_without_needs
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.agents import RETIRED, SetAgentStatus, Transition
@@ -36,15 +37,15 @@ _PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
 class Change:
     """One method that changes the state of an agent."""
 
-    method: FloorMethod
+    method: StandardMethod
     status: str
     allowed_from: frozenset[str]
     by_itself: bool = False
     """True if an agent may apply it to itself without a scope."""
 
 
-def _method(name: str, description: str, intent: str, outcome: str, impact: str, *required: str) -> FloorMethod:
-    return FloorMethod(
+def _method(name: str, description: str, intent: str, outcome: str, impact: str, *required: str) -> StandardMethod:
+    return StandardMethod(
         name=name,
         description=description,
         intent=intent,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from bespeak.contract.standard.method import StandardMethod
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.methods.floor import NEGOTIATED_ID_SCHEMA, FloorMethod
+from bespeak.runtime.methods.floor import NEGOTIATED_ID_SCHEMA
 from bespeak.runtime.rate import caller
 from bespeak.state.store.commands.proposals import ProposalRow, ReadProposal
 
-_METHOD: Final = FloorMethod(
+_METHOD: Final = StandardMethod(
     name="QUERY",
     description="Answers with the state of a proposal of the caller: 261 while it is open, then 263 or 463.",
     intent="Query the state of a proposal.",

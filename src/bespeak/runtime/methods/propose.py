@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any
 
+from bespeak.contract.http_value import as_text
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer, Effects
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.disclosure import may_discover
-from bespeak.runtime.relevance import as_text
 
 _SIMILAR = 3
 

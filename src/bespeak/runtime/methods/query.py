@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final
 
+from bespeak.contract.http_value import as_text
 from bespeak.contract.service import Resource
 from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import MEDIA_AGIS
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.mcp_resources import read_resource, resources_of
 from bespeak.runtime.methods.needs import RESOURCES
-from bespeak.runtime.relevance import Index, as_text
 from bespeak.runtime.threads import run_in_thread
 
 _MAX_ITEMS: Final = 10_000
@@ -23,6 +25,8 @@ _MAX_RESULTS: Final = 20
 
 async def query(call: RoutedCall) -> Envelope | Refused:
     """Answer QUERY /. Resources are read in a thread, because their readers may block."""
+    if "mcp_resource_uri" in call.input or "modality" in call.input:
+        return await _read_mcp_resource(call)
     resources = call.routes.service.resources
     if not resources:
         return Refused(
@@ -48,7 +52,26 @@ async def query(call: RoutedCall) -> Envelope | Refused:
     return Envelope({"results": results, "result_count": len(results)})
 
 
+async def _read_mcp_resource(call: RoutedCall) -> Envelope | Refused:
+    """Read a resource of MCP: core 9 makes it a QUERY. It is one of the documents about the service."""
+    server_id, uri = call.routes.service.identity.server_id, call.input.get("mcp_resource_uri", "")
+    publication = call.routes.publication
+
+    async def fetch(media_type: str) -> bytes:
+        made = publication.agis_for if media_type == MEDIA_AGIS else publication.manifest_for
+        return made(call.principal).body
+
+    found = await read_resource(server_id, uri, fetch)
+    if found is None:
+        known = list(resources_of(server_id))
+        message = f"There is no MCP resource {uri[:200]!r}; there are {', '.join(known)}."
+        return Refused(status.NOT_FOUND, "resource-not-found", message, {"resources": known})
+    return Envelope({"results": [{"content": found, "source": uri, "confidence": 1.0}], "result_count": 1})
+
+
 def _search(resources: list[Resource], need: str, threshold: float) -> list[dict[str, Any]]:
+    from bespeak.contract.relevance import Index  # noqa: PLC0415 - loads English, which most servers do without
+
     items: list[tuple[str, str | Mapping[str, Any]]] = []
     for resource in resources:
         items += [(resource.name, item) for item in islice(resource.items(), _MAX_ITEMS)]

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from bespeak.contract.standard.method import StandardMethod
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.session_id import is_session_id
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.methods.floor import FloorMethod
-from bespeak.runtime.methods.needs import refuse_without_needs, too_large
+from bespeak.runtime.methods.needs import invalid, refuse_without_needs, too_large
+from bespeak.runtime.methods.orchestrate.resumption import is_workflow_id, resume_workflow
 from bespeak.runtime.methods.suspend import MOST_CHECKPOINT, NOT_FOUND, hash_nonce
 from bespeak.runtime.sessions import EXPIRED
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.sessions import ResumeSession, Session
 
-RESUME: Final = FloorMethod(
+RESUME: Final = StandardMethod(
     name="RESUME",
-    description="Resumes a suspended session with its resumption nonce.",
-    intent="Resume a suspended session where it was paused.",
-    outcome="The session is active and its checkpoint is returned; the nonce is used up.",
+    description="Resumes a suspended session or a paused workflow with its resumption nonce.",
+    intent="Resume what was suspended or paused.",
+    outcome="The session is active or the workflow runs again; the nonce is used up.",
     impact="reversible",
     idempotent=False,
     parameters={
@@ -31,7 +32,7 @@ RESUME: Final = FloorMethod(
         "resumption_nonce": {"type": "string", "minLength": 1, "maxLength": 256},
         "checkpoint": {},
     },
-    required=("workflow_id", "resumption_nonce"),
+    required=("workflow_id",),
 )
 
 _REFUSALS: Final[Mapping[str, Refused]] = {
@@ -47,8 +48,8 @@ _REFUSALS: Final[Mapping[str, Refused]] = {
 }
 
 
-def resume(call: RoutedCall) -> Effects | Refused:
-    """Answer RESUME /. Only the agent of the session may resume it."""
+def resume(call: RoutedCall) -> Effects | Refused | Coroutine[Any, Any, Effects | Refused]:
+    """Answer RESUME /. Only the agent of the session or workflow may resume it."""
     refused = refuse_without_needs(call)
     if refused is not None:
         return refused
@@ -56,8 +57,12 @@ def resume(call: RoutedCall) -> Effects | Refused:
     checkpoint = msgspec.json.encode(given["checkpoint"]) if "checkpoint" in given else None
     if checkpoint is not None and len(checkpoint) > MOST_CHECKPOINT:
         return too_large("checkpoint", MOST_CHECKPOINT)
+    if is_workflow_id(given["workflow_id"]):
+        return resume_workflow(call)
     if not is_session_id(given["workflow_id"]):
         return NOT_FOUND
+    if "resumption_nonce" not in given:
+        return invalid("resumption_nonce", "is missing: SUSPEND returned it for the session.")
     command = ResumeSession(
         session_id=given["workflow_id"],
         agent_id=call.agent_id or "",

@@ -13,7 +13,6 @@ from bespeak.runtime.methods.needs import RESOURCES, STORE, not_available
 MISSING: Final[Mapping[str, str]] = {
     "SUMMARIZE": "a summarizer",
     "PLAN": "a planner",
-    "EXECUTE": "registered actions",
     "NOTIFY": "a way to deliver notifications",
 }
 """Requirement of each method; an operator who can fulfil it binds the method to a handler at `/`."""

@@ -1,0 +1,106 @@
+"""`bespeak methods`: the standard methods that a server can offer beside its own endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+from rich.text import Text
+
+from bespeak.app.cli.console import line, print_json, print_lines
+from bespeak.contract.standard.method import StandardMethod
+from bespeak.contract.standard.methods import CATEGORIES, STANDARD
+from bespeak.runtime.methods.standard import implemented
+
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def methods() -> None:
+    """Look up the standard methods: what they do, and what they take.
+
+    A server offers those that bespeak.toml enables: [methods] enable = ["*"], or names, or categories.
+    """
+
+
+@methods.command("list")
+@click.option("--category", type=click.Choice(CATEGORIES), help="Only methods of this category.")
+@_json_option
+def list_methods(category: str | None, as_json: bool) -> None:
+    """List the methods with their category and impact."""
+    found = [STANDARD[name] for name in implemented(STANDARD) if category in (None, STANDARD[name].category)]
+    if as_json:
+        print_json([_data(method) for method in found])
+        return
+    print_lines(_list_lines(found))
+
+
+@methods.command()
+@click.argument("name")
+@_json_option
+def show(name: str, as_json: bool) -> None:
+    """Show the parameters, results, errors and scopes of the method NAME."""
+    known = implemented(STANDARD)
+    if name.upper() not in known:
+        raise click.BadParameter(f"{name!r} is not a valid standard method; use one of {', '.join(known)}.")
+    method = STANDARD[name.upper()]
+    if as_json:
+        print_json(_data(method))
+        return
+    print_lines(_show_lines(method))
+
+
+def _data(method: StandardMethod) -> dict[str, Any]:
+    return {
+        "name": method.name,
+        "category": method.category,
+        "description": method.description,
+        "intent": method.intent,
+        "outcome": method.outcome,
+        "impact": method.impact,
+        "idempotent": method.idempotent,
+        "scopes": list(method.scopes),
+        "parameters": dict(method.parameters),
+        "required": list(method.required),
+        "result": dict(method.result or {}),
+        "errors": [{"name": one.name, "status": one.status, "description": one.description} for one in method.errors],
+    }
+
+
+def _list_lines(found: list[StandardMethod]) -> Iterator[Text]:
+    width = max((len(method.name) for method in found), default=0)
+    for method in found:
+        yield line(
+            (f"{method.name:{width}}", "bold"), f"  {method.category:11}  {method.impact:13}  {method.description}"
+        )
+
+
+def _show_lines(method: StandardMethod) -> Iterator[Text]:
+    yield line((method.name, "bold"), f"  {method.category}, {method.impact}")
+    yield line(method.description)
+    yield line(f"Outcome: {method.outcome}")
+    if method.scopes:
+        yield line(f"Scopes: {', '.join(method.scopes)}")
+    yield line("")
+    yield line(("Parameters", "bold"))
+    for name, schema in method.parameters.items():
+        must = "required" if name in method.required else "optional"
+        yield line(f"  {name:20} {must:9} {_kind(schema)}")
+    yield line(("Result", "bold"))
+    for name, schema in (method.result or {}).items():
+        always = "always" if name in method.returned else "sometimes"
+        yield line(f"  {name:20} {always:9} {_kind(schema)}")
+    yield line(("Errors", "bold"))
+    for error in method.errors:
+        yield line(f"  {error.name:20} {error.status}       {error.description}")
+
+
+def _kind(schema: Any) -> str:
+    """Describe a schema in a few words."""
+    if "enum" in schema:
+        return " | ".join(str(value) for value in schema["enum"])
+    kind = schema.get("type", "anything")
+    if kind == "array":
+        return f"list of {_kind(schema.get('items', {}))}"
+    return " or ".join(kind) if isinstance(kind, list) else str(kind)

@@ -1,0 +1,255 @@
+"""`bespeak workflows`: list, show, pause, resume, cancel and retry workflows as the operator."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import click
+import msgspec
+from rich.text import Text
+
+from bespeak.app.cli.console import line, print_json, print_lines
+from bespeak.app.cli.deciding import visit_store
+from bespeak.app.cli.main import CommandFailedError
+from bespeak.app.cli.target_store import store_options
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.runtime.workflows.spec import Spec, decode
+from bespeak.state.store.command import Command, Conflict
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, Record
+from bespeak.state.store.commands.steps import (
+    CANCELLED,
+    CANCELLING,
+    COMPLETED,
+    FAILED,
+    PAUSED,
+    PENDING,
+    RUNNING,
+    UNDONE,
+    WAITING,
+    WORKFLOW,
+    JournalSteps,
+    ReadSteps,
+    StepRow,
+)
+from bespeak.state.store.store import Store
+from bespeak.text.diagnostics.printable import printable
+
+_STATES: Final = (RUNNING, WAITING, PAUSED, COMPLETED, FAILED, CANCELLING, CANCELLED)
+_STYLES: Final = {
+    RUNNING: "bold cyan",
+    WAITING: "bold yellow",
+    PAUSED: "yellow",
+    COMPLETED: "green",
+    FAILED: "red",
+    CANCELLED: "dim",
+}
+_EVERY: Final = 1.0
+"""Seconds between two looks of --watch."""
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def workflows() -> None:
+    """List, show, pause, resume, cancel and retry workflows that agents have begun with CHAIN or BATCH.
+
+    TARGET is the deployment, whose configuration names the store; --store overrides it. A running server acts on a
+    change at once.
+    """
+
+
+def _one(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.argument("workflow")(store_options(command))
+
+
+@workflows.command("list")
+@store_options
+@click.option(
+    "--state",
+    type=click.Choice([*_STATES, "all"]),
+    default="all",
+    show_default=True,
+    help="Only workflows in this state.",
+)
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Maximum number of workflows."
+)
+@_json_option
+def list_(target: str, override: str | None, state: str, limit: int, as_json: bool) -> None:
+    """List workflows, oldest first."""
+    states = () if state == "all" else (state,)
+    found: list[Record] = visit_store(
+        target, override, lambda store: store.read(ListRecords(WORKFLOW, states=states, limit=limit))
+    )
+    if as_json:
+        print_json([_summary(record, decode(record.data)) for record in found])
+    elif found:
+        print_lines(_list_line(record, decode(record.data)) for record in found)
+    else:
+        click.echo("no workflows" if state == "all" else f"no {state} workflows")
+
+
+@workflows.command(short_help="Show a workflow and its steps.")
+@_one
+@click.option("--watch", is_flag=True, help="Show it again whenever it has changed, until it has ended.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "mermaid", "json"]),
+    default="text",
+    show_default=True,
+    help="Text, a Mermaid flowchart, or JSON.",
+)
+def show(workflow: str, target: str, override: str | None, watch: bool, form: str) -> None:
+    """Show a workflow: what became of each of its steps.
+
+    \b
+    Example:
+    bespeak workflows show chain-2f6c... examples/hotel --watch
+    """
+
+    async def look(store: Store) -> None:
+        seen = -1
+        while True:
+            record, rows = await _read(store, workflow)
+            if record.version != seen:
+                _print(record, rows, form)
+            seen = record.version
+            if not watch or record.state in (COMPLETED, FAILED, CANCELLED):
+                return
+            await asyncio.sleep(_EVERY)
+
+    visit_store(target, override, look)
+
+
+@workflows.command(short_help="Pause a workflow after its running step.")
+@_one
+def pause(workflow: str, target: str, override: str | None) -> None:
+    """Pause a workflow: the step that runs ends, and no other begins."""
+    _change(workflow, target, override, (RUNNING, WAITING), PAUSED)
+
+
+@workflows.command(short_help="Resume a paused workflow.")
+@_one
+def resume(workflow: str, target: str, override: str | None) -> None:
+    """Let a paused workflow go on."""
+    _change(workflow, target, override, (PAUSED,), RUNNING, due=True)
+
+
+@workflows.command(short_help="Cancel a workflow and undo its steps.")
+@_one
+def cancel(workflow: str, target: str, override: str | None) -> None:
+    """Cancel a workflow. The compensations of the steps that are done are called first."""
+    _change(workflow, target, override, (RUNNING, WAITING, PAUSED), CANCELLING, due=True)
+
+
+@workflows.command(short_help="Try the failed steps of a workflow again.")
+@_one
+def retry(workflow: str, target: str, override: str | None) -> None:
+    """Run a failed workflow again, from the steps that failed. One whose steps were undone cannot be repeated."""
+
+    async def again(store: Store) -> None:
+        record, rows = await _read(store, workflow)
+        if any(row.state == UNDONE for row in rows):
+            raise CommandFailedError(f"steps of {workflow} have been undone; begin it anew")
+        failed = tuple(msgspec.structs.replace(row, state=PENDING) for row in rows if row.state == FAILED)
+        change = ChangeRecord(workflow, (WORKFLOW,), (FAILED,), RUNNING, delay=0.0)
+        await _do(store, workflow, change, JournalSteps(workflow, record.fence, failed, 0.0, delay=0.0))
+
+    visit_store(target, override, again)
+    click.echo(f"{workflow} runs again")
+
+
+def _change(
+    workflow: str, target: str, override: str | None, allowed: tuple[str, ...], state: str, *, due: bool = False
+) -> None:
+    command = ChangeRecord(workflow, (WORKFLOW,), allowed, state, delay=0.0 if due else None)
+
+    async def change(store: Store) -> None:
+        await _do(store, workflow, command)
+
+    visit_store(target, override, change)
+    click.echo(f"{workflow} is {state}")
+
+
+async def _do(store: Store, workflow: str, *commands: Command) -> None:
+    done = await store.do(*commands)
+    if not isinstance(done, Conflict):
+        return
+    if done.reason == "not-found":
+        raise CommandFailedError(f"workflow {workflow!r} not found; see `bespeak workflows list`")
+    raise CommandFailedError(f"{workflow} is {done.details.get('state', 'in other hands')}, so this is not possible")
+
+
+async def _read(store: Store, workflow: str) -> tuple[Record, list[StepRow]]:
+    record: Record | None = await store.read(FindRecord((WORKFLOW,), workflow))
+    if record is None:
+        raise CommandFailedError(f"workflow {workflow!r} not found; see `bespeak workflows list`")
+    return record, await store.read(ReadSteps(workflow))
+
+
+def _print(record: Record, rows: list[StepRow], form: str) -> None:
+    spec, known = decode(record.data), {row.number: row for row in rows}
+    if form == "json":
+        steps = [msgspec.to_builtins(row) | {"output": msgspec.json.decode(row.output)} for row in rows]
+        print_json({**_summary(record, spec), "steps": steps})
+    elif form == "mermaid":
+        click.echo("\n".join(_mermaid(spec, known)))
+    else:
+        print_lines(_details(record, spec, known))
+
+
+def _summary(record: Record, spec: Spec) -> dict[str, Any]:
+    return {
+        "workflow_id": record.record_id,
+        "state": record.state,
+        "method": spec.method,
+        "owner": record.owner,
+        "steps": len(spec.steps),
+        "created": write_instant(record.created),
+        "updated": write_instant(record.updated),
+    }
+
+
+def _list_line(record: Record, spec: Spec) -> Text:
+    return line(
+        record.record_id,
+        "  ",
+        (f"{record.state:10}", _STYLES.get(record.state, "")),
+        f"  {spec.method:5}  {len(spec.steps):4} steps  {write_instant(record.updated)}  by {record.owner[:12]}",
+    )
+
+
+def _details(record: Record, spec: Spec, known: dict[int, StepRow]) -> Iterator[Text]:
+    yield line((record.record_id, "bold"), "  ", (record.state, _STYLES.get(record.state, "")))
+    yield line(f"  {spec.method} by {record.owner}, begun {write_instant(record.created)}")
+    for number, step in enumerate(spec.steps, 1):
+        row = known.get(number)
+        state = PENDING if row is None else row.state
+        code = f"  {row.code}" if row is not None and row.code else ""
+        attempts = f"  attempt {row.attempt}" if row is not None and row.attempt > 1 else ""
+        yield line(
+            f"  {number:3}  ", (f"{state:8}", _STYLES.get(state, "")), f"  {_call(spec, number)}{code}{attempts}"
+        )
+        if row is not None and row.state in (FAILED, WAITING):
+            yield line(f"       {printable(msgspec.json.decode(row.output).get('message', ''))[:200]}")
+        if step.compensate is not None:
+            yield line(f"       undone by {step.compensate.method} {printable(step.compensate.path)}")
+
+
+def _call(spec: Spec, number: int) -> str:
+    step = spec.steps[number - 1]
+    name = f"{step.name}: " if step.name else ""
+    return printable(f"{name}{step.method} {step.path}")
+
+
+def _mermaid(spec: Spec, known: dict[int, StepRow]) -> Iterator[str]:
+    """Yield a flowchart: one after the other, or all after the beginning of a batch."""
+    yield "flowchart TD"
+    yield f"  s0([{spec.method}])"
+    for number in range(1, len(spec.steps) + 1):
+        row = known.get(number)
+        label = _call(spec, number).replace('"', "'")
+        yield f'  s{number}["{label}<br/>{PENDING if row is None else row.state}"]'
+        yield f"  s{0 if spec.parallel else number - 1} --> s{number}"

@@ -1,0 +1,170 @@
+"""COMMUNICATE: methods that deliver something to somebody (Tier 2 7)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak.contract.standard.method import (
+    ANYTHING,
+    COUNT,
+    LINE,
+    NAME,
+    OBJECT,
+    TIME,
+    MethodError,
+    Schema,
+    StandardMethod,
+    list_of,
+    one_of,
+)
+from bespeak.protocol import status
+
+_RECIPIENT: Final[Schema] = {
+    "type": ["string", "array"],
+    "items": NAME,
+    "minLength": 1,
+    "maxLength": 256,
+    "minItems": 1,
+    "maxItems": 1000,
+}
+_UNDELIVERABLE: Final = MethodError("unknown-recipient", status.NOT_FOUND, "Nothing is known of this recipient.")
+_LATER: Final = MethodError("delivery-unavailable", status.UNAVAILABLE, "The channel cannot deliver now.")
+
+COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
+    StandardMethod(
+        name="ALERT",
+        category="communicate",
+        description="Sends an urgent message that has to be acknowledged, and escalates it if it is not.",
+        intent="Alert a recipient to something urgent.",
+        outcome="The alert is on its way, and escalates at its deadline unless it is acknowledged.",
+        impact="irreversible",
+        idempotent=False,
+        parameters={
+            "recipient": _RECIPIENT,
+            "message": ANYTHING,
+            "severity": one_of("critical", "high", "warning"),
+            "acknowledge_by": TIME,
+            "escalation_path": _RECIPIENT,
+        },
+        required=("recipient", "message", "severity"),
+        result={
+            "alert_id": NAME,
+            "status": one_of("sent", "delivered"),
+            "recipients": COUNT,
+            "acknowledge_by": TIME,
+            "escalates_to": list_of(NAME),
+        },
+        returned=("alert_id", "status", "recipients"),
+        errors=(
+            MethodError("invalid-acknowledge-by", status.BAD_REQUEST, "acknowledge_by is not a time in the future."),
+            _UNDELIVERABLE,
+            _LATER,
+        ),
+    ),
+    StandardMethod(
+        name="BROADCAST",
+        category="communicate",
+        description="Sends one message to every member of an audience.",
+        intent="Broadcast information to an audience.",
+        outcome="A message is on its way to every recipient, and their number is returned.",
+        impact="irreversible",
+        idempotent=False,
+        parameters={
+            "audience": _RECIPIENT,
+            "content": ANYTHING,
+            "channel": one_of("agtp", "email", "webhook", "sms"),
+            "expiry": TIME,
+        },
+        required=("audience", "content"),
+        result={"message_id": NAME, "channel": NAME, "deliveries": COUNT, "expires_at": TIME},
+        returned=("message_id", "channel", "deliveries"),
+        errors=(
+            MethodError("empty-audience", status.BAD_REQUEST, "The audience has no members."),
+            MethodError("audience-refused", status.FORBIDDEN, "The caller may not address this audience."),
+            _LATER,
+        ),
+    ),
+    StandardMethod(
+        name="REPLY",
+        category="communicate",
+        description="Answers a message, an escalation or a question, in its thread.",
+        intent="Reply to a message that asked for an answer.",
+        outcome="The reply is part of the thread and on its way to its author.",
+        impact="irreversible",
+        idempotent=False,
+        parameters={
+            "in_reply_to": NAME,
+            "content": ANYTHING,
+            "urgency": one_of("critical", "informational", "background"),
+        },
+        required=("in_reply_to", "content"),
+        result={"reply_id": NAME, "in_reply_to": NAME, "thread_id": NAME, "recipient": NAME, "sent_at": TIME},
+        returned=("reply_id", "in_reply_to", "thread_id", "sent_at"),
+        errors=(
+            MethodError("message-not-found", status.NOT_FOUND, "The caller has received no such message."),
+            MethodError("reply-not-expected", status.BAD_REQUEST, "The message takes no reply."),
+        ),
+    ),
+    StandardMethod(
+        name="SEND",
+        category="communicate",
+        description="Delivers a message outside AGTP: by e-mail or to a webhook.",
+        intent="Send a message through an external channel.",
+        outcome="The channel has taken the message, and its confirmation is returned.",
+        impact="irreversible",
+        idempotent=False,
+        parameters={
+            "recipient": LINE,
+            "channel": one_of("email", "webhook", "sms", "push"),
+            "content": ANYTHING,
+            "template_id": NAME,
+        },
+        required=("recipient", "channel", "content"),
+        result={
+            "delivery_id": NAME,
+            "channel": NAME,
+            "status": one_of("delivered", "queued"),
+            "confirmation": OBJECT,
+            "sent_at": TIME,
+        },
+        returned=("delivery_id", "channel", "status", "sent_at"),
+        errors=(
+            MethodError("recipient-refused", status.BAD_REQUEST, "The address must not be used."),
+            MethodError("unknown-template", status.NOT_FOUND, "No template has this id."),
+            MethodError("channel-not-available", status.UNAVAILABLE, "This server has no such channel."),
+            _LATER,
+        ),
+    ),
+    StandardMethod(
+        name="REPORT",
+        category="communicate",
+        description="Makes a report of recorded data and delivers it.",
+        intent="Report on a scope to a principal.",
+        outcome="The report is stored, and its recipient is told where.",
+        impact="irreversible",
+        idempotent=False,
+        parameters={
+            "report_type": NAME,
+            "scope": {"type": ["string", "object"], "minLength": 1, "maxLength": 4000},
+            "recipient": LINE,
+            "format": one_of("pdf", "json", "html", "markdown"),
+        },
+        required=("report_type", "scope", "recipient"),
+        result={
+            "document_id": NAME,
+            "report_type": NAME,
+            "format": NAME,
+            "bytes": COUNT,
+            "digest": NAME,
+            "recipient": NAME,
+            "status": one_of("delivered", "queued"),
+        },
+        returned=("document_id", "report_type", "format", "bytes", "digest", "recipient", "status"),
+        errors=(
+            MethodError("unknown-report-type", status.UNPROCESSABLE, "This server has no such report."),
+            MethodError("invalid-scope", status.BAD_REQUEST, "The scope is not one that this report takes."),
+            MethodError("format-not-available", status.UNAVAILABLE, "This server cannot write the format."),
+            _LATER,
+        ),
+    ),
+)

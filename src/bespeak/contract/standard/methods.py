@@ -1,0 +1,30 @@
+"""All standard methods that an operator can enable, and the names by which the configuration chooses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from bespeak.contract.standard.communicate import COMMUNICATE
+from bespeak.contract.standard.method import StandardMethod
+from bespeak.contract.standard.orchestrate import ORCHESTRATE
+from bespeak.contract.standard.transact import TRANSACT
+
+ALL: Final = "*"
+
+STANDARD: Final[Mapping[str, StandardMethod]] = {
+    method.name: method for method in (*TRANSACT, *COMMUNICATE, *ORCHESTRATE)
+}
+"""The methods by name, in the order of the draft."""
+
+CATEGORIES: Final = tuple(dict.fromkeys(method.category for method in STANDARD.values()))
+
+
+def choose_methods(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the methods that names, categories or `*` mean, in the order of the draft; unknown ones mean none."""
+    chosen = {name.upper() for name in names}
+    return tuple(
+        method.name
+        for method in STANDARD.values()
+        if ALL in chosen or method.name in chosen or method.category.upper() in chosen
+    )

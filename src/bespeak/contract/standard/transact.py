@@ -1,0 +1,309 @@
+"""TRANSACT: methods that change state or commit to something (Tier 2 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from bespeak.contract.standard.method import (
+    ANYTHING,
+    FLAG,
+    LINE,
+    METHOD,
+    NAME,
+    NUMBER,
+    OBJECT,
+    PATH,
+    SECONDS,
+    SHARE,
+    TIME,
+    MethodError,
+    Schema,
+    StandardMethod,
+    list_of,
+    object_of,
+    one_of,
+)
+from bespeak.protocol import status
+
+GRANT: Final = "authorization:grant"
+PURCHASES: Final = "payments:purchase"
+SIGNS: Final = "documents:sign"
+"""Scope for signing with the key of the server. The draft names none, and such a signature binds the operator."""
+TYPE: Final[Schema] = {"type": "string", "pattern": "^[a-z][a-z0-9_-]{0,63}$"}
+"""Schema of the type of an entity, which is the domain of its scopes."""
+
+_AMOUNT: Final[Schema] = object_of(
+    {
+        # A number in binary would lose cents.
+        "value": {"type": ["string", "integer"], "pattern": "^[0-9]{1,15}([.][0-9]{1,6})?$", "minimum": 0},
+        "currency": {"type": "string", "pattern": "^[A-Z]{3}$"},
+    },
+    "value",
+    "currency",
+    closed=True,
+)
+_RANGE: Final[Schema] = object_of({"min": NUMBER, "expected": NUMBER, "max": NUMBER}, "min", "expected", "max")
+_SCOPE: Final[Mapping[str, object]] = {"type": ["string", "array"], "items": NAME, "minLength": 1, "minItems": 1}
+
+
+def _missing(what: str, name: str) -> MethodError:
+    return MethodError(f"{name}-not-found", status.NOT_FOUND, f"The caller has no such {what}.")
+
+
+TRANSACT: Final[tuple[StandardMethod, ...]] = (
+    StandardMethod(
+        name="QUOTE",
+        category="transact",
+        description="Estimates the cost of a call without making it.",
+        intent="Estimate what a proposed call would cost.",
+        outcome="An estimate with its range and confidence is returned; nothing was executed.",
+        parameters={"method": METHOD, "path": PATH, "parameters": OBJECT, "budget_units": list_of(NAME, most=16)},
+        required=("method", "parameters"),
+        result={
+            "method": METHOD,
+            "path": PATH,
+            "estimated_cost": {"type": "object", "additionalProperties": _RANGE},
+            "confidence": SHARE,
+            "basis": one_of("declared", "measured", "both", "none"),
+            "samples": {"type": "integer", "minimum": 0},
+        },
+        returned=("method", "path", "estimated_cost", "confidence", "basis"),
+        errors=(
+            MethodError("endpoint-not-found", status.NOT_FOUND, "No endpoint has this method and path."),
+            MethodError("invalid-parameters", status.UNPROCESSABLE, "The endpoint would refuse these parameters."),
+        ),
+    ),
+    StandardMethod(
+        name="REGISTER",
+        category="transact",
+        description="Creates a record of an entity that the caller owns.",
+        intent="Register a new entity.",
+        outcome="The entity is stored, and its id and version are returned.",
+        impact="reversible",
+        idempotent=False,
+        parameters={"entity_type": TYPE, "data": ANYTHING, "idempotency_key": NAME},
+        required=("entity_type", "data"),
+        result={
+            "entity_id": NAME,
+            "entity_type": NAME,
+            "owner": NAME,
+            "version": {"type": "integer", "minimum": 1},
+            "created_at": TIME,
+        },
+        returned=("entity_id", "entity_type", "owner", "version", "created_at"),
+        errors=(
+            MethodError("too-many-entities", status.CONFLICT, "The agent has as many entities as it may have."),
+            MethodError("already-registered", status.CONFLICT, "The agent has this subscription already."),
+            MethodError("invalid-data", status.UNPROCESSABLE, "The data are too large or name no channel."),
+        ),
+    ),
+    StandardMethod(
+        name="SUBMIT",
+        category="transact",
+        description="Hands a document or a work item to a queue.",
+        intent="Submit a work item for processing.",
+        outcome="The item waits in the queue, and its tracking id is returned.",
+        impact="reversible",
+        idempotent=False,
+        parameters={
+            "target": NAME,
+            "payload": ANYTHING,
+            "priority": {"type": ["integer", "string"], "enum": ["low", "normal", "high", *range(10)]},
+            "callback": LINE,
+        },
+        required=("target", "payload"),
+        result={"tracking_id": NAME, "target": NAME, "status": one_of("queued"), "submitted_at": TIME},
+        returned=("tracking_id", "target", "status", "submitted_at"),
+        errors=(
+            MethodError("callback-refused", status.UNPROCESSABLE, "The callback must not be called."),
+            MethodError("queue-full", status.UNAVAILABLE, "The queue takes no more items now."),
+        ),
+    ),
+    StandardMethod(
+        name="AUTHORIZE",
+        category="transact",
+        description="Grants part of the caller's own authority to an agent.",
+        intent="Grant permissions to an agent for a limited time.",
+        outcome="The subject holds the granted scopes until they expire or are cancelled.",
+        impact="reversible",
+        idempotent=False,
+        parameters={
+            "subject": NAME,
+            "resource": NAME,
+            "scope": _SCOPE,
+            "ttl": SECONDS,
+            "conditions": object_of({"methods": list_of(METHOD), "paths": list_of(PATH)}, closed=True),
+        },
+        required=("subject", "resource", "scope"),
+        result={
+            "grant_id": NAME,
+            "subject": NAME,
+            "resource": NAME,
+            "scope": list_of(NAME),
+            "granted_by": NAME,
+            "expires_at": TIME,
+        },
+        returned=("grant_id", "subject", "resource", "scope", "granted_by", "expires_at"),
+        errors=(
+            MethodError("unknown-subject", status.FORBIDDEN, "The subject cannot hold a grant."),
+            MethodError("already-granted", status.CONFLICT, "The subject holds this grant already."),
+            MethodError("scope-violation", status.SCOPE_VIOLATION, "The grant exceeds the authority of the caller."),
+        ),
+        scopes=(GRANT,),
+        recorded=("subject", "resource", "scope"),
+    ),
+    StandardMethod(
+        name="CANCEL",
+        category="transact",
+        description="Revokes a grant, a purchase on hold, a submission, a publication, a monitor or a workflow.",
+        intent="Cancel something that was scheduled or committed.",
+        outcome="The target is cancelled, and what could be undone has been undone.",
+        impact="irreversible",
+        idempotent=False,
+        parameters={
+            "target_id": NAME,
+            "reason": {"type": ["string", "object"], "minLength": 1, "maxLength": 1000},
+            "notify_parties": FLAG,
+            "refund_policy": one_of("full", "partial", "none"),
+        },
+        required=("target_id",),
+        result={
+            "target_id": NAME,
+            "kind": NAME,
+            "status": one_of("cancelled", "cancelling"),
+            "cancelled_at": TIME,
+            "refund": OBJECT,
+            "notified": list_of(NAME),
+        },
+        returned=("target_id", "kind", "status", "cancelled_at"),
+        errors=(
+            _missing("thing", "target"),
+            MethodError("already-cancelled", status.CONFLICT, "The target is cancelled already."),
+            MethodError("not-cancellable", status.CONFLICT, "The target has ended and cannot be cancelled."),
+            MethodError("refund-impossible", status.UNPROCESSABLE, "The refund is not possible for this target."),
+        ),
+    ),
+    StandardMethod(
+        name="TRANSFER",
+        category="transact",
+        description="Moves the ownership of an entity to another principal.",
+        intent="Transfer the ownership of a resource.",
+        outcome="The new owner holds the resource, and the chain of owners is recorded.",
+        impact="irreversible",
+        idempotent=False,
+        parameters={"resource_id": NAME, "from_principal": NAME, "to_principal": NAME, "reason": LINE},
+        required=("resource_id", "from_principal", "to_principal"),
+        result={
+            "transfer_id": NAME,
+            "resource_id": NAME,
+            "from_principal": NAME,
+            "to_principal": NAME,
+            "version": {"type": "integer", "minimum": 1},
+            "transferred_at": TIME,
+        },
+        returned=("transfer_id", "resource_id", "from_principal", "to_principal", "version", "transferred_at"),
+        errors=(
+            _missing("resource", "resource"),
+            MethodError("not-the-owner", status.FORBIDDEN, "from_principal does not own the resource."),
+            MethodError("already-owned", status.CONFLICT, "to_principal owns the resource already."),
+            MethodError("scope-violation", status.SCOPE_VIOLATION, "The caller lacks the scope of this entity type."),
+        ),
+        recorded=("resource_id", "from_principal", "to_principal"),
+    ),
+    StandardMethod(
+        name="PURCHASE",
+        category="transact",
+        description="Buys an item on the account of a principal, or holds the amount for it.",
+        intent="Purchase an item for a principal.",
+        outcome="The amount is paid or held, and the receipt is returned.",
+        impact="irreversible",
+        idempotent=False,
+        parameters={
+            "item": {"type": ["string", "object"], "minLength": 1, "maxLength": 1000},
+            "principal_id": NAME,
+            "amount": _AMOUNT,
+            "payment_method": NAME,
+            "confirm_immediately": FLAG,
+            "hold_id": NAME,
+        },
+        required=("item", "principal_id", "amount"),
+        result={
+            "purchase_id": NAME,
+            "principal_id": NAME,
+            "status": one_of("settled", "held", "pending", "failed"),
+            "amount": _AMOUNT,
+            "provider_reference": NAME,
+            "expires_at": TIME,
+        },
+        returned=("purchase_id", "principal_id", "status", "amount"),
+        errors=(
+            MethodError("payment-refused", status.FORBIDDEN, "The payment was refused."),
+            MethodError("insufficient-funds", status.CONFLICT, "The account does not cover the amount."),
+            MethodError("budget-exceeded", status.BUDGET_EXCEEDED, "The amount exceeds Budget-Limit."),
+        ),
+        scopes=(PURCHASES,),
+        recorded=("item", "principal_id", "amount"),
+    ),
+    StandardMethod(
+        name="SIGN",
+        category="transact",
+        description="Signs data with a key of this server.",
+        intent="Sign a document or an assertion.",
+        outcome="A signature with time and key id is returned, which anyone can verify with the public key.",
+        impact="irreversible",
+        idempotent=False,
+        parameters={"payload": ANYTHING, "key_id": NAME, "algorithm": NAME},
+        required=("payload",),
+        result={"signature": {"type": "string"}, "key_id": NAME, "algorithm": NAME, "signed_at": TIME, "digest": NAME},
+        returned=("signature", "key_id", "algorithm", "signed_at", "digest"),
+        errors=(
+            MethodError("key-refused", status.FORBIDDEN, "The caller may not sign with this key."),
+            MethodError("unknown-algorithm", status.UNPROCESSABLE, "The key cannot sign with this algorithm."),
+        ),
+        scopes=(SIGNS,),
+    ),
+    StandardMethod(
+        name="LOG",
+        category="transact",
+        description="Writes a structured record that cannot be changed afterwards.",
+        intent="Log an event of significance.",
+        outcome="The record is stored, and its id is returned.",
+        impact="irreversible",
+        idempotent=False,
+        parameters={
+            "event_type": NAME,
+            "data": ANYTHING,
+            "severity": one_of("info", "warning", "error", "critical"),
+            "correlation_id": NAME,
+        },
+        required=("event_type", "data"),
+        result={"record_id": NAME, "event_type": NAME, "severity": NAME, "logged_at": TIME},
+        returned=("record_id", "event_type", "severity", "logged_at"),
+        errors=(MethodError("invalid-data", status.BAD_REQUEST, "The record is too large."),),
+    ),
+    StandardMethod(
+        name="PUBLISH",
+        category="transact",
+        description="Makes content available to the subscribers of a channel, now or at a given time.",
+        intent="Publish content to a channel.",
+        outcome="The content is published, or will be at the given time.",
+        impact="irreversible",
+        idempotent=False,
+        parameters={"content": ANYTHING, "channel": NAME, "format": NAME, "schedule_at": TIME},
+        required=("content", "channel"),
+        result={
+            "content_id": NAME,
+            "channel": NAME,
+            "status": one_of("published", "scheduled"),
+            "publish_at": TIME,
+            "subscribers": {"type": "integer", "minimum": 0},
+        },
+        returned=("content_id", "channel", "status", "publish_at"),
+        errors=(
+            MethodError("channel-refused", status.FORBIDDEN, "The caller may not publish to this channel."),
+            MethodError("invalid-schedule-at", status.BAD_REQUEST, "schedule_at is not a valid time in the future."),
+            MethodError("already-published", status.CONFLICT, "This content is published on the channel already."),
+        ),
+    ),
+)

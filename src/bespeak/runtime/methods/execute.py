@@ -1,0 +1,209 @@
+"""EXECUTE: carries out an endpoint by the name of its tool, or a tool call of MCP as a payload (core 4.7, 9).
+
+Every gate of the endpoint judges the caller, as for a step of a composition. Nothing in a payload gives authority.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.filled_path import fill_path
+from bespeak.contract.mcp_result import result_of
+from bespeak.contract.mcp_tool import Tool
+from bespeak.contract.tool_error import Granting
+from bespeak.protocol import status
+from bespeak.protocol.exchange import headers as names
+from bespeak.protocol.exchange.headers import MEDIA_AGTP
+from bespeak.protocol.exchange.media_type import essence
+from bespeak.protocol.exchange.messages import Response
+from bespeak.protocol.exchange.outcome import Outcome
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.fault import Fault
+from bespeak.runtime.answer import Answer
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.composition.step import Step, Steps
+from bespeak.runtime.disclosure import may_discover, sees, undisclosed
+from bespeak.runtime.methods.needs import invalid
+from bespeak.runtime.route import Route
+
+_logger = logging.getLogger(__name__)
+
+MEDIA_MCP_TOOLS: Final = "application/vnd.mcp.tools+json"
+MCP_SCOPE: Final = "mcp:tools:execute"
+"""Scope that core 9 names for tool calls of MCP. Those of the endpoint are needed too."""
+CALL: Final = "mcp.tools.call"
+LIST: Final = "mcp.tools.list"
+_PAYLOAD: Final = frozenset({"tool", "name", "arguments", "_meta"})
+_CLAIMS: Final[Mapping[str, str]] = {
+    "agent_id": names.AGENT_ID,
+    "authority_scope": names.AUTHORITY_SCOPE,
+    "delegation_chain": names.DELEGATION_CHAIN,
+    "session_id": names.SESSION_ID,
+    "task_id": names.TASK_ID,
+}
+"""Members of a payload that say what headers say, and never count."""
+_GRANTING: Final = Granting(
+    lambda scopes: f"over AGTP: Authority-Scope with {', '.join(scopes)}", "over AGTP: Agent-ID and Authority-Scope"
+)
+_MOST_NEAR: Final = 3
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """A tool to be called."""
+
+    tool: Tool
+    route: Route
+    arguments: dict[str, Any]
+    media_type: str
+
+
+async def execute(call: RoutedCall, steps: Steps) -> Answer | Refused:
+    """Answer EXECUTE /."""
+    media_type = _payload_type(call)
+    if isinstance(media_type, Refused):
+        return media_type
+    if media_type is not None and call.input["action"] == LIST:
+        return _list(call)
+    wish = _read_action(call) if media_type is None else _read_payload(call)
+    if isinstance(wish, Refused):
+        return wish
+    filled = fill_path(wish.tool.endpoint.path, wish.arguments)
+    # A value that is missing is refused by the schema.
+    path = wish.tool.endpoint.path if isinstance(filled, Fault) else filled[0]
+    done = steps.run_step(call, wish.route, wish.arguments, path, "1")
+    return _answer(call, wish, await done if isinstance(done, Coroutine) else done, path)
+
+
+def _payload_type(call: RoutedCall) -> str | Refused | None:
+    """Return the type of the carried payload; None if there is no payload."""
+    named = essence(call.input.get("payload_type", ""))
+    sent = essence(call.request.headers.get("content-type", ""))
+    if sent == MEDIA_MCP_TOOLS and named not in ("", sent):
+        message = f"The Content-Type is {sent}, but payload_type is {named[:80]!r}; send one type."
+        return Refused(status.BAD_REQUEST, "payload-type-conflict", message, {"field": "/payload_type"})
+    found = named or (sent if sent == MEDIA_MCP_TOOLS else "")
+    if found not in ("", MEDIA_MCP_TOOLS):
+        return invalid("payload_type", f"is {found[:80]!r}; this server carries {MEDIA_MCP_TOOLS}.")
+    if not found and "payload" in call.input:
+        return invalid("payload_type", f"is missing; a payload needs one: {MEDIA_MCP_TOOLS}.")
+    return found or None
+
+
+def _read_action(call: RoutedCall) -> _Wish | Refused:
+    action = call.input["action"]
+    found = _find(call, action)
+    if found is None:
+        return _unknown(call, "action", action)
+    return _Wish(*found, dict(call.input.get("parameters", {})), MEDIA_AGTP)
+
+
+def _read_payload(call: RoutedCall) -> _Wish | Refused:
+    if call.input["action"] != CALL:
+        return invalid("action", f"is {call.input['action'][:80]!r}; for {MEDIA_MCP_TOOLS} it is {CALL} or {LIST}.")
+    payload = call.input.get("payload")
+    if not isinstance(payload, dict):
+        return invalid("payload", 'must be an object like {"tool": "book_room", "arguments": {}}.')
+    unknown = payload.keys() - _PAYLOAD - _CLAIMS.keys()
+    if unknown:
+        return invalid("payload", f"has the unknown member {min(unknown)[:80]!r}; it takes tool and arguments.")
+    name, arguments = payload.get("tool", payload.get("name")), payload.get("arguments", {})
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        return invalid("payload", "needs a text `tool` and an object `arguments`.")
+    _report_claims(call, payload)
+    refused = _refuse_without_scope(call)
+    if refused is not None:
+        return refused
+    found = _find(call, name)
+    return _unknown(call, "tool", name) if found is None else _Wish(*found, arguments, MEDIA_MCP_TOOLS)
+
+
+def _refuse_without_scope(call: RoutedCall) -> Refused | None:
+    principal = call.principal
+    if principal.agent_id is None:
+        return call.server.principals.credentials_missing(f"{CALL} requires an agent with the scope {MCP_SCOPE}")
+    missing = principal.scopes.missing((MCP_SCOPE,))
+    if not missing:
+        return None
+    return Refused(
+        status.SCOPE_VIOLATION,
+        "scope-violation",
+        f"{CALL} needs the scope {MCP_SCOPE}, beside those of the tool.",
+        {"missing_scopes": missing, "required_scopes": [MCP_SCOPE], "declared_scopes": list(principal.scopes)},
+    )
+
+
+def _report_claims(call: RoutedCall, payload: Mapping[str, Any]) -> None:
+    """Log what a payload says otherwise than the headers, which count (core 9)."""
+    for member in payload.keys() & _CLAIMS.keys():
+        if payload[member] != call.request.headers.get(_CLAIMS[member]):
+            _logger.info("%s in a payload differs from the header, which counts: %s", member, call.route.endpoint)
+
+
+def _find(call: RoutedCall, name: str) -> tuple[Tool, Route] | None:
+    """Find a tool among those that exist for the caller."""
+    tool = call.routes.tools.get(name)
+    route = None if tool is None else call.routes.steps.get(tool.endpoint.key)
+    if tool is None or route is None or route.method not in call.routes.allowed or not sees(call, route):
+        return None
+    return tool, route
+
+
+def _unknown(call: RoutedCall, kind: str, name: str) -> Refused:
+    near = get_close_matches(name[:80], call.routes.tools, n=_MOST_NEAR) if may_discover(call) else []
+    shown = [one for one in near if _find(call, one) is not None]
+    advice = f"Did you mean {', '.join(shown)}?" if shown else f"{LIST} with payload_type {MEDIA_MCP_TOOLS} lists them."
+    message = f"There is no {kind} {name[:80]!r}. {advice}"
+    return Refused(status.NOT_FOUND, f"unknown-{kind}", message, {kind: name[:80], "suggestions": shown})
+
+
+def _list(call: RoutedCall) -> Answer | Refused:
+    if not may_discover(call):
+        return undisclosed(call)
+    tools = [tool.entry for name, tool in call.routes.tools.items() if _find(call, name) is not None]
+    return Answer(_encode(_envelope(call, status.OK, {"result": {"tools": tools}})), content_type=MEDIA_MCP_TOOLS)
+
+
+def _answer(call: RoutedCall, wish: _Wish, step: Step, path: str) -> Answer:
+    """Wrap the answer of the endpoint. Its status is that of the answer, so that a refusal looks like one."""
+    response = step.response
+    assert response is not None, "the step has run"
+    outcome = _outcome(wish, step, response)
+    carries = wish.media_type == MEDIA_MCP_TOOLS
+    members: dict[str, Any] = {} if outcome.ok else {"error": outcome.error}
+    if carries:
+        members["result"] = result_of(wish.tool, outcome, _GRANTING)
+    elif outcome.ok:
+        members["result"] = outcome.output
+    members["attribution"] = {
+        "server_id": call.routes.service.identity.server_id,
+        "agent_id": call.agent_id,
+        "method": wish.route.method,
+        "path": path,
+        "audit_id": response.header("Audit-ID"),
+    }
+    headers = () if outcome.retry_after is None else (("Retry-After", outcome.retry_after),)
+    number = outcome.status
+    return Answer(_encode(_envelope(call, number, members)), number, wish.media_type, headers, response.code)
+
+
+def _outcome(wish: _Wish, step: Step, response: Response) -> Outcome:
+    if status.is_success(response.status):
+        deprecated = wish.tool.endpoint.deprecated
+        warning = None if deprecated is None else deprecated.warning()
+        return Outcome(response.status, step.output, warning=warning)
+    body = _decode(response.body) if response.body else {}
+    return Outcome(response.status, error=body.get("error", {}), retry_after=response.header("Retry-After"))
+
+
+def _envelope(call: RoutedCall, number: int, members: Mapping[str, Any]) -> dict[str, Any]:
+    return {"status": number, "task_id": call.request.headers.get(names.TASK_ID), **members}

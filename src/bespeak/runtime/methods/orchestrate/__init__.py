@@ -1,0 +1,1 @@
+"""Handlers of the standard methods of the category ORCHESTRATE."""

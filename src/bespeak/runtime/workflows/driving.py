@@ -1,0 +1,337 @@
+"""Driving a workflow: its steps through the dispatcher, each noted in the journal, until it ends or has to wait."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Mapping
+from types import CoroutineType
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import CONFIRMATION_ID
+from bespeak.protocol.exchange.messages import Request, Response
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.fault import Fault
+from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall
+from bespeak.runtime.composition.step import UNDOES
+from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.gates import find_route
+from bespeak.runtime.parties import parties_of
+from bespeak.runtime.route import Route
+from bespeak.runtime.workflows.journal import StepJournal, WorkflowJournal, answered
+from bespeak.runtime.workflows.reference import resolve
+from bespeak.runtime.workflows.spec import Spec, StepSpec
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, OpenCase, ReadCase
+from bespeak.state.store.commands.outbox import PutOutbox
+from bespeak.state.store.commands.steps import (
+    CANCELLED,
+    CANCELLING,
+    COMPLETED,
+    DONE,
+    FAILED,
+    PENDING,
+    RUNNING,
+    SKIPPED,
+    UNDONE,
+    WAITING,
+    StepRow,
+)
+from bespeak.state.store.store import Store
+
+KEPT: Final = 30 * 86400.0
+"""Seconds for which a workflow that has ended can be looked up."""
+ATTEMPTS: Final = 5
+"""Attempts of a step with on_failure retry, the first included."""
+_AT_ONCE: Final = 16
+"""Calls of a batch that run at the same time."""
+_FIRST_DELAY: Final = 0.2
+_SHORT: Final = 1.0
+"""Seconds up to which a repeated step is waited for here; a longer delay is left to the clock of the server."""
+_LONGEST_DELAY: Final = 60.0
+_RECHECK: Final = 60.0
+"""Seconds after which a workflow that waits looks for its decision by itself."""
+_LOST: Final = "idempotency-lease-lost"
+_TRANSIENT: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED, status.UNAVAILABLE, status.SERVER_ERROR})
+_SETTLED: Final = (DONE, SKIPPED, UNDONE)
+
+
+class LostError(Exception):
+    """Raised inside a drive whose workflow another process has taken over."""
+
+
+class Drive:
+    """One process's turn at a workflow."""
+
+    def __init__(
+        self, dispatcher: Dispatcher, store: Store, spec: Spec, call: RoutedCall, journal: WorkflowJournal
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._store = store
+        self._spec = spec
+        self._call = call
+        self.journal = journal
+        call.composing = Composing(dispatcher.new_id(), {}, is_keyed=False)
+
+    async def run(self) -> None:
+        """Do what is left. Afterwards the workflow has ended, waits, is paused, or belongs to another process."""
+        bound = asyncio.timeout(max(self._spec.deadline - time.time(), 0.0))
+        renewing = asyncio.create_task(self._renew())
+        try:
+            async with bound:
+                await self._do()
+        except TimeoutError:
+            if not bound.expired():
+                raise
+            await self._end(FAILED)
+        except LostError:
+            pass
+        finally:
+            renewing.cancel()
+
+    async def _do(self) -> None:
+        if self.journal.state == CANCELLING:
+            await self._undo(len(self._spec.steps) + 1)
+            await self._end(CANCELLED)
+        elif self._spec.parallel:
+            await self._together()
+        else:
+            await self._one_by_one()
+
+    async def _renew(self) -> None:
+        """Keep the lease while a step takes long."""
+        while True:
+            await asyncio.sleep(self.journal.lease / 3)
+            await self._store.do(self.journal.write())
+
+    async def _one_by_one(self) -> None:
+        for number, step in enumerate(self._spec.steps, 1):
+            row = self.journal.rows.get(number)
+            if row is not None and row.state in _SETTLED:
+                continue
+            if self.journal.state != RUNNING or not await self._take(number, step, row):
+                return
+        await self._end(COMPLETED)
+
+    async def _together(self) -> None:
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(number: int, step: StepSpec, row: StepRow | None) -> None:
+            async with slots:
+                if self.journal.state == RUNNING:
+                    await self._take(number, step, row)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for number, step in enumerate(self._spec.steps, 1):
+                    row = self.journal.rows.get(number)
+                    if row is None or row.state not in (*_SETTLED, FAILED):
+                        group.create_task(one(number, step, row))
+        except BaseExceptionGroup as failures:
+            if failures.subgroup(LostError) is not None:
+                raise LostError from None
+            raise
+        if self.journal.state == RUNNING:
+            failed = any(row.state == FAILED for row in self.journal.rows.values())
+            await self._end(FAILED if failed and not self._spec.partial else COMPLETED)
+
+    async def _take(self, number: int, step: StepSpec, earlier: StepRow | None) -> bool:
+        """Carry out a step; return False if the workflow goes no further now."""
+        policy = step.on_failure or self._spec.on_failure
+        attempt = 1 if earlier is None else earlier.attempt
+        if earlier is not None and earlier.state == FAILED:
+            if policy != "retry" or attempt >= ATTEMPTS or earlier.code not in _TRANSIENT:
+                return await self._fail(number)  # a process died while it was undoing the earlier steps
+            attempt += 1
+        if earlier is not None and earlier.state == PENDING:
+            attempt += 1
+        if earlier is not None and earlier.state == WAITING:
+            decided = await self._decision(earlier)
+            if decided is not None and decided.state == FAILED:
+                return await self._give_up(number, decided, policy)
+            if decided is not None:
+                return await self._wait(decided)
+        while True:
+            row = await self._attempt(number, step, attempt, earlier)
+            if row is None:
+                return self.journal.state == RUNNING
+            if row.state == WAITING:
+                return await self._wait(row)
+            if policy != "retry" or row.code not in _TRANSIENT or attempt >= ATTEMPTS:
+                return await self._give_up(number, row, policy)
+            delay = min(_FIRST_DELAY * 2 ** (attempt - 1), _LONGEST_DELAY)
+            if delay > _SHORT:
+                self.journal.add(row)
+                await self._write(RUNNING, delay=delay)
+                return False
+            await asyncio.sleep(delay)
+            attempt += 1
+
+    async def _attempt(self, number: int, step: StepSpec, attempt: int, earlier: StepRow | None) -> StepRow | None:
+        """Call the endpoint of a step once; return None if it succeeded, which the journal says, or a row if not."""
+        found = self._prepare(step, self._outputs(number) if self._spec.propagates else {})
+        if isinstance(found, Fault):
+            return StepRow(number, attempt, FAILED, 0, _text({"code": "invalid-reference", "message": found.message}))
+        if isinstance(found, Refused):
+            return _failed(number, attempt, self._dispatcher.refuse(self._call, found))
+        route, given = found
+        reads = route.endpoint.semantic.impact == "informational"
+        row = StepRow(number, attempt, DONE, status.OK, "null")
+        # A step that changes nothing may be repeated after a crash, so it needs no commit of its own.
+        key = f"{self.journal.workflow_id}-{number}"
+        journal = None if reads else StepJournal(self.journal, row, key, builtin=route.builtin)
+        called = self._dispatcher.run_step(
+            self._parent(_confirmation(earlier)), route, given, step.path, str(number), journal=journal
+        )
+        done: StepCall = await called if type(called) is CoroutineType else called  # type: ignore[assignment]
+        response = done.response
+        assert response is not None, "the step has been answered"
+        if response.code == _LOST:
+            raise LostError
+        if not status.is_success(response.status):
+            return _failed(number, attempt, response)
+        if reads:
+            output = answered(response, builtin=route.builtin) if done.output is None else _text(done.output)
+            self.journal.add(msgspec.structs.replace(row, output=output))
+        return None
+
+    async def _wait(self, row: StepRow) -> bool:
+        self.journal.add(row)
+        await self._write(WAITING, delay=_RECHECK)
+        return False
+
+    async def _give_up(self, number: int, row: StepRow, policy: str) -> bool:
+        """Act on a step that failed for good; return True if the workflow goes on."""
+        if policy == "escalate" and row.code:
+            return await self._wait(await self._escalate(row))
+        self.journal.add(row if policy != "skip" else msgspec.structs.replace(row, state=SKIPPED))
+        if policy == "skip" or self._spec.parallel or self._spec.partial:
+            return True
+        # Noted before anything is undone, so that a crash does not run the step again.
+        await self._write(RUNNING)
+        return await self._fail(number)
+
+    async def _fail(self, number: int) -> bool:
+        """Undo the steps before a failed one, and end."""
+        await self._undo(number)
+        await self._end(FAILED)
+        return False
+
+    async def _undo(self, number: int) -> None:
+        """Undo the steps before one, the last one first."""
+        for before in range(number - 1, 0, -1):
+            step, row = self._spec.steps[before - 1].compensate, self.journal.rows.get(before)
+            if step is None or row is None or row.state != DONE:
+                continue
+            found = self._prepare(step, self._outputs(number))
+            if isinstance(found, (Fault, Refused)):
+                continue
+            route, given = found
+            undone = msgspec.structs.replace(row, state=UNDONE)
+            key = f"{self.journal.workflow_id}-{before}-undo"
+            journal = StepJournal(self.journal, undone, key, builtin=route.builtin, answers=False)
+            called = self._dispatcher.run_step(
+                self._call, route, given, step.path, f"{before} undone", flags=UNDOES, journal=journal
+            )
+            if type(called) is CoroutineType:
+                await called
+
+    async def _escalate(self, row: StepRow) -> StepRow:
+        """Open a case that decides whether a failed step is tried again."""
+        agent_id, case_id = self._spec.authority.agent_id, f"esc-{secrets.token_hex(16)}"
+        recipient = self._call.server.cases.default_recipient
+        error = msgspec.json.decode(row.output)
+        subject = _text({"workflow_id": self.journal.workflow_id, "step": row.number, "error": error})
+        await self._store.do(
+            OpenCase(
+                case_id=case_id,
+                kind=ESCALATION,
+                agent_id=agent_id,
+                recipient=recipient,
+                digest=f"{self.journal.workflow_id}-{row.number}-{row.attempt}",
+                subject=subject,
+                announcement=PutOutbox(ESCALATION, recipient, subject),
+                parties=parties_of(self._call),
+            )
+        )
+        return msgspec.structs.replace(row, state=WAITING, output=_text({**error, "escalation_id": case_id}))
+
+    async def _decision(self, row: StepRow) -> StepRow | None:
+        """Return None if a waiting step may be tried again, the row of its failure, or its own if it still waits."""
+        case_id = msgspec.json.decode(row.output).get("escalation_id")
+        if case_id is None:
+            return None  # a confirmation: the call itself tells
+        case = await self._store.read(ReadCase(case_id))
+        if case is None or case.state == REJECTED:
+            return msgspec.structs.replace(row, state=FAILED, code=0)
+        return None if case.state == ACCEPTED else row
+
+    def _parent(self, confirmation: str | None) -> RoutedCall:
+        """Return the call on whose behalf a step runs, with the confirmation that it waited for."""
+        outer = self._call
+        if confirmation is None:
+            return outer
+        headers = {**outer.request.headers, CONFIRMATION_ID: confirmation}
+        call = Call(msgspec.structs.replace(outer.request, headers=headers), outer.server)
+        call.principal, call.routes = outer.principal, outer.routes
+        parent = RoutedCall(call, outer.route)
+        parent.composing = outer.composing
+        return parent
+
+    def _prepare(self, step: StepSpec, outputs: Mapping[str, Any]) -> tuple[Route, dict[str, Any]] | Fault | Refused:
+        """Find the endpoint of a step and put its input together."""
+        given = resolve(step.parameters, outputs)
+        if isinstance(given, Fault):
+            return given
+        outer = self._call.request
+        call = Call(Request(step.method, step.path, "", outer.headers, b"", outer.connection), self._call.server)
+        call.principal = self._call.principal
+        found = find_route(call)
+        if isinstance(found, Refused):
+            return found
+        for name, text in (found.captures or {}).items():
+            read = found.route.coercions.get(name)
+            given.setdefault(name, read(text) if read else text)
+        return found.route, given
+
+    def _outputs(self, before: int) -> Mapping[str, Any]:
+        """Return the outputs of earlier steps by name and by number."""
+        made = {}
+        for number in range(1, before):
+            row = self.journal.rows.get(number)
+            if row is not None and row.state in (DONE, UNDONE):
+                made[str(number)] = made[self._spec.name_of(number)] = self.journal.output(number)
+        return made
+
+    async def _end(self, state: str) -> None:
+        await self._write(state, kept=KEPT)
+
+    async def _write(self, state: str, *, delay: float | None = None, kept: float | None = None) -> None:
+        done = await self._store.do(self.journal.write(state, delay=delay, kept=kept))
+        if isinstance(done, Conflict):
+            raise LostError
+        self.journal.state = done[0]
+
+
+def _failed(number: int, attempt: int, response: Response) -> StepRow:
+    """Return the row of an answer that is not a success."""
+    body = msgspec.json.decode(response.body) if response.body else {}
+    error = body.get("error", {}) if isinstance(body, dict) else {}
+    waits = response.status == status.AUTHORIZATION_REQUIRED and error.get("code") == "confirmation-required"
+    return StepRow(number, attempt, WAITING if waits else FAILED, response.status, _text(error))
+
+
+def _confirmation(earlier: StepRow | None) -> str | None:
+    """Return the id of the confirmation that a step waits for."""
+    if earlier is None or earlier.state != WAITING:
+        return None
+    found = msgspec.json.decode(earlier.output).get("confirmation_id")
+    return found if isinstance(found, str) else None
+
+
+def _text(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

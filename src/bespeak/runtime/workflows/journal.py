@@ -1,0 +1,86 @@
+"""The journal of one workflow as its process holds it: what is known of its steps, and how the rest is noted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from bespeak.protocol import status
+from bespeak.protocol.exchange.messages import Response
+from bespeak.state.store.commands.steps import RUNNING, JournalSteps, StepRow
+
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode = msgspec.json.Decoder().decode
+
+
+class WorkflowJournal:
+    """Rows by the number of their step. Rows of steps that change nothing are written with the next one that does."""
+
+    def __init__(
+        self, workflow_id: str, fence: int, lease: float, rows: Iterable[StepRow] = (), state: str = RUNNING
+    ) -> None:
+        self.workflow_id = workflow_id
+        self.fence = fence
+        self.lease = lease
+        self.rows = {row.number: row for row in rows}
+        self.state = state
+        """State of the workflow in the store when it was last written."""
+        self._pending: dict[int, StepRow] = {}
+
+    def output(self, number: int) -> Any:
+        """Return the output of a step that was done."""
+        return _decode(self.rows[number].output)
+
+    def add(self, row: StepRow) -> None:
+        """Take a row that is written with the next command."""
+        self.rows[row.number] = row
+        self._pending[row.number] = row
+
+    def write(self, state: str | None = None, *, delay: float | None = None, kept: float | None = None) -> JournalSteps:
+        """Return the command that writes what is pending, and the state of the workflow.
+
+        If it cannot be carried out, the drive ends, and the next one begins with what the store has.
+        """
+        rows, self._pending = tuple(self._pending.values()), {}
+        state = state or self.state
+        return JournalSteps(self.workflow_id, self.fence, rows, self.lease, state, self.state, delay=delay, kept=kept)
+
+
+class StepJournal:
+    """Notes the answer of one step in the transaction of the step."""
+
+    def __init__(
+        self, journal: WorkflowJournal, row: StepRow, key: str, *, builtin: bool, answers: bool = True
+    ) -> None:
+        """Note `row` if the step succeeds; with the output of its answer, unless `answers` is False."""
+        self._journal = journal
+        self._row = row
+        self._builtin = builtin
+        self._answers = answers
+        self.key = key
+
+    def note(self, response: Response) -> JournalSteps | None:
+        """Return the command that notes a success. What to do about a failure is decided later."""
+        if not status.is_success(response.status):
+            return None
+        row = msgspec.structs.replace(self._row, code=response.status)
+        if self._answers:
+            row = msgspec.structs.replace(row, output=answered(response, builtin=self._builtin))
+        self._journal.add(row)
+        return self._journal.write()
+
+    def noted(self, result: Any) -> None:
+        """Take the state of the workflow, if the answer was noted."""
+        if isinstance(result, str):
+            self._journal.state = result
+
+
+def answered(response: Response, *, builtin: bool) -> str:
+    """Return the output in an answer as JSON; a built-in method has it in an envelope."""
+    if not response.body:
+        return "null"
+    if not builtin:
+        return response.body.decode()
+    return bytes(_members(response.body).get("result", b"null")).decode()

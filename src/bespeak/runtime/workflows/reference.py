@@ -1,0 +1,72 @@
+"""References from the parameters of a step to what earlier steps returned.
+
+A parameter `{"$from": "search.items[0].id"}` anywhere inside the parameters stands for that value: the name or number
+of a step, then members and positions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from bespeak.protocol.fault import Fault
+
+FROM: Final = "$from"
+_PATH: Final = re.compile(r"[A-Za-z0-9_-]+(\.[^.\[\]]+|\[\d{1,6}\])*")
+_PART: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+_DEEPEST: Final = 32
+
+
+def check_references(value: Any, known: Collection[str], depth: int = 0) -> str | None:
+    """Return what is wrong with the references inside a value; `known` are the names of earlier steps."""
+    if depth > _DEEPEST:
+        return f"parameters are nested more than {_DEEPEST} levels deep"
+    if isinstance(value, dict):
+        if FROM in value:
+            return _check_reference(value, known)
+        return next((fault for one in value.values() if (fault := check_references(one, known, depth + 1))), None)
+    if isinstance(value, list):
+        return next((fault for one in value if (fault := check_references(one, known, depth + 1))), None)
+    return None
+
+
+def _check_reference(value: Mapping[str, Any], known: Collection[str]) -> str | None:
+    path = value[FROM]
+    if len(value) != 1 or not isinstance(path, str) or _PATH.fullmatch(path) is None:
+        return (
+            f"{str(path)[:80]!r} is not a valid reference; write the name of a step and a path, like search.items[0].id"
+        )
+    name = re.split(r"[.\[]", path, maxsplit=1)[0]
+    if name not in known:
+        return f"{path[:80]!r} refers to {name!r}, which is not an earlier step"
+    return None
+
+
+def resolve(value: Any, outputs: Mapping[str, Any]) -> Any | Fault:
+    """Replace the references inside a value; return a Fault for one that leads nowhere."""
+    if isinstance(value, dict):
+        if FROM in value:
+            return _follow(value[FROM], outputs)
+        made = {name: resolve(one, outputs) for name, one in value.items()}
+        return next((one for one in made.values() if isinstance(one, Fault)), made)
+    if isinstance(value, list):
+        items = [resolve(one, outputs) for one in value]
+        return next((one for one in items if isinstance(one, Fault)), items)
+    return value
+
+
+def _follow(path: str, outputs: Mapping[str, Any]) -> Any | Fault:
+    name = re.split(r"[.\[]", path, maxsplit=1)[0]
+    if name not in outputs:
+        return Fault(f"{path!r} refers to a step that returned nothing", path)
+    found = outputs[name]
+    for match in _PART.finditer(path, len(name)):
+        member, position = match.groups()
+        if member is not None and isinstance(found, dict) and member in found:
+            found = found[member]
+        elif position is not None and isinstance(found, list) and int(position) < len(found):
+            found = found[int(position)]
+        else:
+            return Fault(f"{path!r} leads nowhere: there is no {match.group()!r}", path)
+    return found

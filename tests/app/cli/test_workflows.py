@@ -1,0 +1,93 @@
+"""`bespeak workflows` shows what agents have begun, and lets the operator intervene."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bespeak.app.cli.main import CommandFailedError
+from bespeak.app.cli.workflows import workflows
+from bespeak.runtime.workflows.spec import Authority, Spec, StepSpec, encode
+from bespeak.state.store.command import Command
+from bespeak.state.store.commands.records import PutRecord
+from bespeak.state.store.commands.steps import JournalSteps, StepRow
+from bespeak.state.store.opening import open_store
+
+AGENT = "a" * 64
+BOOK = StepSpec("BOOK", "/rooms", name="book", compensate=StepSpec("CANCEL", "/rooms"))
+SPEC = Spec(
+    method="CHAIN",
+    steps=(BOOK, StepSpec("PAY", "/account")),
+    authority=Authority(agent_id=AGENT, scopes=(), headers={}),
+    deadline=1e12,
+)
+ROWS = (StepRow(1, 1, "done", 200, "{}"), StepRow(2, 2, "failed", 422, '{"message": "No money."}'))
+
+
+def do(place: Path, *commands: Command) -> Any:
+    async def run() -> Any:
+        store = open_store(str(place), role="visitor")
+        await store.start()
+        try:
+            return await store.do(*commands)
+        finally:
+            await store.close()
+
+    return asyncio.run(run())
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Path:
+    """Create a folder with a store: a workflow that runs and one that has failed."""
+    (tmp_path / "bespeak.toml").write_text('[server]\nserver_id = "s"\noperator = "o"\ncontact = "c"\n')
+    text = encode(SPEC).decode()
+    do(
+        tmp_path / "bespeak.db",
+        PutRecord("chain-1", "workflow", AGENT, "running", text, delay=60.0),
+        PutRecord("chain-2", "workflow", AGENT, "running", text, delay=60.0),
+        JournalSteps("chain-2", 0, ROWS, 60.0, "failed"),
+    )
+    return tmp_path
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(workflows, [str(argument) for argument in arguments])
+
+
+def test_list_shows_the_state_of_each(deployment: Path) -> None:
+    lines = run("list", deployment).stdout.splitlines()
+    assert [line.split()[:3] for line in lines] == [["chain-1", "running", "CHAIN"], ["chain-2", "failed", "CHAIN"]]
+    assert json.loads(run("list", deployment, "--state", "failed", "--json").stdout)[0]["workflow_id"] == "chain-2"
+    assert run("list", deployment, "--state", "paused").stdout == "no paused workflows\n"
+
+
+def test_show_tells_what_became_of_each_step(deployment: Path) -> None:
+    text = run("show", "chain-2", deployment, "--watch").stdout
+    assert "1  done      book: BOOK /rooms  200" in text
+    assert "2  failed    PAY /account  422  attempt 2\n       No money." in text
+    drawn = run("show", "chain-2", deployment, "--format", "mermaid").stdout
+    assert 's1["book: BOOK /rooms<br/>done"]\n  s0 --> s1' in drawn
+    assert json.loads(run("show", "chain-2", deployment, "--format", "json").stdout)["steps"][1]["code"] == 422
+
+
+def test_a_workflow_is_paused_resumed_and_cancelled(deployment: Path) -> None:
+    for command, state in (("pause", "paused"), ("resume", "running"), ("cancel", "cancelling")):
+        assert run(command, "chain-1", deployment).stdout == f"chain-1 is {state}\n"
+
+
+def test_a_failed_workflow_is_tried_again(deployment: Path) -> None:
+    assert run("retry", "chain-2", deployment).stdout == "chain-2 runs again\n"
+    assert "2  pending" in run("show", "chain-2", deployment).stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [("pause", "chain-2"), ("resume", "chain-1"), ("cancel", "chain-9"), ("show", "x")]
+)
+def test_what_is_not_possible_is_refused(deployment: Path, arguments: tuple[str, str]) -> None:
+    result = run(*arguments, deployment)
+    assert isinstance(result.exception, CommandFailedError)

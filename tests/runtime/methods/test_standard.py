@@ -1,0 +1,49 @@
+"""Standard methods are offered if they are enabled, on the same terms as other endpoints."""
+
+from __future__ import annotations
+
+import pytest
+from tests.service import AGENT, build
+from tests.stateful import keeping
+
+from bespeak.contract.policy import Policies
+from bespeak.contract.standard.methods import STANDARD
+from bespeak.runtime.methods.builtin import builtin_endpoints
+from bespeak.runtime.methods.needs import STORE
+from bespeak.runtime.methods.standard import HANDLERS, implemented
+
+pytestmark = pytest.mark.anyio
+
+
+def test_every_handler_is_of_a_method_of_the_table() -> None:
+    assert set(HANDLERS) <= set(STANDARD)
+    assert implemented(["LOG", "NAP"]) == ["LOG"]
+
+
+async def test_a_method_that_is_not_enabled_is_not_there() -> None:
+    async with keeping() as bench:
+        reply = await bench.send("LOG", "/", {"event_type": "x", "data": 1})
+        assert (reply.status, reply.json["error"]["code"]) == (405, "method-not-allowed")
+
+
+async def test_an_enabled_method_is_announced_and_listed() -> None:
+    async with keeping(methods=("LOG",)) as bench:
+        routes = bench.bench.routes
+        assert "LOG" in routes.supported_methods
+        [endpoint] = [endpoint for endpoint in routes.endpoints.values() if endpoint.is_listed]
+        assert (str(endpoint), endpoint.namespace) == ("LOG /", "transact")
+
+
+async def test_the_policies_for_endpoints_hold_for_it() -> None:
+    policies = Policies(scope_required_for_invocation=True, confirm_irreversible=True)
+    async with keeping(methods=("LOG",), policies=policies) as bench:
+        body = {"event_type": "x", "data": 1}
+        assert (await bench.send("LOG", "/", body)).status == 262
+        waiting = await bench.send("LOG", "/", body, authority_scope="log:write")
+        assert waiting.json["error"]["code"] == "confirmation-required"
+
+
+def test_a_server_without_a_store_says_that_it_cannot() -> None:
+    endpoints = {str(endpoint): endpoint for endpoint in builtin_endpoints(stored=False, enabled=("LOG",))}
+    assert endpoints["LOG /"].missing == STORE
+    assert build(methods=("LOG",)).send("LOG", "/", {"event_type": "x", "data": 1}, agent_id=AGENT).status == 501

@@ -1,0 +1,81 @@
+"""AUTHORIZE gives another agent part of the caller's authority, for a time, and never more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.service import AGENT, make_endpoint
+from tests.stateful import StatefulBench, keeping
+
+pytestmark = pytest.mark.anyio
+
+FRIEND = "b" * 64
+SCOPES = "authorization:grant, news:read"
+NEWS = make_endpoint("FETCH", "/news", lambda _: {}, scopes=("news:read",))
+METHODS = ("AUTHORIZE", "CANCEL")
+
+
+async def grant(bench: StatefulBench, held: str = SCOPES, **fields: Any) -> Any:
+    body = {"subject": FRIEND, "resource": "/news", "scope": "news:read", "ttl": 60, **fields}
+    return await bench.send("AUTHORIZE", "/", body, authority_scope=held)
+
+
+async def reads(bench: StatefulBench, agent: str = FRIEND) -> int:
+    status: int = (await bench.send("FETCH", "/news", agent=agent)).status
+    return status
+
+
+async def test_the_subject_may_call_until_the_grant_is_cancelled() -> None:
+    async with keeping(NEWS, methods=METHODS) as bench:
+        assert await reads(bench) == 455
+        receipt = (await grant(bench)).json["result"]
+        assert (receipt["scope"], receipt["granted_by"]) == (["news:read"], AGENT)
+        assert (await reads(bench), await reads(bench, "c" * 64)) == (200, 455)
+        await bench.send("CANCEL", "/", {"target_id": receipt["grant_id"]})
+        await bench.bench.server.grants.refresh()
+        assert await reads(bench) == 455
+
+
+async def test_a_grant_for_another_resource_does_not_help() -> None:
+    async with keeping(NEWS, methods=METHODS) as bench:
+        assert (await grant(bench, resource="/weather")).status == 200
+        assert await reads(bench) == 455
+
+
+async def test_nobody_grants_more_than_it_holds(caplog: pytest.LogCaptureFixture) -> None:
+    async with keeping(NEWS, methods=METHODS) as bench:
+        refused = await grant(bench, "authorization:grant, news:write")
+        assert (refused.status, refused.error["missing_scopes"]) == (455, ["news:read"])
+        assert "tried to grant" in caplog.text
+        assert (await grant(bench, "news:read")).status == 455
+        assert await reads(bench) == 455
+
+
+async def test_what_was_granted_cannot_be_granted_again() -> None:
+    async with keeping(NEWS, methods=METHODS) as bench:
+        await grant(bench)
+        body = {"subject": "c" * 64, "resource": "/news", "scope": "news:read"}
+        passed = await bench.send("AUTHORIZE", "/", body, agent=FRIEND, authority_scope="authorization:grant")
+        assert passed.status == 455
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "code"),
+    [
+        ({"subject": "porter"}, 403, "unknown-subject"),
+        ({"resource": "the repository"}, 422, "invalid-resource"),
+        ({"scope": "not a scope"}, 422, "invalid-scope"),
+    ],
+)
+async def test_a_grant_that_means_nothing_is_refused(fields: dict[str, Any], status: int, code: str) -> None:
+    async with keeping(NEWS, methods=METHODS) as bench:
+        reply = await grant(bench, **fields)
+        assert (reply.status, reply.error["code"]) == (status, code)
+
+
+async def test_the_same_grant_is_given_once() -> None:
+    async with keeping(NEWS, methods=METHODS) as bench:
+        first = (await grant(bench)).json["result"]["grant_id"]
+        again = await grant(bench)
+        assert (again.status, again.error["code"], again.error["grant_id"]) == (409, "already-granted", first)

@@ -1,0 +1,50 @@
+"""REGISTER creates entities and subscriptions that belong to the caller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.service import AGENT
+from tests.stateful import keeping
+
+from bespeak.runtime.methods.transact.entity import MOST_DATA, entity_of
+from bespeak.state.store.commands.records import FindRecord, ListRecords
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_an_entity_is_stored_with_its_owner() -> None:
+    async with keeping(methods=("REGISTER",)) as bench:
+        reply = await bench.send("REGISTER", "/", {"entity_type": "contract", "data": {"title": "Lease"}})
+        receipt = reply.json["result"]
+        assert (reply.status, receipt["owner"], receipt["version"]) == (200, AGENT, 1)
+        record = await bench.store.read(FindRecord(("entity",), receipt["entity_id"]))
+        assert (record.owner, entity_of(record).data) == (AGENT, {"title": "Lease"})
+
+
+async def test_the_same_key_registers_once() -> None:
+    async with keeping(methods=("REGISTER",)) as bench:
+        body = {"entity_type": "contract", "data": 1, "idempotency_key": "k"}
+        first, again = await bench.send("REGISTER", "/", body), await bench.send("REGISTER", "/", body)
+        assert first.json == again.json
+        assert len(await bench.store.read(ListRecords("entity"))) == 1
+
+
+async def test_an_agent_subscribes_once_to_a_channel() -> None:
+    async with keeping(methods=("REGISTER",)) as bench:
+        body = {"entity_type": "subscription", "data": {"channel": "news"}}
+        assert (await bench.send("REGISTER", "/", body)).status == 200
+        again = await bench.send("REGISTER", "/", body)
+        assert (again.status, again.error["code"]) == (409, "already-registered")
+        assert (await bench.send("REGISTER", "/", body, agent="b" * 64)).status == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"entity_type": "subscription", "data": {}}, {"entity_type": "contract", "data": "x" * MOST_DATA}],
+)
+async def test_data_that_cannot_be_kept_are_refused(body: dict[str, Any]) -> None:
+    async with keeping(methods=("REGISTER",)) as bench:
+        reply = await bench.send("REGISTER", "/", body)
+        assert (reply.status, reply.error["code"]) == (422, "invalid-data")

@@ -1,0 +1,98 @@
+"""A workflow whose process has died goes on in another one, after what was done."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+from tests.service import AGENT, make_endpoint
+from tests.stateful import StatefulBench, keeping
+
+from bespeak.protocol.exchange.context import Context
+from bespeak.runtime.workflows.spec import Authority, Spec, StepSpec, encode
+from bespeak.state.store.commands.records import ChangeRecord, PutRecord
+from bespeak.state.store.commands.steps import JournalSteps, StepRow
+
+pytestmark = pytest.mark.anyio
+
+STEPS = tuple(StepSpec("BOOK", path) for path in ("/rooms", "/seats", "/cars"))
+
+
+def spec(agent: str = AGENT) -> str:
+    authority = Authority(agent_id=agent, scopes=(), headers={"agent-id": agent})
+    return encode(Spec(method="CHAIN", steps=STEPS, authority=authority, deadline=time.time() + 60)).decode()
+
+
+async def until(bench: StatefulBench, *states: str) -> Any:
+    async with asyncio.timeout(10):
+        while True:
+            found = await bench.bench.server.workflows.find("chain-1")
+            if found.record.state in states:
+                return found
+            await asyncio.sleep(0.01)
+
+
+async def test_an_abandoned_workflow_continues_after_its_last_step() -> None:
+    called: list[str] = []
+
+    def book(context: Context) -> dict[str, Any]:
+        called.append(context.path)
+        return {}
+
+    endpoints = [make_endpoint("BOOK", step.path, book, impact="reversible") for step in STEPS]
+    async with keeping(*endpoints, methods=("CHAIN",)) as bench:
+        done = StepRow(1, 1, "done", 200, "{}")
+        await bench.store.do(
+            PutRecord("chain-1", "workflow", AGENT, "running", spec(), delay=0.1),
+            JournalSteps("chain-1", 0, (done,), 0.1),
+        )
+        found = await until(bench, "completed", "failed")
+        assert [row.state for row in found.rows] == ["done", "done", "done"]
+        assert called == ["/seats", "/cars"]
+
+
+async def test_the_lease_of_a_long_step_is_renewed_and_nobody_else_takes_it() -> None:
+    begun: list[str] = []
+    release = asyncio.Event()
+
+    async def slow(_: dict[str, Any]) -> dict[str, Any]:
+        begun.append("x")
+        await release.wait()
+        return {}
+
+    endpoints = [make_endpoint("BOOK", step.path, slow, impact="reversible") for step in STEPS]
+    async with keeping(*endpoints, methods=("CHAIN",)) as bench:
+        workflows = bench.bench.server.workflows
+        workflows._lease = 0.1
+        await bench.store.do(PutRecord("chain-1", "workflow", AGENT, "running", spec(), delay=0.0))
+        async with asyncio.timeout(10):
+            seen: set[float] = set()
+            while len(seen) < 3 or not begun:
+                seen.add((await workflows.find("chain-1")).record.due)
+                await asyncio.sleep(0.01)
+        assert begun == ["x"]
+        release.set()
+        await until(bench, "completed")
+        assert begun == ["x", "x", "x"]
+
+
+async def test_a_workflow_that_is_cancelled_is_undone() -> None:
+    undone: list[str] = []
+
+    def cancel(context: Context) -> dict[str, Any]:
+        undone.append(context.path)
+        return {}
+
+    authority = Authority(agent_id=AGENT, scopes=(), headers={"agent-id": AGENT})
+    steps = (StepSpec("BOOK", "/rooms", compensate=StepSpec("CANCEL", "/rooms")), StepSpec("BOOK", "/cars"))
+    data = encode(Spec(method="CHAIN", steps=steps, authority=authority, deadline=time.time() + 60)).decode()
+    async with keeping(make_endpoint("CANCEL", "/rooms", cancel, impact="reversible"), methods=("CHAIN",)) as bench:
+        await bench.store.do(
+            PutRecord("chain-1", "workflow", AGENT, "running", data, delay=30.0),
+            JournalSteps("chain-1", 0, (StepRow(1, 1, "done", 200, "{}"),), 30.0),
+        )
+        await bench.store.do(ChangeRecord("chain-1", ("workflow",), ("running",), "cancelling", delay=0.0))
+        found = await until(bench, "cancelled")
+        assert ([row.state for row in found.rows], undone) == (["undone"], ["/rooms"])

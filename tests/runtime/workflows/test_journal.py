@@ -1,0 +1,38 @@
+"""Rows of steps that only read are written with the next one that changes something."""
+
+from __future__ import annotations
+
+from bespeak.protocol.exchange.messages import Response
+from bespeak.runtime.workflows.journal import StepJournal, WorkflowJournal, answered
+from bespeak.state.store.commands.steps import StepRow
+
+READ = StepRow(1, 1, "done", 200, "1")
+CHANGE = StepRow(2, 1, "done", 0, "null")
+
+
+def test_pending_rows_are_written_together_and_once() -> None:
+    journal = WorkflowJournal("w", 3, 30.0)
+    journal.add(READ)
+    note = StepJournal(journal, CHANGE, "w-2", builtin=False)
+    command = note.note(Response(200, b'{"x":2}'))
+    assert command is not None
+    assert (command.fence, command.rows) == (3, (READ, StepRow(2, 1, "done", 200, '{"x":2}')))
+    assert journal.write().rows == ()
+    assert journal.output(2) == {"x": 2}
+
+
+def test_a_failure_is_not_noted_by_the_step_itself() -> None:
+    journal = WorkflowJournal("w", 0, 30.0)
+    assert StepJournal(journal, CHANGE, "w-2", builtin=False).note(Response(503, b"{}")) is None
+    assert journal.rows == {}
+
+
+def test_the_state_of_the_workflow_is_taken_from_the_store() -> None:
+    journal = WorkflowJournal("w", 0, 30.0)
+    StepJournal(journal, CHANGE, "w-2", builtin=False).noted("paused")
+    assert journal.state == "paused"
+
+
+def test_the_output_of_a_built_in_method_is_in_its_envelope() -> None:
+    assert answered(Response(200, b'{"status":200,"result":{"a":1}}'), builtin=True) == '{"a":1}'
+    assert answered(Response(200, b""), builtin=True) == "null"
