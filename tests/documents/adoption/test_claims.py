@@ -45,7 +45,7 @@ def test_templates_that_match_the_same_request_get_different_paths() -> None:
 def test_endpoint_that_took_the_first_choice_is_reported() -> None:
     claims = claim_places(operations(("GET", "/room/{id}"), ("GET", "/room/{name}")), CATALOG)
     assert [claim.moved for claim in claims] == ["", "FETCH /room/{id}"]
-    assert claims[1].verb.confidence <= 0.5
+    assert claims[1].confidence <= 0.5
 
 
 def test_many_operations_on_one_path_all_get_a_place() -> None:

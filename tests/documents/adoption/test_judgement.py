@@ -12,7 +12,7 @@ from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.contract.grammar.path_syntax import check_path
 from bespeak.documents.adoption.candidate import Candidate
 from bespeak.documents.adoption.judgement import Judgement, choose_scopes, judge_all
-from bespeak.documents.adoption.verb_choice import changing_words
+from bespeak.documents.adoption.tool_verb import change_words
 from bespeak.text.language.consistency import judge
 
 CATALOG = load_bundled()
@@ -51,7 +51,7 @@ def test_tool_without_method_and_path_gets_both_and_an_impact(
 
 def test_everything_guessed_about_a_tool_is_flagged() -> None:
     flagged = {guess.at: guess for guess in tool("book_room", "Book a room").guesses}
-    named = {"impact", "is_idempotent", "confidence", "intent", "outcome"}
+    named = {"impact", "is_idempotent", "confidence", "intent", "outcome", "capability"}
     assert set(flagged) == {"/method", "/path", *(f"/semantic/{name}" for name in named)}
     assert flagged["/semantic/impact"].risk == "high"
     assert flagged["/path"].why == "no path is described; the name names the subject"
@@ -77,6 +77,14 @@ def test_idempotent_hint_is_used_and_flagged() -> None:
     assert not tool("set_flag").semantic.is_idempotent
 
 
+@pytest.mark.parametrize("name", ["send_mail", "create_order", "pay_invoice"])
+def test_hint_does_not_make_a_call_repeatable_that_adds_something_each_time(name: str) -> None:
+    found = tool(name, idempotent=True)
+    [guess] = [guess for guess in found.guesses if guess.at == "/semantic/is_idempotent"]
+    assert not found.semantic.is_idempotent
+    assert "although its hints say else" in guess.why
+
+
 @given(NAMES | st.text(max_size=20), TEXTS, TEXTS, HINTS, HINTS)
 def test_changing_operation_is_never_informational(
     name: str, summary: str, description: str, read_only: bool | None, destructive: bool | None
@@ -87,7 +95,7 @@ def test_changing_operation_is_never_informational(
     [found] = judge_all([candidate], CATALOG)
     assert found.method in CATALOG.names
     assert check_path(found.path.path, CATALOG.names) is None
-    if any(changing_words(candidate)) or destructive or read_only is False:
+    if any(change_words(candidate)) or destructive or read_only is False:
         assert found.semantic.impact != "informational"
 
 

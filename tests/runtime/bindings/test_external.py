@@ -28,7 +28,8 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.scope import Scopes
 from bespeak.runtime.answer import Answer
 from bespeak.runtime.bindings import upstream_pool
-from bespeak.runtime.bindings.external import MAX_RESPONSE_BYTES, ExternalBinding, bind_external
+from bespeak.runtime.bindings.external import ExternalBinding, bind_external
+from bespeak.runtime.bindings.upstream_outcome import MAX_RESPONSE_BYTES
 from bespeak.runtime.bindings.upstream_pool import UpstreamPool
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
@@ -600,7 +601,7 @@ async def test_an_upstream_can_be_a_step_of_a_composition(
         writer.write(body)
 
     async with upstream(authority, respond) as here:
-        monkeypatch.setattr(upstream_pool, "_system_trust", lambda: here.tls)
+        monkeypatch.setattr(upstream_pool, "system_trust", lambda: here.tls)
         handler = ExternalService(url=here.url, method="POST", timeout_seconds=5, error_map={"409": "taken"})
         called = make_endpoint("BOOK", "/room", echo, properties={"room": TEXT}, errors=("taken", *UPSTREAM_ERRORS))
         made = compose("RESERVE", "/room", "r", properties={"id": TEXT})

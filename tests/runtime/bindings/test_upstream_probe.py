@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from dataclasses import replace
 
 import pytest
 from tests.service import echo, make_endpoint
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.handler import ExternalService
+from bespeak.contract.handler import ExternalService, McpTool
+from bespeak.contract.mcp_server import McpServer
 from bespeak.runtime.bindings.upstream_probe import probe_upstreams
 
 pytestmark = pytest.mark.anyio
@@ -62,3 +64,14 @@ async def test_each_upstream_that_answers_is_connected_to_once_and_sent_nothing(
 async def test_a_host_that_cannot_be_resolved_is_reported(host: str) -> None:
     [finding] = await probe_upstreams([bound(f"https://{host}/")], seconds=20.0)
     assert "cannot be reached" in finding.message
+
+
+async def test_program_of_an_mcp_server_is_only_looked_for() -> None:
+    def calling(command: str, path: str) -> Endpoint:
+        server = McpServer(tool="t", command=command)
+        return replace(bound("https://127.0.0.1/", path), handler=McpTool(mcp=server))
+
+    endpoints = [calling(sys.executable, "/a"), calling("surely-not-installed", "/b")]
+    [finding] = await probe_upstreams(endpoints, environment={"PATH": "/bin"})
+    assert finding.rule == "H707"
+    assert "the program 'surely-not-installed' is not found" in finding.message

@@ -19,6 +19,7 @@ from bespeak.documents.openapi.rules import UNCLEAR_SERVER
 from bespeak.documents.projections.deployment_files import HANDLERS, deployment_files
 from bespeak.documents.toml_text import find_null
 from bespeak.errors import ConfigError
+from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.printable import printable
 from bespeak.text.source.garbage import without_collections
 
@@ -131,13 +132,81 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
     if not imported.facades:
         reason = next((f": {entry.why}" for entry in (*imported.left_out, *imported.notes)), "")
         raise CommandFailedError(f"{source} has no operations that can be called{reason}")
-    _check_own(output, imported.files)
-    _write(output, imported.files, force=force, outdated=_outdated(output, imported.files))
+    _finish(output, imported, "openapi", force=force, as_json=as_json)
+    return 0
+
+
+@import_.command(short_help="Create a governed facade for an MCP server.")
+@click.argument("server", nargs=-1, required=True, metavar="COMMAND|URL")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Output folder.")
+@click.option("--force", is_flag=True, help="Replace the files of an earlier import; reviewed decisions are kept.")
+@click.option("--env", multiple=True, metavar="NAME", help="Pass an environment variable to COMMAND; repeatable.")
+@click.option(
+    "--header",
+    multiple=True,
+    metavar="'NAME: VALUE'",
+    help="Send a header to URL; secrets as ${VAR}; repeatable.",
+)
+@click.option("--token-file", metavar="FILE", help="File with a bearer token for URL.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, 3600, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Seconds for the server to start and list its tools.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def mcp(  # noqa: PLR0917 - click passes them all by name
+    server: tuple[str, ...],
+    output: Path,
+    force: bool,
+    env: tuple[str, ...],
+    header: tuple[str, ...],
+    token_file: str | None,
+    timeout: float,
+    as_json: bool,
+) -> int:
+    """Create a deployment from the tools of an MCP server.
+
+    COMMAND starts a server that speaks MCP over standard input and output: one argument in quotes, or several after
+    `--`. URL is one that speaks streamable HTTP. Each tool becomes an endpoint that calls it. What the tools do not say
+    is guessed conservatively, as in `bespeak import openapi`, and listed in REVIEW.md.
+
+    \b
+    Example:
+    bespeak import mcp 'uvx mcp-server-time' -o time
+    bespeak import mcp -o files -- npx -y @modelcontextprotocol/server-filesystem /srv/files
+    bespeak import mcp https://tools.acme.example/mcp --header 'Authorization: Bearer ${ACME_TOKEN}' -o acme
+    bespeak review time
+    bespeak serve time
+    """
+    from bespeak.app.cli.mcp_source import named_server, open_tools  # noqa: PLC0415 - slow to load
+    from bespeak.app.server.mcp_face import sdk_needed  # noqa: PLC0415
+    from bespeak.documents.deployment.deployment import read_deployment  # noqa: PLC0415
+    from bespeak.documents.mcp.deployment import import_tools  # noqa: PLC0415
+    from bespeak.documents.mcp.reviewed import reviewed_tools  # noqa: PLC0415
+
+    _check_free(output, force=force)
+    named = named_server(server, env, header, token_file)
+    with sdk_needed():
+        listed, notes = open_tools(named, " ".join(server), timeout)
+    if not listed.tools:
+        raise CommandFailedError(f"{brief(' '.join(server))} has no tools")
+    earlier = read_deployment(output)[0].endpoints if output.is_dir() else ()
+    reviewed = reviewed_tools(earlier, output)
+    imported = import_tools(listed, named, notes, reviewed)
+    _finish(output, imported, "mcp", force=force, as_json=as_json)
+    return 0
+
+
+def _finish(output: Path, imported: Imported, command: str, *, force: bool, as_json: bool) -> None:
+    """Write the files of an import and print its summary."""
+    _check_own(output, imported.files, command)
+    _write(output, imported.files, force=force, outdated=_outdated(output, imported.files, command))
     if as_json:
         print_json(_summary(output, imported))
     else:
         _print_summary(output, imported)
-    return 0
 
 
 def _check_server(server: str | None) -> None:
@@ -166,26 +235,27 @@ def _check_free(output: Path, *, force: bool) -> None:
         raise ConfigError(f"{output} is not empty. Use --force to replace the files of an earlier import.")
 
 
-def _check_own(output: Path, files: Collection[str]) -> None:
+def _check_own(output: Path, files: Collection[str], command: str) -> None:
     """Refuse to replace files that this command did not write, even with --force."""
     for name in files:
         path = output / name
-        if path.exists() and not _is_ours(path):
+        if path.exists() and not _is_ours(path, command):
             raise ConfigError(f"{path} was not written by this command and will not be replaced. Give another folder.")
 
 
-def _outdated(output: Path, files: Collection[str]) -> list[str]:
+def _outdated(output: Path, files: Collection[str], command: str) -> list[str]:
     """List endpoint files of an earlier import whose operation no longer exists."""
-    found = (f"endpoints/{path.name}" for path in sorted((output / "endpoints").glob("*.toml")) if _is_ours(path))
+    known = (path for path in sorted((output / "endpoints").glob("*.toml")) if _is_ours(path, command))
+    found = (f"endpoints/{path.name}" for path in known)
     return [name for name in found if name not in files]
 
 
-def _is_ours(path: Path) -> bool:
+def _is_ours(path: Path, command: str) -> bool:
     from bespeak.documents.adoption.facade import made_by  # noqa: PLC0415 - slow to load
 
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            return any(made_by("openapi") in file.readline(1_000) for _ in range(4))
+            return any(made_by(command) in file.readline(1_000) for _ in range(4))
     except OSError:
         return False
 

@@ -29,9 +29,9 @@ def diff_contracts(old: Contract, new: Contract) -> list[ContractChange]:
         one, other = before.get(key), after.get(key)
         if one is not None and other is not None:
             changes += _attempt(diff_endpoints, one, other, endpoint=other)
-        elif one is not None and not one.builtin:
+        elif one is not None and not one.is_basic:
             changes += _removed(one, new.version)
-        elif other is not None and not other.builtin:
+        elif other is not None and not other.is_basic:
             changes += _added(other)
     return changes
 

@@ -19,6 +19,7 @@ from bespeak.checks.lint.rules import (
     intent,
     manifest,
     mcp_tool,
+    mcp_upstream,
     method,
     parameter_hint,
     path,
@@ -41,7 +42,19 @@ from bespeak.text.diagnostics.rule import declared_in
 RULES: Final = declared_in(
     *(manifest, ai_discovery, method, path, path_collision),
     *(semantic, intent, consequence, parameter_hint, consistency, vocabulary, data_manifest),
-    *(schema, reference, error, mcp_tool, handler, upstream, policy, recipe, composition, composition_value),
+    *(
+        schema,
+        reference,
+        error,
+        mcp_tool,
+        handler,
+        upstream,
+        mcp_upstream,
+        policy,
+        recipe,
+        composition,
+        composition_value,
+    ),
     *(security, schema_safety, review),
 )
 """All rules by id. A server registers with only a few of them and does not load this table."""

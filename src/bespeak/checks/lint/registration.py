@@ -6,7 +6,18 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bespeak.checks.lint import encoding
 from bespeak.checks.lint.failed_check import attempt
-from bespeak.checks.lint.rules import error, handler, method, path, path_collision, policy, schema, semantic, upstream
+from bespeak.checks.lint.rules import (
+    error,
+    handler,
+    mcp_upstream,
+    method,
+    path,
+    path_collision,
+    policy,
+    schema,
+    semantic,
+    upstream,
+)
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
@@ -37,6 +48,7 @@ def check_binding(endpoint: Endpoint, recipes: Sequence[Recipe]) -> Iterator[Dia
     """Check what AGTP-API requires of a handler; a published contract contains none."""
     yield from attempt(handler.check, endpoint, {recipe.name for recipe in recipes}, endpoint=endpoint)
     yield from attempt(upstream.check, endpoint, endpoint=endpoint)
+    yield from attempt(mcp_upstream.check, endpoint, endpoint=endpoint)
 
 
 def check_service(endpoints: Iterable[Endpoint]) -> list[tuple[Endpoint, Diagnostic]]:

@@ -15,7 +15,9 @@ class Candidate:
     """One callable that is to become an endpoint. Every field is the upstream's claim, not a fact."""
 
     name: str = ""
-    """Identifier upstream: an operationId, the name of a tool, the id of a skill."""
+    """Identifier upstream: an operationId, the name of a tool without its service, the id of a skill."""
+    full_name: str = ""
+    """Whole identifier, if `name` is only a part of it."""
     name_kind: str = "the name"
     """Word for that identifier in the reasons of guesses."""
     method: str | None = None
@@ -25,6 +27,8 @@ class Candidate:
     summary: str = ""
     description: str = ""
     tags: tuple[str, ...] = ()
+    service: str = ""
+    """First segment of its path, if the upstream has no paths but several services."""
     returns_list: bool = False
     """True if the output schema is a list."""
     failures: Mapping[str, str] = field(default_factory=dict)
@@ -37,6 +41,8 @@ class Candidate:
     """True if another call returns the state that this one overwrites."""
     is_undone: bool = False
     """True if another call takes back what this one does: the DELETE beside a POST."""
+    signs: tuple[str, ...] = ()
+    """Reasons beside its words to believe that a call changes something: `its field 'action' may be 'delete'`."""
     read_only: bool | None = None
     """Hint of an upstream without methods (MCP `readOnlyHint`); None if it gives none."""
     destructive: bool | None = None
@@ -52,4 +58,4 @@ class Candidate:
     @property
     def origin(self) -> str:
         """Name for a reader who knows the upstream: `GET /pets`, `list_pets`."""
-        return f"{self.method} {self.path}" if self.method else self.name
+        return f"{self.method} {self.path}" if self.method else self.full_name or self.name

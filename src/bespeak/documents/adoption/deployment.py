@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
 
-from bespeak.contract.handler import ExternalService
+from bespeak.contract.handler import ExternalService, HandlerBinding, McpTool
 from bespeak.contract.rate import Rate, RateLimits
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.adoption.facade import Facade, Origin, Variable
@@ -49,11 +49,11 @@ def make_deployment(
 ) -> Imported:
     """Write the files of facades. `notes` lists what the reader of their document could not use."""
     names = function_names([facade.endpoint for facade in facades])
-    entries = [(f"{ENDPOINTS}/{name.replace('_', '-')}.toml", one) for name, one in zip(names, facades, strict=True)]
+    entries = [(one.file or _file(name), one) for name, one in zip(names, facades, strict=True)]
     service, general = _service(origin, facades)
     files = {"bespeak.toml": _configuration(service, general, origin, _odd_segments(facades))}
     written: Written = {}
-    files.update((file, _endpoint_file(facade, origin, written)) for file, facade in entries)
+    files.update((file, facade.text or _endpoint_file(facade, origin, written)) for file, facade in entries)
     files[REVIEW] = review_text(origin, entries, left_out, general, notes)
     variables = used_variables(entries)
     if variables:
@@ -66,11 +66,20 @@ def make_deployment(
     return Imported(service, files, tuple(facades), tuple(left_out), tuple(notes), tuple(variables.values()), counts)
 
 
+def _file(name: str) -> str:
+    return f"{ENDPOINTS}/{name.replace('_', '-')}.toml"
+
+
 def upstream_hosts(facades: Iterable[Facade]) -> list[str]:
     """Return the hosts that are called, each once."""
-    handlers = (facade.endpoint.handler for facade in facades)
-    names = (urlsplit(handler.url).hostname for handler in handlers if isinstance(handler, ExternalService))
+    names = (urlsplit(_address(facade.endpoint.handler)).hostname for facade in facades)
     return list(dict.fromkeys(filter(None, names)))
+
+
+def _address(handler: HandlerBinding) -> str:
+    if isinstance(handler, McpTool):
+        return handler.mcp.url
+    return handler.url if isinstance(handler, ExternalService) else ""
 
 
 def _service(origin: Origin, facades: Sequence[Facade]) -> tuple[Service, list[Guess]]:
@@ -79,8 +88,9 @@ def _service(origin: Origin, facades: Sequence[Facade]) -> tuple[Service, list[G
     slug = hyphenated(title) or "upstream"
     host = hosts[0] if hosts else f"{slug}.example"
     source = origin.source if origin.source.startswith(("https://", "http://")) else ""
+    named = "the host of the upstream" if hosts else "nothing names the host of this server"
     guesses = [
-        _guess("server_id", f"server_id {host}", "the host of the upstream", 0.4, "the host name of this server"),
+        _guess("server_id", f"server_id {host}", named, 0.4, "the host name of this server"),
         _guess(
             "operator", f"operator {title or host}", "a description does not name the operator of this server", 0.3, ""
         ),
@@ -96,7 +106,7 @@ def _service(origin: Origin, facades: Sequence[Facade]) -> tuple[Service, list[G
         guesses.append(Guess(at="/limits/rate/agent", text=text, why=why, confidence=0.3, risk="medium"))
     documentation = source or f"https://{host}"
     if not source:
-        why = "the description came from a file"
+        why = "the description does not have an address"
         guesses.append(Guess(at="/apis", text=f"http_documentation {documentation}", why=why, confidence=0.3))
     api = {"name": title or slug, "type": origin.command, "version": origin.version or "1"}
     service = Service(

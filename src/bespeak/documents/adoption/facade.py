@@ -60,3 +60,7 @@ class Facade:
     """Reasons why the path differs from the described one."""
     rate: Rate | None = None
     """Limit of calls that the document states for it."""
+    file: str = ""
+    """File that an earlier import wrote for it; empty for a new one."""
+    text: str = ""
+    """Text of that file, if nothing in it changes."""

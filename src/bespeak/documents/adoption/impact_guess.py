@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -11,8 +12,9 @@ from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
 from bespeak.documents.adoption.naming import singular, words
 from bespeak.documents.adoption.read_evidence import acts, only_reads
 from bespeak.documents.adoption.repetition import adds_record
+from bespeak.documents.adoption.tool_verb import change_words
 from bespeak.documents.adoption.verb_choice import VerbChoice, is_reading
-from bespeak.documents.adoption.verb_words import changes, changing_words
+from bespeak.documents.adoption.verb_words import changes
 from bespeak.text.language.meanings import NOT_UNDOING
 from bespeak.text.language.operation_class import operation_classes
 
@@ -50,6 +52,13 @@ _AGAINST: Final = {
     "irreversible": _READ_CATEGORIES,
 }
 """Capabilities that contradict an impact (AGIS 6.2)."""
+_FINAL: Final = re.compile(
+    r"can(?:no|')t be (?:undone|reverted|recovered)|irreversibl[ey]|permanent(?:ly)?|unrecoverabl[ey]"
+    r"|(?:is|are|be) lost|overwrit(?:es?|ten|ing)",
+    re.IGNORECASE,
+)
+"""Words of a description for what cannot be undone."""
+_SEEN: Final = 4_000
 _TRIED: Final = frozenset({"test", "try", "ping", "chat"})
 """Words that look like reading but may act: a test mail is sent, a test hook is called."""
 _NO_CONFIDENCE: Final = "descriptions do not state a confidence"
@@ -80,14 +89,17 @@ class _Verdict(NamedTuple):
 
 def guess_impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> ImpactGuess:
     """Guess the impact of a call, whether it may be repeated, and its capability."""
-    verdict = _impact(candidate, choice, catalog) if candidate.method else _impact_without_method(candidate, choice)
+    judge = _impact if candidate.method else _impact_without_method
+    verdict = judge(candidate, choice, catalog)
     impact, why, sure, other = verdict
     doubtful = impact == "informational" and not candidate.claims_to_read
     grave = impact == "irreversible" or doubtful
     risk: Risk = "high" if grave else "medium" if impact == "reversible" else "low"
     adding = adds_record(candidate)
+    if not adding and impact != "informational":
+        adding = _adds_again(candidate, choice, catalog)
     repeatable = candidate.method in _IDEMPOTENT and not adding
-    idempotent = impact == "informational" or repeatable or candidate.idempotent is True
+    idempotent = impact == "informational" or repeatable or (candidate.idempotent is True and not adding)
     outcome = 0.9 if impact == "informational" else 0.8
     guesses = [
         Guess(at="/semantic/impact", text=f"impact {impact}", why=why, confidence=sure, otherwise=other, risk=risk),
@@ -108,7 +120,21 @@ def guess_impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> 
         guesses.append(
             Guess(at="/semantic/capability", text=f"capability {capability}", why=why, confidence=0.5, risk="medium")
         )
+    elif candidate.method is None:
+        # AGIS C.3(d): a person classifies the capability of a tool.
+        why = f"the catalog has {choice.verb} as {capability}"
+        guesses.append(Guess(at="/semantic/capability", text=f"capability {capability}", why=why, confidence=0.7))
     return ImpactGuess(impact, capability, idempotent, outcome, tuple(guesses))
+
+
+def _adds_again(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> str:
+    """Return why a hint that a call may be repeated is not believed: a second mail is not the first one."""
+    classes = operation_classes(choice.verb.lower())
+    adds = (classes is not None and classes.main in ("CREATE", "SEND")) or (
+        catalog.verbs[choice.verb].categories[0] == "transaction"
+    )
+    reason = f"{choice.verb} may add something each time, although its hints say else"
+    return reason if candidate.idempotent and adds else ""
 
 
 def _repetition_reason(candidate: Candidate, impact: str) -> str:
@@ -119,21 +145,62 @@ def _repetition_reason(candidate: Candidate, impact: str) -> str:
     return "its hints say so" if candidate.idempotent else "nothing says that it can be repeated"
 
 
-def _impact_without_method(candidate: Candidate, choice: VerbChoice) -> _Verdict:
-    """Guess by words and hints. A hint can confirm the words but never overrule a word that changes something."""
-    word, source = next(changing_words(candidate), ("", ""))
-    if candidate.destructive is not True and not word and not changes(choice.verb) and choice.word not in _TRIED:
+def _impact_without_method(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> _Verdict:
+    """Guess by words and hints, which an upstream that nobody has checked gives about itself.
+
+    A hint can confirm the words but never overrule them. A call is informational only if nothing says that it changes
+    something: no word, no field, no hint. Of two that contradict each other, the worse counts.
+    """
+    word, source = next(change_words(candidate), ("", ""))
+    sign = f"{source} says '{word}'" if word else next(iter(candidate.signs), "")
+    sign = sign or (f"'{choice.word}' changes something" if changes(choice.word) and not candidate.read_only else "")
+    sign = sign or (f"'{choice.word}' may act" if choice.word in _TRIED and not candidate.read_only else "")
+    if candidate.destructive is not True and not sign:
         if candidate.read_only:
             return _Verdict("informational", "its hints say that it only reads", 0.8, "")
         if candidate.read_only is None and _reads(choice):
             return _Verdict("informational", f"'{choice.word}' only reads", 0.6, "irreversible")
-    if choice.verb in _UNDONE_BY and candidate.destructive is not True:
-        return _Verdict("reversible", f"another call undoes {choice.verb}", 0.6, "irreversible")
-    other = "informational" if candidate.read_only else "reversible"
+    found = _change_of(candidate, choice, catalog)
+    if not candidate.read_only:
+        return found
+    why = f"{sign or found.why}, although its hints say that it only reads"
+    return _Verdict(found.impact, why, min(found.confidence, 0.4), "informational")
+
+
+def _change_of(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> _Verdict:
+    """Guess whether a change can be undone, for a call without a method."""
+    verb, word = choice.verb, choice.word
     if candidate.destructive:
-        return _Verdict("irreversible", "its hints say that it is destructive", 0.8, other)
-    why = f"{source} says '{word}'" if word else "nothing says that it can be undone"
-    return _Verdict("irreversible", why, 0.4 if candidate.read_only else 0.6, other)
+        return _Verdict("irreversible", "its hints say that it is destructive", 0.8, "reversible")
+    final = _FINAL.search(candidate.description[:_SEEN])
+    if final:
+        return _Verdict("irreversible", f"its description says '{final.group().lower()}'", 0.8, "reversible")
+    if candidate.signs and not changes(verb):
+        return _Verdict("irreversible", candidate.signs[0], 0.5, "reversible")
+    return _undoable(candidate, verb, word) or _Verdict(
+        *(
+            ("reversible", "another tool deletes or reverses it", 0.6, "irreversible")
+            if candidate.is_undone and _can_be_taken_back(candidate, verb, catalog)
+            else ("irreversible", "nothing says that it can be undone", 0.6, "reversible")
+        )
+    )
+
+
+def _undoable(candidate: Candidate, verb: str, word: str) -> _Verdict | None:
+    """Return the verdict on a verb that can be undone by another call."""
+    if verb in _UNDONE_BY and word not in _OF_SESSIONS:
+        return _Verdict("reversible", f"another call undoes {verb}", 0.6, "irreversible")
+    if word.startswith("un") and _takes_back(word):
+        return _Verdict("reversible", f"doing it again undoes '{word}'", 0.6, "irreversible")
+    if verb in _OVERWRITING and (not word or word.upper() in _OVERWRITING):
+        return _overwritten(candidate)
+    return None
+
+
+def _overwritten(candidate: Candidate) -> _Verdict:
+    if candidate.has_readable_state:
+        return _Verdict("reversible", "the former state can be read and written back", 0.6, "irreversible")
+    return _Verdict("reversible", "the former values can be written back", 0.5, "irreversible, if nobody knows them")
 
 
 def _reads(choice: VerbChoice) -> bool:
@@ -166,11 +233,7 @@ def _impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> _Verd
         return _Verdict("irreversible", "deleted data is lost", 0.9, "reversible, if it can be restored")
     marked = (method, word) == ("PATCH", "mark")  # a POST that marks as lost may decide something for good
     if verb in _OVERWRITING and (not word or marked or word.upper() in _OVERWRITING) and not changes(choice.refused):
-        if candidate.has_readable_state:
-            return _Verdict("reversible", "the former state can be read and written back", 0.6, "irreversible")
-        return _Verdict(
-            "reversible", "the former values can be written back", 0.5, "irreversible, if nobody knows them"
-        )
+        return _overwritten(candidate)
     if candidate.is_undone and _can_be_taken_back(candidate, verb, catalog):
         return _Verdict("reversible", "another call of the description deletes or corrects it", 0.6, "irreversible")
     return _Verdict("irreversible", f"nothing says that a {method} can be undone", 0.6, "reversible")

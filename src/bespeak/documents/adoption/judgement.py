@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,9 +31,11 @@ class Judgement:
     guesses: tuple[Guess, ...]
 
 
-def judge_all(candidates: Sequence[Candidate], catalog: Catalog) -> list[Judgement]:
-    """Judge the candidates of one upstream, in their order."""
-    claims = claim_places(candidates, catalog)
+def judge_all(
+    candidates: Sequence[Candidate], catalog: Catalog, occupied: Iterable[tuple[str, str]] = ()
+) -> list[Judgement]:
+    """Judge the candidates of one upstream, in their order. `occupied` are methods with paths that are taken."""
+    claims = claim_places(candidates, catalog, occupied)
     return [_judge(candidate, claim, catalog) for candidate, claim in zip(candidates, claims, strict=True)]
 
 

@@ -20,7 +20,7 @@ _SPELLED: Final = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss", "ø": "o", "ł": "l"}
 )
 """Spellings of letters that ASCII does not have."""
-_MANNERS: Final = frozenset({"batch", "bulk", "mass", "multi"})
+MANNERS: Final = frozenset({"batch", "bulk", "mass", "multi"})
 """Words before a verb that say how many things it is about."""
 _JOINED: Final = frozenset({"re", "dry"})
 """Words that make one verb with the next: re-run, dry-run."""
@@ -45,7 +45,7 @@ def words(text: str) -> tuple[str, ...]:
 
 def without_manner(parts: Sequence[str]) -> Sequence[str]:
     """Return the words of a name from its verb on: `batchGetItem` and `re-run` begin with `get` and `rerun`."""
-    if len(parts) > 1 and parts[0] in _MANNERS:
+    if len(parts) > 1 and parts[0] in MANNERS:
         return parts[1:]
     return (parts[0] + parts[1], *parts[2:]) if len(parts) > 1 and parts[0] in _JOINED else parts
 

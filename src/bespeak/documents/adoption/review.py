@@ -64,7 +64,7 @@ def _lines(
     yield ""
     yield f"- endpoints: {len(entries)}"
     yield f"- guesses: {', '.join(f'{counts[risk]} of {risk} risk' for risk in RISKS)}"
-    yield f"- operations left out: {len(left_out)}"
+    yield f"- left out: {len(left_out)}"
     yield f"- notes on the description: {len(notes)}"
     yield from _variables(used_variables(entries))
     told: set[int] = set()
@@ -154,7 +154,8 @@ def _listed(title: str, entries: Sequence[LeftOut], noun: str) -> Iterator[str]:
 
 
 def _renamed(entries: Entries) -> Iterator[str]:
-    changed = [facade for _, facade in entries if facade.rewritten or facade.endpoint.path != facade.candidate.path]
+    described = [facade for _, facade in entries if facade.candidate.path is not None]
+    changed = [facade for facade in described if facade.rewritten or facade.endpoint.path != facade.candidate.path]
     if not changed:
         return
     yield from _heading("Changed paths")

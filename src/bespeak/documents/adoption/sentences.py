@@ -65,7 +65,7 @@ _LONGEST: Final = 300
 _MAKING: Final = frozenset({"CREATE", "REGISTER", "SUBMIT", "DEFINE", "ESTABLISH", "GENERATE"})
 _OPENING: Final = re.compile(
     r"\A(?:at any time,? )?(?:you can|use this to|"
-    r"(?:use )?this (?:endpoint|operation|method|call|resource)(?: to| can be used to)?|"
+    r"(?:use )?this (?:endpoint|operation|method|call|resource|tool)(?: to| can be used to)?|"
     r"(?:allows|lets|enables) (?:you|users|clients|the caller)(?: to)?) (?=[a-z])",
     re.IGNORECASE,
 )
@@ -157,7 +157,12 @@ def _thing(path: str, verb: str) -> _Thing:
 
 def _intents(candidate: Candidate, verb: str, thing: _Thing) -> Iterator[tuple[str, str, float]]:
     """Yield sentences for the intent, the best first, with their source and confidence."""
-    for text, source, sure in ((candidate.summary, "the summary", 0.9), (candidate.description, "description", 0.8)):
+    texts = [(candidate.summary, "the summary", 0.9), (candidate.description, "description", 0.8)]
+    if candidate.method is None:
+        # AGIS C.3(b): a description that says what the caller wants stays as it is.
+        texts = [(candidate.summary or candidate.description, "the description", 0.8)]
+        yield first_sentence(texts[0][0]), "the description", 0.9
+    for text, source, sure in texts:
         bare = _ASIDE.sub("", first_sentence(text))
         said = _OPENING.sub("", _in_words(bare, thing)) if bare != candidate.name else ""
         if not said or _CALLED.match(said) or not is_english(sentence_words(said)):

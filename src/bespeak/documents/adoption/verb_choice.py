@@ -11,7 +11,9 @@ from bespeak.contract.catalog.catalog import Catalog
 from bespeak.documents.adoption.candidate import READING, Candidate
 from bespeak.documents.adoption.naming import is_plural, words
 from bespeak.documents.adoption.read_evidence import only_reads
-from bespeak.documents.adoption.verb_words import Said, changes, changing_words, said_words
+from bespeak.documents.adoption.tool_verb import METHODS, change_words, tool_words
+from bespeak.documents.adoption.verb_words import Said, changes, said_words
+from bespeak.text.language.action_intent import action_intent
 from bespeak.text.language.meanings import meanings
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.suggestion import fitting_verbs, third_person
@@ -55,6 +57,19 @@ _SAID: Final = {
     **dict.fromkeys(("reverse",), ("REVERT", "UNDO")),
     **dict.fromkeys(("assume",), ("ACQUIRE", "OBTAIN")),
     **dict.fromkeys(("trust",), ("AUTHORIZE", "APPROVE")),
+    **dict.fromkeys(("click", "press", "tap", "hover", "drag", "scroll", "swipe", "navigate"), ("EXECUTE", "RUN")),
+    **dict.fromkeys(("goto", "play", "select"), ("EXECUTE", "RUN")),
+    **dict.fromkeys(("type", "fill"), ("INSERT", "SET")),
+    **dict.fromkeys(("screenshot",), ("CAPTURE", "SNAPSHOT")),
+    **dict.fromkeys(("explain",), ("DESCRIBE", "INTERPRET")),
+    **dict.fromkeys(("push",), ("SUBMIT", "SEND")),
+    **dict.fromkeys(("apply",), ("SET", "DEPLOY")),
+    **dict.fromkeys(("wait",), ("AWAIT",)),
+    **dict.fromkeys(("reconnect",), ("RESTART", "REFRESH")),
+    **dict.fromkeys(("geocode",), ("RESOLVE", "LOCATE")),
+    **dict.fromkeys(("open",), ("OPEN", "ACCESS", "START")),
+    **dict.fromkeys(("diff",), ("COMPARE", "FETCH")),
+    **dict.fromkeys(("exec",), ("EXECUTE", "RUN")),
 }
 """Verbs for words that APIs use and the catalog lacks or understands differently."""
 
@@ -101,6 +116,8 @@ _SAME: Final = frozenset(
 _NOT_AGAIN: Final = frozenset({"release", "research", "resign", "resort"})
 """Words in re- that do not repeat anything."""
 _DOUBTFUL: Final = 0.5
+_NEAR: Final = 4
+"""Words of a sentence among which `list` is its verb or object: "Get a list of users"."""
 _SURELY: Final = 0.6
 """Highest confidence in a verb for reading that a POST does not prove."""
 
@@ -128,11 +145,12 @@ class VerbChoice:
 
 def choose_verb(candidate: Candidate, catalog: Catalog) -> VerbChoice:
     """Choose the verb of a candidate, with a confidence and alternatives. The method is never contradicted."""
-    names = catalog.names - _REFUSED
+    # AGIS C.3(a): the verb of a tool is of the class that asks for an action.
+    names = catalog.names - _REFUSED if candidate.method else _acting(catalog.names)
     refused = ""
     for word, source, trust in _said(candidate):
         given, sure = _verbs_for(word, names)
-        if word in ("get", "show", "return", "read", "view") and is_list(candidate):
+        if word in ("get", "show", "return", "read", "view") and _is_listed(candidate):
             given = tuple(verb for verb in (*_LISTS, *given) if verb in names)
         found = tuple(verb for verb in given if permits(candidate, verb, catalog))
         if not found or found[0] != given[0]:
@@ -147,7 +165,7 @@ def choose_verb(candidate: Candidate, catalog: Catalog) -> VerbChoice:
                 continue
             confidence, doubt = min(confidence, _SURELY), ", which a POST does not prove"
         return VerbChoice(found[0], confidence, f"{source} says '{word}'{doubt}", found[1:], word, refused)
-    method = candidate.method or ("GET" if candidate.claims_to_read and not any(changing_words(candidate)) else "")
+    method = candidate.method or ("GET" if candidate.claims_to_read and not any(change_words(candidate)) else "")
     usual = (*_LISTS, *_BY_METHOD["GET"]) if method == "GET" and is_list(candidate) else None
     found = tuple(verb for verb in usual or _BY_METHOD.get(method, ("EXECUTE",)) if verb in names)
     why = f"by {candidate.method} alone" if candidate.method else "no word names the action"
@@ -155,6 +173,11 @@ def choose_verb(candidate: Candidate, catalog: Catalog) -> VerbChoice:
     if refused:
         why, sure = f"{why}: it contradicts '{refused}'", min(sure, 0.4)
     return VerbChoice(found[0], sure, why, found[1:], refused=refused)
+
+
+@lru_cache(maxsize=8)
+def _acting(names: frozenset[str]) -> frozenset[str]:
+    return frozenset(name for name in names - _REFUSED if action_intent(name).kind != "state")
 
 
 def permits(candidate: Candidate, verb: str, catalog: Catalog) -> bool:
@@ -180,9 +203,11 @@ def _said(candidate: Candidate) -> Iterator[Said]:
     if candidate.method is not None:
         yield from said_words(candidate)
         return
-    said = list(said_words(candidate))
+    said = list(tool_words(candidate))
     if not changes(said[0].word if said else ""):
-        yield from (Said(word, source, 0.6) for word, source in changing_words(candidate))
+        found = ((word, source) for word, source in change_words(candidate) if word not in METHODS)
+        named = (one for one in found if one[1] == candidate.name_kind)
+        yield from (Said(word, source, 0.6) for word, source in named)
     yield from said
 
 
@@ -208,6 +233,11 @@ def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float
     classes = operation_classes(word)
     general = _GENERAL.get(classes.main, "EXECUTE") if classes else ""
     return ((general, *(verb for verb in near if verb != general)), 0.65) if general in names else (near, 0.65)
+
+
+def _is_listed(candidate: Candidate) -> bool:
+    """Return True if reading means listing. The plurals in the names of tools are often of one thing: its contents."""
+    return is_list(candidate) if candidate.method else "list" in candidate.summary.lower().split()[:_NEAR]
 
 
 def is_list(candidate: Candidate) -> bool:

@@ -24,7 +24,20 @@ SPOKEN: Final = frozenset(
         *("login", "signin", "logon", "logout", "signout", "logoff", "signup", "count", "lookup", "does", "is", "has"),
         *("exists", "test", "can", "move", "copy", "clone", "mark", "lock", "unlock", "pin", "unpin", "toggle"),
         *("change", "upsert", "leave", "star", "like", "tag", "label", "vote", "unstar", "unlike", "untag"),
-        *("unfollow", "trigger", "do", "perform", "call", "preview", "rerun", "write", "trash", "favorite", "dryrun"),
+        *(
+            "unfollow",
+            "trigger",
+            "do",
+            "perform",
+            "call",
+            "preview",
+            "rerun",
+            "write",
+            "trash",
+            "favorite",
+            "dryrun",
+            "exec",
+        ),
     }
 )
 """Words that APIs use as verbs and the catalog lacks or understands differently."""
@@ -34,17 +47,17 @@ _SAYING: Final = frozenset({"get", "delete", "patch"})
 """Methods that name the action as well as a word would; POST and PUT may mean anything."""
 _GENERIC: Final = frozenset({*_HTTP, "create", "add", "execute", "process", "handle", "run", "do", "update", "list"})
 """Verbs that are less specific than a final segment such as /cancel."""
-_LIGHT: Final = frozenset({"place", "make", "do", "perform", "take"})
+LIGHT: Final = frozenset({"place", "make", "do", "perform", "take"})
 """Verbs whose object names the action: placeOrder."""
-_ENDINGS: Final = frozenset(
+ENDINGS: Final = frozenset(
     {"list", "create", "retrieve", "update", "destroy", "delete", "get", "search", "query", "put", "exists"}
 )
 """Verbs that are written after the noun: orders_list, userExists."""
 _LEADING: Final = frozenset({"mark", "add", "get", "delete", "set", "check", "list", "save"})
 """Words that are the command if they begin a segment of several words."""
-_EMPTY: Final = frozenset({"invoke", "call", "use"})
+EMPTY: Final = frozenset({"invoke", "call", "use"})
 """Verbs of prose that say nothing: `Invoke action move`."""
-_SAYING_LITTLE: Final = _EMPTY | {"perform", "do", "make"}
+_SAYING_LITTLE: Final = EMPTY | {"perform", "do", "make"}
 """Verbs of prose whose object says what happens: `Perform a search`."""
 SURE: Final = 0.85
 """Trust in a word that is hardly ever a noun in its place."""
@@ -96,7 +109,7 @@ def changing_words(candidate: Candidate) -> Iterator[tuple[str, str]]:
         if (is_plain(word) or (at == 0 and word in SPOKEN)) and changes(word):
             yield word, candidate.name_kind
     for text, source in ((candidate.summary, "the summary"), (candidate.description, "the description")):
-        for head in _heads(text):
+        for head in heads_of(text):
             if head.kind not in ("hint", "reading") and head.verb not in _SAYING_LITTLE and changes(head.verb):
                 yield head.verb, source
 
@@ -115,7 +128,8 @@ def is_plain(word: str) -> bool:
     return is_plain_verb(word, lexicon()) or word in lexicon().paths["sure"]
 
 
-def _heads(text: str) -> Sequence[HeadVerb]:
+def heads_of(text: str) -> Sequence[HeadVerb]:
+    """Return the verbs of the first sentence of a text."""
     return head_verbs(text[:_LONGEST]) if text else ()
 
 
@@ -123,9 +137,9 @@ def _prose_verbs(candidate: Candidate) -> list[str]:
     """Return the verbs of the summary, else of the description. What a noun names counts only for reading calls."""
     kinds = ("head", "meant", "nominal") if candidate.claims_to_read else ("head", "light", "meant", "nominal")
     for text in (candidate.summary, candidate.description):
-        usable = [one for one in _heads(text) if one.kind in kinds and one.verb not in _EMPTY]
+        usable = [one for one in heads_of(text) if one.kind in kinds and one.verb not in EMPTY]
         if candidate.claims_to_read:  # in `Projects of the caller` the resource looks like a verb
-            things = {part for segment in _literals(candidate) for part in words(segment)} - _ENDINGS - COMMANDS
+            things = {part for segment in _literals(candidate) for part in words(segment)} - ENDINGS - COMMANDS
             things.difference_update(words(candidate.name)[:1])
             usable = [one for one in usable if one.verb not in things or is_plain(one.verb)]
         if not candidate.claims_to_read:
@@ -148,7 +162,7 @@ def name_verb(candidate: Candidate) -> Said | None:
     if first == method:
         return Said(first, kind, 0.95)
     heads = _prose_verbs(candidate)
-    if first in heads and first not in _LIGHT and not is_plural(first):
+    if first in heads and first not in LIGHT and not is_plural(first):
         return Said(first, kind, 0.95)
     resources = _resources(candidate)
     several = len(sections) > 1 and not _is_snake(candidate.name)
@@ -168,11 +182,11 @@ def name_verb(candidate: Candidate) -> Said | None:
 def _verb_of(parts: Sequence[str], resources: frozenset[str], method: str) -> tuple[str, float] | None:
     """Return the verb in the words of a name: the first, the last or any other, and how sure it is."""
     first, last = parts[0], parts[-1]
-    if first in _LIGHT and len(parts) > 1 and base(parts[1]) == parts[1] and not is_plural(parts[1]):
+    if first in LIGHT and len(parts) > 1 and base(parts[1]) == parts[1] and not is_plural(parts[1]):
         return parts[1], 0.85
     if is_plain(first) and first not in resources:
         return first, 0.95
-    if last != method and (is_plain(last) or (last in _ENDINGS and len(parts) > 1)) and last not in resources:
+    if last != method and (is_plain(last) or (last in ENDINGS and len(parts) > 1)) and last not in resources:
         return last, 0.9
     inner = next((part for part in parts[1:] if part not in _HTTP and is_plain(part) and part not in resources), "")
     if inner:
@@ -183,7 +197,7 @@ def _verb_of(parts: Sequence[str], resources: frozenset[str], method: str) -> tu
         acting = action_intent(first)
         if len(parts) > 1 and (acting.kind == "action" or acting.group == "vague"):
             # In bookRoom for /rooms, the path names the object, so the word before it is the verb.
-            sure = 0.95 if last in resources else SURE if _is_verbal(first) and last not in _ENDINGS else 0.6
+            sure = 0.95 if last in resources else SURE if _is_verbal(first) and last not in ENDINGS else 0.6
             return base(first), sure
     verbal = last in SPOKEN or _is_verbal(last)
     if base(last) == last and verbal and not is_plural(last) and last not in resources:

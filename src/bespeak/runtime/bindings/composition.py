@@ -9,11 +9,13 @@ from typing import Any
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.recipe import Recipe
+from bespeak.contract.schema.compile import compile_schema
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.composition.plan import CompositionPlan, Key, plan_composition
-from bespeak.runtime.composition.run import Run
-from bespeak.runtime.composition.step import ComposedCall, Steps
+from bespeak.runtime.composition.run import SUCCESS, BoundStep, Run
+from bespeak.runtime.composition.scope import Scope, UnmetError
+from bespeak.runtime.composition.step import AUTHORIZED, VALID, ComposedCall, Steps
 from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import RouteTable
 
@@ -21,13 +23,13 @@ from bespeak.runtime.route_table import RouteTable
 class CompositionBinding:
     """Runs the recipe of an endpoint."""
 
-    def __init__(self, endpoint: Endpoint, recipe: Recipe, served: Mapping[Key, Endpoint]) -> None:
-        """Plan the recipe; `served` has the endpoints that it calls."""
-        self.plan: CompositionPlan = plan_composition(endpoint, recipe, served)
+    def __init__(self, endpoint: Endpoint, plan: CompositionPlan) -> None:
+        self.plan = plan
+        self._endpoint = endpoint
         undone = [step.undo.key for step in self.plan.steps if step.undo is not None]
         self._keys = (*(step.key for step in self.plan.steps), *undone)
         self._table: RouteTable | None = None
-        self._routes: Mapping[Key, Route] | None = None
+        self._routes: Mapping[Key, BoundStep] | None = None
         self._waits = False
         self._needs_key = False
         self._in_task = False
@@ -61,7 +63,8 @@ class CompositionBinding:
         found = {key: table.steps.get(key) for key in self._keys}
         routes = {key: route for key, route in found.items() if route is not None}
         self._table = table
-        self._routes = routes if len(routes) == len(found) else None
+        bound = {key: (route, self._flags(route)) for key, route in routes.items()}
+        self._routes = bound if len(bound) == len(found) else None
         waiting = [step for step in self.plan.steps if step.key in routes and _waits(routes[step.key], table)]
         self._waits = bool(waiting)
         changing = [step.number for step in self.plan.steps if step.changes]
@@ -69,6 +72,59 @@ class CompositionBinding:
         self._needs_key = any(
             step.for_each is not None or any(one < step.number for one in changing) for step in waiting
         )
+
+    def _flags(self, route: Route) -> int:
+        """Return the gates that every call of a step passes, because its caller has passed those of the composition."""
+        wanted = route.endpoint.required_scopes
+        is_authorized = wanted and not route.builtin and set(self._endpoint.required_scopes).issuperset(wanted)
+        return AUTHORIZED if is_authorized else 0
+
+
+class SoleStepBinding(CompositionBinding):
+    """Runs a recipe that only calls one endpoint. If it succeeds at once, nothing has to be remembered for a Run."""
+
+    def __call__(self, call: ComposedCall, steps: Steps) -> Any:
+        """Return the output or a Refused, or a coroutine of either if the step has to wait."""
+        if self._table is not call.routes:
+            self._resolve(call.routes)
+        if self._routes is None:
+            return _outdated(call)
+        plan, step = self.plan, self._step
+        done: Any = None
+        route, flags = self._bound
+        try:
+            if flags & VALID and step.mirror is not None:
+                given = step.mirror(call.input)
+            else:
+                given = step.build(Scope(call.input), None)
+            done = steps.run_step(call, route, given, step.fill(given), step.named, flags=flags)
+            if type(done) is not CoroutineType and done.response.status in SUCCESS:
+                output = done.output
+                if plan.is_last and type(output) is not list:
+                    return output
+                scope = Scope(call.input)
+                if step.capture is not None:
+                    scope.capture(step.capture, output)
+                return plan.result(scope, {step.number: output})
+        except UnmetError:
+            pass  # the run meets it too, and explains it
+        return Run(plan, call, steps, self._routes, done).start()
+
+    def _resolve(self, table: RouteTable) -> None:
+        super()._resolve(table)
+        self._step = self.plan.steps[0]
+        if self._routes is not None:
+            self._bound = self._routes[self._step.key]
+
+    def _flags(self, route: Route) -> int:
+        is_valid = self.plan.steps[0].mirror is not None and route.input is compile_schema(self._endpoint.input_schema)
+        return super()._flags(route) | (VALID if is_valid else 0)
+
+
+def bind_composition(endpoint: Endpoint, recipe: Recipe, served: Mapping[Key, Endpoint]) -> CompositionBinding:
+    """Bind an endpoint to its recipe; `served` has the endpoints that the recipe calls."""
+    plan = plan_composition(endpoint, recipe, served)
+    return (SoleStepBinding if plan.is_sole else CompositionBinding)(endpoint, plan)
 
 
 def _is_outside() -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import ssl
 from collections.abc import Mapping
 from typing import Any, Final
@@ -19,24 +18,14 @@ from bespeak.contract.schema.violation import Violation
 from bespeak.protocol import status
 from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.answer import Answer
 from bespeak.runtime.bindings.upstream_answer import decode_answer, decode_text, rename, retry_after
+from bespeak.runtime.bindings.upstream_outcome import MAX_RESPONSE_BYTES, UpstreamOutcome
 from bespeak.runtime.bindings.upstream_pool import UpstreamPool
 from bespeak.runtime.bindings.upstream_request import RequestPlan
 from bespeak.runtime.bindings.upstream_setup import check_setup, resolve_credentials, upstream_url
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
-_logger = logging.getLogger(__name__)
-
-OUTPUT_INVALID: Final = "upstream-output-invalid"
-"""Code for an upstream's answer that breaks the output schema. The upstream has carried the call out."""
-
-MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024
-"""Maximum size of an upstream response; the draft sets no limit."""
-
 _MOST_VIOLATIONS: Final = 100
-_SHOWN: Final = 5
-"""Places of violations in the log."""
 _DRAINED_BYTES: Final = 64 * 1024
 _DRAINED_SECONDS: Final = 0.5
 _LATER: Final = (("Retry-After", "5"),)
@@ -91,9 +80,7 @@ class ExternalBinding:
         trusts: bool = False,
     ) -> None:
         self._endpoint = endpoint
-        self._output = output
-        self._trusts = trusts
-        self._aftermath = _aftermath(endpoint)
+        self._outcome = UpstreamOutcome(endpoint, output, trusts=trusts)
         # The five errors of every upstream are described here, with the particulars.
         declared = (error for error in endpoint.errors if error.name not in UPSTREAM_ERRORS)
         self._meanings = {error.name: error.description for error in declared}
@@ -114,11 +101,11 @@ class ExternalBinding:
                 return await self._exchange(request)
         except TimeoutError:
             message = f"The upstream took longer than {self._handler.timeout_seconds:g} s."
-            return self._failed("upstream_timeout", message, took_effect=True)
+            return self._outcome.failed("upstream_timeout", message, took_effect=True)
         except (httpx.TransportError, UnicodeError) as error:
             unsent = isinstance(error, httpx.ConnectError)
             message = "The upstream cannot be reached." if unsent else "The connection to the upstream failed."
-            failed = self._failed("upstream_connection_error", message, cause=error, took_effect=not unsent)
+            failed = self._outcome.failed("upstream_connection_error", message, cause=error, took_effect=not unsent)
             # Nothing was sent, so the same request may be repeated, even with the same key.
             return msgspec.structs.replace(failed, headers=_LATER) if unsent else failed
 
@@ -161,17 +148,8 @@ class ExternalBinding:
         return self._check(payload if field is None else {field: payload}, response)
 
     def _check(self, output: Any, response: httpx.Response) -> Any:
-        """Return a valid output. Refuse an invalid one as final: a server error would invite a second call."""
-        if self._output is None or self._output.is_valid(output):
-            return output
-        violations = self._output.violations(output)
-        places = ", ".join(dict.fromkeys(one.schema_pointer or f"/{one.keyword}" for one in violations[:_SHOWN]))
-        if self._trusts:
-            _logger.warning("%s: the answer of the upstream breaks the output schema at %s", self._endpoint, places)
-            return Answer(msgspec.json.encode(output))
         code = response.status_code
-        message = f"The upstream answered {code}, but its answer breaks the output schema of {self._endpoint}."
-        return self._failed(OUTPUT_INVALID, message, code, cause=f"at {places}", took_effect=True)
+        return self._outcome.check(output, f"The upstream answered {code}", code)
 
     def _judge(self, response: httpx.Response) -> Refused | None:
         code = response.status_code
@@ -187,30 +165,12 @@ class ExternalBinding:
         message = self._meanings.get(mapped) or f"The upstream answered {code}."
         if mapped == "upstream_authentication_failed":
             message = "The upstream does not accept this server's credentials."
-        refused = self._failed(mapped, message, code)
+        refused = self._outcome.failed(mapped, message, code)
         return msgspec.structs.replace(refused, headers=retry_after(code, response.headers))
 
     def _malformed(self, fault: str, response: httpx.Response) -> Refused:
         message = f"The upstream's response {fault}."
-        return self._failed("upstream_malformed_response", message, response.status_code, took_effect=True)
-
-    def _failed(
-        self,
-        name: str,
-        message: str,
-        upstream_status: int | None = None,
-        *,
-        cause: Exception | str | None = None,
-        took_effect: bool = False,
-    ) -> Refused:
-        """Build the refusal for a failed call. `took_effect` is True if the upstream may have carried it out."""
-        # The cause may name the upstream's host, which must not be disclosed (core 10.1, item 12).
-        _logger.warning("%s: %s: %s", self._endpoint, name, cause or message)
-        details: dict[str, Any] = {} if upstream_status is None else {"upstream_status": upstream_status}
-        if took_effect and self._aftermath:
-            details["effect"] = "possible"
-            message += self._aftermath
-        return Refused(status.UNPROCESSABLE, name, message, {"details": details} if details else {})
+        return self._outcome.failed("upstream_malformed_response", message, response.status_code, took_effect=True)
 
     def _unusable(self, violations: list[Violation]) -> Refused:
         return Refused(
@@ -219,15 +179,6 @@ class ExternalBinding:
             f"The input of {self._endpoint} cannot be passed on: {violations[0].message}.",
             {"violations": [msgspec.to_builtins(violation) for violation in violations[:_MOST_VIOLATIONS]]},
         )
-
-
-def _aftermath(endpoint: Endpoint) -> str:
-    """Return what a caller must know after a call whose result is unclear."""
-    if endpoint.semantic.impact == "informational":
-        return ""
-    if endpoint.semantic.is_idempotent:
-        return " The call may have taken effect; it is idempotent and may be repeated."
-    return " The call may have taken effect: do not repeat it without the same Idempotency-Key."
 
 
 async def _drain(response: httpx.Response) -> None:

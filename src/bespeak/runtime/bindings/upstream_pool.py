@@ -33,7 +33,7 @@ class UpstreamPool:
         key = (url.scheme, url.host, url.port)
         found = self._transports.get(key)
         if found is None:
-            tls = self._tls or _system_trust()
+            tls = self._tls or system_trust()
             found = self._transports[key] = httpx.AsyncHTTPTransport(verify=tls, trust_env=False, limits=_LIMITS)
         return found
 
@@ -60,6 +60,6 @@ def _most_calls() -> int:
 
 
 @cache
-def _system_trust() -> ssl.SSLContext:
+def system_trust() -> ssl.SSLContext:
     """Load the operating system's trust store, where operators add their own CAs; once, because it is slow."""
     return ssl.create_default_context()

@@ -3,40 +3,64 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Final
 from urllib.parse import urlsplit
 
 from bespeak.checks.lint.rules.handler import UPSTREAM_UNREACHABLE
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.handler import ExternalService
+from bespeak.contract.handler import ExternalService, McpTool
+from bespeak.runtime.bindings.mcp.launch import Launch, resolve_server
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 _SECONDS: Final = 3.0
 """Time for one upstream: a start must not wait long for what may come later."""
 _AT_ONCE: Final = 50
+_HTTP: Final = 80
 _HTTPS: Final = 443
 
 
-async def probe_upstreams(endpoints: Iterable[Endpoint], seconds: float = _SECONDS) -> list[Diagnostic]:
+async def probe_upstreams(
+    endpoints: Iterable[Endpoint], seconds: float = _SECONDS, environment: Mapping[str, str] = os.environ
+) -> list[Diagnostic]:
     """Connect to each upstream once, without sending anything; report the endpoints whose upstream does not answer.
 
     They are served as deferred: the first call connects again. Endpoints that the operator has marked are not probed.
+    Of an MCP server that is a program, only its file is looked for.
     """
+    return [_report(*found) for found in await find_unreachable(endpoints, seconds, environment)]
+
+
+async def find_unreachable(
+    endpoints: Iterable[Endpoint], seconds: float = _SECONDS, environment: Mapping[str, str] = os.environ
+) -> list[tuple[Endpoint, str, str]]:
+    """Return the endpoints whose upstream does not answer, with its place and the reason."""
     by_place: dict[tuple[str, int], list[Endpoint]] = {}
+    unreachable: list[tuple[Endpoint, str, str]] = []
     for endpoint in endpoints:
         handler = endpoint.handler
-        if isinstance(handler, ExternalService) and not handler.deferred:
-            parts = urlsplit(handler.url)
-            by_place.setdefault((parts.hostname or "", parts.port or _HTTPS), []).append(endpoint)
+        url = handler.url if isinstance(handler, ExternalService) else ""
+        if not isinstance(handler, ExternalService | McpTool) or handler.deferred:
+            continue
+        if isinstance(handler, McpTool):
+            launch = resolve_server(handler.mcp, environment)
+            # Without its variables an endpoint is not registered.
+            url, fault = (launch.url, launch.fault) if isinstance(launch, Launch) else ("", "")
+            unreachable += [(endpoint, "the MCP server", fault)] if fault else []
+        if url:
+            parts = urlsplit(url)
+            port = parts.port or (_HTTP if parts.scheme == "http" else _HTTPS)
+            by_place.setdefault((parts.hostname or "", port), []).append(endpoint)
     places = list(by_place)
-    findings = []
     for start in range(0, len(places), _AT_ONCE):
         chunk = places[start : start + _AT_ONCE]
-        for place, fault in zip(chunk, await asyncio.gather(*(_probe(*at, seconds) for at in chunk)), strict=True):
-            findings += [] if fault is None else [_report(endpoint, place, fault) for endpoint in by_place[place]]
-    return findings
+        for place, reason in zip(chunk, await asyncio.gather(*(_probe(*at, seconds) for at in chunk)), strict=True):
+            if reason is not None:
+                at = f"the upstream {place[0]}:{place[1]}"
+                unreachable += [(endpoint, at, reason) for endpoint in by_place[place]]
+    return unreachable
 
 
 async def _probe(host: str, port: int, seconds: float) -> str | None:
@@ -54,7 +78,8 @@ async def _probe(host: str, port: int, seconds: float) -> str | None:
     return None
 
 
-def _report(endpoint: Endpoint, place: tuple[str, int], fault: str) -> Diagnostic:
-    message = f"the upstream {place[0]}:{place[1]} cannot be reached ({fault}); the endpoint is deferred"
+def _report(endpoint: Endpoint, place: str, fault: str) -> Diagnostic:
+    message = f"{place} cannot be reached ({fault}); the endpoint is deferred"
     advice = "Until it answers, calls are upstream_connection_error. Write `deferred = true` if that is intended."
-    return UPSTREAM_UNREACHABLE.at(endpoint, "/handler/url", message, advice)
+    at = "/handler/mcp" if isinstance(endpoint.handler, McpTool) else "/handler/url"
+    return UPSTREAM_UNREACHABLE.at(endpoint, at, message, advice)

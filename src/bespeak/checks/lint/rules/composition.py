@@ -103,7 +103,7 @@ def _check_calls(
         if each.missing is not None:
             message = f"its recipe calls {each}, for which this server lacks {each.missing}"
             yield STEP.at(endpoint, _AT, message, "Call another endpoint.")
-        elif each.builtin and each.semantic.impact != "informational":
+        elif each.is_basic and each.semantic.impact != "informational":
             message = f"its recipe calls {each}, which is not for compositions"
             yield STEP.at(endpoint, _AT, message, "Call only built-in methods that change nothing.")
         elif not policies.methods.admits(each.method):

@@ -13,6 +13,7 @@ from bespeak.contract.handler import (
     UPSTREAM_METHODS,
     Composition,
     ExternalService,
+    McpTool,
     RegisteredFunction,
     is_dotted_path,
     is_upstream_status,
@@ -286,8 +287,11 @@ def check(endpoint: Endpoint, recipes: Collection[str]) -> Iterator[Diagnostic]:
         case Composition() as handler:
             yield from _check_composition(endpoint, handler, recipes)
         case ExternalService() as handler:
+            yield from _check_address(endpoint, handler)
             yield from _check_upstream(endpoint, handler)
             yield from _check_error_map(endpoint, handler)
+        case McpTool() as handler:
+            yield from _check_upstream(endpoint, handler)
 
 
 def _check_function(endpoint: Endpoint, handler: RegisteredFunction) -> Iterator[Diagnostic]:
@@ -306,7 +310,7 @@ def _check_composition(endpoint: Endpoint, handler: Composition, recipes: Collec
         yield UNKNOWN_RECIPE.at(endpoint, "/handler/recipe", message, "Define it in agtp-recipes.toml.")
 
 
-def _check_upstream(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
+def _check_address(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
     if not _is_https(handler.url):
         message = f"{brief(handler.url)} is not an https:// URL"
         advice, fix = "Plain HTTP is refused, even in a private network.", None
@@ -317,6 +321,9 @@ def _check_upstream(endpoint: Endpoint, handler: ExternalService) -> Iterator[Di
     if handler.method not in UPSTREAM_METHODS:
         message = f"the upstream's method is one of {', '.join(UPSTREAM_METHODS)}, not {brief(handler.method)}"
         yield UPSTREAM_METHOD.at(endpoint, "/handler/method", message)
+
+
+def _check_upstream(endpoint: Endpoint, handler: ExternalService | McpTool) -> Iterator[Diagnostic]:
     missing = [name for name in UPSTREAM_ERRORS if name not in endpoint.error_names]
     if missing:
         message = f"an external service declares the error{'s' * (len(missing) > 1)} {', '.join(missing)}"

@@ -1,0 +1,121 @@
+"""The MCP server argument of `bespeak import mcp`: a command line or a URL, reached once to list its tools."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bespeak.app.cli.main import CommandFailedError
+from bespeak.app.server.lifecycle import run
+from bespeak.checks.lint.rules.mcp_upstream import secrets
+from bespeak.contract.mcp_server import VARIABLE, McpServer, is_usable_address
+from bespeak.documents.adoption.guess import LeftOut
+from bespeak.documents.mcp.tool_list import ToolList
+from bespeak.errors import ConfigError
+from bespeak.runtime.bindings.mcp.failure import McpFailure
+from bespeak.runtime.bindings.mcp.launch import Launch, resolve_server
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.printable import printable
+
+if TYPE_CHECKING:
+    from bespeak.runtime.bindings.mcp.connection import McpConnection
+
+_UNNAMED: Final = "MCP server"
+
+
+def named_server(
+    words: Sequence[str], env: Sequence[str] = (), headers: Sequence[str] = (), token_file: str | None = None
+) -> McpServer:
+    """Return the server that a command line names. Raises ConfigError if files could not hold it."""
+    if len(words) == 1 and "://" in words[0]:
+        if env:
+            raise ConfigError("--env is for a command. Send a credential to a URL with --header or --token-file.")
+        server = McpServer(tool="", url=words[0], headers=_headers(headers), token_file=_absolute(token_file))
+        if not is_usable_address(VARIABLE.sub("x", server.url)):
+            raise ConfigError(
+                f"{brief(server.url)} cannot be used. Give an https:// URL without a user, or http:// on this machine."
+            )
+    else:
+        if headers or token_file:
+            raise ConfigError("--header and --token-file are for a URL. Pass variables to a command with --env.")
+        command, *arguments = shlex.split(words[0]) if len(words) == 1 else words
+        local = any(Path(word).exists() and not Path(word).is_absolute() for word in (command, *arguments))
+        folder = str(Path.cwd()) if local else ""
+        server = McpServer(tool="", command=command, args=tuple(arguments), env=tuple(env), folder=folder)
+    written = next(secrets(server), None)
+    if written is not None:
+        raise ConfigError(
+            f"The value of {written[1]} would be written to files. Write it as '${{NAME}}' in single quotes, and set "
+            "the variable NAME."
+        )
+    return server
+
+
+def open_tools(server: McpServer, source: str, seconds: float = 60.0) -> tuple[ToolList, list[LeftOut]]:
+    """Start or reach a server, list its tools within some seconds and end it; return notes on what was skipped."""
+    launch = resolve_server(server, os.environ)
+    if not isinstance(launch, Launch):
+        raise ConfigError(f"{printable(launch[0][1])}. Set it and run the command again.")
+    if launch.fault:
+        raise ConfigError(f"{printable(launch.fault)}.")
+    found: list[tuple[ToolList, list[LeftOut]] | McpFailure] = []
+
+    async def read() -> None:
+        found.append(await _list(launch, source, seconds))
+
+    run(read())
+    if isinstance(found[0], McpFailure):
+        raise CommandFailedError(f"{brief(source)}: {_reason(found[0])}")
+    return found[0]
+
+
+async def _list(launch: Launch, source: str, seconds: float) -> tuple[ToolList, list[LeftOut]] | McpFailure:
+    from bespeak.runtime.bindings.mcp.connection import McpConnection  # noqa: PLC0415 - slow to load
+
+    connection: McpConnection = McpConnection(launch, start_seconds=seconds)
+    try:
+        failure = await connection.open()
+        if failure is not None:
+            return failure
+        listed = ToolList(
+            tools=tuple(connection.tools.values()),
+            title=connection.title or launch.name or _UNNAMED,
+            version=connection.version,
+            instructions=connection.instructions,
+            source=source,
+        )
+        why = "the server lists it more than once; only the first can be called"
+        return listed, [LeftOut(name, why) for name in connection.repeated]
+    finally:
+        await asyncio.shield(connection.close())
+
+
+def _reason(failure: McpFailure) -> str:
+    text = printable(failure.text)
+    match failure.kind:
+        case "authentication":
+            return f"{text}. Give a credential with --header or --token-file."
+        case "refused":
+            return f"the server refused to list its tools: {text} ({failure.code})"
+        case "malformed":
+            return f"what the server says cannot be read: {text}"
+        case _:
+            return f"the server cannot be reached: {text}"
+
+
+def _headers(lines: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip() or not value.strip():
+            raise ConfigError(f"--header must be 'NAME: VALUE'; got {brief(line)}.")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _absolute(path: str | None) -> str:
+    return "" if path is None else str(Path(path).absolute())

@@ -1,0 +1,1 @@
+"""Importer of MCP servers: their tools become endpoints (AGIS C.3)."""

@@ -1,0 +1,1 @@
+"""MCP servers that endpoints call: their processes, connections and tools."""

@@ -1,0 +1,302 @@
+"""A connection to an MCP server: one session for all its calls, with the tools that the server has now."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import mcp_types as types
+import msgspec
+from mcp import Client, MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import TypeAdapter, ValidationError
+
+from bespeak.documents.mcp.tool_list import ListedTool
+from bespeak.protocol.exchange.progress import Report
+from bespeak.runtime.bindings.mcp.failure import FailureKind, McpFailure
+from bespeak.runtime.bindings.mcp.launch import Launch
+from bespeak.runtime.bindings.mcp.process import TOO_LARGE, LastWords, run_process
+from bespeak.runtime.bindings.mcp.web import NOT_ACCEPTED, open_web
+
+if TYPE_CHECKING:
+    import ssl
+
+    from mcp.client._transport import TransportStreams
+    from mcp.client.session import ClientSession, IncomingMessage
+    from mcp.shared.dispatcher import ProgressFnT
+
+_logger = logging.getLogger(__name__)
+
+# The SDK logs stack traces about what servers send; failures are told by values here.
+logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
+logging.getLogger("client").addFilter(lambda record: "/mcp/client/" not in record.pathname)
+
+START_SECONDS: Final = 60.0
+"""Time for a server to start and to list its tools: a program may have to be downloaded first."""
+MOST_TOOLS: Final = 2_000
+MOST_LISTED_BYTES: Final = 32 * 1024 * 1024
+"""Bounds of a list of tools over all its pages."""
+_MOST_PAGES: Final = 500
+_PROBE_SECONDS: Final = 5.0
+_CLOSING_SECONDS: Final = 10.0
+_RESULT: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = TypeAdapter(
+    types.CallToolResult | types.InputRequiredResult
+)
+
+
+class McpConnection:
+    """A running session. It lives in a task of its own, because the SDK ties a session to the task that opened it."""
+
+    def __init__(self, launch: Launch, tls: ssl.SSLContext | None = None, start_seconds: float = START_SECONDS) -> None:
+        """Prepare a connection. `tls` replaces the system's trust store."""
+        self.tools: Mapping[str, ListedTool] = {}
+        """Tools by name; the list follows the server."""
+        self.repeated: tuple[str, ...] = ()
+        """Names that the server lists more than once; only the first tool of a name can be called."""
+        self.changes = 0
+        """Number of times that the list was read."""
+        self.title = ""
+        self.version = ""
+        self.instructions = ""
+        self.protocol = ""
+        self._launch = launch
+        self._tls = tls
+        self._start_seconds = start_seconds
+        self._closing = False
+        self._said = LastWords(launch.name)
+        self._ended = asyncio.Event()
+        self._ready = asyncio.Event()
+        self._session: ClientSession | None = None
+        self._fault: McpFailure | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """True while calls can be made."""
+        return self._session is not None and not self._ended.is_set()
+
+    async def open(self) -> McpFailure | None:
+        """Start the server and list its tools; return why that failed. A cancelled caller leaves nothing behind."""
+        self._task = asyncio.create_task(self._run())
+        try:
+            await self._ready.wait()
+        except asyncio.CancelledError:
+            await self.close()
+            raise
+        return None if self.is_open else self._fault or McpFailure("unreachable", "the server ended")
+
+    async def close(self) -> None:
+        """End the session, and the process of the server with all its children."""
+        self._closing = True
+        self._ended.set()
+        if self._task is not None and not self._task.done():
+            _, pending = await asyncio.wait({self._task}, timeout=_CLOSING_SECONDS)
+            for task in pending:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], report: Report | None = None
+    ) -> dict[str, Any] | McpFailure:
+        """Call a tool; return its result as JSON data. The caller's deadline cancels the call at the server.
+
+        `report` is told of its progress.
+        """
+        if self._session is None or self._ended.is_set():
+            return self._lost("unreachable")
+        request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=dict(arguments)))
+        try:
+            # Not `call_tool`: it checks the output with a library whose patterns can take unbounded time.
+            result = await self._session.send_request(request, _RESULT, progress_callback=_telling(report))
+        except MCPError as error:
+            return self._failure(error)
+        except (ValueError, RuntimeError) as error:
+            return McpFailure("malformed", f"{type(error).__name__}: {error}"[:500])
+        if isinstance(result, types.InputRequiredResult):
+            asked = sorted({one.method for one in (result.input_requests or {}).values()})
+            return McpFailure("asks", ", ".join(asked) or "an answer")
+        return result.model_dump(by_alias=True, mode="json", exclude_unset=True)
+
+    async def probe(self) -> None:
+        """End the session of a server that no longer answers, so that the next call starts another one."""
+        try:
+            async with asyncio.timeout(_PROBE_SECONDS):
+                await self._read_tools()
+        except (TimeoutError, MCPError, ValueError, RuntimeError):
+            _logger.warning("%s: the MCP server does not answer; it is started again", self._launch.name)
+            await self.close()
+
+    async def _run(self) -> None:
+        try:
+            await self._attempt("auto")
+            if self._launch.command and self._ended.is_set() and not (self._ready.is_set() or self._closing):
+                # Some servers of earlier revisions end when the first message is not `initialize`.
+                self._ended.clear()
+                self._said = LastWords(self._launch.name)
+                await self._attempt("legacy")
+        finally:
+            self._ended.set()
+            self._ready.set()
+
+    async def _attempt(self, mode: str) -> None:
+        try:
+            async with AsyncExitStack() as stack:
+                await self._live(stack, mode)
+        except Exception as error:  # noqa: BLE001 - a transport may fail in any way
+            self._fault = self._describe(_innermost(error))
+        finally:
+            self._session = None
+
+    async def _live(self, stack: AsyncExitStack, mode: str) -> None:
+        client = Client(
+            self._transport(),
+            mode=mode,
+            cache=None,
+            client_info=types.Implementation(name="bespeak", version="1"),
+            message_handler=self._on_message,
+        )
+        async with asyncio.timeout(self._start_seconds):
+            await stack.enter_async_context(client)
+            self._session = client.session
+            self.protocol = client.protocol_version
+            info = client.server_info
+            self.title, self.version = (info.title or info.name, info.version) if info else ("", "")
+            self.instructions = client.instructions or ""
+            await self._read_tools()
+        self._ready.set()
+        watching = asyncio.create_task(self._watch(client))
+        try:
+            await self._ended.wait()
+        finally:
+            self._session = None
+            watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await watching
+
+    @asynccontextmanager
+    async def _transport(self) -> AsyncIterator[TransportStreams]:
+        launch = self._launch
+        if launch.command:
+            async with run_process(launch, self._said, self._ended.set) as streams:
+                yield streams
+            return
+        headers = launch.read_headers()
+        if isinstance(headers, str):
+            raise OSError(f"the token in {launch.token_file} cannot be read: {headers}")
+        async with open_web(launch.url, headers, self._tls) as streams:
+            yield streams
+
+    async def _read_tools(self) -> None:
+        """Read all pages of the list. Raises ValueError if it has no end."""
+        session = self._session
+        if session is None:
+            raise RuntimeError("the session has ended")
+        found: dict[str, ListedTool] = {}
+        repeated: list[str] = []
+        cursor, size = None, 0
+        for _ in range(_MOST_PAGES):
+            page = await session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
+            for tool in page.tools:
+                listed = _listed(tool)
+                size += len(msgspec.json.encode(listed))
+                if found.setdefault(listed.name, listed) is not listed:
+                    repeated.append(listed.name)
+            if len(found) > MOST_TOOLS or size > MOST_LISTED_BYTES:
+                raise ValueError(f"the server lists more than {MOST_TOOLS} tools or {MOST_LISTED_BYTES} bytes")
+            if page.next_cursor is None:
+                self.tools, self.repeated = found, tuple(repeated)
+                self.changes += 1
+                return
+            cursor = page.next_cursor
+        raise ValueError(f"the server's list of tools has more than {_MOST_PAGES} pages")
+
+    async def _watch(self, client: Client) -> None:
+        """Read the list again when a server of the present revision says that it has changed."""
+        tools = client.server_capabilities.tools
+        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or tools is None or not tools.list_changed:
+            return
+        with suppress(MCPError, ValueError, RuntimeError, TimeoutError):
+            async with client.listen(tools_list_changed=True) as events:
+                async for _ in events:
+                    await self._read_tools()
+
+    async def _on_message(self, message: IncomingMessage) -> None:
+        """Read the list again when a server of an earlier revision says that it has changed."""
+        if isinstance(message, types.ToolListChangedNotification) and self._ready.is_set():
+            with suppress(MCPError, ValueError, RuntimeError):
+                await self._read_tools()
+        await anyio.lowlevel.checkpoint()
+
+    def _describe(self, error: BaseException) -> McpFailure:
+        """Return why the session has not begun, or has ended."""
+        match error:
+            case MCPError(code=types.CONNECTION_CLOSED):
+                return self._lost("unreachable")
+            case MCPError():
+                return self._failure(error)
+            case TimeoutError():
+                return McpFailure("unreachable", f"no list of tools within {self._start_seconds:g} s")
+            case ValidationError() | ValueError():
+                return McpFailure("malformed", f"{type(error).__name__}: {error}"[:500])
+            case _:
+                return McpFailure("unreachable", f"{type(error).__name__}: {error}"[:500])
+
+    def _failure(self, error: MCPError) -> McpFailure:
+        if error.code == types.CONNECTION_CLOSED:
+            return self._lost("lost")
+        if (error.code, error.message) == (types.INVALID_REQUEST, "Session terminated"):
+            # What the SDK says when a server on the web no longer knows the session; the next call begins another one.
+            self._ended.set()
+            return McpFailure("unreachable", "the session has ended")
+        if error.code == types.REQUEST_TIMEOUT:
+            return McpFailure("timeout", error.message)
+        if error.code == NOT_ACCEPTED:
+            return McpFailure("authentication", error.message)
+        if error.code == types.MISSING_REQUIRED_CLIENT_CAPABILITY:
+            wanted = error.data.get("requiredCapabilities") if isinstance(error.data, dict) else None
+            return McpFailure("asks", ", ".join(map(str, wanted)) if wanted else error.message)
+        if error.code in (TOO_LARGE, types.PARSE_ERROR):
+            return McpFailure("malformed", error.message)
+        return McpFailure("refused", error.message, error.code)
+
+    def _lost(self, kind: FailureKind) -> McpFailure:
+        words = str(self._said)
+        return McpFailure(kind, f"the server has ended{f'. It said: {words}' if words else ''}")
+
+
+def _telling(report: Report | None) -> ProgressFnT | None:
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        assert report is not None
+        report(progress, total, message)
+
+    return None if report is None else tell
+
+
+def _listed(tool: types.Tool) -> ListedTool:
+    given = tool.annotations
+    hints = {
+        "readOnlyHint": given.read_only_hint if given else None,
+        "destructiveHint": given.destructive_hint if given else None,
+        "idempotentHint": given.idempotent_hint if given else None,
+        "openWorldHint": given.open_world_hint if given else None,
+    }
+    return ListedTool(
+        name=tool.name,
+        title=tool.title or (given.title if given else None) or "",
+        description=tool.description or "",
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
+        hints={name: value for name, value in hints.items() if value is not None},
+    )
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """Return the failure inside the groups that the SDK wraps it in."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return error

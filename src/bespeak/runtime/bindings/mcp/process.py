@@ -1,0 +1,239 @@
+"""An MCP server as a process of this one: started, spoken to over pipes, and never left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from subprocess import PIPE, Popen
+from typing import IO, TYPE_CHECKING, Final
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.shared.message import SessionMessage
+from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+from bespeak.runtime.bindings.mcp.launch import Launch
+from bespeak.runtime.bindings.mcp.message_lines import MessageLines, TooLong
+from bespeak.runtime.bindings.upstream_outcome import MAX_RESPONSE_BYTES
+from bespeak.text.diagnostics.printable import printable
+
+if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
+
+_logger = logging.getLogger(__name__)
+
+TOO_LARGE: Final = -32901
+"""Code of our own error for an answer that is too large."""
+_PIECE: Final = 65_536
+_LONGEST_LINE: Final = 2_000
+"""Bytes of a line on standard error that are kept."""
+_KEPT_LINES: Final = 8
+_GRACE: Final = 2.0
+"""Seconds for a process to end after its input was closed, after SIGTERM, and after SIGKILL."""
+_LAST_SECONDS: Final = 0.5
+"""Time for the last words of a program whose output has ended."""
+_STEP: Final = 0.01
+"""Seconds between two looks at a process that is to end."""
+_GUARD: Final = '( exec </dev/fd/{fd} || exit; read _; kill -9 0 ) >/dev/null 2>&1 & exec "$@"'
+"""Script that becomes the program and leaves a guard in its process group. The guard reads from a pipe that only this
+process holds: when it is closed, by us or by the end of this process, the guard kills the group."""
+
+
+class LastWords:
+    """Standard error of a program: logged, and its last lines kept for the message when it dies."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.complete = asyncio.Event()
+        """Set when nothing more can come."""
+        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+
+    def add(self, line: bytes) -> None:
+        """Add a line."""
+        text = printable(line[:_LONGEST_LINE].decode(errors="replace").rstrip())
+        if text:
+            self._lines.append(text)
+            _logger.info("%s: %s", self.name, text)
+
+    def __str__(self) -> str:
+        return " | ".join(self._lines)
+
+
+@asynccontextmanager
+async def run_process(launch: Launch, said: LastWords, ended: Callable[[], None]) -> AsyncIterator[TransportStreams]:
+    """Start a program and exchange messages with it; at the end of the block it and all its children are gone.
+
+    Call `ended` when its output ends. Raises OSError if it cannot be started.
+    """
+    if sys.platform == "win32":
+        parameters = StdioServerParameters(
+            command=launch.command[0],
+            args=list(launch.command[1:]),
+            env=dict(launch.environment),
+            cwd=launch.folder or None,
+        )
+        async with stdio_client(parameters) as streams:
+            yield streams
+        return
+    incoming_end, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, outgoing_end = anyio.create_memory_object_stream[SessionMessage](0)
+    async with _started(launch) as pipes, anyio.create_task_group() as group:
+        group.start_soon(_read, pipes.output, incoming_end, said, ended)
+        group.start_soon(_write, pipes.input, outgoing_end, incoming_end)
+        group.start_soon(_listen, pipes.errors, said)
+        try:
+            yield incoming, outgoing
+        finally:
+            with anyio.CancelScope(shield=True):
+                await pipes.stop()
+                for stream in (incoming, incoming_end, outgoing, outgoing_end):
+                    await stream.aclose()
+            group.cancel_scope.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class _Pipes:
+    """A running program."""
+
+    process: Popen[bytes]
+    lifeline: int
+    """End of the pipe that the guard watches."""
+    input: asyncio.StreamWriter
+    output: asyncio.StreamReader
+    errors: asyncio.StreamReader
+
+    async def stop(self) -> None:
+        """Close the input, wait, then end the whole process group; every wait is bounded."""
+        self.input.close()
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if await self._ends():
+                break
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, number)
+        os.close(self.lifeline)
+        if not await self._ends():
+            _logger.warning("the MCP server process %d does not end", self.process.pid)
+
+    async def _ends(self) -> bool:
+        deadline = asyncio.get_running_loop().time() + _GRACE
+        # Nothing tells the loop about processes that it has not started.
+        while self.process.poll() is None and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(_STEP)
+        return self.process.returncode is not None
+
+
+@asynccontextmanager
+async def _started(launch: Launch) -> AsyncIterator[_Pipes]:
+    """Start a program. Not by the loop: uvloop lets a child inherit the pipes of others beside `pass_fds`."""
+    watched, lifeline = os.pipe()
+    try:
+        process = Popen(  # noqa: ASYNC220, S603 - it takes milliseconds; the operator names the program
+            ["/bin/sh", "-c", _GUARD.format(fd=watched), "sh", *launch.command],
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=dict(launch.environment),
+            cwd=launch.folder or None,
+            pass_fds=(watched,),
+            start_new_session=True,
+        )
+    except BaseException:
+        os.close(lifeline)
+        raise
+    finally:
+        os.close(watched)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    loop = asyncio.get_running_loop()
+    opened: list[asyncio.BaseTransport] = []
+
+    async def reader(pipe: IO[bytes]) -> asyncio.StreamReader:
+        found = asyncio.StreamReader()
+        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(found), pipe)
+        opened.append(transport)
+        return found
+
+    output, errors = await reader(process.stdout), await reader(process.stderr)
+    protocol = asyncio.StreamReaderProtocol(asyncio.StreamReader())
+    transport, _ = await loop.connect_write_pipe(lambda: protocol, process.stdin)
+    try:
+        yield _Pipes(process, lifeline, asyncio.StreamWriter(transport, protocol, None, loop), output, errors)
+    finally:
+        # A grandchild that left the group may hold the pipes open; nothing waits for it.
+        for one in (*opened, transport):
+            one.close()
+
+
+async def _read(
+    output: asyncio.StreamReader,
+    incoming: MemoryObjectSendStream[SessionMessage | Exception],
+    said: LastWords,
+    ended: Callable[[], None],
+) -> None:
+    """Pass on what the program writes, until its output ends. Lines that are not messages are skipped."""
+    lines = MessageLines(MAX_RESPONSE_BYTES)
+    try:
+        async with incoming:
+            while data := await output.read(_PIECE):
+                for line in lines.feed(data):
+                    message = _parse(line, said.name)
+                    if message is not None:
+                        await incoming.send(message)
+            with anyio.move_on_after(_LAST_SECONDS):
+                await said.complete.wait()
+    except (OSError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+        pass  # the process or the session has ended
+    finally:
+        ended()
+
+
+def _parse(line: bytes | TooLong, name: str) -> SessionMessage | None:
+    if isinstance(line, TooLong):
+        number = line.answered
+        _logger.warning("%s: an answer of more than %d bytes was dropped", name, MAX_RESPONSE_BYTES)
+        if number is None:
+            return None
+        error = ErrorData(code=TOO_LARGE, message=f"the answer is larger than {MAX_RESPONSE_BYTES} bytes")
+        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=error))
+    if not line.strip():
+        return None
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError:
+        _logger.debug("%s: a line that is not a message was skipped: %s", name, printable(repr(line[:200])))
+        return None
+
+
+async def _write(
+    given: asyncio.StreamWriter,
+    outgoing: MemoryObjectReceiveStream[SessionMessage],
+    incoming: MemoryObjectSendStream[SessionMessage | Exception],
+) -> None:
+    try:
+        async with outgoing:
+            async for one in outgoing:
+                given.write(one.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                await given.drain()
+    except (OSError, RuntimeError, anyio.ClosedResourceError):
+        # The program no longer reads. Without an end of its output, a request would wait for ever.
+        await incoming.aclose()
+
+
+async def _listen(errors: asyncio.StreamReader, said: LastWords) -> None:
+    lines = MessageLines(_LONGEST_LINE)
+    with suppress(OSError):
+        while data := await errors.read(_PIECE):
+            for line in lines.feed(data):
+                said.add(line.head if isinstance(line, TooLong) else line)
+        for line in lines.feed(b"\n"):  # the last line may have no end
+            said.add(line.head if isinstance(line, TooLong) else line)
+    said.complete.set()

@@ -1,0 +1,79 @@
+"""Tools become candidates, with every sign that a call changes something."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.mcp.candidates import as_candidates
+from bespeak.documents.mcp.tool_list import ListedTool, ToolList
+
+
+def candidates(*tools: ListedTool) -> list[Candidate]:
+    return [candidate for candidate, _ in as_candidates(ToolList(tools=tools))]
+
+
+def signs(description: str = "", **properties: Any) -> tuple[str, ...]:
+    schema = {"type": "object", "properties": properties}
+    return candidates(ListedTool(name="do_it", description=description, input_schema=schema))[0].signs
+
+
+@pytest.mark.parametrize(
+    ("description", "properties", "sign"),
+    [
+        ("", {"operation": {"enum": ["list", "delete"]}}, "its field 'operation' may be 'delete'"),
+        ("", {"subCommand": {"enum": ["status", "restart"]}}, "its field 'subCommand' may be 'restart'"),
+        ("", {"sql": {"type": "string"}}, "its field 'sql' holds a program"),
+        ("", {"python_code": {}}, "its field 'python_code' holds a program"),
+        ("Convert it. Saves the file.", {}, "its description says 'Saves the file'"),
+    ],
+)
+def test_sign_of_a_change_is_told(description: str, properties: dict[str, Any], sign: str) -> None:
+    assert signs(description, **properties) == (sign,)
+
+
+def test_nothing_speaks_of_a_change_in_a_tool_that_reads() -> None:
+    assert signs("Run a read-only query", sql={}) == ()
+    assert signs("", language_code={}, format={"enum": ["delete", "json"]}, operation={"enum": ["list", "get"]}) == ()
+    assert signs("", broken=7) == ()
+
+
+def test_name_is_the_one_without_its_service() -> None:
+    first, second = candidates(ListedTool(name="jira_get_issue"), ListedTool(name="jira_add_label"))
+    assert (first.name, first.full_name, first.origin, first.tags, first.service) == (
+        *("get_issue", "jira_get_issue", "jira_get_issue", ("jira",), ""),
+    )
+    assert second.name == "add_label"
+
+
+def test_several_services_begin_the_paths() -> None:
+    names = ("jira_get_issue", "jira_add_label", "wiki_get_page", "wiki_add_page")
+    found = candidates(*(ListedTool(name=name) for name in names))
+    assert [one.service for one in found] == ["jira", "jira", "wiki", "wiki"]
+
+
+def test_tools_beside_a_tool_undo_it_or_read_its_state() -> None:
+    names = ("create_note", "delete_note", "update_page", "get_page", "send_mail", "lock_door", "unlock_door")
+    found = {one.name: one for one in candidates(*(ListedTool(name=name) for name in names))}
+    assert [name for name in names if found[name].is_undone] == ["create_note", "lock_door", "unlock_door"]
+    assert [name for name in names if found[name].has_readable_state] == ["update_page", "get_page"]
+
+
+def test_list_is_recognised_by_the_output() -> None:
+    rows = {"type": "array"}
+    schemas = (rows, {"type": "object", "properties": {"result": rows}}, {"type": "object"}, None)
+    found = candidates(*(ListedTool(name=f"a{at}", output_schema=one) for at, one in enumerate(schemas)))
+    assert [one.returns_list for one in found] == [True, True, False, False]
+
+
+def test_arithmetic_on_numbers_is_not_a_change() -> None:
+    def named(name: str, **types: str) -> tuple[str, str]:
+        schema = {"properties": {field: {"type": kind} for field, kind in types.items()}}
+        [found] = candidates(ListedTool(name=name, description="Add it.", input_schema=schema))
+        return found.name, found.summary
+
+    assert named("add", a="integer", b="number") == ("calculate_sum", "Calculate the sum of the numbers")
+    assert named("add", a="integer", b="string") == ("add", "Add it")
+    assert named("add") == ("add", "Add it")
