@@ -314,6 +314,63 @@ async def test_an_agis_document_in_a_private_network_is_not_asked_for() -> None:
     assert "W102" in rules(found)
 
 
+# Agent cards.
+
+CARD_PLACE = "/.well-known/agent-card.json"
+
+
+def card(**members: Any) -> dict[str, Any]:
+    interface = {"url": "/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
+    skill = {"id": "plan", "name": "Plan", "description": "Plans a route.", "tags": ["maps"]}
+    return {
+        "name": "Routes",
+        "description": "Plans routes.",
+        "supportedInterfaces": [interface],
+        "skills": [skill],
+        **members,
+    }
+
+
+@pytest.mark.parametrize("place", [CARD_PLACE, "/.well-known/agent.json"])
+async def test_an_agent_that_has_only_a_card_is_shown(place: str) -> None:
+    found, web = await look({place: card()})
+    assert (found.kind, found.name, found.capabilities) == ("a2a", "Routes", ())
+    assert found.card is not None
+    assert [skill.id for skill in found.card.skills] == ["plan"]
+    assert [each.url for each in found.card.interfaces] == [f"{web.url}/a2a"]
+
+
+@pytest.mark.parametrize("other", [{AI: FLIGHTS}, {"/openapi.json": OPENAPI}])
+async def test_a_document_with_schemas_is_preferred_to_a_card(other: dict[str, Any]) -> None:
+    found, web = await look({CARD_PLACE: card(), **other})
+    assert found.kind in ("ai", "openapi")
+    assert CARD_PLACE not in web.targets
+
+
+async def test_the_schemas_that_a_card_names_are_read() -> None:
+    extension = {"uri": "urn:x", "params": {"openapi": "/schemas/openapi.json"}}
+    pages = {CARD_PLACE: card(capabilities={"extensions": [extension]}), "/schemas/openapi.json": OPENAPI}
+    found, _ = await look(pages)
+    assert (found.kind, [each.id for each in found.capabilities]) == ("openapi", ["getPet"])
+
+
+async def test_schemas_in_a_private_network_are_not_asked_for() -> None:
+    extension = {"uri": "urn:x", "params": {"openapi": "https://metadata.test/latest"}}
+    found, _ = await look({CARD_PLACE: card(capabilities={"extensions": [extension]})})
+    assert found.kind == "a2a"
+    assert "W102" in rules(found)
+
+
+async def test_a_card_can_be_named() -> None:
+    found, web = await look({CARD_PLACE: card()}, CARD_PLACE)
+    assert (found.kind, web.targets) == ("a2a", [CARD_PLACE])
+
+
+async def test_a_card_that_cannot_be_used_is_reported() -> None:
+    found, _ = await look({CARD_PLACE: {"name": "Routes"}})
+    assert (found.kind, rules(found)) == ("none", ["W105"])
+
+
 @pytest.mark.parametrize("url", ["http://flights.test", "ftp://flights.test", "https://", f"https://u:p@{HOST}"])
 async def test_invalid_address_is_reported(url: str) -> None:
     async with fetching() as fetcher:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bespeak.agent.discovery.capability import Capability
+from bespeak.agent.discovery.card_reading import AgentCard
 from bespeak.agent.discovery.fetched import Fetched
 from bespeak.agent.discovery.web_address import WebAddress
 from bespeak.documents.agis.document import AgisDocument
@@ -15,7 +16,7 @@ from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.documents.openapi.description import Description
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
-Kind = Literal["agtp", "ai", "agis", "openapi", "none"]
+Kind = Literal["agtp", "ai", "agis", "openapi", "a2a", "none"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +25,7 @@ class Discovered:
 
     kind: Kind
     """Kind of document the service is called by: `agtp` for AGTP's own contract over HTTP, `none` if nothing was
-    found.
+    found. An agent that has nothing but a card is `a2a`: it takes messages, and has nothing to call.
     """
     address: WebAddress
     """Address that the user typed."""
@@ -46,6 +47,8 @@ class Discovered:
     """Members of /.well-known/agis.json."""
     agis: AgisDocument | None = None
     openapi: Description | None = None
+    card: AgentCard | None = None
+    """Card of an A2A agent; it is read only if nothing else is found."""
 
     def capability(self, id: str) -> Capability | None:  # noqa: A002 - the draft's word
         """Return the capability with an id."""

@@ -58,6 +58,8 @@ OPENAPI: Final = DocumentKind(
     most=MOST_BYTES,
     types=_YAML | {"application/vnd.oai.openapi", "text/plain"},
 )
+CARD: Final = DocumentKind(what="the agent card", accept="application/json", most=1_000_000)
+"""Agent card of A2A."""
 ROBOTS: Final = DocumentKind(
     what="the robots.txt", accept="text/plain", most=robots.MOST_BYTES, any_type=True, cut=True, default_age=DAY
 )

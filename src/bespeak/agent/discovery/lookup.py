@@ -7,8 +7,18 @@ from typing import Final
 
 from bespeak.agent.discovery.agis_reading import read_agis_document
 from bespeak.agent.discovery.ai_reading import ai_capabilities, read_ai_document
+from bespeak.agent.discovery.card_reading import WELL_KNOWN_CARDS, read_card
 from bespeak.agent.discovery.discovered import Discovered
-from bespeak.agent.discovery.document_kind import AGIS, DISCOVERY, FACE, MANIFEST, OPENAPI, SUMMARY, DocumentKind
+from bespeak.agent.discovery.document_kind import (
+    AGIS,
+    CARD,
+    DISCOVERY,
+    FACE,
+    MANIFEST,
+    OPENAPI,
+    SUMMARY,
+    DocumentKind,
+)
 from bespeak.agent.discovery.fetched import Fetched, FetchFault
 from bespeak.agent.discovery.fetcher import Fetcher
 from bespeak.agent.discovery.links import service_descriptions
@@ -62,7 +72,7 @@ class Lookup:
             return
         if _may_be_face(search):
             await self._read_manifest(search)
-        for look in (self._read_summary, self._read_root, self._read_openapi):
+        for look in (self._read_summary, self._read_root, self._read_openapi, self._read_cards):
             if search.is_hopeless() or search.kind != "none":
                 return
             await look(search)
@@ -174,10 +184,38 @@ class Lookup:
             search.say(DOCUMENT_CUT, message, fetched.final_url, help="Use --all to read all of them.")
         return True
 
+    async def _read_cards(self, search: Search) -> None:
+        for path in WELL_KNOWN_CARDS:
+            await self._read_card(search, f"{search.address.origin}{path}")
+            if search.is_hopeless() or search.card is not None:
+                return
+
+    async def _read_card(self, search: Search, url: str) -> None:
+        """Read the card of an A2A agent, and the description with its schemas if it names one."""
+        fetched = await self._get(search, url, CARD)
+        if not fetched.ok:
+            return
+        base = search.start_from(fetched)
+        card, found = read_card(fetched.body, base, insecure=self._fetcher.insecure, most=self._most)
+        search.findings += found
+        if card is None:
+            search.say(UNUSABLE_DOCUMENT, "the agent card has no name or no skills", fetched.final_url)
+            return
+        search.card = card
+        search.leave_out(list(card.left_out), fetched.final_url)
+        place = None if card.openapi is None else resolve_address(card.openapi, base, insecure=self._fetcher.insecure)
+        if isinstance(place, WebAddress):
+            description = await self._get(search, str(place), OPENAPI)
+            if description.ok:
+                self._take_openapi(search, description)
+
     async def _read_named(self, search: Search) -> None:
         """Read the document that an address names. A discovery document is valid only at its well-known path."""
         if search.address.path == WELL_KNOWN_AGIS:
             await self._read_summary(search)
+            return
+        if search.address.path in WELL_KNOWN_CARDS:
+            await self._read_card(search, str(search.address))
             return
         fetched = await self._get(search, str(search.address), OPENAPI)
         if not fetched.ok:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bespeak.agent.discovery.capability import Capability
+from bespeak.agent.discovery.card_reading import AgentCard
 from bespeak.agent.discovery.discovered import Discovered, Kind
 from bespeak.agent.discovery.fetched import Fetched
 from bespeak.agent.discovery.web_address import WebAddress, parse_address
@@ -43,6 +44,7 @@ class Search:
     summary: Mapping[str, Any] | None = None
     agis: AgisDocument | None = None
     openapi: Description | None = None
+    card: AgentCard | None = None
     agtp: str | None = None
     is_face: bool = False
     """True if the host is an HTTP face of AGTP."""
@@ -56,7 +58,9 @@ class Search:
             return "ai"
         if self.agis is not None:
             return "agis"
-        return "openapi" if self.openapi is not None else "none"
+        if self.openapi is not None:
+            return "openapi"
+        return "a2a" if self.card is not None else "none"
 
     def is_hopeless(self) -> bool:
         """Return True if the host cannot be reached."""
@@ -113,6 +117,7 @@ class Search:
             summary=self.summary,
             agis=self.agis,
             openapi=self.openapi,
+            card=self.card,
         )
 
     def _names(self) -> tuple[str, str]:
@@ -126,5 +131,7 @@ class Search:
         if self.openapi is not None:
             # OpenAPI descriptions have paragraphs; this text is one line.
             return self.openapi.title[:_LONGEST_NAME], " ".join(self.openapi.description.split())[:_LONGEST_DESCRIPTION]
+        if self.card is not None:
+            return self.card.name[:_LONGEST_NAME], self.card.description[:_LONGEST_DESCRIPTION]
         service = (self.summary or {}).get("service")
         return (service[:_LONGEST_NAME] if isinstance(service, str) else ""), ""

@@ -1,0 +1,377 @@
+"""The tasks of an agent: kept in the store, worked on in this process, and followed from any.
+
+A process holds a lease on the tasks it works on. The task of a process that was killed is told to have failed as soon
+as its lease is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import msgspec
+from a2a.types import Message, Task, TaskArtifactUpdateEvent, TaskState, TaskStatusUpdateEvent
+from a2a.utils.errors import InvalidParamsError, TaskNotCancelableError, TaskNotFoundError
+
+from bespeak.errors import StoreError
+from bespeak.faces.a2a.report import bounded, stage_of, tell
+from bespeak.protocol import status
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.state.store.command import Command, Conflict
+from bespeak.state.store.commands.a2a_tasks import (
+    CANCELS,
+    FINISHED,
+    TOPIC,
+    WAITING,
+    WORKING,
+    A2aTask,
+    AbandonTasks,
+    ListTasks,
+    OpenTask,
+    ReadTask,
+    RenewTasks,
+    RequestCancel,
+    SaveTask,
+)
+from bespeak.state.store.commands.idempotency import FindKey, RecordKey
+from bespeak.state.store.store import Store
+
+_logger = logging.getLogger(__name__)
+
+LEASE: Final = 30.0
+"""Seconds after which the task of a process that was killed counts as interrupted."""
+MOST_RUNNING: Final = 1000
+"""Maximum number of calls that run in one process, whether somebody waits for them or not."""
+LONGEST_ID: Final = 256
+"""Maximum characters of an id; all of them must be printable."""
+_LOOK: Final = 5.0
+"""Seconds after which a task that runs elsewhere is looked at without a notice."""
+_PATIENCE: Final = 10.0
+"""Seconds for which a cancellation is awaited."""
+_INTERRUPTED: Final = (
+    "The server stopped while the call ran. Whether it was carried out is not known: find out before you call again."
+)
+_CANCELED: Final = "Canceled. What the call had done until then may remain."
+_UNCALLED: Final = "Canceled before the call was made."
+_FAILED: Final = "The service failed; the operator's log has the reason."
+
+Work = Callable[[], Coroutine[Any, Any, "Change"]]
+"""Carries out the call of a task, and returns how the task is afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A task as it is to be stored."""
+
+    task: Task
+    call: str | None
+    """JSON of the call that the task is for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A task, and its state in the store."""
+
+    stored: A2aTask
+    task: Task
+    """The whole task; an output that is too large to be kept is only here."""
+    owner: str
+    news: int = 0
+    """Number of reports of progress since the task was stored. They are not stored."""
+
+    @property
+    def stage(self) -> str:
+        """State of the task, as the store sees it."""
+        return self.stored.state
+
+
+@dataclass(slots=True)
+class _Running:
+    held: Held
+    work: asyncio.Task[None]
+    canceled: bool = False
+
+
+class Tasks:
+    """The tasks of one process, and a view of all others in the store."""
+
+    def __init__(self, store: Store, *, retention: float, most: int) -> None:
+        """Keep tasks in `store` for `retention` seconds after their last change, at most `most` of one owner."""
+        self._store = store
+        self._retention = retention
+        self._most = most
+        self._running: dict[str, _Running] = {}
+        self._waiting: set[asyncio.Event] = set()
+        self._renewing: asyncio.Task[None] | None = None
+        self._renew_now = asyncio.Event()
+
+    async def start(self) -> None:
+        """Follow the store. Work of an earlier process with the same store is over."""
+        self._store.watch(TOPIC, self._wake)
+        self._store.watch(CANCELS, self._renew_now.set)
+        if self._store.sole:
+            await self._store.do(AbandonTasks())
+        self._renewing = asyncio.create_task(self._renew())
+
+    async def stop(self) -> None:
+        """Stop all work; the tasks are told to be interrupted."""
+        works = [running.work for running in self._running.values()]
+        if self._renewing is not None:
+            works.append(self._renewing)
+        for work in works:
+            work.cancel()
+        await asyncio.gather(*works, return_exceptions=True)
+
+    async def find(self, owner: str, message: Message) -> Held | None:
+        """Find the task of a message that was sent before."""
+        scope, key, digest = _identify(owner, message)
+        found = await self._store.read(FindKey(scope, key))
+        if found is None:
+            return None
+        if found.request_hash != digest:
+            raise InvalidParamsError("This messageId was used for another message; give each message its own.")
+        held = await self.read(owner, found.answer.decode())
+        if held is None:
+            raise TaskNotFoundError("The task of this message is no longer kept; send it with a new messageId.")
+        return held
+
+    async def read(self, owner: str, task_id: str) -> Held | None:
+        """Read a task of an owner. One whose process is gone has failed."""
+        if len(task_id) > LONGEST_ID or not task_id.isprintable():
+            return None
+        running = self._running.get(task_id)
+        if running is not None and running.held.owner == owner:
+            return running.held
+        stored: A2aTask | None = await self._store.read(ReadTask(task_id, owner))
+        return None if stored is None else await self._seen(_hold(stored, owner))
+
+    async def list(self, owner: str, limit: int, **wanted: Any) -> tuple[int, list[Held]]:
+        """Return the number of an owner's tasks, and some of them; `wanted` are fields of ListTasks."""
+        total, rows = await self._store.read(ListTasks(owner, limit, **wanted))
+        return total, [await self._seen(_hold(row, owner)) for row in rows]
+
+    async def open(self, owner: str, message: Message, change: Change) -> Held | Refused:
+        """Store a new task. If its message was sent before, return the task of that one."""
+        if len(self._running) >= MOST_RUNNING:
+            text = f"{MOST_RUNNING} calls are running, the maximum; try again later."
+            return Refused(status.UNAVAILABLE, "too-many-running", text, headers=(("Retry-After", "2"),))
+        stored = _to_store(change, revision=1)
+        recorded = self._record(owner, message, stored.task_id)
+        lease = LEASE if stored.state == WORKING else 0.0
+        done = await self._store.do(OpenTask(recorded, stored, owner, lease, self._retention, self._most))
+        if not isinstance(done, Conflict):
+            return Held(stored, change.task, owner)
+        if done.reason == "known":
+            held = await self.find(owner, message)
+            assert held is not None, "its message is known"
+            return held
+        text = f"The agent has {done.details['most']} unfinished tasks, the maximum; cancel some or wait."
+        return Refused(status.RATE_LIMITED, "too-many-tasks", text, headers=(("Retry-After", "60"),))
+
+    async def change(self, held: Held, change: Change, message: Message | None = None) -> Held | None:
+        """Store a changed task, with the message that changed it; return None if another change came first."""
+        stored = _to_store(change, revision=held.stored.revision)
+        commands: list[Command] = [SaveTask(stored, LEASE if stored.state == WORKING else 0.0, self._retention)]
+        if message is not None:
+            commands.insert(0, self._record(held.owner, message, stored.task_id))
+        done = await self._store.do(*commands)
+        if isinstance(done, Conflict):
+            return None
+        return Held(msgspec.structs.replace(stored, revision=done[-1]), change.task, held.owner)
+
+    def run(self, held: Held, work: Work) -> None:
+        """Work on a task, whether somebody waits for it or not."""
+        running = _Running(held, asyncio.create_task(self._carry_out(held.stored.task_id, work)))
+        self._running[held.stored.task_id] = running
+
+    def report(self, task_id: str, task: Task) -> None:
+        """Show a running task to those who look at it in this process. Progress is not worth a write."""
+        running = self._running.get(task_id)
+        if running is not None:
+            running.held = replace(running.held, task=task, news=running.held.news + 1)
+            self._wake()
+
+    async def settle(self, held: Held) -> Held:
+        """Wait until nobody works on a task."""
+        if held.stage != WORKING:
+            return held
+        async for later in self._later(held):
+            held = later
+            if held.stage != WORKING:
+                break
+        return held
+
+    async def follow(
+        self, held: Held, *, stages: frozenset[str]
+    ) -> AsyncIterator[Task | TaskArtifactUpdateEvent | TaskStatusUpdateEvent]:
+        """Yield a task and its changes, as long as it is in one of the stages."""
+        yield held.task
+        if held.stage not in stages:
+            return
+        async for later in self._later(held):
+            if (later.stored.revision, later.news) != (held.stored.revision, held.news):
+                for artifact in later.task.artifacts[len(held.task.artifacts) :]:
+                    yield TaskArtifactUpdateEvent(
+                        task_id=later.task.id, context_id=later.task.context_id, artifact=artifact, last_chunk=True
+                    )
+                yield TaskStatusUpdateEvent(
+                    task_id=later.task.id, context_id=later.task.context_id, status=later.task.status
+                )
+            held = later
+            if held.stage not in stages:
+                break
+
+    async def cancel(self, held: Held) -> Held:
+        """Cancel a task; return it as it is then, which may be unchanged if its call cannot be stopped."""
+        if held.stage == FINISHED:
+            raise TaskNotCancelableError(f"The task is finished: {TaskState.Name(held.task.status.state)}.")
+        running = self._running.get(held.stored.task_id)
+        if running is not None:
+            running.canceled = True
+            running.work.cancel()
+        elif held.stage == WAITING:
+            changed = await self.change(held, _ended(held, TaskState.TASK_STATE_CANCELED, _UNCALLED))
+            return changed or await self._again(held)
+        else:
+            await self._store.do(RequestCancel(held.stored.task_id))
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                return await self.settle(held)
+        except TimeoutError:
+            return await self._again(held)
+
+    async def _again(self, held: Held) -> Held:
+        found = await self.read(held.owner, held.stored.task_id)
+        if found is None:
+            raise TaskNotFoundError
+        return found
+
+    async def _later(self, held: Held) -> AsyncIterator[Held]:
+        """Yield a task again whenever it may have changed, at once if it is not worked on here."""
+        running = self._running.get(held.stored.task_id)
+        event = asyncio.Event()
+        self._waiting.add(event)
+        try:
+            if running is not None:
+                running.work.add_done_callback(lambda _: event.set())
+                while not running.work.done():
+                    await event.wait()
+                    event.clear()
+                    yield running.held
+                yield running.held
+                held = running.held
+            while True:
+                event.clear()
+                try:
+                    found = await self.read(held.owner, held.stored.task_id)
+                except StoreError as error:
+                    _logger.warning("the task %s cannot be read; looking again later: %s", held.stored.task_id, error)
+                    found = held
+                if found is None:
+                    return
+                yield found
+                try:
+                    async with asyncio.timeout(_LOOK):
+                        await event.wait()
+                except TimeoutError:
+                    pass
+        finally:
+            self._waiting.discard(event)
+
+    async def _carry_out(self, task_id: str, work: Work) -> None:
+        """Do the work of a task and store how it ended, whatever happens."""
+        running = self._running[task_id]
+        try:
+            change = await work()
+        except asyncio.CancelledError:
+            state = TaskState.TASK_STATE_CANCELED if running.canceled else TaskState.TASK_STATE_FAILED
+            change = _ended(running.held, state, _CANCELED if running.canceled else _INTERRUPTED)
+        except Exception as error:
+            _logger.error("The task %s failed", task_id, exc_info=error)
+            change = _ended(running.held, TaskState.TASK_STATE_FAILED, _FAILED)
+        try:
+            changed = await self.change(running.held, change)
+            running.held = changed or running.held
+        except StoreError as error:
+            # Callers that wait get the answer; for all others the lease ends, and the task is told to be interrupted.
+            _logger.warning("the end of the task %s cannot be stored: %s", task_id, error)
+            running.held = Held(_to_store(change, running.held.stored.revision), change.task, running.held.owner)
+        finally:
+            del self._running[task_id]
+
+    async def _seen(self, held: Held) -> Held:
+        """Return a task, which has failed if its process is gone."""
+        if not held.stored.lapsed:
+            return held
+        changed = await self.change(held, _ended(held, TaskState.TASK_STATE_FAILED, _INTERRUPTED))
+        if changed is not None:
+            return changed
+        stored: A2aTask | None = await self._store.read(ReadTask(held.stored.task_id, held.owner))
+        return held if stored is None else _hold(stored, held.owner)
+
+    def _record(self, owner: str, message: Message, task_id: str) -> RecordKey:
+        scope, key, digest = _identify(owner, message)
+        return RecordKey(scope, key, digest, task_id.encode(), self._retention)
+
+    def _wake(self) -> None:
+        for event in self._waiting:
+            event.set()
+
+    async def _renew(self) -> None:
+        """Prolong the leases of running tasks, and cancel those that are to be."""
+        while True:
+            try:
+                async with asyncio.timeout(LEASE / 3):
+                    await self._renew_now.wait()
+            except TimeoutError:
+                pass
+            self._renew_now.clear()
+            if not self._running:
+                continue
+            try:
+                done = await self._store.do(RenewTasks(tuple(self._running), LEASE, self._retention))
+            except StoreError as error:
+                _logger.warning("the leases of tasks cannot be prolonged: %s", error)
+                continue
+            for task_id in () if isinstance(done, Conflict) else done[0]:
+                running = self._running.get(task_id)
+                if running is not None:
+                    running.canceled = True
+                    running.work.cancel()
+
+
+def _identify(owner: str, message: Message) -> tuple[str, str, bytes]:
+    """Return the scope and the key of a message, and the digest of its content."""
+    scope = hashlib.blake2b(owner.encode(), digest_size=12).hexdigest()
+    key = hashlib.blake2b(message.message_id.encode(), digest_size=16).hexdigest()
+    return f"a2a {scope}", key, hashlib.sha256(message.SerializeToString(deterministic=True)).digest()
+
+
+def _to_store(change: Change, revision: int) -> A2aTask:
+    task = change.task
+    return A2aTask(
+        task_id=task.id,
+        context_id=task.context_id,
+        state=stage_of(task),
+        status=int(task.status.state),
+        call=None if stage_of(task) == FINISHED else change.call,
+        document=bounded(task).SerializeToString(),
+        revision=revision,
+        updated=task.status.timestamp.ToNanoseconds() / 1e9,
+    )
+
+
+def _hold(stored: A2aTask, owner: str) -> Held:
+    return Held(stored, Task.FromString(stored.document), owner)
+
+
+def _ended(held: Held, state: TaskState, text: str) -> Change:
+    """Return a task that ends without the answer of its call."""
+    task = Task()
+    task.CopyFrom(held.task)
+    tell(task, state, text)
+    return Change(task, held.stored.call)

@@ -1,0 +1,134 @@
+"""Agent cards of A2A: both forms, cards that are broken, and what is only guessed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from bespeak.agent.discovery.card_reading import AgentCard, read_card
+from bespeak.agent.discovery.web_address import WebAddress, parse_address
+from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.documents.projections.a2a_card import project_card, to_legacy
+
+SKILLS = [
+    {"id": "plan_route", "name": "Plan a route", "description": "Calculates the best route.", "tags": ["maps"]},
+    {"id": "cancel", "name": "Cancel", "description": "Cancels a booking for good.", "tags": ["destructive"]},
+]
+CARD: dict[str, Any] = {
+    "name": "Routes",
+    "description": "Plans routes.",
+    "version": "2.1",
+    "supportedInterfaces": [
+        {"url": "https://routes.example/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+        {"url": "/rest", "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
+    ],
+    "capabilities": {},
+    "securitySchemes": {
+        "a": {"httpAuthSecurityScheme": {"scheme": "Bearer"}},
+        "b": {"mtlsSecurityScheme": {}},
+        "c": {"openIdConnectSecurityScheme": {"openIdConnectUrl": "https://x"}},
+    },
+    "skills": [
+        {**SKILLS[0], "examples": ["from A to B"]},
+        {**SKILLS[1], "securityRequirements": [{"schemes": {"a": {"list": ["trips:write"]}}}]},
+    ],
+}
+LEGACY: dict[str, Any] = {
+    "name": "Routes",
+    "description": "Plans routes.",
+    "version": "2.1",
+    "protocolVersion": "0.3.0",
+    "url": "https://routes.example/a2a",
+    "additionalInterfaces": [{"url": "/rest", "transport": "HTTP+JSON"}],
+    "securitySchemes": {"a": {"type": "http", "scheme": "bearer"}, "b": {"type": "mutualTLS"}, "c": {"type": "oauth2"}},
+    "skills": [SKILLS[0], {**SKILLS[1], "security": [{"a": ["trips:write"]}]}],
+}
+
+
+def base() -> WebAddress:
+    found = parse_address("https://routes.example/.well-known/agent-card.json")
+    assert isinstance(found, WebAddress)
+    return found
+
+
+def card(data: Any, **options: Any) -> AgentCard:
+    found, _ = read_card(json.dumps(data).encode(), base(), **options)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("data", [CARD, LEGACY])
+def test_both_forms_say_the_same(data: dict[str, Any]) -> None:
+    found = card(data)
+    assert (found.name, found.description, found.version) == ("Routes", "Plans routes.", "2.1")
+    assert [each.url for each in found.interfaces] == ["https://routes.example/a2a", "https://routes.example/rest"]
+    assert [skill.id for skill in found.skills] == ["plan_route", "cancel"]
+    assert found.skills[1].scopes == ("trips:write",)
+    assert found.credentials[:2] == ("bearer", "mutualTLS")
+
+
+def test_impact_is_guessed_with_doubt() -> None:
+    plan, cancel = card(CARD).skills
+    assert (plan.impact, cancel.impact) == ("informational", "irreversible")
+    assert all(0 < skill.confidence < 1 for skill in (plan, cancel))
+
+
+def test_a_card_of_ours_names_its_schemas(tmp_path: Any) -> None:
+    from tests.service import echo, make_endpoint
+
+    from bespeak.contract.service import ServerIdentity, Service
+
+    service = Service(identity=ServerIdentity(server_id="rooms.example", operator="Acme", contact=""))
+    web = HttpSettings(url="https://rooms.example")
+    made = project_card(service, [make_endpoint("FIND", "/rooms", echo)], web, ("token",), version="1")
+    assert made is not None
+    for form in (made, to_legacy(made)):
+        found = card(form)
+        assert found.openapi == "https://rooms.example/openapi.json"
+        assert [skill.impact for skill in found.skills] == ["informational"]
+
+
+def test_addresses_that_may_not_be_used_are_left_out() -> None:
+    places = ["javascript:alert(1)", "http://routes.example/a2a", "https://user:pw@x.example/", "https://ok.example/"]
+    found = card({**CARD, "supportedInterfaces": [{"url": place} for place in places]})
+    assert [each.url for each in found.interfaces] == ["https://ok.example/"]
+    assert [pointer for pointer, _ in found.left_out] == [f"/supportedInterfaces/{number}" for number in range(3)]
+
+
+def test_only_so_many_skills_are_read() -> None:
+    many = {**CARD, "skills": [{"id": f"s{number}"} for number in range(50)]}
+    assert len(card(many, most=10).skills) == 10
+
+
+def test_long_texts_are_cut() -> None:
+    found = card({**CARD, "name": "x" * 10_000, "skills": [{"id": "y" * 10_000, "tags": ["z"] * 500}]})
+    assert (len(found.name), len(found.skills[0].id), len(found.skills[0].tags)) == (500, 500, 20)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"{",
+        b"[]",
+        b"null",
+        b"{}",
+        b'{"name": "x"}',
+        b'{"name": "x", "skills": []}',
+        b'{"name": 7, "skills": [{}]}',
+        b'{"name": "x", "skills": "many"}',
+        b"\xff",
+    ],
+)
+def test_what_is_not_a_card_is_none(data: bytes) -> None:
+    assert read_card(data, base())[0] is None
+
+
+@pytest.mark.parametrize("value", [None, 7, "x", [], {}, [7], [[]], {"a": 7}, [{"url": 7}]])
+@pytest.mark.parametrize(
+    "member", ["supportedInterfaces", "capabilities", "securitySchemes", "url", "additionalInterfaces", "version"]
+)
+def test_members_of_another_type_count_as_missing(member: str, value: Any) -> None:
+    assert card({**CARD, member: value}).name == "Routes"
+    assert card({**CARD, "skills": [{"id": "a", "tags": value, "security": value, "securityRequirements": value}]})
