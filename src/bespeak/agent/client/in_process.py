@@ -15,10 +15,11 @@ from bespeak.protocol.wire.writer import Pairs
 class InProcess:
     """Exchanger that calls a handler. All requests belong to one connection."""
 
-    def __init__(self, handler: Handler, *, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, handler: Handler, *, limits: Limits = DEFAULT_LIMITS, face: str = "agtp") -> None:
+        """Call a handler; `face` is the face that its logs and its audit trail name."""
         self._handler = handler
         self._limits = limits
-        self._connection = Connection(peer="in-process")
+        self._connection = Connection(face=face, peer="in-process")
 
     async def request(
         self, method: str, target: str, headers: Pairs = (), body: bytes = b"", *, retry: bool = False

@@ -6,12 +6,13 @@ import asyncio
 import logging
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import quote
 
 import msgspec
 from joserfc.jwk import OKPKey
 
+from bespeak.agent.client.endpoint_calling import CalledService
 from bespeak.agent.client.errors import IdentityMismatchError, NoCommonCatalogError, ServiceError, error_of
 from bespeak.agent.client.field_notation import Fields
 from bespeak.agent.client.inventory import InventoryEntry, parse_inventory
@@ -33,12 +34,14 @@ from bespeak.errors import ConfigError, RemoteProtocolError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, MEDIA_AGTP, MEDIA_IDENTITY
 from bespeak.protocol.exchange.principal import is_canonical_id
-from bespeak.protocol.exchange.scope import is_scope_token
+from bespeak.protocol.exchange.scope import Scopes, is_scope_token
 from bespeak.protocol.exchange.token_hints import COMPACT, FIELDS, SINCE
 from bespeak.protocol.fault import Fault
 
 if TYPE_CHECKING:
     from bespeak.agent.discovery.discovered import Discovered
+    from bespeak.agent.tools.tool_list import ToolList
+    from bespeak.agent.tools.tool_runner import Confirm
 
 _logger = logging.getLogger(__name__)
 
@@ -77,6 +80,9 @@ class ServiceClient:
         self._api_version: str | None = None
         self._stale = False
         self._discovering = asyncio.Lock()
+        # What the client declares limits what it has; what it has without declaring it only the service knows.
+        declared = Scopes(self._scopes.split(", ")) if self._scopes else None
+        self._called = CalledService(self, scopes=declared)
 
     async def request(
         self,
@@ -151,6 +157,54 @@ class ServiceClient:
 
     def _output(self, reply: Reply) -> Any:
         return reply.output
+
+    async def tools(
+        self,
+        style: str = "openai",
+        *,
+        strict: bool = True,
+        query: str | None = None,
+        limit: int | None = None,
+        defer: bool = False,
+        confirm: Confirm | Literal["approval"] | None = None,
+        conversation: str = "",
+        max_result: int = 50_000,
+    ) -> ToolList:
+        """Return the endpoints as tools for a language model, with `run`, which carries out its calls.
+
+        The list is what the API takes as `tools`: `openai` (Chat Completions), `openai-responses`, `anthropic` or
+        `gemini`; or tools of a framework: `langchain`, `openai-agents` or `pydantic-ai`. Calls have the authority of
+        this client.
+
+        - `strict` asks the provider to enforce schemas, for tools that lose nothing by it.
+        - `query` chooses the tools that fit it best, at most `limit`. `defer` leaves the search to the provider.
+        - `confirm` asks a person before a call that cannot be undone. It gets a `Question` and returns True to let the
+          call run. Without it such calls are refused. `"approval"` uses the framework's own approval.
+        - A call that changes something runs once for its id. `conversation` names the conversation, for models whose
+          ids are unique only within one.
+        - A result of more than `max_result` characters is cut by the contract, and says what it lacks.
+        """
+        from bespeak.agent.tools.tool_list import list_tools  # noqa: PLC0415 - only clients of models need it
+
+        return await list_tools(
+            self._called,
+            style,
+            strict=strict,
+            query=query,
+            limit=limit,
+            defer=defer,
+            confirm=confirm,
+            conversation=conversation,
+            max_result=max_result,
+        )
+
+    async def run_tool(
+        self, call: Any, *, confirm: Confirm | None = None, conversation: str = "", max_result: int = 50_000
+    ) -> dict[str, Any]:
+        """Carry out a model's call of any endpoint, as `tools` names it, and return the message for the model."""
+        from bespeak.agent.tools.tool_runner import run_tool  # noqa: PLC0415 - only clients of models need it
+
+        return await run_tool(self._called, call, confirm=confirm, conversation=conversation, max_result=max_result)
 
     async def propose(
         self,

@@ -21,6 +21,7 @@ from bespeak.errors import BespeakError
 
 if TYPE_CHECKING:
     from bespeak.agent.discovery.discovered import Discovered
+    from bespeak.agent.tools.tool_list import SyncToolList
 
 P = ParamSpec("P")
 ResultT = TypeVar("ResultT")
@@ -92,6 +93,14 @@ class SyncServiceClient:
     methods = _waiting(ServiceClient.methods)
     identify = _waiting(ServiceClient.identify)
     known_endpoints = _waiting(ServiceClient.known_endpoints)
+    run_tool = _waiting(ServiceClient.run_tool)
+
+    @functools.wraps(ServiceClient.tools)
+    def tools(self, style: str = "openai", **options: Any) -> SyncToolList:
+        from bespeak.agent.tools.tool_list import SyncToolList, list_tools  # noqa: PLC0415 - only for models
+
+        wait = self._loop.run
+        return SyncToolList(wait(list_tools(self._service._called, style, wait=wait, **options)), wait)
 
     @functools.wraps(ServiceClient.propose)
     def propose(self, *arguments: Any, **options: Any) -> Synthesis:

@@ -100,7 +100,7 @@ def _choose(
 ) -> ServiceClient:
     """Choose the client for a discovered service."""
     address = discovered.address
-    if discovered.kind == "none":
+    if discovered.kind in ("none", "a2a"):
         raise _nothing(discovered)
     if discovered.kind in ("agtp", "agis"):
         if discovered.base.origin != address.origin:
@@ -161,6 +161,13 @@ def _nothing(discovered: Discovered) -> NothingDiscoveredError | UnreachableErro
     faults = [step.fault for step in discovered.steps if step.fault is not None and not step.is_missing]
     if faults and not any(step.status for step in discovered.steps):
         return UnreachableError(f"{discovered.address}: {faults[0].message}.")
+    if discovered.card is not None:
+        places = ", ".join(dict.fromkeys(each.url for each in discovered.card.interfaces)) or "no usable address"
+        message = (
+            f"{discovered.address} is an A2A agent, which takes messages at {places}. Its skills have no schemas, so "
+            "they cannot be called as endpoints. Use an A2A client."
+        )
+        return NothingDiscoveredError(message, discovered)
     if discovered.agtp is not None:
         message = f"{discovered.address} is an AGTP service: connect to {discovered.agtp}."
         return NothingDiscoveredError(message, discovered)

@@ -1,0 +1,102 @@
+"""A model's call of a tool, in the shape of any provider."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from bespeak.errors import ConfigError
+from bespeak.text.diagnostics.brief import brief
+
+Shape = Literal["openai", "openai-responses", "anthropic", "gemini", "plain"]
+
+_PARTS: Final = ("tool_calls", "output", "content", "parts")
+"""Members of a message that list its calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """What a model wants to be called. Nothing is checked yet."""
+
+    shape: Shape
+    """Provider whose shape the result has to have; `plain` for a dictionary of the application's own."""
+    name: str
+    arguments: Any
+    """Arguments as given: an object, or a JSON text."""
+    id: str | None = None
+
+
+def read_call(call: Any) -> ToolCall:
+    """Read one call: an object of a provider's package, or the same as a dictionary.
+
+    Raises ConfigError if it is not a call of a function.
+    """
+    found = _find_call(_as_data(call))
+    if found is None:
+        raise ConfigError(
+            f"{brief(call)} is not a tool call. Pass a tool call of OpenAI, Anthropic or Gemini, or "
+            "{'name': ..., 'arguments': ..., 'id': ...}."
+        )
+    return found
+
+
+def read_calls(message: Any) -> list[ToolCall]:
+    """Read the calls in a model's message, or in a list of calls and other parts. Other parts are skipped."""
+    return [found for part in _parts(message) if (found := _find_call(_as_data(part))) is not None]
+
+
+def _parts(message: Any) -> Iterator[Any]:
+    if isinstance(message, list | tuple):
+        yield from message
+        return
+    data = _as_data(message)
+    single = _find_call(data)
+    if single is not None:
+        yield data
+    listed = next((data[name] for name in _PARTS if isinstance(data.get(name), list)), None)
+    if listed is None and isinstance(data.get("candidates"), list) and data["candidates"]:
+        yield from _parts(_as_data(data["candidates"][0]).get("content"))
+    yield from listed or ()
+
+
+def _find_call(data: Mapping[str, Any]) -> ToolCall | None:
+    kind = data.get("type")
+    function = data.get("function")
+    if isinstance(function, Mapping):
+        return _made("openai", function, "arguments", data.get("id"))
+    if kind == "function_call":
+        return _made("openai-responses", data, "arguments", data.get("call_id"))
+    if kind == "tool_use":
+        return _made("anthropic", data, "input", data.get("id"))
+    part = data.get("function_call") or data.get("functionCall")
+    if isinstance(part, Mapping):
+        return _made("gemini", part, "args", part.get("id"))
+    if kind in (None, "tool_call"):
+        key = next((name for name in ("arguments", "args", "input") if name in data), None)
+        return None if key is None else _made("plain", data, key, data.get("id"))
+    return None
+
+
+def _made(shape: Shape, data: Mapping[str, Any], arguments: str, call_id: Any) -> ToolCall | None:
+    name = data.get("name")
+    if not isinstance(name, str):
+        return None
+    given = data.get(arguments)
+    # A tool without parameters: some providers send nothing, others an empty text.
+    return ToolCall(shape, name, {} if given is None or given == "" else given, str(call_id) if call_id else None)
+
+
+def _as_data(value: Any) -> Mapping[str, Any]:
+    """Return an object of a provider's package as plain data."""
+    if isinstance(value, Mapping):
+        return value
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        data = dump()
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        data = dataclasses.asdict(value)
+    else:
+        data = None
+    return data if isinstance(data, Mapping) else {}

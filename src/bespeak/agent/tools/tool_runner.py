@@ -1,0 +1,230 @@
+"""Calls of tools on behalf of a model: arguments converted back and checked, a person asked, the endpoint called."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.agent.tools.tool_call import ToolCall, read_call, read_calls
+from bespeak.agent.tools.tool_result import LEAST, MOST, ToolResult, bounded
+from bespeak.agent.tools.tool_service import ToolService
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.schema.numbers import non_finite
+from bespeak.contract.tool_error import Granting, check_arguments, error_members, invalid_arguments
+from bespeak.contract.tool_question import declined, question
+from bespeak.documents.projections.model_tools.model_tool import ModelTool, make_model_tools, name_tools
+from bespeak.documents.projections.model_tools.restoration import RepeatedMemberError
+from bespeak.errors import BespeakError, ConfigError
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
+from bespeak.protocol.exchange.outcome import Outcome, refused
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.json_data import decode_json
+
+_GRANTING: Final = Granting(
+    lambda scopes: f"in the program: bespeak.connect(..., scopes={list(scopes)!r})",
+    "in the program: bespeak.connect with agent_id, scopes or token",
+)
+_MOST_CALLS: Final = 128
+"""Maximum calls of one message that are carried out."""
+_LONGEST_NAME: Final = 80
+_LONGEST_ARGUMENTS: Final = 1_000_000
+_ACCEPTED: Final = "accepted"
+_LATER: Final = "Tell the user that the service cannot be reached. Nothing was called; try again later."
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A call that cannot be undone, for a person to decide about."""
+
+    text: str
+    """What will happen, in the words of the contract, with the arguments."""
+    tool: str
+    arguments: Mapping[str, Any]
+    endpoint: Endpoint
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Confirm = Callable[[Question], bool | Awaitable[bool]]
+"""Asks a person: returns True if the call shall run. A plain function runs in a thread of its own, so it may block."""
+
+
+class ToolRunner:
+    """Carries out the calls of a model in one style."""
+
+    def __init__(
+        self,
+        service: ToolService,
+        style: str,
+        *,
+        tools: Iterable[ModelTool] | None = None,
+        confirm: Confirm | None = None,
+        conversation: str = "",
+        max_result: int = MOST,
+    ) -> None:
+        """Carry out calls of `tools`, or of every endpoint of the service if it is None.
+
+        `conversation` tells calls apart whose ids are unique only in their conversation. `max_result` is the limit of
+        characters in a result.
+        """
+        if max_result < LEAST:
+            raise ConfigError(f"max_result must be at least {LEAST:,}; got {max_result}.")
+        self._service = service
+        self._style = style
+        self._confirm = confirm
+        self._conversation = conversation
+        self._max_result = max_result
+        self._asking = asyncio.Lock()
+        self._offered = None if tools is None else {tool.name: tool for tool in tools}
+        self._endpoints: Sequence[Endpoint] = ()
+        self._named: dict[str, Endpoint] = {}
+        self._tools: dict[str, ModelTool] = {}
+
+    async def run(self, call: Any) -> dict[str, Any]:
+        """Carry out one call and return its result in the shape of the call."""
+        read = read_call(call)
+        return (await self.result(read)).message(read)
+
+    async def run_all(self, message: Any) -> list[dict[str, Any]]:
+        """Carry out all calls of a message at the same time and return their results in order."""
+        calls = read_calls(message)
+        done = await asyncio.gather(*map(self.result, calls[:_MOST_CALLS]))
+        late = ToolResult(error={"code": "too-many-calls", "message": f"At most {_MOST_CALLS} calls run at once."})
+        results = [*done, *[late] * (len(calls) - len(done))]
+        return [result.message(call) for call, result in zip(calls, results, strict=True)]
+
+    async def result(self, call: ToolCall, *, agreed: bool = False) -> ToolResult:
+        """Carry out a call. `agreed` is True if a person has agreed to it already."""
+        try:
+            tool = await self._find(call.name)
+        except BespeakError as error:  # the client says what failed and what may help
+            return ToolResult(error={"code": "service-not-reached", "message": str(error), "remedy": _LATER})
+        if tool is None:
+            return ToolResult(error=self._unknown(call.name))
+        outcome = await self._outcome(tool, call, agreed=agreed)
+        refusal = None if outcome.ok else error_members(tool.endpoint, outcome, _GRANTING)
+        return bounded(ToolResult(outcome.output, refusal), self._max_result, tool.endpoint)
+
+    async def _find(self, name: str) -> ModelTool | None:
+        """Find a tool by its name; look for new endpoints if it is not known."""
+        if self._offered is not None:
+            return self._offered.get(name)
+        for refresh in (False, True):
+            endpoints = await self._service.endpoints(refresh=refresh)
+            if endpoints is not self._endpoints:
+                self._endpoints, self._named, self._tools = endpoints, name_tools(endpoints, self._style), {}
+            if name in self._named:
+                if name not in self._tools:
+                    key = self._named[name].key
+                    self._tools[name] = make_model_tools(endpoints, self._style, chosen=[key])[0]
+                return self._tools[name]
+        return None
+
+    def _unknown(self, name: str) -> dict[str, Any]:
+        near = get_close_matches(name[:_LONGEST_NAME], self._named if self._offered is None else self._offered, 3)
+        remedy = f"Call one of these instead: {', '.join(near)}." if near else "Call only the tools that are listed."
+        message = f"There is no tool {name[:_LONGEST_NAME]!r}."
+        return {"code": "unknown-tool", "message": message, "remedy": remedy}
+
+    async def _outcome(self, tool: ModelTool, call: ToolCall, *, agreed: bool) -> Outcome:
+        arguments = _arguments(tool, call.arguments)
+        if isinstance(arguments, Outcome):
+            return arguments
+        if not agreed and self.must_ask(tool):
+            refusal = self._lacking(tool) or await self._ask(tool, arguments)
+            if refusal is not None:
+                return refusal
+        headers = self._headers(tool, call, arguments)
+        outcome = await self._service.call(tool.endpoint, arguments, headers)
+        case_id = outcome.confirmation_id
+        if case_id is None:
+            return outcome
+        if outcome.error.get("confirmation_status") == _ACCEPTED:
+            return await self._service.call(tool.endpoint, arguments, {**headers, "Confirmation-ID": case_id})
+        remedy = "Tell the user that another party has to confirm it. Then repeat the call unchanged."
+        return Outcome(outcome.status, error={"remedy": remedy, **outcome.error})
+
+    def must_ask(self, tool: ModelTool) -> bool:
+        """Return True if a person has to agree to calls of a tool before they run."""
+        endpoint = tool.endpoint
+        return tool.is_irreversible and endpoint.confirm is None and not self._service.is_confirmed(endpoint)
+
+    def _lacking(self, tool: ModelTool) -> Outcome | None:
+        """Refuse a call for which the client lacks authority, so that no person is asked in vain."""
+        missing = self._service.lacking(tool.endpoint)
+        if not missing:
+            return None
+        message = f"{tool.name} needs the scopes {', '.join(missing)}, which this client does not have."
+        details = {"missing_scopes": missing}
+        return refused(Refused(status.SCOPE_VIOLATION, "scope-violation", message, details))
+
+    async def _ask(self, tool: ModelTool, arguments: Mapping[str, Any]) -> Outcome | None:
+        """Let a person decide about a call; return the refusal if it may not run."""
+        if self._confirm is None:
+            message = f"{tool.name} cannot be undone, so a person must confirm it, and this program cannot ask one."
+            remedy = "Tell the user. The program has to pass confirm=, a function that asks a person."
+            details = {"remedy": remedy}
+            return refused(Refused(status.AUTHORIZATION_REQUIRED, "confirmation-required", message, details))
+        asked = Question(question(tool, arguments), tool.name, arguments, tool.endpoint)
+        async with self._asking:  # one question after the other: a person reads one at a time
+            if inspect.iscoroutinefunction(self._confirm):
+                answer = await self._confirm(asked)
+            else:
+                answer = await asyncio.to_thread(self._confirm, asked)
+                answer = await answer if inspect.isawaitable(answer) else answer
+        return None if answer is True else declined(tool)
+
+    def _headers(self, tool: ModelTool, call: ToolCall, arguments: Mapping[str, Any]) -> dict[str, str]:
+        """Give a call that changes something a key, so that it runs once however often the conversation is retried."""
+        if call.id is None or tool.endpoint.semantic.impact == "informational":
+            return {}
+        given = msgspec.json.encode([self._conversation, call.id, call.name, arguments], order="sorted")
+        return {IDEMPOTENCY_KEY: f"tool-{hashlib.sha256(given).hexdigest()[:40]}"}
+
+
+async def run_tool(service: ToolService, call: Any, **options: Any) -> dict[str, Any]:
+    """Carry out one call of any endpoint of a service and return its result in the shape of the call.
+
+    The options are those of a ToolRunner.
+    """
+    style = read_call(call).shape
+    return await ToolRunner(service, "openai" if style == "plain" else style, **options).run(call)
+
+
+def _arguments(tool: ModelTool, given: Any) -> dict[str, Any] | Outcome:
+    """Return the arguments as the contract describes them, or the refusal."""
+    try:
+        data = _decoded(given)
+        if not isinstance(data, dict):
+            return invalid_arguments(f"The arguments must be an object; got {brief(data)}.")
+        made = tool.restorer.restore(data)
+    except RepeatedMemberError as error:
+        return invalid_arguments(f"The arguments are not usable: {error}.")
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:  # msgspec's and Unicode errors are these
+        return invalid_arguments(f"The arguments are not valid JSON: {error}.")
+    if not isinstance(made, dict):
+        return invalid_arguments(f"The arguments must be an object; got {brief(made)}.")
+    return check_arguments(tool.endpoint, tool.validator, made) or made
+
+
+def _decoded(given: Any) -> Any:
+    """Return the JSON data of arguments, which are a text or data already. Raises an error if they are not JSON."""
+    text = given.encode(errors="surrogatepass") if isinstance(given, str) else given
+    if not isinstance(text, bytes):
+        text = msgspec.json.encode(given)
+        infinite = non_finite(given)
+        if infinite:
+            raise ValueError(infinite[0].message)
+    if len(text) > _LONGEST_ARGUMENTS:
+        raise ValueError(f"they have {len(text):,} bytes, more than {_LONGEST_ARGUMENTS:,}")
+    return decode_json(text)
