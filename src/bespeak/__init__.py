@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from bespeak.agent.client.synchronous import SyncServiceClient
     from bespeak.agent.client.synthesis import Synthesis
     from bespeak.agent.client.web_options import WebOptions
+    from bespeak.agent.tools.tool_list import SyncToolList, ToolList
+    from bespeak.agent.tools.tool_runner import Question
     from bespeak.app.authoring.app import App
     from bespeak.app.server.connect import connect, connect_sync
     from bespeak.app.server.mounted import asgi
@@ -87,6 +89,7 @@ __all__ = [
     "ProposalEscalatedError",
     "ProposalPendingError",
     "ProposalRejectedError",
+    "Question",
     "RateLimitedError",
     "Redirect",
     "Refusal",
@@ -98,7 +101,9 @@ __all__ = [
     "ServiceClient",
     "ServiceError",
     "SyncServiceClient",
+    "SyncToolList",
     "Synthesis",
+    "ToolList",
     "UnauthorizedError",
     "UnavailableError",
     "UnreachableError",
@@ -123,6 +128,7 @@ _HOMES = {
     "MethodPolicy": "contract.policy",
     "Policies": "contract.policy",
     "Principal": "protocol.exchange.principal",
+    "Question": "agent.tools.tool_runner",
     "Redirect": "contract.policy",
     "Refusal": "contract.refusal",
     "RemoteProtocolError": "errors",
@@ -131,7 +137,9 @@ _HOMES = {
     "RetryPolicy": "agent.client.retry",
     "ServiceClient": "agent.client.service",
     "SyncServiceClient": "agent.client.synchronous",
+    "SyncToolList": "agent.tools.tool_list",
     "Synthesis": "agent.client.synthesis",
+    "ToolList": "agent.tools.tool_list",
     "Vocabulary": "contract.vocabulary",
     "WebOptions": "agent.client.web_options",
     "asgi": "app.server.mounted",

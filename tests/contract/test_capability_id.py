@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.service import echo, make_endpoint
 
 from bespeak.checks.lint.rules.ai_discovery import _ID
-from bespeak.contract.capability_id import LONGEST, capability_id, capability_ids, group_of
+from bespeak.contract.capability_id import LONGEST, capability_id, capability_ids, group_of, grouped
 from bespeak.contract.endpoint import Endpoint
 
 
@@ -81,3 +81,8 @@ def test_endpoints_are_grouped_by_namespace_or_first_segment() -> None:
     assert group_of(endpoint("FIND", "/{tenant}/Room_Types/x")) == "room-types"
     assert group_of(replace(endpoint("FIND", "/room"), namespace="Front Desk")) == "front-desk"
     assert group_of(endpoint("FIND", "/")) == "service"
+
+
+def test_the_largest_group_comes_first() -> None:
+    groups = grouped(make_endpoint("FIND", path, echo) for path in ("/beds", "/rooms", "/rooms/{id}", "/halls"))
+    assert [(name, len(members)) for name, members in groups.items()] == [("rooms", 2), ("beds", 1), ("halls", 1)]

@@ -46,6 +46,27 @@ async def test_an_answer_is_logged_once_it_is_complete(caplog: pytest.LogCapture
     assert (members["request_id"], members["response_id"]) == ("r-1", answer.header("response-id"))
 
 
+async def test_a_cancelled_call_is_logged_as_one(caplog: pytest.LogCaptureFixture) -> None:
+    started = asyncio.Event()
+
+    async def wait() -> dict[str, Any]:
+        started.set()
+        await asyncio.Event().wait()
+        return {}
+
+    with caplog.at_level(logging.DEBUG):
+        bench = build(make_endpoint("QUERY", "/rooms", wait))
+        answer = bench.dispatcher(request("QUERY", "/rooms"))
+        assert inspect.iscoroutine(answer)
+        running = asyncio.create_task(answer)
+        await started.wait()
+        await asyncio.sleep(0)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    assert [message for message, _ in told(caplog)] == ["408 QUERY /rooms by anonymous"]
+    assert "QUERY /rooms was cancelled before it was answered" in caplog.text
+
+
 async def test_the_record_of_an_answer_is_named(caplog: pytest.LogCaptureFixture) -> None:
     document = ServerDocument(audit=AuditSettings(enabled=True))
     caplog.set_level(logging.DEBUG)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.protocol.exchange.messages import Connection, Request, Response
@@ -54,6 +55,17 @@ def test_a_record_has_the_template_of_the_path_and_no_input() -> None:
     assert (entry.payload.path, entry.payload.replayed) == ("/room/{number}", True)
     assert entry.payload.issued_at == "2026-04-24T03:06:40.500Z"
     assert entry.payload.extra is None
+
+
+@pytest.mark.parametrize(("face", "recorded"), [("agtp", None), ("http", "http"), ("mcp", "mcp")])
+def test_a_record_names_the_face_unless_it_is_agtp(face: str, recorded: str | None) -> None:
+    made = call()
+    connection = Connection(peer="x:1", address="x").seen_as(face)
+    made.request = structs.replace(made.request, connection=connection)
+    payload = auditor().entry(Exchange(made, Response(200, b"{}"))).payload
+    assert isinstance(payload, Payload)
+    assert payload.face == recorded
+    assert (connection.peer, connection.address) == ("x:1", "x")
 
 
 def test_input_is_recorded_where_it_was_named_and_sent() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.service import echo, make_endpoint
 from tests.stateful import keeping
@@ -17,11 +18,13 @@ from bespeak.contract.policy import Policies
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import StoreUnavailableError
 from bespeak.protocol import status
+from bespeak.protocol.exchange.base64url import decode64
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.idempotency import MARKER
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.command import Command, Conflict
+from bespeak.state.store.commands.audit import ScanAudit
 from bespeak.state.store.commands.cases import DecideCase
 from bespeak.state.store.commands.nonces import UseNonce
 from bespeak.state.store.opening import open_store
@@ -55,6 +58,12 @@ class Absent(SqliteStore):
         if self.away:
             raise StoreUnavailableError("There is no room.")
         return await super().do(*commands, then=then)
+
+
+def jws_payload(jws: str) -> dict[str, Any]:
+    """Return the payload of a record."""
+    found: dict[str, Any] = msgspec.json.decode(decode64(jws.split(".")[1]) or b"")
+    return found
 
 
 def absent() -> Absent:
@@ -220,7 +229,10 @@ async def test_a_claim_in_the_store_is_prolonged_while_its_handler_runs(tmp_path
         assert (await running).status == 200
 
 
-async def test_a_cancelled_request_releases_its_key() -> None:
+@pytest.mark.parametrize("sole", [True, False])
+async def test_a_cancelled_request_releases_its_key_and_is_recorded(
+    caplog: pytest.LogCaptureFixture, *, sole: bool
+) -> None:
     started = asyncio.Event()
     calls = []
 
@@ -231,12 +243,44 @@ async def test_a_cancelled_request_releases_its_key() -> None:
             await asyncio.Event().wait()
         return {}
 
-    async with keeping(make_endpoint("BOOK", "/room", handle, impact="irreversible")) as bench:
+    store = open_store("memory", role="sole")
+    store.sole = sole
+    document = ServerDocument(audit=AuditSettings(enabled=True))
+    endpoint = make_endpoint("BOOK", "/room", handle, impact="irreversible")
+    async with keeping(endpoint, store=store, document=document) as bench:
         given_up = asyncio.create_task(bench.send("BOOK", "/room", {}, idempotency_key="k"))
         await started.wait()
         given_up.cancel()
         await asyncio.gather(given_up, return_exceptions=True)
+        await bench.bench.dispatcher.finish()
         assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 200
+        records = [jws_payload(jws) for *_, jws in await store.read(ScanAudit())]
+    assert [record["status"] for record in records] == [408, 200]
+    assert "BOOK /room was cancelled before it was answered" in caplog.text
+
+
+async def test_an_answer_that_is_being_stored_when_its_request_is_cancelled_is_stored() -> None:
+    storing = asyncio.Event()
+
+    class Slow(SqliteStore):
+        async def do(self, *commands: Command, then: Then | None = None) -> Sequence[Any] | Conflict:
+            storing.set()
+            return await super().do(*commands, then=then)
+
+    calls = []
+
+    def handle() -> dict[str, Any]:
+        calls.append(1)
+        return {}
+
+    store = Slow.in_memory()
+    async with keeping(make_endpoint("BOOK", "/room", handle, impact="irreversible"), store=store) as bench:
+        given_up = asyncio.create_task(bench.send("BOOK", "/room", {}, idempotency_key="k"))
+        await storing.wait()
+        given_up.cancel()
+        await asyncio.gather(given_up, return_exceptions=True)
+        again = await bench.send("BOOK", "/room", {}, idempotency_key="k")
+        assert (again.status, len(calls)) == (200, 1)
 
 
 async def test_requests_that_need_no_state_are_answered_without_waiting() -> None:

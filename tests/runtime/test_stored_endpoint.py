@@ -9,7 +9,15 @@ import pytest
 from tests.service import echo, make_endpoint
 
 from bespeak.contract.endpoint import DeclaredError
-from bespeak.contract.handler import UPSTREAM_ERRORS, Composition, ExternalService, OpaqueHandler, RegisteredFunction
+from bespeak.contract.handler import (
+    UPSTREAM_ERRORS,
+    Composition,
+    ExternalService,
+    McpTool,
+    OpaqueHandler,
+    RegisteredFunction,
+)
+from bespeak.contract.mcp_server import McpServer
 from bespeak.contract.recipe import Recipe, RecipeStep
 from bespeak.contract.source import Source
 from bespeak.documents.projections.agtp_manifest import project_endpoint
@@ -51,9 +59,11 @@ def test_an_endpoint_survives_the_round_trip() -> None:
             error_map={"404": "upstream_error"},
             timeout_seconds=2.5,
         ),
+        McpTool(mcp=McpServer(tool="book", command="hotel", args=("-x",), env=("KEY",), folder="/srv"), deferred=False),
+        McpTool(mcp=McpServer(tool="book", url="https://x.example/mcp", headers={"A": "${B}"}), timeout_seconds=2.5),
         Composition(recipe="book-and-pay"),
     ],
-    ids=lambda handler: handler.type,
+    ids=lambda handler: type(handler).__name__,
 )
 def test_handlers_without_a_function_are_stored_completely(handler: Any) -> None:
     errors = tuple(DeclaredError(name) for name in UPSTREAM_ERRORS)

@@ -69,6 +69,14 @@ def group_of(endpoint: Endpoint) -> str:
     return _NO_WORD.sub("-", named.lower()).strip("-")[:40] or "service"
 
 
+def grouped(endpoints: Iterable[Endpoint]) -> dict[str, list[Endpoint]]:
+    """Return endpoints by group, the largest group first."""
+    groups: dict[str, list[Endpoint]] = {}
+    for endpoint in endpoints:
+        groups.setdefault(group_of(endpoint), []).append(endpoint)
+    return dict(sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])))
+
+
 def marked(text: str, endpoint: Endpoint) -> str:
     """Append a digest of the endpoint to an id; shorten the id if that makes it too long."""
     digest = hashlib.sha256(str(endpoint).encode(errors="replace")).hexdigest()[:_DIGEST]

@@ -96,6 +96,12 @@ class Endpoint:
     """True if an agent proposed it and no operator declared it (AGIS 2)."""
     builtin: bool = False
     """True if registered by bespeak itself; an operator's endpoint on the same pair replaces it (AGTP-API 5.8)."""
+    enabled: bool = False
+    """True for a built-in method that the operator has enabled: it is published and guarded like the operator's own."""
+    recorded: tuple[str, ...] = ()
+    """Parameters that the audit record of a call has, beside those that the operator chooses."""
+    passes_on: bool = False
+    """True if it calls other endpoints that its input names; each of them demands its own confirmation."""
     missing: str | None = None
     """What the server lacks to carry it out, so that each call is 501; None if it is implemented."""
     location: Location | None = None
@@ -107,8 +113,13 @@ class Endpoint:
 
     @property
     def is_listed(self) -> bool:
-        """True if documents list it: it is the operator's own and not internal."""
-        return not (self.builtin or self.internal)
+        """True if documents list it: it is the operator's own or enabled, and not internal."""
+        return not (self.is_basic or self.internal)
+
+    @property
+    def is_basic(self) -> bool:
+        """True if every server has it, whatever its operator wants."""
+        return self.builtin and not self.enabled
 
     @property
     def error_names(self) -> tuple[str, ...]:

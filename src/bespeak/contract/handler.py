@@ -1,4 +1,7 @@
-"""The three handler bindings of AGTP-API 12 as a tagged union. Only `type` ever leaves the server."""
+"""The three handler bindings of AGTP-API 12 as a tagged union. Only `type` ever leaves the server.
+
+An external service is an HTTPS upstream or a tool of an MCP server.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from bespeak.contract.mcp_server import McpServer
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.reading.rules import WRONG_VALUE
 from bespeak.text.reading.setting import Setting, setting
@@ -24,6 +28,9 @@ UPSTREAM_ERRORS: Final = (
 )
 """Errors that every external_service endpoint declares (AGTP-API 12.3, table 2)."""
 
+TOOL_ERROR: Final = "tool_error"
+"""Error that imported tools of MCP servers declare: the tool itself reports a failure."""
+
 UPSTREAM_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 QUERY_METHODS: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
@@ -38,6 +45,7 @@ LIST_STYLES: Final = ("repeat", "comma", "space", "pipe", "deep", "json")
 ANSWER_FORMS: Final = ("json", "text", "none")
 """Forms of an upstream's answer: JSON as in the draft, text that becomes `output_field`, or ignored."""
 
+_ABSENT: Final[Any] = None
 _STATUS: Final = re.compile(r"[1-5][0-9]{2}|[45]XX")
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
 
@@ -191,13 +199,28 @@ class ExternalService:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class McpTool:
+    """A tool of an MCP server behind a facade that enforces the contract.
+
+    The input is passed as the arguments of the tool. Its structured content is the output.
+    """
+
+    type: ClassVar[str] = ExternalService.type
+    mcp: McpServer = setting(
+        _ABSENT, "The tool of an MCP server, instead of url and method.", kind="table", of=McpServer, required=True
+    )
+    timeout_seconds: float = setting(30.0, "Seconds a call may take.", kind="seconds", read=_read_timeout)
+    deferred: bool = setting(False, "True if the server need not be reachable when this server starts.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpaqueHandler:
     """The binding of another server's endpoint: a manifest gives only its type (AGTP-API 8.9)."""
 
     type: str
 
 
-HandlerBinding = RegisteredFunction | Composition | ExternalService | OpaqueHandler
+HandlerBinding = RegisteredFunction | Composition | ExternalService | McpTool | OpaqueHandler
 
 HANDLER_TYPES: Final = (RegisteredFunction.type, Composition.type, ExternalService.type)
 """Values of `handler.type` (AGTP-API 12)."""

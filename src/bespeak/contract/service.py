@@ -67,6 +67,8 @@ class Service:
     rate_limits: RateLimits = field(default_factory=RateLimits)
     trusts_upstreams: bool = False
     """True if answers of upstreams are passed on although they break the output schema."""
+    methods: tuple[str, ...] = ()
+    """Names of the standard methods that are enabled."""
     apis: tuple[Mapping[str, Any], ...] = ()
     hosted_protocols: tuple[Mapping[str, Any], ...] = ()
     resources: tuple[Resource, ...] = ()

@@ -13,6 +13,7 @@ from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.policy import SERVER_ENDPOINTS, Policies
 from bespeak.contract.semantic import Semantic
 from bespeak.contract.service import ServerIdentity
+from bespeak.contract.standard.methods import CATEGORIES
 from bespeak.documents.deployment.endpoint_shape import READERS
 from bespeak.documents.rules import UNUSABLE_ENDPOINT
 from bespeak.text.diagnostics.brief import unquoted
@@ -72,8 +73,14 @@ class ManifestDocument:
         return tuple(
             endpoint
             for endpoint in self.endpoints
-            if endpoint.path not in _SERVERS and endpoint.key not in SERVER_ENDPOINTS
+            if (endpoint.path not in _SERVERS or endpoint.namespace in CATEGORIES)
+            and endpoint.key not in SERVER_ENDPOINTS
         )
+
+    @property
+    def offered_endpoints(self) -> tuple[Endpoint, ...]:
+        """Endpoints to offer as tools: those of the service itself. Services on the web have no others."""
+        return self.own_endpoints if self.agtp_version else self.endpoints
 
     def endpoint(self, method: str, path: str) -> Endpoint | None:
         """Return the endpoint with exactly this method and this path or template."""

@@ -20,6 +20,8 @@ class Answer(msgspec.Struct, frozen=True):
     status: int = status.OK
     content_type: str = MEDIA_AGTP
     headers: tuple[tuple[str, str], ...] = ()
+    code: str | None = None
+    """The machine-readable name of a refusal that the body tells; None for any other answer."""
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -27,6 +29,7 @@ class Envelope(msgspec.Struct, frozen=True):
 
     result: Mapping[str, Any]
     status: int = status.OK
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 class Effects(msgspec.Struct, frozen=True):

@@ -40,7 +40,7 @@ class Auditor:
         route = call.route
         if route is None:
             return call.principal.agent_id is not None
-        return self._discovery or not route.builtin or route.endpoint.semantic.impact != "informational"
+        return self._discovery or not route.endpoint.is_basic or route.endpoint.semantic.impact != "informational"
 
     def entry(self, exchange: Exchange) -> AppendAudit:
         """Return the command that records an exchange; its result is the Sealed record."""
@@ -68,8 +68,9 @@ class Auditor:
         return (named, ("Attribution-Record", sealed.jws)) if self._attributes else (named,)
 
     def _recorded(self, call: Call) -> Mapping[str, Any] | None:
-        """Return the input fields that the operator has chosen to record."""
-        if not self._fields or not isinstance(call, RoutedCall):
+        """Return the input fields that the operator has chosen to record, and those that the method must."""
+        if not isinstance(call, RoutedCall):
             return None
-        names = self._fields.get(call.route.endpoint.key)
+        endpoint = call.route.endpoint
+        names = (*endpoint.recorded, *self._fields.get(endpoint.key, ()))
         return {name: call.input[name] for name in names if name in call.input} if names else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -11,11 +11,13 @@ from bespeak.protocol.exchange.headers import METHOD_GRAMMAR
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
+    from bespeak.contract.schema.compile import Validator
     from bespeak.protocol.exchange.messages import Request, Response
     from bespeak.protocol.exchange.token_hints import TokenHints
     from bespeak.runtime.route import Route
     from bespeak.runtime.route_table import RouteTable
     from bespeak.runtime.server import Server
+    from bespeak.state.store.command import Command
 
 
 class Call:
@@ -87,7 +89,7 @@ class RoutedCall(Call):
         """State of a composition that calls its steps; None for any other call."""
 
 
-class Composing(msgspec.Struct):
+class Composing(msgspec.Struct, gc=False):
     """What the steps of one call share."""
 
     response_id: str
@@ -96,12 +98,31 @@ class Composing(msgspec.Struct):
     """Cost of the steps so far by unit, those of compositions that are steps included."""
     is_keyed: bool
     """True if what the steps do is kept under the caller's idempotency key."""
+    output: Any = None
+    """Output of the last step that has ended here."""
+    accepted_by: Validator | None = None
+    """Validator that has accepted this output; None before the first step has ended."""
+
+
+class Journal(Protocol):
+    """Where a workflow notes what its steps answer."""
+
+    key: str
+    """Idempotency key of the step, for effects outside the store."""
+
+    def note(self, response: Response) -> Command | None:
+        """Return the command that notes an answer; None if it is not to be noted yet."""
+        ...
+
+    def noted(self, result: Any) -> None:
+        """Take the result of that command, after the commit."""
+        ...
 
 
 class StepCall(RoutedCall):
     """One step of a composition, on behalf of the caller of the composition."""
 
-    __slots__ = ("apart", "journaled", "number", "output", "parent", "response", "settled", "undoes")
+    __slots__ = ("apart", "journal", "journaled", "number", "output", "parent", "response", "settled", "undoes")
 
     parent: RoutedCall
 
@@ -129,6 +150,8 @@ class StepCall(RoutedCall):
         """True if the answer is stored or recorded, so that it must be encoded."""
         self.undoes = False
         """True if it undoes an earlier step."""
+        self.journal: Journal | None = None
+        """Where a workflow notes the answer, in the transaction of the step; None for a step of a composition."""
         self.output: Any = None
         """The output, if the step succeeded."""
         self.response: Response | None = None

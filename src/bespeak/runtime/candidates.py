@@ -9,7 +9,6 @@ from typing import Any, Final
 from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
 from bespeak.runtime.candidate_filter import CandidateFilter
-from bespeak.runtime.relevance import Index
 
 NO_FILTER: Final = CandidateFilter()
 
@@ -27,8 +26,10 @@ class Candidates:
             for one in written
         ]
         self._entries += [{"kind": "agent", **agent.reference(), "principal": agent.principal} for agent in hosted]
-        texts = [f"{one} {one.description} {one.semantic.intent} {one.semantic.outcome}" for one in written]
-        self._index = Index([*texts, *(f"{agent.name} {agent.description}" for agent in hosted)])
+        # Most servers are never asked, and English takes long to load.
+        from bespeak.contract.endpoint_index import EndpointIndex  # noqa: PLC0415
+
+        self._index = EndpointIndex(written, others=[f"{agent.name} {agent.description}" for agent in hosted])
         self._subjects: list[Endpoint | Agent] = [*written, *hosted]
 
     def find(self, need: str, limit: int, *, agents: bool, wanted: CandidateFilter = NO_FILTER) -> list[dict[str, Any]]:

@@ -19,13 +19,13 @@ from bespeak.contract.schema.violation import Violation
 from bespeak.errors import StoreError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.context import Context
-from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, METHOD_GRAMMAR, HeaderBlock
+from bespeak.protocol.exchange.headers import BUDGET_LIMIT, IDEMPOTENCY_KEY, METHOD_GRAMMAR, HeaderBlock
 from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.token_hints import UNCHANGED, TokenHints
 from bespeak.runtime.answer import Answer, Effects, Envelope
-from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall
-from bespeak.runtime.composition.step import APART, JOURNALED, UNDOES
+from bespeak.runtime.call import Call, Composing, Journal, RoutedCall, StepCall
+from bespeak.runtime.composition.step import APART, AUTHORIZED, JOURNALED, UNDOES, UNLIMITED, VALID
 from bespeak.runtime.disclosure import may_discover, sees, undisclosed
 from bespeak.runtime.exchange import Exchange, Subscriber
 from bespeak.runtime.functions.calling import ConversionError
@@ -33,7 +33,9 @@ from bespeak.runtime.functions.foreign_types import dump_foreign
 from bespeak.runtime.gates import ARRIVAL, ROUTED, STEP, find_route
 from bespeak.runtime.gates.budget import budget_gate
 from bespeak.runtime.gates.confirmation import confirmation_gate
+from bespeak.runtime.gates.input import step_input_gate
 from bespeak.runtime.gates.rate import address_rate_gate, agent_rate_gate, endpoint_rate_gate
+from bespeak.runtime.gates.scope import scope_gate
 from bespeak.runtime.responder import Responder
 from bespeak.runtime.route import Route
 from bespeak.runtime.server import Server
@@ -54,10 +56,25 @@ _BUILT_IN: Final = frozenset({Refused, Answer, Envelope, Effects})
 _DONE: Final = Response(status.OK)
 """Answer of a step whose output goes to the composition as it is."""
 
+_MARKS: Final = JOURNALED | APART | UNDOES
+"""Flags that a step keeps."""
+
 _MOST_PLACES: Final = 5
 """Places of a broken output that the log names."""
 
 _ZONELESS: Final = "; a datetime needs a time zone: datetime.now(UTC), not datetime.now()"
+
+_PASSED: Final[tuple[set[Callable[..., Any]], ...]] = tuple(
+    {
+        # What was done must be undone, whatever it costs.
+        *((budget_gate, endpoint_rate_gate) if flags & UNDOES else ()),
+        *((scope_gate,) if flags & AUTHORIZED else ()),
+        *((step_input_gate,) if flags & VALID else ()),
+        *((budget_gate,) if flags & UNLIMITED else ()),
+    }
+    for flags in range(0, 64, 4)
+)
+"""Gates that a step need not pass, by its flags without JOURNALED and APART."""
 
 _COUNTING: Final[frozenset[Callable[..., Any]]] = frozenset({address_rate_gate, agent_rate_gate, endpoint_rate_gate})
 
@@ -80,14 +97,20 @@ class Dispatcher:
         left_out = {*(() if server.rates else _COUNTING), *(() if server.store is None else (confirmation_gate,))}
         self._arrival = tuple(gate for gate in ARRIVAL if gate not in left_out)
         self._routed = tuple(gate for gate in ROUTED if gate not in left_out)
-        self._step = tuple(gate for gate in STEP if gate not in left_out)
-        # What was done must be undone, whatever it costs.
-        self._undo = tuple(gate for gate in self._step if gate not in (budget_gate, endpoint_rate_gate))
+        self._steps = tuple(
+            tuple(gate for gate in STEP if gate not in left_out and gate not in passed) for passed in _PASSED
+        )
+        """Gates of a step, by its flags."""
 
     @property
     def keeps_state(self) -> bool:
         """True if answers are stored under idempotency keys and audited."""
         return self._settlement is not None
+
+    async def finish(self) -> None:
+        """Wait until calls that were cancelled are recorded."""
+        if self._settlement is not None:
+            await self._settlement.finish()
 
     async def start(self) -> None:
         """Prepare for requests; the store must be started."""
@@ -149,21 +172,33 @@ class Dispatcher:
         return answer if not self._subscribers else self._emit(routed, answer, started)
 
     def run_step(
-        self, parent: RoutedCall, route: Route, given: dict[str, Any], path: str, number: str, *, flags: int = 0
+        self,
+        parent: RoutedCall,
+        route: Route,
+        given: dict[str, Any],
+        path: str,
+        number: str,
+        *,
+        flags: int = 0,
+        journal: Journal | None = None,
     ) -> StepCall | Coroutine[Any, Any, StepCall]:
         """Call an endpoint for a composition. Every gate of the endpoint judges the caller of the composition.
 
-        The result has the answer and the output. `flags` are those of `composition.step`.
+        The result has the answer and the output. `flags` are those of `composition.step`. A workflow gives a `journal`.
         """
         outer = parent.request
         call = StepCall(
             parent, route, given, Request(route.method, path, "", outer.headers, b"", outer.connection), number
         )
-        if flags:
+        if flags & _MARKS:
             call.journaled, call.undoes = bool(flags & JOURNALED), bool(flags & UNDOES)
             call.apart |= bool(flags & APART)
+        if journal is not None:
+            call.journal = journal
         settlement = self._settlement
-        for judge in self._undo if call.undoes else self._step:
+        if BUDGET_LIMIT not in outer.headers:
+            flags |= UNLIMITED
+        for judge in self._steps[flags >> 2]:
             refused = judge(call)
             if refused is not None:
                 call.response = self._responder.refuse(call, refused)
@@ -175,9 +210,20 @@ class Dispatcher:
             call.request = settlement.request_of(call, _encode(given))
             return _answer_step(call, settlement.carry_out(call, self._invoke))
         outcome = self._invoke(call)
+        if outcome is _DONE:
+            call.response = _DONE
+            return call
         if isinstance(outcome, Response):
             return _answered(call, outcome)
         return self._complete_step(call, outcome)
+
+    def new_id(self) -> str:
+        """Return a new Response-ID, for a call whose steps must name it before it is answered."""
+        return self._responder.new_id()
+
+    def refuse(self, call: Call, refused: Refused) -> Response:
+        """Build the answer of a refusal that is not sent but noted."""
+        return self._responder.refuse(call, refused)
 
     async def recall(self, call: RoutedCall) -> bytes | None:
         """Return what an earlier run of a composition with the same key has noted; None if it has not."""
@@ -187,6 +233,10 @@ class Dispatcher:
         """Note the end of a composition, before its steps are undone."""
         if self._settlement is not None:
             await self._settlement.note(call, verdict)
+
+    def record_refusal(self, call: Call, refused: Refused) -> Response | Coroutine[Any, Any, Response]:
+        """Answer a call that its face has refused; it is recorded like one that a gate has refused."""
+        return self._refuse(call, refused, perf_counter() if self._subscribers else 0.0)
 
     def malformed(self, fault: Malformed, connection: Connection) -> Response:
         """Answer bytes that are not a valid request."""
@@ -218,7 +268,11 @@ class Dispatcher:
         return answer
 
     async def _emit_later(self, call: Call, answer: Coroutine[Any, Any, Response], started: float) -> Response:
-        response = await answer
+        try:
+            response = await answer
+        except asyncio.CancelledError:
+            self._emit(call, self._responder.cancelled(call), started)
+            raise
         self._emit(call, response, started)
         return response
 
@@ -262,7 +316,7 @@ class Dispatcher:
         route = call.route
         try:
             if route.takes_call:
-                if not route.builtin:
+                if route.composes:
                     return self._compose(call, route)
                 variables = copy_context()
                 result = variables.run(route.call, call)
@@ -280,7 +334,7 @@ class Dispatcher:
             return self._fail(call, route, error)
 
     def _compose(self, call: RoutedCall, route: Route) -> Response | Effects | Coroutine[Any, Any, Response | Effects]:
-        """Run a composition. It needs no context variables of its own, because each of its steps has them."""
+        """Run a composition, or EXECUTE. It needs no context variables: each of its steps has them."""
         outer = None if call.parent is None else call.parent.composing
         sent = IDEMPOTENCY_KEY in call.request.headers or route.takes_body_key
         keyed = sent and self._settlement is not None and self._settlement.is_keyed(call)
@@ -294,8 +348,17 @@ class Dispatcher:
         except _FAILURES as error:
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                self._note_cancelled(call, route)
                 raise  # this request was cancelled, not something the handler awaited
             return self._fail(call, route, error)
+
+    def _note_cancelled(self, call: RoutedCall, route: Route) -> None:
+        """Log a call that nobody waits for any more: its client has left, or the server stops."""
+        if type(call) is not StepCall:
+            particulars = Exchange(call, self._responder.cancelled(call)).particulars
+            _logger.warning(
+                "%s was cancelled before it was answered", route.endpoint, extra={"particulars": particulars}
+            )
 
     def _fail(self, call: RoutedCall, route: Route, error: BaseException) -> Response:
         """Answer for a handler that raised. Even formatting the exception may fail."""
@@ -322,16 +385,22 @@ class Dispatcher:
     def _finish(self, call: RoutedCall, route: Route, result: Any) -> Response | Effects:
         if type(result) in _BUILT_IN:
             return result if isinstance(result, Effects) else self._responder.answer(call, result)
-        if route.takes_call and not route.builtin:  # a composition, whose steps have made plain values
+        composing = call.composing
+        if composing is not None:  # a composition, whose steps have made plain values
             output = result
+            accepted = output is composing.output and route.output is composing.accepted_by
         else:
             output = {} if result is None else msgspec.to_builtins(result, str_keys=True, enc_hook=dump_foreign)
-        if not route.output.is_valid(output):
+            accepted = False
+        if not accepted and not route.output.is_valid(output):
             return self._break(call, route, route.output.violations(output))
         if call.hints is not None:
             return self._shape(call, route, output, call.hints)
         if type(call) is StepCall:
             call.output = output
+            outer = call.parent.composing
+            if outer is not None:
+                outer.output, outer.accepted_by = output, route.output
             if not call.settled:
                 return _DONE
         body = _encode(output)

@@ -61,7 +61,7 @@ class Exchange(msgspec.Struct, frozen=True):
 
     @property
     def face(self) -> str:
-        """The face that received the request, `agtp` or `http`."""
+        """The face that received the request: `agtp`, `http`, `mcp` or `a2a`."""
         return self.call.request.connection.face
 
     @property

@@ -95,7 +95,11 @@ class Idempotency:
 
     def guards(self, route: Route) -> bool:
         """Return True if every call of an endpoint is examined: a key is required, or may be in the body."""
-        return route.takes_body_key or (self._require and route.needs_key)
+        return route.takes_body_key or self.requires(route)
+
+    def requires(self, route: Route) -> bool:
+        """Return True if calls of an endpoint are refused without a key."""
+        return self._require and route.needs_key
 
     def wanted(self, call: RoutedCall) -> Claim | Refused | None:
         """Return the claim a call asks for; None if it has no key or only reads."""
@@ -111,13 +115,7 @@ class Idempotency:
                 return _bad("idempotency-key-conflict", "Idempotency-Key and the body's idempotency_key differ.")
             key = given
         if key is None:
-            if self._require and route.needs_key:
-                return _bad(
-                    "idempotency-key-required",
-                    f"{route.endpoint} cannot be undone and is not idempotent: send an Idempotency-Key, "
-                    "a unique value for each call that stays the same when you retry.",
-                )
-            return None
+            return _missing(route) if self.requires(route) else None
         if _KEY.fullmatch(key) is None:
             return _bad(
                 "invalid-idempotency-key",
@@ -131,9 +129,11 @@ class Idempotency:
 
         What the steps have done is so kept under the caller's key: a repeated request continues after it.
         """
-        if call.route.endpoint.semantic.impact == "informational" and not call.journaled:
-            return None
+        if call.journal is not None or (call.route.endpoint.semantic.impact == "informational" and not call.journaled):
+            return None  # a workflow has a journal of its own
         claim = self.wanted(call.parent)
+        if claim is None and self.requires(call.route):
+            return _missing(call.route)
         if not isinstance(claim, Claim):
             return claim
         return Claim(claim.scope, _step_key(claim.key, call.number), claim.request_hash)
@@ -213,6 +213,14 @@ class Idempotency:
         place = (claim.scope, claim.key)
         if self._held.get(place) is claim.request_hash:
             del self._held[place]
+
+
+def _missing(route: Route) -> Refused:
+    return _bad(
+        "idempotency-key-required",
+        f"{route.endpoint} cannot be undone and is not idempotent: send an Idempotency-Key, "
+        "a unique value for each call that stays the same when you retry.",
+    )
 
 
 def is_final(response: Response) -> bool:

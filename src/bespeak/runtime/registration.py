@@ -16,7 +16,7 @@ from bespeak.contract.confirmation import needs_confirmation
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar.method_syntax import is_method_name
 from bespeak.contract.grammar.path_syntax import Template, parse_template
-from bespeak.contract.handler import Composition, ExternalService, RegisteredFunction
+from bespeak.contract.handler import Composition, ExternalService, McpTool, RegisteredFunction
 from bespeak.contract.http_route import takes_get
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
@@ -30,8 +30,9 @@ from bespeak.protocol.exchange.headers import MEDIA_AGTP, HeaderBlock
 from bespeak.protocol.fault import Fault
 from bespeak.runtime.advisories import endpoint_advisories
 from bespeak.runtime.agents import Agents
-from bespeak.runtime.bindings.composition import CompositionBinding
+from bespeak.runtime.bindings.composition import bind_composition
 from bespeak.runtime.bindings.function import bind_function
+from bespeak.runtime.composition.step import StepTaker
 from bespeak.runtime.functions.signature import function_name
 from bespeak.runtime.publication import Publication
 from bespeak.runtime.rate import unused_limits
@@ -44,6 +45,7 @@ from bespeak.runtime.signer import Signer
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
+    from bespeak.runtime.bindings.mcp.pool import McpPool
     from bespeak.runtime.bindings.upstream_pool import UpstreamPool
     from bespeak.runtime.data.opening import OpenedData
 
@@ -74,6 +76,8 @@ class Registrar:
         self.policies = policies
         self.upstreams: UpstreamPool | None = None
         """Connection pool shared by external services; None until one is needed."""
+        self.mcp_servers: McpPool | None = None
+        """MCP servers that endpoints call; None until one is needed."""
         self._environment = environment
         self._block = HeaderBlock(("Server-ID", service.identity.server_id), (_VERSION, API_VERSION))
         self._builtins = self._register_builtins(builtins)
@@ -134,7 +138,7 @@ class Registrar:
             if served is not None:
                 assert isinstance(endpoint.handler, Composition)
                 recipe = known_recipes[endpoint.handler.recipe]
-                self._add(routes, endpoint, CompositionBinding(endpoint, recipe, served))
+                self._add(routes, endpoint, bind_composition(endpoint, recipe, served))
         return [routes[endpoint.key] for endpoint in valid if endpoint.key in routes], findings
 
     def compose(self, endpoint: Endpoint, recipe: Recipe, beside: RouteTable) -> tuple[Route | None, list[Diagnostic]]:
@@ -150,7 +154,7 @@ class Registrar:
         for _, called, found in check_compositions([endpoint], recipes, served, self.policies):
             findings += found
             if called is not None:
-                return self._compile(endpoint, CompositionBinding(endpoint, recipe, called)), findings
+                return self._compile(endpoint, bind_composition(endpoint, recipe, called)), findings
         return None, findings
 
     def table(
@@ -204,6 +208,8 @@ class Registrar:
         """Close the connections to external services and to sources of data."""
         if self.upstreams is not None:
             await self.upstreams.aclose()
+        if self.mcp_servers is not None:
+            await self.mcp_servers.aclose()
         for source in self._sources:
             await source.close()
 
@@ -232,6 +238,8 @@ class Registrar:
                 return (None, [bound]) if isinstance(bound, Diagnostic) else (bound, [])
             case ExternalService() as handler:
                 return self._bind_external(endpoint, handler)
+            case McpTool() as handler:
+                return self._bind_tool(endpoint, handler)
             case other:
                 message = f"not registered: its handler type {other.type!r} cannot be called"
         return None, [NOT_RUNNABLE.at(endpoint, "/handler", message)]
@@ -250,16 +258,37 @@ class Registrar:
 
         if self.upstreams is None:
             self.upstreams = UpstreamPool()
-        returned = compile_schema(self._output_schema(endpoint))
         bound = bind_external(
             endpoint,
             handler,
             self._environment,
             pool=self.upstreams,
-            output=None if isinstance(returned, Fault) else returned,
+            output=self._output(endpoint),
             trusts=self.service.trusts_upstreams,
         )
         return (None, bound) if isinstance(bound, list) else (bound.call, [])
+
+    def _bind_tool(self, endpoint: Endpoint, handler: McpTool) -> tuple[Callable[..., Any] | None, list[Diagnostic]]:
+        # Most servers need no MCP client.
+        from bespeak.runtime.bindings.mcp.pool import McpPool  # noqa: PLC0415
+        from bespeak.runtime.bindings.mcp.tool import bind_tool  # noqa: PLC0415
+
+        if self.mcp_servers is None:
+            self.mcp_servers = McpPool()
+        bound = bind_tool(
+            endpoint,
+            handler,
+            self._environment,
+            pool=self.mcp_servers,
+            output=self._output(endpoint),
+            trusts=self.service.trusts_upstreams,
+        )
+        return (None, bound) if isinstance(bound, list) else (bound.call, [])
+
+    def _output(self, endpoint: Endpoint) -> Validator | None:
+        """Return what checks the answers of an upstream; None if the schema is not usable."""
+        returned = compile_schema(self._output_schema(endpoint))
+        return None if isinstance(returned, Fault) else returned
 
     def _output_schema(self, endpoint: Endpoint) -> Mapping[str, Any]:
         """Return the schema that outputs are checked by."""
@@ -287,11 +316,12 @@ class Registrar:
             coercions=plan_coercions(endpoint.input_schema),
             shaping=Shaping(endpoint, returned),
             is_readable=takes_get(endpoint),
-            is_hidden=endpoint.internal or not (endpoint.builtin or self.policies.anonymous_discovery),
+            is_hidden=endpoint.internal or not (endpoint.is_basic or self.policies.anonymous_discovery),
             is_confirmed=needs_confirmation(endpoint, self.policies),
-            needs_key=semantic.impact == "irreversible" and not semantic.is_idempotent and not endpoint.builtin,
+            needs_key=semantic.impact == "irreversible" and not semantic.is_idempotent and not endpoint.is_basic,
             takes_body_key=endpoint.method in BODY_KEYS,
             takes_call=endpoint.builtin or isinstance(endpoint.handler, Composition),
+            composes=isinstance(endpoint.handler, Composition) or isinstance(call, StepTaker),
         )
 
 

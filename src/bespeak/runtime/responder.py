@@ -27,6 +27,9 @@ _encode = msgspec.json.Encoder().encode
 
 _RETRY_AFTER: Final = ("Retry-After", "5")
 """Wait after a refusal because of the load: strangers that send nothing have lost their places by then."""
+CANCELLED: Final = Refused(
+    status.TIMEOUT, "call-cancelled", "The call was cancelled before it was answered: its client has stopped waiting."
+)
 _ALWAYS_LOGGED: Final = frozenset({status.TIMEOUT, status.AUTHORITY_CHAIN_BROKEN})
 """Statuses that core 6.1 requires to be logged, as warnings."""
 
@@ -49,8 +52,9 @@ class Responder:
             block = call.routes.block
             if result.status != status.NOT_MODIFIED:
                 block = block.plus(("Content-Type", result.content_type))
-            return Response(result.status, result.body, block, self.headers_of(call) + result.headers)
-        return Response(result.status, _envelope(call, result), call.route.block, self.headers_of(call))
+            return Response(result.status, result.body, block, self.headers_of(call) + result.headers, result.code)
+        headers = self.headers_of(call) + result.headers
+        return Response(result.status, _envelope(call, result), call.route.block, headers)
 
     def refuse(self, call: Call, refused: Refused) -> Response:
         """Turn a refusal into a response."""
@@ -72,6 +76,14 @@ class Responder:
             args = (refused.status, refused.code, exchange.method, exchange.path, exchange.caller)
             _logger.log(level, "%d %s: %s %s by %s", *args, extra={"particulars": exchange.particulars})
         return response
+
+    def cancelled(self, call: Call) -> Response:
+        """Return the answer that a cancelled call is recorded with. It is sent to nobody."""
+        refused = CANCELLED
+        body = {"status": refused.status, "error": {"code": refused.code, "message": refused.message}}
+        route = call.route
+        block = call.routes.error_block if route is None else route.block
+        return Response(refused.status, _encode(body), block, self.headers_of(call), refused.code)
 
     def new_id(self) -> str:
         """Return a new Response-ID."""

@@ -25,7 +25,7 @@ class Route:
     builtin: bool
     """True for a built-in method, which is called with the RoutedCall."""
     call: Callable[..., Any]
-    """`(input, context)`, `(call)` for a built-in method or `(call, run_step)` for a composition.
+    """`(input, context)`, `(call)` for a built-in method or `(call, steps)` if it composes.
 
     It returns the output, a Refused, or a coroutine of either. A built-in method may also return an Answer, an Envelope
     or Effects.
@@ -54,6 +54,8 @@ class Route:
     """True if the body may carry an `idempotency_key`."""
     takes_call: bool = False
     """True if the handler gets the call itself: a built-in method, or a composition."""
+    composes: bool = False
+    """True if the handler calls other endpoints for its caller: a composition, or EXECUTE /."""
     synthesis_id: str | None = None
     """Synthesis behind the endpoint; None for one that an operator declared."""
     proposer: str | None = None

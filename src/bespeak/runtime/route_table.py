@@ -8,6 +8,7 @@ from functools import cached_property
 
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.mcp_tool import Tool, make_tools
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import Service
 from bespeak.protocol import status
@@ -55,6 +56,11 @@ class RouteTable:
         return frozenset(method for method in self.admitted if self.policies.methods.admits(method))
 
     @cached_property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools of the endpoints that are listed, by name."""
+        return make_tools(self.endpoints.values())
+
+    @cached_property
     def direct(self) -> Mapping[str, Mapping[str, Route]]:
         """path -> method -> route, for requests that vocabulary, path and policy can neither refuse nor change."""
         return {
@@ -91,7 +97,7 @@ class RouteTable:
         """The same header for callers that may not discover: with the built-in methods, which every server has."""
         if self.policies.anonymous_discovery:
             return self.introduction
-        built_in = {endpoint.method for endpoint in self.endpoints.values() if endpoint.builtin}
+        built_in = {endpoint.method for endpoint in self.endpoints.values() if endpoint.is_basic}
         return "Supported-Methods", ", ".join(sorted(built_in & self.allowed))
 
     @cached_property

@@ -11,6 +11,7 @@ from bespeak.protocol.exchange.instant import read_instant, write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.additions import Additions
 from bespeak.runtime.agents import Agents
+from bespeak.runtime.grants import Grants
 from bespeak.runtime.lifespan import Lifespan
 from bespeak.runtime.principals import Principals
 from bespeak.runtime.rate import Rates
@@ -110,6 +111,12 @@ class Server:
         """The current endpoints. A call keeps the table it was routed with."""
         self.tasks = Tasks()
         """The tasks that wait for a decision."""
+        self.costs: Any = None
+        """What calls of this process have cost, a `CostHistory`; None unless QUOTE is enabled."""
+        self.grants = Grants(self.agents)
+        """What agents have granted to each other; empty without a store."""
+        self.workflows: Any = None
+        """The workflows of this process, a `Workflows`; None before the server is kept running."""
         self._additions = Additions(registrar, self._install, store)
         self.negotiator = None if negotiate is None else negotiate(self._additions)
         """Evaluates proposals, and finds what they made; None for a server that does not negotiate."""
@@ -142,6 +149,8 @@ class Server:
         if self.store is not None:
             await self.agents.follow(self.store)
             await self.tasks.follow(self.store)
+            if "AUTHORIZE" in self.registrar.service.methods:
+                await self.grants.follow(self.store)
             await self._issue(self.store)
         self._warn_of_unknown_agents()
         await self._additions.start()
@@ -170,6 +179,7 @@ class Server:
         if self.negotiator is not None:
             await self.negotiator.close()
         await self._additions.close()
+        await self.grants.close()
         await self.tasks.close()
         await self.agents.close()
         await self.registrar.close()

@@ -6,6 +6,7 @@ change of state, the answer under its idempotency key, its audit record.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Coroutine, Sequence
@@ -74,6 +75,8 @@ class Settlement:
         self._confirmations = confirmations
         self._auditor = auditor
         self._look = store.look if store.sole else None
+        self._abandoned: set[asyncio.Task[None]] = set()
+        """Cancelled calls that are being recorded."""
         self._faltering = False
         """True if the store failed when an answer was last stored."""
 
@@ -99,6 +102,8 @@ class Settlement:
         """Return the request of a step. An idempotency key in it is that of the step."""
         request, claim = call.request, self._idempotency.wanted(call)
         headers = request.headers
+        if call.journal is not None:
+            headers = {**headers, IDEMPOTENCY_KEY: call.journal.key}
         if isinstance(claim, Claim):
             headers = {**headers, IDEMPOTENCY_KEY: claim.key.rpartition(" ")[2]}
         return msgspec.structs.replace(request, headers=headers, body=body)
@@ -118,7 +123,10 @@ class Settlement:
     def concerns_step(self, call: StepCall) -> bool:
         """Return True if a step of a composition needs the store. Its caller has already been admitted."""
         composing = call.parent.composing
-        if (composing is not None and composing.is_keyed) or call.route.is_confirmed:
+        route = call.route
+        if call.journal is not None or (composing is not None and composing.is_keyed) or route.is_confirmed:
+            return True
+        if route.needs_key and self._idempotency.requires(route):
             return True
         return self._auditor is not None and self._auditor.audits(call)
 
@@ -169,20 +177,44 @@ class Settlement:
             if isinstance(outcome, Response):
                 return await self._commit(call, admitted, outcome)
             return await self._commit_effects(call, admitted, outcome)
-        except StoreError as error:
-            self._note_failure(call, admitted, outcome)
-            return self.unavailable(call, error)
+        except (StoreError, asyncio.CancelledError) as error:
+            return self._break_off(call, admitted, outcome, error)
         finally:
             if renewal is not None:
                 renewal.cancel()
             if admitted is not None:
                 self._idempotency.forget(admitted)
 
-    def _note_failure(self, call: RoutedCall, claim: Claim | None, outcome: object) -> None:
-        """Remember an answer that could not be stored, and that the store must be tested before the next call."""
+    async def _abandon(self, call: RoutedCall, claim: Claim | None) -> None:
+        """Record a call that was cancelled while its handler ran, and release its key."""
+        try:
+            await self.record(call, self._responder.cancelled(call))
+            await self._release(claim)
+        except StoreError as error:
+            _logger.warning("a cancelled call of %s could not be recorded: %s", call.route.endpoint, error)
+
+    async def finish(self) -> None:
+        """Wait until calls that were cancelled are recorded."""
+        while self._abandoned:
+            await asyncio.wait(self._abandoned)
+
+    def _break_off(
+        self, call: RoutedCall, claim: Claim | None, outcome: object, error: StoreError | asyncio.CancelledError
+    ) -> Response:
+        """Answer 503 for a store that failed; remember the answer that it does not have, and to test it next time.
+
+        A call that was cancelled while its handler ran is recorded. If it was cancelled later, its transaction goes on.
+        """
+        if isinstance(error, asyncio.CancelledError):
+            if not isinstance(outcome, _SETTLED):
+                task = asyncio.get_running_loop().create_task(self._abandon(call, claim))
+                self._abandoned.add(task)
+                task.add_done_callback(self._abandoned.discard)
+            raise error
         self._faltering = True
         if claim is not None and isinstance(outcome, Response):
             self._idempotency.owe(claim, outcome, call.route.block)
+        return self.unavailable(call, error)
 
     async def _try_store(self) -> None:
         """Test the store with a write, after a failure: a handler must not run if its answer cannot be stored or
@@ -305,7 +337,7 @@ class Settlement:
             return await self._lost(call)
         if claim is not None and not is_final(outcome):
             await self._release(claim)
-        return self._with_record(outcome, done[-1])
+        return self._close(call, outcome, done)
 
     async def _commit_effects(self, call: RoutedCall, claim: Claim | None, effects: Effects) -> Response:
         made: list[Response] = []
@@ -321,7 +353,7 @@ class Settlement:
                 await effects.committed()
             if not is_final(made[0]):
                 await self._release(claim)
-            return self._with_record(made[0], done[-1])
+            return self._close(call, made[0], done)
         if made:  # the answer was built, and storing it failed
             return await self._lost(call)
         await self._release(claim)
@@ -334,6 +366,10 @@ class Settlement:
         commands: list[Command] = []
         if claim is not None and is_final(response):
             commands.append(self._idempotency.finish(claim, response, call.route.block))
+        if isinstance(call, StepCall) and call.journal is not None:
+            noted = call.journal.note(response)
+            if noted is not None:
+                commands.append(noted)
         if self._auditor is not None and self._auditor.audits(call):
             commands.append(self._auditor.entry(Exchange(call, response)))
         return commands
@@ -353,6 +389,12 @@ class Settlement:
             headers=(_RETRY_AFTER,),
         )
         return await self.record(call, self._responder.refuse(call, refused))
+
+    def _close(self, call: RoutedCall, response: Response, done: Sequence[Any]) -> Response:
+        """Return the response after the commit, with its record; a workflow is told what its journal says."""
+        if isinstance(call, StepCall) and call.journal is not None:
+            call.journal.noted(done[-2] if isinstance(done[-1], Sealed) else done[-1])
+        return self._with_record(response, done[-1])
 
     def _with_record(self, response: Response, last: Any) -> Response:
         if self._auditor is None or not isinstance(last, Sealed):

@@ -39,7 +39,8 @@ class Shaping:
         self._output = output
 
     @cached_property
-    def _members(self) -> Members:
+    def members(self) -> Members:
+        """Members of the output."""
         return members_of(self._endpoint.output_schema)
 
     @cached_property
@@ -61,6 +62,10 @@ class Shaping:
                 f"{self._endpoint} is a built-in method and returns its complete answer; omit {names}.",
                 {"parameters": sorted(given)},
             )
+        return self.read(given)
+
+    def read(self, given: Mapping[str, str]) -> TokenHints | Refused:
+        """Read hints that are known to be some."""
         hints = read_hints(given)
         return hints if isinstance(hints, Refused) else self._refuse(hints) or hints
 
@@ -83,7 +88,7 @@ class Shaping:
     def _compact(self, output: Any) -> Any:
         if type(output) not in (dict, list):
             return output
-        less = without_empty(output, self._members)
+        less = without_empty(output, self.members)
         # Walking the schema does not reveal dependencies between members, so validate the result.
         return less if self._output.is_valid(less) else output
 
@@ -95,7 +100,7 @@ class Shaping:
                 f"since: the contract of {self._endpoint} does not declare a time of change in its output.",
                 {"parameter": "since"},
             )
-        unknown = list(_unknown(hints.fields, self._members)) if hints.fields else []
+        unknown = list(_unknown(hints.fields, self.members)) if hints.fields else []
         return _refuse_fields(unknown) if unknown else None
 
 

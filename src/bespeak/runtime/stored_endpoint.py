@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.handler import Composition, ExternalService, HandlerBinding, RegisteredFunction
+from bespeak.contract.handler import Composition, ExternalService, HandlerBinding, McpTool, RegisteredFunction
 from bespeak.contract.recipe import Recipe
 from bespeak.documents.deployment.endpoint_toml import endpoint_of
 from bespeak.documents.projections.deployment_files import endpoint_data, handler_data
@@ -83,7 +83,7 @@ def read_endpoint(text: str, name: str) -> tuple[StoredEndpoint | None, list[Dia
 
 def _handler(endpoint: Endpoint, handler: HandlerBinding) -> dict[str, Any]:
     match handler:
-        case ExternalService():
+        case ExternalService() | McpTool():
             return handler_data(handler, "")
         case Composition(recipe=recipe):
             return {"type": handler.type, "recipe": recipe}

@@ -145,3 +145,28 @@ def test_service_without_an_agtp_contract_is_not_exported() -> None:
         done = run("export", "agis", url)
     assert done.returncode == 1
     assert "bespeak import openapi" in done.stderr
+
+
+CARD = {
+    "name": "Routes",
+    "description": "Plans routes.",
+    "protocolVersion": "0.3.0",
+    "url": "/a2a",
+    "securitySchemes": {"a": {"type": "http", "scheme": "bearer"}},
+    "skills": [
+        {"id": "plan", "name": "Plan", "description": "Plans a route.", "tags": [], "security": [{"a": ["maps:read"]}]}
+    ],
+}
+
+
+def test_the_skills_of_an_agent_are_shown_with_doubt_and_are_not_called() -> None:
+    with site({"/.well-known/agent-card.json": CARD}) as (_, url):
+        shown, called = run("discover", url), run("call", url, "plan")
+        data = json.loads(run("discover", url, "--json").stdout)
+    assert (shown.returncode, called.returncode) == (0, 2)
+    assert "called by messages of A2A, which bespeak does not send" in shown.stdout
+    assert f"takes messages at {url}/a2a  JSONRPC 0.3.0\nauthentication bearer" in shown.stdout
+    assert "plan  Plans a route.  [no schema, probably " in shown.stdout
+    assert "needs maps:read]" in shown.stdout
+    assert "Its skills have no schemas, so they cannot be called as endpoints. Use an A2A client." in called.stderr
+    assert data["agent"]["skills"][0]["input_schema"] is None

@@ -165,3 +165,70 @@ def test_a_large_service_is_written_in_parts(tmp_path: Path) -> None:
     assert len(part["capabilities"]) == 60
     with pytest.raises(ConfigError, match="use one of"):
         run(path, "--part", "c", kind="ai")
+
+
+def test_an_agent_card_contains_the_address_of_its_interface(tmp_path: Path) -> None:
+    card = json.loads(run(HOTEL, "--url", "https://rooms.example/", kind="a2a").stdout)
+    assert [(each["url"], each["protocolVersion"]) for each in card["supportedInterfaces"]] == [
+        ("https://rooms.example/a2a", "1.0"),
+        ("https://rooms.example/a2a", "0.3"),
+    ]
+    legacy = json.loads(run(HOTEL, "--url", "https://rooms.example", "--legacy", kind="a2a").stdout)
+    assert (legacy["url"], legacy["protocolVersion"]) == ("https://rooms.example/a2a", "0.3.0")
+
+
+def test_an_agent_card_without_an_address_is_refused() -> None:
+    with pytest.raises(ConfigError, match="give --url, or set url in"):
+        run(HOTEL, kind="a2a")
+
+
+def tools(*arguments: object) -> Any:
+    return json.loads(run(HOTEL, *arguments, kind="tools").stdout)
+
+
+def test_tools_are_a_list_for_the_api_of_a_model() -> None:
+    chat, responses = tools("--style", "openai"), tools("--style", "openai-responses")
+    assert [tool["function"]["name"] for tool in chat] == [tool["name"] for tool in responses]
+    assert all(tool["strict"] for tool in responses)
+    assert "strict" not in tools("--style", "anthropic", "--no-strict")[0]
+    (declared,) = tools("--style", "gemini")
+    assert len(declared["functionDeclarations"]) == len(chat)
+
+
+def test_tools_can_be_chosen_by_a_query_and_deferred() -> None:
+    search, booking_tool = tools("--style", "anthropic", "--query", "book a room", "--limit", 1, "--defer")
+    assert search["type"].startswith("tool_search")
+    assert (booking_tool["name"], booking_tool["defer_loading"]) == ("book_room", True)
+
+
+def test_tools_that_are_not_strict_are_named_with_the_reason(tmp_path: Path) -> None:
+    app = tmp_path / "service.py"
+    app.write_text(
+        "from typing import Any\nfrom bespeak import App\n"
+        'app = App("X", server_id="x.example", operator="X", contact="ops@x.example")\n'
+        '@app.endpoint("QUERY", "/rooms", impact="informational")\n'
+        "def rooms(any_value: Any = None) -> dict[str, str]:\n"
+        '    """Find rooms.\n\n    Outcome: The rooms are returned.\n    """\n    return {}\n'
+    )
+    result = run(app, "--style", "openai", kind="tools")
+    assert json.loads(result.stdout)[0]["function"]["strict"] is False
+    assert "note: query_rooms is not strict: any_value: any value is accepted" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--style", "openai", "--defer"], "--defer is for openai-responses and anthropic"),
+        (["--style", "grok"], "'grok' is not one of"),
+        ([], "Missing option '--style'"),
+    ],
+)
+def test_options_that_do_not_fit_are_usage_errors(options: list[str], message: str) -> None:
+    result = run(HOTEL, *options, kind="tools")
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_query_that_fits_nothing_is_refused() -> None:
+    with pytest.raises(CommandFailedError, match="has no endpoint that fits the query"):
+        run(HOTEL, "--style", "openai", "--query", "zzz", kind="tools")

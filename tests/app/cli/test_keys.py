@@ -13,8 +13,10 @@ from joserfc.jwk import OKPKey
 from bespeak.app.cli.keys import keys
 from bespeak.documents.projections.manifest_signature import sign_manifest, verify_manifest
 from bespeak.errors import ConfigError
+from bespeak.runtime.signer import Signer
 from bespeak.state.identity.key_history import read_history
-from bespeak.state.identity.key_text import generate_key, key_id, parse_key, public_jwk
+from bespeak.state.identity.key_text import generate_key, key_id, parse_key, private_text, public_jwk
+from bespeak.state.identity.signed_document import SignedDocument, write_signed
 
 
 def run(*arguments: object) -> Result:
@@ -224,3 +226,18 @@ def test_a_failure_between_the_two_files_loses_no_key(tmp_path: Path, monkeypatc
     assert run("rotate", out).exit_code == 0
     assert listed(tmp_path)[:2] == [key_id(read(out)), key_id(key)]
     assert not [file.name for file in tmp_path.iterdir() if file.name.startswith(".")]
+
+
+def test_verify_shows_what_was_signed_and_refuses_what_was_not(tmp_path: Path) -> None:
+    key, token = tmp_path / "key.pem", tmp_path / "token"
+    made = generate_key()
+    key.write_text(private_text(made))
+    signer = Signer(made)
+    document = SignedDocument({"sum": 3}, "agent", "work.example", "2026-11-16T00:00:00Z")
+    token.write_text(write_signed(document, signer.private_key, signer.key_id, "EdDSA"))
+    shown = CliRunner().invoke(keys, ["verify", str(token), "--key", str(key)])
+    assert shown.exit_code == 0
+    assert 'signed at 2026-11-16T00:00:00Z for agent by work.example\npayload      {"sum":3}' in shown.stdout
+    refused = CliRunner().invoke(keys, ["verify", "-", "--key", str(key)], input="a.b.c")
+    assert refused.exit_code == 1
+    assert "the signature is not valid" in refused.stderr + str(refused.exception)

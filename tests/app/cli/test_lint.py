@@ -10,6 +10,7 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 from click.testing import CliRunner, Result
+from tests.process import bespeak
 
 from bespeak.app.cli.lint import lint
 
@@ -111,8 +112,7 @@ def test_severities_decide_what_fails() -> None:
 
 @pytest.mark.process
 def test_missing_baseline_is_wrong_usage(folder: Path) -> None:
-    command = [sys.executable, "-m", "bespeak", "lint", "--baseline", "none.json"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = bespeak("lint", "--baseline", "none.json", cwd=folder)
     assert done.returncode == 2
     assert "the baseline none.json cannot be read" in done.stderr
 
@@ -120,9 +120,7 @@ def test_missing_baseline_is_wrong_usage(folder: Path) -> None:
 @pytest.mark.process
 def test_invalid_settings_stop_the_run(folder: Path) -> None:
     Path("bespeak.toml").write_text("[lint]\nselekt = []\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "bespeak", "lint"], cwd=folder, capture_output=True, text=True, check=False
-    )
+    done = bespeak("lint", cwd=folder)
     assert done.returncode == 2
     assert "bespeak.toml:2:1: error[D105] `selekt` is not a known key" in done.stderr
     assert "Did you mean `select`?" in done.stderr

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from tests import warm
 from tests.process import bespeak
 
 pytestmark = pytest.mark.process
@@ -39,9 +40,7 @@ def test_protocol_session_exits_with_zero() -> None:
         + message(id=2, method="shutdown")
         + message(method="exit")
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "bespeak", "lsp"], input=said, capture_output=True, timeout=60, check=False
-    )
+    done = subprocess.run([warm.command(), "lsp"], input=said, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(b"Content-Length: ")
     assert b'"serverInfo"' in done.stdout
@@ -50,7 +49,7 @@ def test_protocol_session_exits_with_zero() -> None:
 def test_exit_without_shutdown_exits_with_one() -> None:
     said = message(id=1, method="initialize", params={"capabilities": {}, "processId": None, "rootUri": None})
     done = subprocess.run(
-        [sys.executable, "-m", "bespeak", "lsp"],
+        [warm.command(), "lsp"],
         input=said + message(method="exit"),
         capture_output=True,
         timeout=60,

@@ -24,8 +24,10 @@ def test_help_lists_every_command_by_task() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help(name: str) -> None:
-    result = bespeak(name, "--help")
+def test_every_command_starts_and_has_help(name: str) -> None:
+    # Cold, to show that each imports what it needs.
+    command = [sys.executable, "-m", "bespeak", name, "--help"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 0
     assert "Usage:" in result.stdout
 

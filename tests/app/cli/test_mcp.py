@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.faces.mcp.tools import ERAS, MODERN, Answer, agree, answering, error_in
+from tests import warm
+from tests.faces.mcp.tools import ERAS, MODERN, Answer, agree, answering, error_in, modern
 from tests.process import bespeak, serving
 
 if TYPE_CHECKING:
@@ -23,9 +24,13 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 APP = '''
+import os
+
 from bespeak import App
 
 print("a module that prints while it is imported")
+os.system("echo a process that prints while it is imported")
+assert os.read(0, 1) == b"", "the input belongs to the protocol"
 app = App("Rooms", server_id="rooms.example", operator="Tests", contact="ops@rooms.example")
 
 @app.endpoint("QUERY", "/rooms", impact="informational", scopes=["rooms:read"])
@@ -35,6 +40,7 @@ def rooms(beds: int = 1) -> dict[str, list[str]]:
     Outcome: The rooms are returned.
     """
     print("a handler that prints")
+    os.write(1, b"a library that prints")
     return {"rooms": ["12"]}
 
 @app.endpoint("BOOK", "/rooms/{room_id}", impact="irreversible", scopes=["rooms:write"])
@@ -44,6 +50,49 @@ def book(room_id: str) -> dict[str, str]:
     Outcome: A reservation exists and its id is returned.
     """
     return {"reservation_id": "r1"}
+'''
+BLOCKING = '''
+import time
+
+@app.endpoint("MONITOR", "/rooms", impact="informational", scopes=["rooms:read"], blocking=True)
+def monitor() -> dict[str, str]:
+    """Monitor the rooms for a long time.
+
+    Outcome: The change of the rooms is returned.
+    """
+    print("blocked", flush=True)
+    time.sleep(600)
+    return {}
+'''
+SLOW = '''
+import asyncio
+from bespeak import App, Context
+
+app = App("Halls", server_id="halls.example", operator="Tests", contact="ops@halls.example")
+ended = []
+
+@app.endpoint("ANALYZE", "/halls", impact="informational", scopes=["halls:read"])
+async def analyze(wait: bool, context: Context) -> dict[str, int]:
+    """Analyze the halls.
+
+    Outcome: Their number is returned.
+    """
+    context.progress(1, 2, "first")
+    try:
+        if wait:
+            await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        ended.append(1)
+        raise
+    return {"halls": 2}
+
+@app.endpoint("LIST", "/halls", impact="informational", scopes=["halls:read"])
+def cancelled() -> dict[str, list[int]]:
+    """List what was cancelled.
+
+    Outcome: The list is returned.
+    """
+    return {"cancelled": ended}
 '''
 OPENAPI: dict[str, Any] = {
     "openapi": "3.1.0",
@@ -66,9 +115,8 @@ async def opened(
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
-    started = StdioServerParameters(
-        command=sys.executable, args=["-m", "bespeak", "mcp", *arguments], env=dict(os.environ), cwd=cwd
-    )
+    command = str(warm.command())
+    started = StdioServerParameters(command=command, args=["mcp", *arguments], env=dict(os.environ), cwd=cwd)
     with Path(os.devnull).open("w") as unread:
         transport = stdio_client(started, errlog=unread)
         async with Client(transport, mode=era, elicitation_callback=answering(answer)) as client:
@@ -85,7 +133,7 @@ def app(tmp_path: Path) -> Path:
 @pytest.fixture
 def quiet(tmp_path: Path) -> Path:
     path = tmp_path / "quiet.py"
-    path.write_text(APP.replace("print(", "str("))
+    path.write_text(re.sub(r".*(print\(|os\.).*\n", "", APP))
     return path
 
 
@@ -146,6 +194,51 @@ async def test_a_service_that_is_gone_is_a_tool_error(quiet: Path) -> None:
     assert "elicitation" in asked["remedy"]  # no other process sees its cases
 
 
+async def test_progress_and_cancellation_pass_through_the_pipes(tmp_path: Path) -> None:
+    path = tmp_path / "slow.py"
+    path.write_text(SLOW)
+    heard: list[tuple[Any, ...]] = []
+    told = asyncio.Event()
+
+    async def listen(*news: Any) -> None:
+        heard.append(news)
+        told.set()
+
+    async with opened(str(path), "--as", "tests", "--scope", "halls:read") as client:
+        done = await client.call_tool("analyze_halls", {"wait": False}, progress_callback=listen)
+        told.clear()
+        calling = asyncio.create_task(client.call_tool("analyze_halls", {"wait": True}, progress_callback=listen))
+        await asyncio.wait_for(told.wait(), 20)
+        calling.cancel()
+        await asyncio.gather(calling, return_exceptions=True)
+        ended = await client.call_tool("list_halls", {})
+        while not (ended.structured_content or {})["cancelled"]:
+            ended = await client.call_tool("list_halls", {})
+    assert (done.structured_content, heard[0]) == ({"halls": 2}, (1.0, 2.0, "first"))
+
+
+async def test_toolsets_and_the_number_of_tools_are_options(app: Path) -> None:
+    app.write_text(APP.replace('"/rooms", impact', '"/beds", impact'))
+    async with opened(str(app), *AUTHORITY, "--tools-listed", "1") as client:
+        searched = [tool.name for tool in (await client.list_tools()).tools]
+    async with opened(str(app), *AUTHORITY, "--tools-listed", "all", "--toolset", "beds") as client:
+        listed = [tool.name for tool in (await client.list_tools()).tools]
+    assert (searched, listed) == (["call_capability", "find_capability"], ["query_beds"])
+
+
+def test_a_toolset_that_does_not_exist_is_refused_at_the_start(app: Path) -> None:
+    done = bespeak("mcp", str(app), "--toolset", "beds")
+    assert done.returncode == 2
+    assert "no endpoint is in the namespace 'beds'; there are rooms" in done.stderr
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "many", ""])
+def test_a_number_of_tools_that_is_not_one_is_refused(given: str) -> None:
+    done = bespeak("mcp", "x", "--tools-listed", given)
+    assert done.returncode == 2
+    assert "must be a number above 0, or all" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -166,14 +259,20 @@ def test_missing_authority_is_noted_at_the_start_and_the_end_of_input_ends_the_s
     assert "note: 1 of 2 tools need more authority: --as NAME --scope rooms:write" in done.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_server(app: Path, number: signal.Signals) -> None:
-    command = [sys.executable, "-m", "bespeak", "mcp", str(app), "--store", "memory"]
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, None])
+def test_a_signal_or_the_end_of_input_ends_the_server_although_a_call_blocks(
+    app: Path, number: signal.Signals | None
+) -> None:
+    app.write_text(APP + BLOCKING)
+    command = [warm.command(), "mcp", str(app), "--store", "memory", *AUTHORITY]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n{not json\n')
+        assert process.stderr is not None
+        process.stdin.write(json.dumps(modern("tools/call", name="monitor_rooms", arguments={})[1]).encode() + b"\n")
         process.stdin.flush()
-        assert process.stdout.readline().startswith(b'{"jsonrpc":"2.0"')
-        process.send_signal(number)
+        assert b"blocked\n" in iter(process.stderr.readline, b"")
+        if number is None:
+            process.stdin.close()
+        else:
+            process.send_signal(number)
         assert process.wait(20) == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,9 +10,14 @@ from typing import Any
 
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
+from tests import warm
 
-COMMAND = (sys.executable, "-m", "bespeak", "lsp", "--stdio")
 _PATIENCE = 60
+
+
+def lsp_command() -> tuple[str, ...]:
+    """Return the command line of the language server."""
+    return (str(warm.command()), "lsp", "--stdio")
 
 
 class Editor:
@@ -140,12 +144,12 @@ class Editor:
 
 @asynccontextmanager
 async def editing(
-    folder: Path, encoding: str = "utf-16", command: Sequence[str] = COMMAND, **capabilities: Any
+    folder: Path, encoding: str = "utf-16", command: Sequence[str] = (), **capabilities: Any
 ) -> AsyncIterator[Editor]:
     """Run an editor with an open folder until the block ends."""
     client = LanguageClient("test", "1")
     editor = Editor(client, encoding)
-    await client.start_io(*command)
+    await client.start_io(*(command or lsp_command()))
     general = types.GeneralClientCapabilities(position_encodings=[types.PositionEncodingKind(encoding)])
     able = types.ClientCapabilities(general=general, **capabilities)
     params = types.InitializeParams(able, root_uri=folder.as_uri(), process_id=None)

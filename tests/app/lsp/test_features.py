@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
-from tests.app.lsp.editor import COMMAND, editing
+from tests.app.lsp.editor import editing, lsp_command
 from tests.process import ROOT
 
 from bespeak.app.lsp.code_actions import FIX_ALL
@@ -64,7 +64,7 @@ def test_a_document_that_cannot_be_formatted_is_reported(tmp_path: Path) -> None
 
 
 def test_a_server_that_lost_its_editor_ends(tmp_path: Path) -> None:
-    done = subprocess.run(COMMAND, input=b"", capture_output=True, timeout=60, cwd=tmp_path, check=False)
+    done = subprocess.run(lsp_command(), input=b"", capture_output=True, timeout=60, cwd=tmp_path, check=False)
     assert done.stdout == b""
     assert done.returncode == 1
 

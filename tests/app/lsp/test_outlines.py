@@ -89,6 +89,9 @@ def test_no_field_of_an_endpoint_is_unknown_to_the_reader() -> None:
     for type_ in types:
         whole["endpoint"]["handler"]["type"] = type_
         wrong.append(unknown(whole, "endpoint"))
+    whole["endpoint"]["handler"] |= {"type": "external_service"}
+    del whole["endpoint"]["handler"]["mcp"]
+    wrong.append(unknown(whole, "endpoint"))
     # Every kind of handler has keys of its own; each key belongs to one of them.
     assert set.intersection(*wrong) == set()
     for name in ("input_schema", "output_schema"):

@@ -19,6 +19,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.rate import Rate, RateLimits
 from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.documents.deployment.server_settings import A2aSettings
 from bespeak.state.identity.settings import AuthSettings
 
 FIND = make_endpoint("FIND", "/rooms", echo, capability="discovery")
@@ -226,3 +227,58 @@ def test_endpoints_on_the_web_without_a_limit_are_found(
 ) -> None:
     registrar = build(*endpoints, rate_limits=rates).server.registrar
     assert [finding.rule for finding in check_publishing(registrar)] == found
+
+
+CATALOGS = ("/.well-known/ai-catalog.json", "/.well-known/mcp/catalog.json", "/mcp/server-card")
+SITE = replace(WEB, url="http://rooms.test")
+
+
+@pytest.mark.parametrize(
+    ("publishing", "expected"),
+    [
+        (Publishing(), {"ai", "openapi", "agis"}),
+        (
+            Publishing(mcp=True, agtp_port=4481, a2a=A2aSettings(enabled=True)),
+            {"mcp", "a2a", "ai", "openapi", "agis", "agtp"},
+        ),
+    ],
+)
+def test_the_catalog_lists_the_faces_that_there_are(publishing: Publishing, expected: set[str]) -> None:
+    reply = ask(CATALOGS[0], web=SITE, publishing=publishing)
+    assert reply.headers["content-type"] == "application/ai-catalog+json"
+    entries = reply.json()["entries"]
+    assert {entry["tags"][0] for entry in entries} == expected
+    for entry in entries:
+        if entry["url"].startswith("agtp:"):
+            assert (entry["url"], entry["type"]) == ("agtp://test.example:4481", "application/vnd.agtp.manifest+json")
+            continue
+        found = ask(entry["url"], web=SITE, publishing=publishing, headers={"Accept": entry["type"]})
+        assert found.status_code == 200
+        served = "application/json" if entry["tags"] == ["a2a"] else entry["type"]
+        assert found.headers["content-type"].partition(";")[0] == served
+        assert found.headers["access-control-allow-origin"] == "*"
+
+
+@pytest.mark.parametrize(
+    ("web", "publishing", "policies", "there"),
+    [
+        (SITE, Publishing(mcp=True), Policies(), [True, True, True]),
+        (SITE, Publishing(), Policies(), [True, False, False]),
+        (WEB, Publishing(mcp=True), Policies(), [False, False, False]),
+        (SITE, Publishing(mcp=True), Policies(anonymous_discovery=False), [False, False, False]),
+    ],
+)
+def test_cards_and_catalogs_need_a_url_and_public_discovery(
+    web: HttpSettings, publishing: Publishing, policies: Policies, there: list[bool]
+) -> None:
+    found = [ask(path, web=web, publishing=publishing, policies=policies).status_code == 200 for path in CATALOGS]
+    assert found == there
+
+
+@pytest.mark.requirement("AGIS-11.1-2")
+@pytest.mark.parametrize(
+    ("publishing", "expected"), [(Publishing(), None), (Publishing(mcp=True), "http://rooms.test/mcp")]
+)
+def test_the_summary_names_the_mcp_server_if_there_is_one(publishing: Publishing, expected: str | None) -> None:
+    found = ask("/.well-known/agis.json", web=SITE, publishing=publishing).json()
+    assert found.get("mcp_tools_list") == expected

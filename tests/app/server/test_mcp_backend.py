@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
 import pytest
-from tests.faces.mcp.tools import endpoint
+from tests.faces.mcp.tools import SCOPES, Rooms, endpoint
+from tests.service import AGENT
 
+from bespeak import Policies
 from bespeak.agent.client.errors import UnreachableError
 from bespeak.agent.client.reply import Reply
+from bespeak.app.server.local import connect_local
 from bespeak.app.server.mcp_backend import ClientBackend
+from bespeak.app.server.target import load_app
+from bespeak.contract.mcp_tool import make_tools
 from bespeak.contract.service import ServerIdentity
 from bespeak.documents.manifest_json import ManifestDocument
-from bespeak.faces.mcp.outcome import Outcome
-from bespeak.faces.mcp.tool import make_tools
+from bespeak.protocol.exchange.outcome import Outcome
 from bespeak.protocol.exchange.scope import Scopes
 
 pytestmark = pytest.mark.anyio
@@ -110,3 +115,20 @@ async def test_capabilities_that_share_a_path_are_called_by_their_ids() -> None:
         await serving.call(each, {}, {}, None)
     assert client.named == [("book_flight", ""), ("cancel_flight", ""), ("POST", "/rpc")]
     assert list(make_tools([first, second])) == ["book_flight", "cancel_flight"]
+
+
+async def test_the_manifest_says_which_calls_another_party_confirms() -> None:
+    app = Rooms(policies=Policies(confirm_irreversible=True)).app
+    async with connect_local(load_app(app, Path()), agent_id=AGENT, scopes=SCOPES) as client:
+        serving = ClientBackend(client, await client.discover())
+        confirmed = [str(each) for each in await serving.endpoints() if serving.is_confirmed(each)]
+    assert confirmed == ["BOOK /rooms/{room_id}"]
+
+
+async def test_a_confirmation_that_no_document_tells_of_is_learned_from_the_service() -> None:
+    error = {"code": "confirmation-required", "message": "Wait.", "confirmation_id": "conf-1"}
+    serving = backend(replied(262, msgspec.json.encode({"error": error})))
+    assert not serving.is_confirmed(FIND)
+    await serving.call(FIND, {}, {}, None)
+    assert serving.is_confirmed(FIND)
+    assert not serving.is_confirmed(ROOT)

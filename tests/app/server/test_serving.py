@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import trustme
+from tests import warm
 from tests.process import HOTEL, ROOT, bespeak, serving
 
 pytestmark = pytest.mark.process
@@ -333,8 +334,8 @@ def greet() -> dict[str, str]:
 
 def test_a_server_whose_lifespan_waits_can_be_stopped(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
-    command = [sys.executable, "-m", "bespeak", "serve", "slow.py", "--agtp", "127.0.0.1:0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+    command = ["serve", "slow.py", "--agtp", "127.0.0.1:0"]
+    with warm.start(command, env=os.environ, stdout=subprocess.PIPE, cwd=tmp_path) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "opening\n"
         process.send_signal(signal.SIGTERM)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.schema.closing import closing_keyword, is_closed
+from bespeak.contract.schema.closing import closed, closing_keyword, is_closed
 from bespeak.contract.schema.compile import Validator, compile_schema
 
 A = {"properties": {"a": {"type": "string"}}}
@@ -31,12 +31,13 @@ def takes(schema: dict[str, Any], value: dict[str, Any]) -> bool:
     ],
 )
 def test_the_closing_keyword_takes_declared_fields_and_no_others(schema: dict[str, Any]) -> None:
-    closed = {**schema, closing_keyword(schema): False}
-    assert is_closed(closed)
+    made = closed(schema)
+    assert made == {**schema, closing_keyword(schema): False}
+    assert is_closed(made)
     assert not is_closed(schema)
-    assert takes(closed, {"a": "x"})
+    assert takes(made, {"a": "x"})
     assert takes(schema, {"c": 1})
-    assert not takes(closed, {"c": 1})
+    assert not takes(made, {"c": 1})
 
 
 @pytest.mark.parametrize(
@@ -50,4 +51,5 @@ def test_the_closing_keyword_takes_declared_fields_and_no_others(schema: dict[st
 )
 def test_a_schema_that_declares_every_other_field_is_open(schema: dict[str, Any]) -> None:
     assert not is_closed(schema)
+    assert closed(schema) is schema
     assert takes(schema, {"c": 1})

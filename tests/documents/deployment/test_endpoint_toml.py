@@ -11,7 +11,8 @@ from tests.documents.deployment.endpoint_text import parse_endpoint
 
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError, Endpoint
-from bespeak.contract.handler import ExternalService, RegisteredFunction
+from bespeak.contract.handler import ExternalService, McpTool, RegisteredFunction
+from bespeak.contract.mcp_server import McpServer
 from bespeak.contract.semantic import Semantic
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.source.span import Location
@@ -583,3 +584,37 @@ def test_invalid_cost_is_refused_with_its_location(line: str) -> None:
 def test_an_endpoint_may_be_kept_out_of_published_documents() -> None:
     assert good(WHOLE.replace("[endpoint.semantic]", "internal = true\n[endpoint.semantic]")).internal
     assert not good(WHOLE).internal
+
+
+def mcp(*lines: str) -> str:
+    table = "\n".join(("[endpoint.handler.mcp]", *lines))
+    return WHOLE.replace(HANDLER, f'[endpoint.handler]\ntype = "external_service"\ntimeout_seconds = 5\n{table}\n')
+
+
+def test_tool_of_an_mcp_server_is_read() -> None:
+    text = mcp('tool = "book"', 'command = "npx"', 'args = ["-y", "hotel"]', 'env = ["HOTEL_KEY"]')
+    server = McpServer(tool="book", command="npx", args=("-y", "hotel"), env=("HOTEL_KEY",))
+    assert good(text).handler == McpTool(mcp=server, timeout_seconds=5.0)
+
+
+@pytest.mark.parametrize(
+    ("lines", "rule", "at"),
+    [
+        (['command = "npx"'], "D103", ""),
+        (['tool = "book"', 'env = ["HOTEL_KEY=k-48213"]'], "D104", "/env"),
+        (['tool = "book"', 'comand = "npx"'], "D105", "/comand"),
+    ],
+)
+def test_wrong_key_of_an_mcp_server_is_refused(lines: list[str], rule: str, at: str) -> None:
+    finding = the_error(mcp(*lines))
+    assert (finding.rule, finding.pointer) == (rule, f"/endpoint/handler/mcp{at}")
+    assert "k-48213" not in str(finding)
+
+
+def test_mcp_server_that_is_not_a_table_and_keys_of_a_url_beside_it_are_refused() -> None:
+    text = WHOLE.replace(HANDLER, '[endpoint.handler]\ntype = "external_service"\nmcp = "npx"\n')
+    assert the_error(text).pointer == "/endpoint/handler/mcp"
+    beside = mcp('tool = "book"', 'command = "npx"').replace(
+        "timeout_seconds", 'url = "https://x.example"\ntimeout_seconds'
+    )
+    assert the_error(beside).pointer == "/endpoint/handler/url"

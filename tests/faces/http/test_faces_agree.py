@@ -22,6 +22,7 @@ from tests.service_strategy import services
 from bespeak.app.server.assembly import assemble
 from bespeak.app.server.http_face import make_face
 from bespeak.app.server.target import load_target
+from bespeak.contract.confirmation import needs_confirmation
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.http_route import http_route, split_verb
 from bespeak.contract.service import ServerIdentity, Service
@@ -44,6 +45,8 @@ class Faces:
 
     listed: dict[Key, Endpoint]
     hidden: list[Endpoint]
+    confirmed: set[Key]
+    """Endpoints whose calls must be confirmed."""
     manifest: Any
     inventory: Any
     agis: Any
@@ -64,6 +67,7 @@ def open_faces(service: Service) -> Faces:
     return Faces(
         listed={key: endpoint for key, endpoint in endpoints.items() if endpoint.is_listed},
         hidden=[endpoint for endpoint in endpoints.values() if endpoint.internal],
+        confirmed={key for key, endpoint in endpoints.items() if needs_confirmation(endpoint, service.policies)},
         manifest=bench.send("DISCOVER", "/").json,
         inventory=bench.send("DISCOVER", "/methods").json,
         agis=bench.send("DISCOVER", "/", accept=MEDIA_AGIS).json,
@@ -198,7 +202,8 @@ def check_manifest(faces: Faces) -> None:
         if endpoint is not None:
             assert alone(entry["input_schema"]) == alone(endpoint.input_schema)
             assert alone(entry["output_schema"]) == alone(endpoint.output_schema)
-            assert _told(entry) == _facts(endpoint)
+            confirm = True if endpoint.key in faces.confirmed else endpoint.confirm
+            assert _told(entry) == {**_facts(endpoint), "confirm": confirm}
 
 
 def check_agis(faces: Faces) -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 from tests.faces.http.web import Web, post, serving
 
-from bespeak.faces.http.asgi import Receive, Scope, Send
+from bespeak.faces.http.asgi import Application, HttpResponse, Receive, Scope, Send, send_response
+from bespeak.faces.http.protocol import PROMPTED
+from bespeak.faces.http.reader import Head
+from bespeak.protocol.exchange.messages import Connection, Malformed
 
 pytestmark = pytest.mark.anyio
 
@@ -167,3 +171,44 @@ async def test_a_failure_is_not_shown_and_ends_a_response_that_has_begun(begins:
     assert received.startswith(b"HTTP/1.1 200" if begins else b"HTTP/1.1 500")
     assert received.endswith(b"3\r\none\r\n") is begins
     assert b"secret" not in received
+
+
+class Prompt:
+    """An application that answers at once if a header says so, or by another application."""
+
+    def __init__(self) -> None:
+        self.prompted: list[bool] = []
+
+    def answer(self, head: Head, body: bytes, peer: Connection) -> HttpResponse | Application | None:
+        assert not isinstance(head.headers, Malformed)
+        match head.headers.get("x-way"):
+            case "at once":
+                return HttpResponse(
+                    200, [(b"content-length", b"%d" % len(body)), (b"x-face", peer.face.encode())], body
+                )
+            case "apart":
+                return partial(self._send, b"apart")
+            case "broken":
+                raise RuntimeError("broken")
+        return None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.prompted.append(scope["state"][PROMPTED])
+        await self._send(b"as usual", scope, receive, send)
+
+    async def _send(self, body: bytes, _: Scope, __: Receive, send: Send) -> None:
+        await send_response(HttpResponse(200, [(b"content-length", b"%d" % len(body))], body), "POST", send)
+
+
+async def test_an_application_may_answer_at_once() -> None:
+    app = Prompt()
+    async with serving(streamed={"/prompt": app}) as web, web.line() as line:
+        ways = ["at once", "apart", "other", "at once"]
+        line.send(b"".join(post("/prompt", b"now", f"X-Way: {way}") for way in ways))
+        answers = [await line.answer() for _ in ways]
+        broken = await web.ask(post("/prompt", b"now", "X-Way: broken"))
+    assert [answer.body for answer in answers] == [b"now", b"apart", b"as usual", b"now"]
+    assert answers[0].headers["x-face"] == "http"
+    assert app.prompted == [True]
+    assert broken.status == 500
+    assert b"Traceback" not in broken.body

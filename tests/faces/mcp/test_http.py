@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,8 +21,13 @@ from bespeak import Policies
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.rate import Rate, RateLimits
 from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.protocol.wire.limits import DEFAULT_LIMITS
+from bespeak.state.audit.reading import payload_of
+from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.identity.settings import AuthSettings, TokenSettings
+from bespeak.state.store.commands.audit import LatestAudit
 
 pytestmark = pytest.mark.anyio
 
@@ -68,6 +74,22 @@ async def test_each_call_has_the_authority_of_its_request(era: str) -> None:
     assert rooms.booked == []
 
 
+async def test_many_tools_are_searched(era: str) -> None:
+    rooms = Rooms()
+    document = ServerDocument(mcp=McpSettings(tools_listed=2))
+    booking = {"name": "book_rooms", "arguments": {"room_id": "12"}}
+    async with rooms.on_http(document) as (url, _), connected_to(url, era, agree, **WRITER) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        found = await client.call_tool("find_capability", {"query": "reserve a room", "limit": 1})
+        booked = await client.call_tool("call_capability", booking)
+        instructions = client.instructions or (await post(url, "server/discover")).json()["result"]["instructions"]
+    assert names == ["call_capability", "find_capability"]
+    assert (found.structured_content or {})["capabilities"][0]["name"] == "book_rooms"
+    assert booked.structured_content == {"reservation_id": "r1"}
+    assert "Find them with find_capability" in instructions
+    assert "rooms (book, query, reset)" in instructions
+
+
 async def test_a_client_that_cannot_ask_is_told_what_the_operator_can_do(era: str) -> None:
     async with Rooms().on_http() as (url, _), connected_to(url, era, **WRITER) as client:
         error = error_in(await client.call_tool("book_rooms", {"room_id": "12"}))
@@ -103,8 +125,14 @@ async def test_servers_of_several_processes_keep_no_sessions() -> None:
     async with Rooms().on_http(stateless=True) as (url, _), connected_to(url, LEGACY, agree, **WRITER) as client:
         found = await client.call_tool("query_rooms", {})
         error = error_in(await client.call_tool("book_rooms", {"room_id": "12"}))
+        capabilities = client.server_capabilities
+        async with httpx.AsyncClient(trust_env=False) as plain:
+            stream = await plain.get(url, headers={"Accept": "text/event-stream"})
     assert found.structured_content == {"rooms": ["12", "14"]}
     assert error["code"] == "confirmation-required"
+    assert capabilities.tools is not None
+    assert capabilities.tools.list_changed is False
+    assert stream.status_code == 405
 
 
 async def test_a_client_that_disconnects_cancels_its_call() -> None:
@@ -122,6 +150,19 @@ async def test_an_idempotency_key_runs_a_call_once() -> None:
         meta: Any = {"bespeak/idempotency-key": "k"}
         results = [await client.call_tool("book_rooms", {"room_id": "12"}, meta=meta) for _ in range(2)]
     assert [result.structured_content for result in results] == [{"reservation_id": "r1"}] * 2
+
+
+async def test_the_audit_trail_says_who_called_what_by_mcp_and_not_with_which_arguments(era: str) -> None:
+    document = ServerDocument(audit=AuditSettings(enabled=True))
+    async with Rooms().on_http(document) as (url, keeper), connected_to(url, era, agree, **WRITER) as client:
+        await client.call_tool("book_rooms", {"room_id": "secret-12"})
+        assert keeper.dispatcher.server.store is not None
+        [row] = await keeper.dispatcher.server.store.read(LatestAudit(10))
+    payload = payload_of(row[-1])
+    assert payload is not None
+    assert (payload["agent_id"], payload["face"]) == (AGENT, "mcp")
+    assert (payload["method"], payload["path"]) == ("BOOK", "/rooms/{room_id}")
+    assert "secret-12" not in str(payload)
 
 
 async def test_a_session_belongs_to_the_agent_that_opened_it() -> None:
@@ -193,6 +234,23 @@ async def test_a_missing_scope_is_named_in_a_403(tmp_path: Path) -> None:
     assert lacking.json()["error"]["data"]["missing_scopes"] == ["rooms:write"]
 
 
+async def test_a_missing_scope_of_a_capability_is_named_in_a_403(tmp_path: Path) -> None:
+    issued = Issued(tmp_path)
+    document = replace(issued.document, mcp=McpSettings(tools_listed=2))
+    booking = {"name": "book_rooms", "arguments": {"room_id": "12"}}
+    async with issued.rooms.on_http(document) as (url, _):
+        reader = issued.token("rooms:read")
+        call = partial(post, url, "tools/call")
+        good = await call(reader, name="call_capability", arguments={"name": "query_rooms"})
+        lacking = await call(reader, name="call_capability", arguments=booking)
+        anonymous = await call(name="call_capability", arguments=booking)
+        found = await call(name="find_capability", arguments={"query": "rooms"})
+    assert good.json()["result"]["structuredContent"] == {"rooms": ["12", "14"]}
+    assert (lacking.status_code, anonymous.status_code) == (403, 401)
+    assert lacking.headers["www-authenticate"].endswith('scope="rooms:read rooms:write"')
+    assert found.json()["result"]["structuredContent"]["matches"] == 4
+
+
 async def test_metadata_names_the_issuer_and_the_scopes(tmp_path: Path) -> None:
     issued = Issued(tmp_path)
     async with issued.rooms.on_http(issued.document) as (url, _), httpx.AsyncClient(trust_env=False) as client:
@@ -239,14 +297,72 @@ async def test_requests_are_limited_by_rate_whether_they_call_or_not() -> None:
     assert "rate-limited" in called.json()["result"]["content"][0]["text"]
 
 
-@pytest.mark.parametrize("body", [b"{", b"[]", b"null", b'{"jsonrpc": "2.0"}', b"\xff", b"[" * 5000, b""])
-async def test_a_body_that_is_not_a_message_is_refused(body: bytes) -> None:
-    headers, _ = modern("tools/list")
+PLAIN = json.dumps(modern("tools/call", name="query_rooms", arguments={"beds": 2})[1])
+
+
+def beds(value: str) -> bytes:
+    return PLAIN.replace('"beds": 2', f'"beds": {value}').encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"{", -32700),
+        (b"\xff", -32700),
+        (b"[" * 5000, -32700),
+        (PLAIN.encode("utf-16"), -32700),
+        (beds("NaN"), -32700),
+        (beds('"\\ud800"'), -32700),
+        (beds("[" * 100_000), -32700),
+        (beds("1e999"), -32600),
+        (beds("9" * 5000), -32600),
+        (b"[]", -32600),
+        (f"[{PLAIN}, {PLAIN}]".encode(), -32600),
+        (b"null", -32600),
+        (PLAIN.replace('"query_rooms"', "5").encode(), -32600),
+        (PLAIN[: PLAIN.index('{"name"')].encode() + b"[]}", -32600),
+    ],
+)
+async def test_a_body_that_is_not_a_message_is_refused(body: bytes, code: int) -> None:
+    headers, _ = modern("tools/call", name="query_rooms")
     async with Rooms().on_http() as (url, _), httpx.AsyncClient(trust_env=False, timeout=30) as client:
         for sent in (headers, {name: value for name, value in headers.items() if not name.lower().startswith("mcp")}):
             answer = await client.post(url, content=body, headers=sent)
-            assert 400 <= answer.status_code < 500
-            assert "Traceback" not in answer.text
+            assert (answer.status_code, answer.json()["error"]["code"]) == (400, code)
+            assert "pydantic" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b'{"jsonrpc": "2.0"}',
+        *(PLAIN.replace('"id": 7', f'"id": {number}').encode() for number in ("null", "true", "1.5", "[]")),
+        PLAIN.replace('{"beds": 2}', "[1]").encode(),
+        PLAIN.replace('"_meta": {', '"_meta": [], "x": {').encode(),
+    ],
+)
+async def test_a_message_that_is_not_valid_is_refused(body: bytes) -> None:
+    headers, _ = modern("tools/call", name="query_rooms")
+    async with Rooms().on_http() as (url, _), httpx.AsyncClient(trust_env=False, timeout=30) as client:
+        answer = await client.post(url, content=body, headers=headers)
+    assert answer.status_code == 400
+    assert "Traceback" not in answer.text
+
+
+async def test_a_message_that_is_too_large_is_refused() -> None:
+    headers, _ = modern("tools/call", name="query_rooms")
+    async with Rooms().on_http() as (url, _), httpx.AsyncClient(trust_env=False, timeout=30) as client:
+        answer = await client.post(url, content=beds('"' + "x" * DEFAULT_LIMITS.body + '"'), headers=headers)
+    assert answer.status_code == 413
+
+
+async def test_arguments_that_are_nested_too_deeply_are_refused_in_the_result() -> None:
+    headers, _ = modern("tools/call", name="query_rooms")
+    async with Rooms().on_http() as (url, _), httpx.AsyncClient(trust_env=False, timeout=30) as client:
+        body = beds("[" * 900 + "]" * 900)
+        answer = await client.post(url, content=body, headers={**headers, **SENT})
+    assert "nested" in answer.json()["result"]["content"][0]["text"]
 
 
 async def test_blanks_around_a_header_do_no_harm() -> None:

@@ -11,6 +11,7 @@ import pytest
 from tests.faces.mcp.tools import ERAS, LEGACY, MODERN, Rooms, agree, connected, endpoint, error_in
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.state.store.commands.cases import DecideCase, ListCases
 
 pytestmark = pytest.mark.anyio
@@ -209,10 +210,129 @@ async def test_an_answer_of_a_client_that_cannot_ask_does_not_count() -> None:
     assert rooms.booked == []
 
 
+# Search in place of the list.
+
+SEARCHED = McpSettings(tools_listed=2)
+
+
+async def test_beyond_the_limit_a_search_is_listed(era: str) -> None:
+    async with Rooms().serving(settings=SEARCHED) as (server, _), connected(server, era) as client:
+        tools = (await client.list_tools()).tools
+        found = await client.call_tool("find_capability", {"query": "reserve a room", "limit": 1})
+    assert [tool.name for tool in tools] == ["call_capability", "find_capability"]
+    assert all(tool.output_schema is None for tool in tools)
+    (one,) = (found.structured_content or {})["capabilities"]
+    assert (one["name"], one["impact"]) == ("book_rooms", "irreversible")
+
+
+async def test_a_found_capability_is_called_by_its_name_or_through_the_search(era: str) -> None:
+    async with Rooms().serving(settings=SEARCHED) as (server, _), connected(server, era) as client:
+        await client.list_tools()
+        wrapped = await client.call_tool("call_capability", {"name": "query_rooms", "arguments": {"beds": 2}})
+        plain = await client.call_tool("query_rooms", {"beds": 2})
+        floors = await client.call_tool("call_capability", {"name": "list_floors"})
+    assert wrapped.structured_content == plain.structured_content == {"rooms": ["12"]}
+    assert floors.structured_content == {"result": [1, 2]}
+
+
+@pytest.mark.parametrize("arguments", [{"bed": 2}, {"beds": "two"}])
+async def test_arguments_of_a_capability_are_checked(era: str, arguments: dict[str, Any]) -> None:
+    async with Rooms().serving(settings=SEARCHED) as (server, _), connected(server, era) as client:
+        result = await client.call_tool("call_capability", {"name": "query_rooms", "arguments": arguments})
+    assert error_in(result)["remedy"] == "Correct the arguments and call again. They are: beds."
+
+
+async def test_capabilities_that_are_internal_or_unknown_are_not_called(era: str) -> None:
+    async with Rooms().serving(settings=SEARCHED) as (server, _), connected(server, era) as client:
+        for name in ("inspect_ledger", "call_capability", "nothing"):
+            error = error_in(await client.call_tool("call_capability", {"name": name}))
+            assert error["code"] == "capability-not-found"
+
+
+async def test_a_capability_has_the_authority_that_was_given(era: str) -> None:
+    reading = Rooms().serving(scopes=("rooms:read",), settings=SEARCHED)
+    async with reading as (server, _), connected(server, era) as client:
+        error = error_in(await client.call_tool("call_capability", {"name": "reset_rooms"}))
+    assert (error["code"], error["missing_scopes"]) == ("scope-violation", ["rooms:write"])
+
+
+async def test_the_user_is_asked_before_an_irreversible_capability(era: str) -> None:
+    asked: list[str] = []
+
+    def user(question: str) -> Mapping[str, Any]:
+        asked.append(question)
+        return agree(question)
+
+    rooms = Rooms()
+    booking = {"name": "book_rooms", "arguments": {"room_id": "12"}}
+    async with rooms.serving(settings=SEARCHED) as (server, _):
+        async with connected(server, era) as client:
+            refused = error_in(await client.call_tool("call_capability", booking))
+        async with connected(server, era, user) as client:
+            booked = await client.call_tool("call_capability", booking)
+    assert refused["code"] == "confirmation-required"
+    assert booked.structured_content == {"reservation_id": "r1"}
+    assert [question.split("\n")[0] for question in asked] == ["Reserve a room."]
+    assert rooms.booked == ["12"]
+
+
+async def test_an_idempotency_key_holds_for_a_capability(era: str) -> None:
+    rooms = Rooms()
+    booking = {"name": "book_rooms", "arguments": {"room_id": "12"}}
+    async with rooms.serving(settings=SEARCHED) as (server, _), connected(server, era, agree) as client:
+        meta: Any = {"bespeak/idempotency-key": "k1"}
+        results = [await client.call_tool("call_capability", booking, meta=meta) for _ in range(2)]
+    assert [result.structured_content for result in results] == [{"reservation_id": "r1"}] * 2
+
+
+async def test_a_list_that_grows_beyond_the_limit_becomes_a_search() -> None:
+    from bespeak.faces.mcp.server import ToolServer
+
+    backend: Any = Changing("/rooms", "/halls")
+    server = ToolServer(backend, cast("Any", None), SEARCHED)
+    async with connected(server, MODERN) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        async with client.listen(tools_list_changed=True) as events:
+            backend.current = [*backend.current, endpoint("FIND", "/beds")]
+            await server.refresh()
+            await asyncio.wait_for(anext(aiter(events)), 20)
+            searched = [tool.name for tool in (await client.list_tools(cache_mode="refresh")).tools]
+            found = await client.call_tool("find_capability", {"query": "beds"})
+    assert (names, searched) == (["find_halls", "find_rooms"], ["call_capability", "find_capability"])
+    assert (found.structured_content or {})["capabilities"][0]["name"] == "find_beds"
+    assert "3 capabilities" in (server.server.instructions or "")
+
+
+async def test_a_changed_endpoint_behind_a_search_changes_prompts_but_no_tools() -> None:
+    from mcp.shared.subscriptions import PromptsListChanged
+
+    from bespeak.faces.mcp.server import ToolServer
+
+    backend: Any = Changing("/rooms", "/halls", "/beds")
+    server = ToolServer(backend, cast("Any", None), SEARCHED)
+    async with connected(server, MODERN) as client:
+        await client.list_tools()
+        async with client.listen(tools_list_changed=True, prompts_list_changed=True) as events:
+            backend.current = [*backend.current[:-1], endpoint("FIND", "/beds", intent="Find beds.")]
+            await server.refresh()
+            assert isinstance(await asyncio.wait_for(anext(aiter(events)), 20), PromptsListChanged)
+
+
+async def test_a_new_capability_is_called_before_it_was_found() -> None:
+    async with Rooms().serving(settings=SEARCHED) as (server, _):
+        await server.refresh()
+        assert await server.find_called("call_capability", b'{"name": "query_rooms"}') is not None
+        for arguments in (b"", b"[]", b"null", b"{", b'{"name": 1}', b'{"name": "nothing"}', b"[" * 10_000):
+            assert await server.find_called("call_capability", arguments) is None
+
+
+# Changes of the list.
+
+
 class Changing:
     """A service whose endpoints change."""
 
-    name, version = "Changing", "1"
+    name, server_id, version = "Changing", "changing.example", "1"
 
     def __init__(self, *paths: str) -> None:
         self.current = [endpoint("FIND", path) for path in paths]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from tests.service import AGENT
 
-from bespeak import App, Refusal
+from bespeak import App, Context, Refusal
 from bespeak.app.server.keeper import Keeper
 from bespeak.app.server.local import connect_local
 from bespeak.app.server.mcp_backend import ClientBackend
@@ -22,6 +23,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.rate import RateLimits
 from bespeak.contract.semantic import Semantic
+from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.faces.timeouts import Timeouts
 from bespeak.state.store.opening import open_store
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     import mcp_types as types
     from mcp import Client
 
+    from bespeak.faces.mcp.http import McpApplication
     from bespeak.faces.mcp.server import ToolServer
 
 MODERN, LEGACY = "2026-07-28", "legacy"
@@ -62,6 +65,31 @@ def endpoint(method: str, path: str, *, tool: str | None = None, **changes: Any)
         "output_schema": {"type": "object"},
     }
     return Endpoint(method=method, path=path, semantic=Semantic(**semantic), **(fields | changes))
+
+
+@dataclass
+class Record:
+    """An element of a long list."""
+
+    number: int
+    note: str
+    remark: str | None = None
+
+
+@dataclass
+class Records:
+    """A long list."""
+
+    records: list[Record]
+    total: int
+
+
+@dataclass
+class Book:
+    """A long text."""
+
+    text: str
+    title: str
 
 
 class Rooms:
@@ -136,10 +164,14 @@ class Rooms:
 
     @asynccontextmanager
     async def serving(
-        self, *, scopes: tuple[str, ...] = SCOPES, command: str | None = "bespeak cases accept {case} rooms"
+        self: Rooms | Archive | Survey,
+        *,
+        scopes: tuple[str, ...] = SCOPES,
+        command: str | None = "bespeak cases accept {case} rooms",
+        settings: McpSettings | None = None,
     ) -> AsyncIterator[tuple[ToolServer, Store]]:
         """Serve the tools inside this process; `scopes` is the authority of the caller."""
-        from bespeak.faces.mcp.asking import Asking
+        from bespeak.faces.asking import Asking
         from bespeak.faces.mcp.server import ToolServer
 
         target: Target = load_app(self.app, Path())
@@ -147,39 +179,178 @@ class Rooms:
         async with connect_local(target, agent_id=AGENT, scopes=scopes, store=store) as client:
             manifest = await client.discover()
             backend = ClientBackend(client, manifest, caller=AGENT, service=target.service)
-            yield ToolServer(backend, Asking(store, CaseSettings(), command)), store
+            yield ToolServer(backend, Asking(store, CaseSettings(), command), settings), store
 
     @asynccontextmanager
     async def on_http(
-        self,
+        self: Rooms | Archive | Survey,
         document: ServerDocument | None = None,
         *,
         stateless: bool = False,
         rates: RateLimits | None = None,
     ) -> AsyncIterator[tuple[str, Keeper]]:
         """Serve the tools on a real port; yield the URL of MCP."""
-        from bespeak.app.server.http_face import make_face
-        from bespeak.app.server.mcp_face import make_mcp, mounted
-        from bespeak.faces.http.server import HttpServer
-
-        document = document or ServerDocument()
         target = load_app(self.app, Path())
         if rates is not None:
             target = replace(target, service=replace(target.service, rate_limits=rates))
-        assembled = assemble_target(target, "2026-11-16T00:00:00Z")
-        keeper = Keeper(assembled, open_store(MEMORY, role="sole"), document)
-        await keeper.start()
-        mcp = make_mcp(keeper.dispatcher, document.http, document.auth, loopback=True, stateless=stateless)
-        await mcp.start()
-        face = make_face(keeper.dispatcher, document.http)
-        server = HttpServer(face, streamed=mounted(mcp, document.http), timeouts=Timeouts(drain=5.0))
-        [(host, port)] = await server.start("127.0.0.1", 0)
-        try:
-            yield f"http://{host}:{port}/mcp", keeper
-        finally:
-            await server.drain()
-            await mcp.stop()
-            await keeper.stop()
+        async with on_http(target, document, stateless=stateless) as (url, keeper, _):
+            yield url, keeper
+
+
+class Archive:
+    """A service with long outputs."""
+
+    COUNT = 3_000
+
+    def __init__(self) -> None:
+        self.app = app = App("Archive", server_id="archive.example", operator="Tests", contact="ops@archive.example")
+
+        @app.endpoint("LIST", "/records", impact="informational", idempotent=True, scopes=["rooms:read"])
+        def records(limit: int = 3_000, offset: int = 0) -> Records:
+            """List the records.
+
+            Outcome: The records are returned.
+            """
+            found = [Record(number, "dusty", "") for number in range(offset, min(offset + limit, self.COUNT))]
+            return Records(found, self.COUNT)
+
+        @app.endpoint("FETCH", "/novel", impact="informational", idempotent=True, scopes=["rooms:read"])
+        def novel() -> Book:
+            """Fetch the novel.
+
+            Outcome: Its text is returned.
+            """
+            return Book("A long story. " * 20_000, "The Book")
+
+    serving = Rooms.serving
+    on_http = Rooms.on_http
+
+
+class Survey:
+    """A service whose calls take long, and what became of them."""
+
+    STEPS = 3
+
+    def __init__(self) -> None:
+        self.waiting, self.cancelled, self.left = asyncio.Event(), asyncio.Event(), threading.Event()
+        self.returned = threading.Event()
+        self.app = app = App("Survey", server_id="survey.example", operator="Tests", contact="ops@survey.example")
+
+        @app.endpoint("ANALYZE", "/halls", impact="informational", scopes=["rooms:read"])
+        async def halls(context: Context) -> dict[str, int]:
+            """Analyze the halls.
+
+            Outcome: Their number is returned.
+            """
+            for number in range(1, self.STEPS + 1):
+                context.progress(number, self.STEPS, f"hall {number}")
+                await asyncio.sleep(0)
+            return {"halls": self.STEPS}
+
+        @app.endpoint("ANALYZE", "/cellars", impact="informational", scopes=["rooms:read"], blocking=True)
+        def cellars(context: Context) -> dict[str, int]:
+            """Analyze the cellars.
+
+            Outcome: Their number is returned.
+            """
+            for number in range(1, self.STEPS + 1):
+                context.progress(number, self.STEPS)
+            return {"cellars": self.STEPS}
+
+        @app.endpoint("MODIFY", "/halls", impact="reversible", scopes=["rooms:write"])
+        async def modify() -> None:
+            """Modify the halls.
+
+            Outcome: The halls are modified.
+            """
+            self.waiting.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.cancelled.set()
+
+        @app.endpoint("MODIFY", "/cellars", impact="reversible", scopes=["rooms:write"], blocking=True)
+        def modify_blocking(context: Context) -> dict[str, int]:
+            """Modify the cellars.
+
+            Outcome: The cellars are modified.
+            """
+            loop.call_soon_threadsafe(self.waiting.set)
+            self.left.wait(20)
+            context.progress(1, 1)
+            self.returned.set()
+            return {}
+
+        loop = asyncio.get_running_loop()
+
+    serving = Rooms.serving
+    on_http = Rooms.on_http
+
+
+@asynccontextmanager
+async def on_http(
+    target: Target, document: ServerDocument | None = None, *, stateless: bool = False
+) -> AsyncIterator[tuple[str, Keeper, McpApplication]]:
+    """Serve the tools of a target on a real port; yield the URL of MCP, and what serves it."""
+    from bespeak.app.server.http_face import make_face
+    from bespeak.app.server.mcp_face import make_mcp, mounted
+    from bespeak.faces.http.server import HttpServer
+
+    document = document or ServerDocument()
+    keeper = Keeper(assemble_target(target, "2026-11-16T00:00:00Z"), open_store(MEMORY, role="sole"), document)
+    await keeper.start()
+    mcp = make_mcp(keeper.dispatcher, document.http, document.auth, document.mcp, loopback=True, stateless=stateless)
+    await mcp.start()
+    face = make_face(keeper.dispatcher, document.http)
+    server = HttpServer(face, streamed=mounted(mcp, document.http), timeouts=Timeouts(drain=5.0))
+    [(host, port)] = await server.start("127.0.0.1", 0)
+    try:
+        yield f"http://{host}:{port}/mcp", keeper, mcp
+    finally:
+        await server.drain()
+        await mcp.stop()
+        await keeper.stop()
+
+
+Exchange = Callable[[Mapping[str, str], bytes], Awaitable[tuple[int, dict[str, str], str]]]
+"""Sends headers and a body; returns status, headers and body of the answer."""
+
+
+@asynccontextmanager
+async def on_asgi(rooms: Rooms) -> AsyncIterator[Exchange]:
+    """Serve the tools without a port."""
+    from bespeak.app.server.mcp_face import make_mcp
+
+    document = ServerDocument()
+    assembled = assemble_target(load_app(rooms.app, Path()), "2026-11-16T00:00:00Z")
+    keeper = Keeper(assembled, open_store(MEMORY, role="sole"), document)
+    await keeper.start()
+    mcp = make_mcp(keeper.dispatcher, document.http, document.auth, document.mcp)
+    await mcp.start()
+
+    async def exchange(headers: Mapping[str, str], body: bytes) -> tuple[int, dict[str, str], str]:
+        waiting, answer = [body], []
+
+        async def receive() -> Any:
+            if waiting:
+                return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+            await asyncio.Event().wait()
+            return None
+
+        async def send(message: Any) -> None:
+            answer.append(message)
+
+        pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        scope = {"type": "http", "method": "POST", "path": "/mcp", "query_string": b"", "headers": pairs}
+        await asyncio.wait_for(mcp(scope, receive, send), 30)
+        found = {name.decode(): value.decode() for name, value in answer[0]["headers"]}
+        return answer[0]["status"], found, b"".join(each.get("body", b"") for each in answer).decode()
+
+    try:
+        yield exchange
+    finally:
+        await mcp.stop()
+        await keeper.stop()
 
 
 @asynccontextmanager

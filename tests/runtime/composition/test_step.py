@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tests.service import build
 
-from bespeak.runtime.composition.step import APART, JOURNALED, UNDOES, Steps
+from bespeak.runtime.composition.step import APART, AUTHORIZED, JOURNALED, UNDOES, UNLIMITED, VALID, Steps
 
 
 def test_the_dispatcher_calls_steps() -> None:
     steps: Steps = build().dispatcher
-    assert {JOURNALED, APART, UNDOES} == {1, 2, 4}
+    assert [1 << bit for bit in range(6)] == [JOURNALED, APART, UNDOES, AUTHORIZED, VALID, UNLIMITED]
     assert steps.run_step is not None

@@ -8,7 +8,7 @@ import pytest
 from tests.service import AGENT, Bench, Reply, build, echo, make_endpoint
 
 from bespeak.contract.rate import Rate, RateLimits
-from bespeak.protocol.exchange.messages import Connection, Request
+from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.runtime.call import Call
 from bespeak.runtime.gates.rate import agent_rate_gate
@@ -87,6 +87,14 @@ def test_an_endpoint_has_a_limit_of_its_own_for_each_agent() -> None:
     assert (reply.status, reply.error["scope"]) == (429, "endpoint")
     assert "QUERY /rooms" in reply.error["message"]
     assert service.send("DESCRIBE", "/").status == 200
+
+
+def test_a_request_that_its_face_has_counted_is_not_counted_again() -> None:
+    service = Limited(agent=ONCE, address=ONCE, endpoints={("QUERY", "/rooms"): ONCE})
+    request = Request("QUERY", "/rooms", "", {"agent-id": AGENT}, b"", Connection(), counted=True)
+    answers = [service.bench.dispatcher(request) for _ in range(2)]
+    assert [answer.status for answer in answers if isinstance(answer, Response)] == [200, 200]
+    assert [service.send().status for _ in range(2)] == [200, 429]
 
 
 def test_a_scope_refusal_does_not_use_up_the_endpoint_limit() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +17,6 @@ from bespeak.app.cli.console import line, print_findings, print_json, print_line
 from bespeak.app.cli.keys import write_secret
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.target_store import existing_place, is_there, lasting_place, store_option, store_options, use_store
-from bespeak.app.server.assembly import now
 from bespeak.app.server.enrolment import enrol, filed_agents, issuer_of, read_key
 from bespeak.app.server.state import store_place
 from bespeak.contract.agent import UNREADABLE, Agent
@@ -135,7 +135,7 @@ def _make(
         description=description,
         scopes=scopes,
         public_key=public_jwk(key) if key is not None else None,
-        issued_at=now(),
+        issued_at=write_instant(time.time()),
     )
     if isinstance(made, Refused):
         raise CommandFailedError(made.message)

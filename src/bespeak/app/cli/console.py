@@ -8,7 +8,6 @@ from typing import Any, Final
 import click
 import msgspec
 from rich.console import Console
-from rich.syntax import Syntax
 from rich.text import Text
 
 from bespeak.documents.files.positions import with_positions
@@ -31,6 +30,8 @@ def print_json(value: Any) -> None:
     text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode().translate(_CONTROLS)
     out = console()
     if out.is_terminal:
+        from rich.syntax import Syntax  # noqa: PLC0415 - it takes longer to import than most commands run
+
         out.print(Syntax(text, "json", background_color="default", word_wrap=True))
     else:
         click.echo(text)

@@ -47,8 +47,9 @@ def discover(service: str, methods: bool, everything: bool, as_json: bool, **opt
     SERVICE is agtp://HOST[:4480], or a folder, a file or module:app, which is loaded without being served.
     Its findings are shown, and the exit code is 1 if an endpoint is skipped.
 
-    For https://HOST, discovery reads /.well-known/ai, the AGIS summary and document, and an OpenAPI description,
-    and respects robots.txt. The exit code is 1 if nothing is found and 2 if the host does not respond.
+    For https://HOST, discovery reads /.well-known/ai, the AGIS summary and document, an OpenAPI description and the
+    card of an A2A agent, and respects robots.txt. The exit code is 1 if nothing is found and 2 if the host does not
+    respond.
 
     Examples:
 
@@ -68,13 +69,14 @@ def discover(service: str, methods: bool, everything: bool, as_json: bool, **opt
         asyncio.run(_discover(service, methods, as_json, whole))
     except NothingDiscoveredError as error:
         _print_web(error.discovered, as_json)
-        raise CommandFailedError(str(error)) from error
+        if error.discovered.kind != "a2a":
+            raise CommandFailedError(str(error)) from error
     return 1 if has_errors(findings) else 0
 
 
 def _print_web(discovered: Discovered, as_json: bool) -> None:
     """Print the discovered documents. The JSON form includes the findings."""
-    from bespeak.app.cli.discover_web import capability_lines, web_json, web_lines  # noqa: PLC0415 - AGTP does without
+    from bespeak.app.cli.discover_web import capability_lines, skill_lines, web_json, web_lines  # noqa: PLC0415 - AGTP does without
 
     if as_json:
         print_json(web_json(discovered))
@@ -84,6 +86,9 @@ def _print_web(discovered: Discovered, as_json: bool) -> None:
     if discovered.capabilities and discovered.kind != "agtp":
         console().print()
         print_lines(capability_lines(discovered))
+    elif discovered.kind == "a2a" and discovered.card is not None:
+        console().print()
+        print_lines(skill_lines(discovered.card))
 
 
 async def _discover(service: str, methods: bool, as_json: bool, options: dict[str, Any]) -> None:

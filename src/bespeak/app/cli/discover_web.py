@@ -8,6 +8,7 @@ from typing import Any, Final
 from rich.text import Text
 
 from bespeak.agent.discovery.capability import Capability
+from bespeak.agent.discovery.card_reading import AgentCard
 from bespeak.agent.discovery.discovered import Discovered
 from bespeak.agent.discovery.document_kind import FACE
 from bespeak.agent.discovery.fetched import Fetched
@@ -24,6 +25,7 @@ _KINDS: Final = {
     "ai": "ai-discovery",
     "agis": "AGIS over HTTP",
     "openapi": "OpenAPI",
+    "a2a": "messages of A2A, which bespeak does not send",
     "none": "nothing",
 }
 
@@ -38,6 +40,8 @@ def web_lines(discovered: Discovered) -> Iterator[Text]:
         yield line((f"  {step.final_url}  {_outcome(step)}", "" if step.ok else _QUIET))
     if discovered.ai is not None:
         yield from _ai_lines(discovered)
+    if discovered.card is not None:
+        yield from _card_lines(discovered.card)
     if discovered.agtp is not None:
         yield line(f"also at {discovered.agtp}")
     for name, value in discovered.preferences.items():
@@ -58,6 +62,15 @@ def capability_lines(discovered: Discovered) -> Iterator[Text]:
         )
         for name, text in _params(capability):
             yield line((f"    {name}: {text}", _QUIET))
+
+
+def skill_lines(card: AgentCard) -> Iterator[Text]:
+    """List each skill of an A2A agent, and what is not known of it."""
+    widest = min(max((len(each.id) for each in card.skills), default=0), _WIDEST)
+    for skill in card.skills:
+        notes = ["no schema", f"probably {skill.impact} ({skill.confidence:.1f})"]
+        notes += [f"needs {scope}" for scope in skill.scopes]
+        yield line((f"{skill.id:<{widest}}", _METHOD), f"  {skill.description}  [{', '.join(notes)}]")
 
 
 def web_json(discovered: Discovered) -> dict[str, Any]:
@@ -83,6 +96,7 @@ def web_json(discovered: Discovered) -> dict[str, Any]:
             }
             for each in discovered.capabilities
         ],
+        "agent": None if discovered.card is None else _card(discovered.card),
         "manifest": discovered.manifest.raw if discovered.manifest else None,
         "documents": [_step(step) for step in discovered.steps],
         "findings": [_finding(finding) for finding in discovered.findings],
@@ -102,6 +116,33 @@ def _ai_lines(discovered: Discovered) -> Iterator[Text]:
         yield line(f"authentication {auth['type']}{header}{docs}")
     if document.requests_per_minute is not None:
         yield line(f"{document.requests_per_minute} requests per minute")
+
+
+def _card_lines(card: AgentCard) -> Iterator[Text]:
+    for interface in card.interfaces:
+        yield line(f"takes messages at {interface.url}  {interface.binding} {interface.version}".rstrip())
+    if card.credentials:
+        yield line(f"authentication {' or '.join(card.credentials)}")
+
+
+def _card(card: AgentCard) -> dict[str, Any]:
+    return {
+        "version": card.version,
+        "interfaces": [{"url": each.url, "binding": each.binding, "version": each.version} for each in card.interfaces],
+        "credentials": list(card.credentials),
+        "skills": [
+            {
+                "id": each.id,
+                "description": each.description,
+                "tags": list(each.tags),
+                "examples": list(each.examples),
+                "scopes": list(each.scopes),
+                "input_schema": None,
+                "guessed": {"impact": each.impact, "confidence": each.confidence},
+            }
+            for each in card.skills
+        ],
+    }
 
 
 def _auth(discovered: Discovered) -> dict[str, str | None] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.service import connection_options, open_service
 from bespeak.app.server.target import load_target
 from bespeak.contract.catalog.bundled import load_bundled, open_catalog
+from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.service import Service
 from bespeak.documents.agis.text import write_json, write_yaml
 from bespeak.documents.projections.agis_completion import complete_agis
@@ -65,7 +67,7 @@ def agis(service: str, output: Path | None, force: bool, to: str, **options: Any
     bespeak export agis agtp://127.0.0.1 --to json
     """
     found = asyncio.run(_live(service, options)) if "://" in service else _local(service)
-    if all(endpoint.builtin for endpoint in found.endpoints):
+    if all(endpoint.is_basic for endpoint in found.endpoints):
         raise CommandFailedError(f"{service} has no endpoints of its own; an AGIS document needs at least one")
     document = project_agis(found)
     if not service.endswith(".agis"):
@@ -154,10 +156,108 @@ def llms(service: str, output: Path | None, force: bool, url: str | None, **opti
     bespeak export llms examples/hotel -o llms.txt
     """
     from bespeak.app.server.http_pages import ABOUT  # noqa: PLC0415
+    from bespeak.documents.projections import a2a_card, mcp_server_card  # noqa: PLC0415
     from bespeak.documents.projections.llms_text import project_llms  # noqa: PLC0415 - for this document only
 
     found = open_exported(service, options, url=url)
-    _write(project_llms(found.service, found.service.endpoints, found.http, ABOUT), output, force=force)
+    absent = {
+        *(() if found.mcp and found.http.url else (mcp_server_card.PATH,)),
+        *(() if found.a2a.enabled and found.http.url else (a2a_card.PATH,)),
+    }
+    about = {path: text for path, text in ABOUT.items() if path not in absent}
+    _write(project_llms(found.service, found.service.endpoints, found.http, about), output, force=force)
+
+
+@export.command(short_help="Export SERVICE as an A2A agent card.")
+@click.argument("service")
+@click.option("--legacy", is_flag=True, help="Write the form of A2A 0.3.")
+@_output
+@_URL
+@connection_options
+def a2a(service: str, legacy: bool, output: Path | None, force: bool, url: str | None, **options: Any) -> None:
+    """Export SERVICE as an A2A agent card, as served at /.well-known/agent-card.json.
+
+    SERVICE is agtp://HOST[:4480], a folder, an .agis, .toml or .py file, or module:app. A card contains the HTTP
+    address of the service. For a live service the authentication is missing, because its manifest has none.
+
+    \b
+    Examples:
+    bespeak export a2a examples/hotel --url https://rooms.example -o agent-card.json
+    """
+    from bespeak.documents.projections.a2a_card import project_card, to_legacy  # noqa: PLC0415 - for this document only
+
+    found = open_exported(service, options, url=url)
+    card = project_card(
+        found.service,
+        found.service.endpoints,
+        found.http,
+        found.auth.modes,
+        version=found.version,
+        issuer=found.auth.token.issuer,
+        most_skills=found.a2a.most_skills,
+    )
+    if card is None:
+        raise ConfigError("an agent card contains the HTTP address of the service: give --url, or set url in [http]")
+    _write(_text(to_legacy(card) if legacy else card, "json"), output, force=force)
+
+
+@export.command(short_help="Export SERVICE as tools for a language model.")
+@click.argument("service")
+@click.option(
+    "--style",
+    type=click.Choice(["openai", "openai-responses", "anthropic", "gemini"]),
+    required=True,
+    help="API that the tools are for; openai is Chat Completions.",
+)
+@click.option("--strict/--no-strict", default=True, show_default=True, help="Use strict mode where no value is lost.")
+@click.option("--query", metavar="TEXT", help="Export the tools that fit best.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Number of tools for --query.  [default: 10]")
+@click.option("--defer", is_flag=True, help="Let the model find the tools with the provider's own search.")
+@_output
+@connection_options
+def tools(
+    service: str,
+    *,
+    style: str,
+    strict: bool,
+    query: str | None,
+    limit: int | None,
+    defer: bool,
+    output: Path | None,
+    force: bool,
+    **options: Any,
+) -> None:
+    """Export SERVICE as a JSON list of tools, as the API of a language model takes it.
+
+    SERVICE is a folder, an .agis, .toml or .py file, module:app, an OpenAPI file, or the address of a live service:
+    agtp://HOST or https://HOST. Schemas are converted to what the provider supports. The arguments of a call have to be
+    converted back: call tools with the Python client, `service.tools(style=...)`.
+
+    \b
+    Examples:
+    bespeak export tools examples/hotel --style openai
+    bespeak export tools agtp://127.0.0.1 --style anthropic --query "book a room" -o tools.json
+    """
+    from bespeak.agent.tools.choice import choose  # noqa: PLC0415 - for this document only
+    from bespeak.documents.projections.model_tools.definition import DEFERRING, definitions  # noqa: PLC0415
+    from bespeak.documents.projections.model_tools.model_tool import make_model_tools  # noqa: PLC0415
+
+    if defer and style not in DEFERRING:
+        raise click.UsageError(f"--defer is for {' and '.join(DEFERRING)}; the other APIs have no search.")
+    endpoints = asyncio.run(_offered(service, options))
+    made = make_model_tools(endpoints, style, strict=strict, chosen=choose(endpoints, style, query=query, limit=limit))
+    if not made:
+        raise CommandFailedError(f"{service} has no endpoint {'that fits the query' if query else 'of its own'}")
+    listed = json.dumps(definitions(made, style, defer=defer), ensure_ascii=False, indent=2)
+    _write(f"{listed}\n", output, force=force)
+    for tool in made:
+        if tool.conversion.reasons:
+            click.echo(f"note: {tool.name} is not strict: {tool.conversion.reasons[0]}", err=True)
+
+
+async def _offered(service: str, options: dict[str, Any]) -> tuple[Endpoint, ...]:
+    async with open_service(service, **options) as client:
+        return (await client.discover()).offered_endpoints
 
 
 def _text(document: dict[str, Any], to: str) -> str:

@@ -18,6 +18,7 @@ from bespeak.app.server.serving import assemble_target
 from bespeak.app.server.target import load_target
 from bespeak.contract.service import Service
 from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.documents.deployment.server_settings import A2aSettings
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.documents.projections.agtp_manifest import project_manifest
 from bespeak.state.identity.settings import AuthSettings
@@ -36,6 +37,9 @@ class Exported:
     http: HttpSettings = field(default_factory=HttpSettings)
     auth: AuthSettings = field(default_factory=AuthSettings)
     keys_required: bool = False
+    a2a: A2aSettings = field(default_factory=A2aSettings)
+    mcp: bool = False
+    """True if the deployment serves MCP too."""
     catalog_warnings: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -83,6 +87,8 @@ def _local(target: str) -> Exported:
         http=document.http,
         auth=document.auth,
         keys_required=document.idempotency.require,
+        a2a=document.a2a,
+        mcp=document.mcp.enabled,
         catalog_warnings={method: text for method, text in warned.items() if text is not None},
     )
 

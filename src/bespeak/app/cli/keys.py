@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -12,12 +13,16 @@ import click
 import msgspec
 from joserfc.jwk import OKPKey
 
+from bespeak.app.cli.console import print_json
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.fault import Fault
+from bespeak.state.audit.trusted_keys import parse_keys
 from bespeak.state.identity.key_file import read_key
 from bespeak.state.identity.key_history import PastKey, history_path, history_text, parse_history, read_history
 from bespeak.state.identity.key_text import generate_key, key_id, parse_key, private_text, public_jwk
+from bespeak.state.identity.signed_document import read_signed
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
 
@@ -27,7 +32,7 @@ _FOR_ALL = 0o644
 
 @click.group()
 def keys() -> None:
-    """Create, show and rotate signing keys."""
+    """Create, show and rotate signing keys, and verify signatures."""
 
 
 @keys.command()
@@ -100,6 +105,32 @@ def rotate(file: Path) -> None:
     click.echo(f"private key  {file}")
     click.echo(f"earlier keys {history_path(file)}")
     _print_public(fresh)
+
+
+@keys.command()
+@click.argument("token", type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "--key", "file", required=True, type=click.Path(path_type=Path), help="Key of the server, or its set of keys."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what was signed as JSON.")
+def verify(token: Path, file: Path, as_json: bool) -> None:
+    """Verify a signature of SIGN, and show what was signed, for whom and when.
+
+    TOKEN is a file with the signature, or - for standard input. --key is a PEM or JWK file, or the JWK set of a server
+    that has replaced its keys.
+    """
+    text = sys.stdin.read() if str(token) == "-" else _read(token)
+    trusted = parse_keys(_read(file))
+    if isinstance(trusted, Fault):
+        raise ConfigError(f"{file}: {trusted.message}")
+    signed = read_signed(text.strip(), trusted)
+    if isinstance(signed, Fault):
+        raise CommandFailedError(f"the signature is not valid: {signed.message}")
+    if as_json:
+        print_json(msgspec.to_builtins(signed))
+        return
+    click.echo(f"valid        signed at {signed.signed_at} for {signed.agent_id} by {signed.server_id}")
+    click.echo(f"payload      {msgspec.json.encode(signed.payload).decode()}")
 
 
 def _read(file: Path) -> str:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, NoReturn
 
 import click
 
+from bespeak.app.server.collector import collector_paused
 from bespeak.errors import BespeakError, ContractError
 
 EXIT_GOOD: Final = 0
@@ -44,12 +45,13 @@ COMMANDS: Final[dict[str, Entry]] = {
     "keys": Entry("keys", "keys", "Run a service", "Create, show and rotate signing keys."),
     "cases": Entry("cases", "cases", "Run a service", "List, accept and reject open decisions."),
     "proposals": Entry("proposals", "proposals", "Run a service", "Approve, publish and promote proposed endpoints."),
+    "workflows": Entry("workflows", "workflows", "Run a service", "Show, pause, resume and cancel workflows."),
     "audit": Entry("audit", "audit", "Run a service", "Verify, show and export the audit trail."),
     "store": Entry("store", "store", "Run a service", "Inspect, export and import the store."),
     "format": Entry("format", "format_documents", "Write a contract", "Format AGIS documents."),
     "import": Entry("import_", "import_", "Write a contract", "Create a service from an AGIS document or OpenAPI."),
     "review": Entry("review", "review", "Write a contract", "Review the guesses of an import, one by one."),
-    "export": Entry("export", "export", "Write a contract", "Export a service as AGIS, OpenAPI, ai or llms.txt."),
+    "export": Entry("export", "export", "Write a contract", "Export a service as AGIS, OpenAPI, tools or others."),
     "schema": Entry("schema", "schema", "Write a contract", "Print the JSON Schema of a document format."),
     "discover": Entry("discover", "discover", "Use a service", "Show the endpoints of a service."),
     "call": Entry("call", "call", "Use a service", "Call an endpoint of a service."),
@@ -57,6 +59,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "lint": Entry("lint", "lint", "Check a contract", "Check contracts for errors and style."),
     "explain": Entry("explain", "explain", "Check a contract", "Explain a rule."),
     "catalog": Entry("catalog", "catalog", "Check a contract", "Look up verbs and compare catalogs."),
+    "methods": Entry("methods", "methods", "Check a contract", "Look up the standard methods."),
     "diff": Entry("diff", "diff", "Check a contract", "Compare two contracts and find breaking changes."),
     "lsp": Entry("lsp", "lsp", "Check a contract", "Run the language server for editors."),
     "conform": Entry("conform", "conform", "Check a contract", "Run the AGTP-API or AGIS conformance checks."),
@@ -73,7 +76,8 @@ class CommandTable(click.Group):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        module = importlib.import_module(f"bespeak.app.cli.{entry.module}")
+        with collector_paused():  # a quarter of the start would be spent on looking for garbage among modules
+            module = importlib.import_module(f"bespeak.app.cli.{entry.module}")
         command = getattr(module, entry.attribute)
         assert isinstance(command, click.Command)
         return command

@@ -1,4 +1,4 @@
-"""`bespeak mcp`: a service as an MCP server over standard input and output."""
+"""`bespeak mcp`: a service as an MCP server over standard input and output; `bespeak mcp install` before it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from contextlib import AsyncExitStack, redirect_stdout, suppress
-from typing import Any, Final
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from bespeak.app.cli.mcp_install import make_install
 from bespeak.app.cli.service import (
     VARIABLE,
     connection_options,
@@ -27,17 +29,44 @@ from bespeak.app.server.mcp_face import sdk_needed
 from bespeak.app.server.state import store_place
 from bespeak.app.server.target import Target, load_target
 from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.deployment.server_settings import ALL, RESULT_BOUNDS, McpSettings
 from bespeak.protocol.exchange.scope import Scopes
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import MEMORY, CaseSettings
 from bespeak.state.store.store import Store
 
+if TYPE_CHECKING:
+    from bespeak.app.server.mcp_stdio import Wire
+    from bespeak.faces.mcp.catalog import Catalog
+
 _LOCAL_INTERVAL: Final = 1.0
 _REMOTE_INTERVAL: Final = 60.0
 """Seconds between looks for new endpoints: a loaded service answers at once, another one is asked over the network."""
+_MOST_NAMED: Final = 20
 
 
-@click.command()
+def _check_most(_: click.Context, parameter: click.Parameter, given: str | None) -> str | None:
+    """Refuse a text that is not a number of tools."""
+    if given is None or given == ALL or (given.isascii() and given.isdecimal() and int(given[:20]) > 0):
+        return given
+    raise click.BadParameter(f"must be a number above 0, or {ALL}; got {given[:80]!r}", param=parameter)
+
+
+class _Mcp(click.Command):
+    """A command that is also the name of others: a first word that names one of these is not SERVICE."""
+
+    commands: dict[str, click.Command]
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        named = self.commands.get(args[0]) if args else None
+        if named is None:
+            return super().make_context(info_name, args, parent, **extra)
+        return named.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+
+
+@click.command(cls=_Mcp)
 @click.argument("service")
 @click.option(
     "--store",
@@ -53,14 +82,44 @@ _REMOTE_INTERVAL: Final = 60.0
     show_default=True,
     help="Log level on standard error.",
 )
+@click.option(
+    "--toolset",
+    "toolsets",
+    multiple=True,
+    metavar="NAMESPACE",
+    help="Serve only the endpoints of this namespace, the first segment of their paths. Repeatable.",
+)
+@click.option(
+    "--tools-listed",
+    metavar="N",
+    callback=_check_most,
+    help="List a search instead of more tools than this; `all` lists any number.  [default: 40]",
+)
+@click.option(
+    "--max-result",
+    type=click.IntRange(*RESULT_BOUNDS),
+    metavar="N",
+    help="Cut results that have more characters than this.  [default: 50000]",
+)
 @connection_options
-def mcp(service: str, override: str | None, level: str, **options: Any) -> int:
+def mcp(
+    service: str,
+    override: str | None,
+    level: str,
+    *,
+    toolsets: tuple[str, ...],
+    tools_listed: str | None,
+    max_result: int | None,
+    **options: Any,
+) -> int:
     """Serve the endpoints of SERVICE as MCP tools over standard input and output.
 
     SERVICE is a folder, an .agis, .toml or .py file, module:app, an OpenAPI file (JSON or YAML), or the address of a
     live service: agtp://HOST or https://HOST. Every tool is called with the authority of the options, through the
     same checks as any other call. Before an irreversible call, the user is asked; if the MCP client cannot ask, the
     call waits for `bespeak cases accept`.
+
+    `bespeak mcp install CLIENT SERVICE` adds SERVICE to Claude, Cursor or VS Code.
 
     Examples:
 
@@ -71,23 +130,33 @@ def mcp(service: str, override: str | None, level: str, **options: Any) -> int:
     """
     with sdk_needed():
         import bespeak.faces.mcp.server  # noqa: F401, PLC0415 - slow to load
+        from bespeak.app.server.mcp_stdio import claim  # noqa: PLC0415
     log_to_stderr(level)
-    run(_serve(service, override, options))
+    chosen: dict[str, Any] = {"toolsets": toolsets} if toolsets else {}
+    if max_result is not None:
+        chosen["max_result"] = max_result
+    if tools_listed is not None:
+        chosen["tools_listed"] = 0 if tools_listed == ALL else int(tools_listed[:20])
+    # Standard output belongs to the protocol; what modules print when they are imported goes to standard error.
+    run(_serve(service, override, chosen, options, claim()))
     return 0
 
 
-async def _serve(service: str, override: str | None, options: dict[str, Any]) -> None:
-    from mcp.server.stdio import stdio_server  # noqa: PLC0415
+assert isinstance(mcp, _Mcp)
+mcp.commands = {"install": make_install([option for option in mcp.params if isinstance(option, click.Option)])}
 
-    from bespeak.faces.mcp.asking import Asking  # noqa: PLC0415
+
+async def _serve(
+    service: str, override: str | None, chosen: dict[str, Any], options: dict[str, Any], wire: Wire
+) -> None:
+    from bespeak.app.server.mcp_stdio import serve_stdio  # noqa: PLC0415
+    from bespeak.faces.asking import Asking  # noqa: PLC0415
     from bespeak.faces.mcp.server import ToolServer  # noqa: PLC0415
 
     async with AsyncExitStack() as stack:
-        # Standard output belongs to the protocol; what modules print when they are imported goes to standard error.
-        with redirect_stdout(sys.stderr):
-            target, store = _load(service, override)
-            client = await stack.enter_async_context(open_service(target or service, store=store, **options))
-            manifest = await client.discover()
+        target, store = _load(service, override)
+        client = await stack.enter_async_context(open_service(target or service, store=store, face="mcp", **options))
+        manifest = await client.discover()
         caller = options["agent_id"] or (derived_id(options["as_name"]) if options["as_name"] else "")
         scopes = _scopes(options, caller)
         backend = ClientBackend(
@@ -100,21 +169,16 @@ async def _serve(service: str, override: str | None, options: dict[str, Any]) ->
             stack.push_async_callback(store.close)
         assert store is not None
         cases = target.document.cases if target else CaseSettings()
-        tools = ToolServer(backend, Asking(store, cases, _acceptance(service, override, store)))
+        settings = replace(target.document.mcp if target else McpSettings(), **chosen)
+        tools = ToolServer(backend, Asking(store, cases, _acceptance(service, override, store)), settings)
+        await tools.refresh()
+        _check_toolsets(tools.catalog)
         watching = asyncio.create_task(tools.watch(_LOCAL_INTERVAL if target else _REMOTE_INTERVAL))
         stack.push_async_callback(_cancel, watching)
-        stopping = asyncio.create_task(stop_on_signals().wait())
-        async with stdio_server() as (reading, writing):
-            running = asyncio.create_task(
-                tools.server.run(reading, writing, tools.server.create_initialization_options())
-            )
-            await asyncio.wait((running, stopping), return_when=asyncio.FIRST_COMPLETED)
-            if not running.done():
-                await stack.aclose()
-                # A thread is reading standard input, which nothing can interrupt.
-                os._exit(0)
-            stopping.cancel()
-            await running
+        await serve_stdio(tools.server, wire, stop_on_signals())
+    # Threads may wait for the client or for the service, and nothing can interrupt them.
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _load(service: str, override: str | None) -> tuple[Target | None, Store | None]:
@@ -144,6 +208,13 @@ def _report_missing(endpoints: Sequence[Endpoint], scopes: Scopes | None) -> Non
         wanted = sorted({scope for each in lacking for scope in scopes.missing(each.required_scopes)})
         options = " ".join(f"--scope {scope}" for scope in wanted[:8]) + (" ..." if len(wanted) > 8 else "")
         click.echo(f"note: {len(lacking)} of {len(endpoints)} tools need more authority: --as NAME {options}", err=True)
+
+
+def _check_toolsets(catalog: Catalog) -> None:
+    """Refuse a toolset that no endpoint belongs to."""
+    if catalog.missing:
+        there = ", ".join(catalog.namespaces[:_MOST_NAMED])
+        raise click.UsageError(f"no endpoint is in the namespace {catalog.missing[0][:80]!r}; there are {there}")
 
 
 def _acceptance(service: str, override: str | None, store: Store) -> str | None:

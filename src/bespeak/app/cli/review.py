@@ -16,7 +16,7 @@ from bespeak.checks.lint.registration import check_endpoint
 from bespeak.contract.catalog.bundled import load_bundled, open_catalog
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.handler import ExternalService
+from bespeak.contract.handler import ExternalService, McpTool
 from bespeak.documents.adoption.danger import DANGERS
 from bespeak.documents.adoption.review_file import Note, ReviewFile, read_review, waiting_files
 from bespeak.documents.deployment.deployment import Deployment, read_deployment
@@ -254,6 +254,9 @@ def _shown(file: ReviewFile, position: str) -> Iterator[Text]:
     if endpoint is not None:
         if isinstance(endpoint.handler, ExternalService):
             yield line(f"  {endpoint.handler.method} {endpoint.handler.url}")
+        elif isinstance(endpoint.handler, McpTool):
+            server = endpoint.handler.mcp
+            yield line(f"  tool {server.tool} of {server.url or ' '.join((server.command, *server.args))}")
         semantic = endpoint.semantic
         yield line(f"  intent: {semantic.intent}")
         yield line(f"  outcome: {semantic.outcome}")

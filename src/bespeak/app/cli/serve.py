@@ -22,6 +22,7 @@ from bespeak.app.server.target import load_target
 @click.option("--agtp", "address", metavar="HOST:PORT", help="Address for AGTP.  [default: 127.0.0.1:4480]")
 @click.option("--http", metavar="HOST:PORT", help="Address for HTTP; the default port is 8080.")
 @click.option("--mcp", is_flag=True, help="Serve MCP at /mcp of the HTTP face.")
+@click.option("--a2a", is_flag=True, help="Serve A2A at /a2a of the HTTP face.")
 @click.option("--operations", metavar="HOST:PORT", help="Address for /healthz and /metrics; the default port is 9464.")
 @click.option("--workers", type=int, help="Number of worker processes.  [default: 1]")
 @click.option("--cert", "certificate", type=click.Path(path_type=Path), help="Certificate chain (PEM), for TLS 1.3.")
@@ -50,7 +51,7 @@ from bespeak.app.server.target import load_target
 @click.option("--reload", is_flag=True, help="Restart when a file of TARGET changes; for development.")
 @click.option("--strict", is_flag=True, help="Do not start if an endpoint is invalid.")
 def serve(target: str, level: str, log_format: str, reload: bool, **options: Any) -> int:
-    """Serve TARGET over AGTP, and optionally HTTP and MCP, until SIGTERM or Ctrl-C.
+    """Serve TARGET over AGTP, and optionally HTTP, MCP and A2A, until SIGTERM or Ctrl-C.
 
     TARGET is a folder (bespeak.toml, endpoints/*.toml), an .agis, .toml or .py file, or module:app.
     The handlers of an AGIS document are configured in a bespeak.toml beside it, or are in a module of the same name.
@@ -92,8 +93,10 @@ def _announce(assembled: Assembled, settings: Settings) -> None:
         registrar = assembled.registrar
         described = is_described(registrar.policies, registrar.endpoints.values())
         notes = ["described at /.well-known/ai" if described else "no public documents"]
-        if settings.mcp:
+        if settings.mcp.enabled:
             notes.append("MCP at /mcp")
+        if settings.a2a.enabled:
+            notes.append("A2A at /a2a")
         if settings.web.url and settings.web.url != here:
             notes.append(f"public URL {settings.web.url}")
         click.echo(f"HTTP  {here}  {', '.join(notes)}")

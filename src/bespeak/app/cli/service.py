@@ -8,7 +8,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -19,13 +19,14 @@ from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.app.cli.console import print_findings
 from bespeak.app.cli.main import CommandFailedError
-from bespeak.app.server.local import connect_local
-from bespeak.app.server.target import Target
 from bespeak.documents.ai.document import MOST_CAPABILITIES
 from bespeak.errors import ConfigError
-from bespeak.state.store.store import Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
+
+if TYPE_CHECKING:
+    from bespeak.app.server.target import Target
+    from bespeak.state.store.store import Store
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -137,11 +138,12 @@ async def open_service(
     report: Callable[[list[Diagnostic]], None] = print_findings,
     with_state: bool = True,
     store: Store | None = None,
+    face: str = "agtp",
 ) -> AsyncIterator[ServiceClient]:
     """Connect to a live service by its URI, or load one from a folder, a file or module:app.
 
     `with_state` gives a loaded one a store in memory, so that it describes itself as if it were served; `store` gives
-    it that store.
+    it that store. `face` is what its logs and its audit trail say that calls came by.
     """
     if as_name is not None:
         if agent_id is not None:
@@ -185,6 +187,9 @@ async def open_service(
                 f"--signing-key requires a live service; {service!r} is loaded locally and has no signature"
             )
         else:
+            # The whole server, which a live service does not need here.
+            from bespeak.app.server.local import connect_local  # noqa: PLC0415
+
             async with connect_local(
                 service,
                 report=report,
@@ -195,6 +200,7 @@ async def open_service(
                 token=token,
                 with_state=with_state,
                 store=store,
+                face=face,
             ) as client:
                 yield client
 

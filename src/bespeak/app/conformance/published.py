@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from bespeak.app.conformance.sample import sample
 from bespeak.contract.grammar.path_syntax import Template, parse_template
+from bespeak.contract.schema.sample import sample
 
 _NOT_THERE: Final = "/zz-no-such-thing"
 

@@ -22,7 +22,7 @@ from bespeak.app.conformance.published import (
     strings,
     valid_input,
 )
-from bespeak.app.conformance.sample import sample
+from bespeak.contract.schema.sample import sample
 
 PROBE_FIELD: Final = "conformance_probe"
 """Field that no endpoint declares. Every input schema is closed, so a request with it must be refused (13.3)."""

@@ -10,7 +10,7 @@ from bespeak.checks.lint.config import Config
 from bespeak.checks.lint.subject import Kind
 from bespeak.contract.agent import STATUSES
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.handler import HANDLER_TYPES, Composition, ExternalService, RegisteredFunction
+from bespeak.contract.handler import HANDLER_TYPES, Composition, ExternalService, McpTool, RegisteredFunction
 from bespeak.contract.recipe import Recipe
 from bespeak.contract.service import ServerIdentity
 from bespeak.documents.deployment.endpoint_shape import KEYWORDS, TYPES, DeprecationBlock
@@ -88,6 +88,7 @@ _FIELD: Final = {
 _HANDLER: Final = {
     "type": _text("The kind of handler.", enum=list(HANDLER_TYPES)),
     **properties_of(RegisteredFunction),
+    **properties_of(McpTool),
     **properties_of(ExternalService),
     **properties_of(Composition),
 }

@@ -24,6 +24,7 @@ from bespeak.runtime.access_log import access_log
 from bespeak.runtime.additions import Additions
 from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.confirmations import Confirmations
+from bespeak.runtime.cost_history import CostHistory
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.exchange import Subscriber
 from bespeak.runtime.idempotency import Idempotency
@@ -93,6 +94,9 @@ class Assembled:
                 confirmations=Confirmations(document.cases),
                 auditor=auditor,
             )
+        if "QUOTE" in self.registrar.service.methods:
+            server.costs = CostHistory()
+            subscribers = (*subscribers, server.costs)
         return Dispatcher(server, responder, settlement, (*access_log(), *subscribers))
 
     def _negotiation(self, store: Store | None, document: ServerDocument) -> Callable[[Additions], Negotiator] | None:
@@ -154,7 +158,10 @@ def assemble(
     findings += found
     updated = updated or now()
     builtins = builtin_endpoints(
-        stored=stored, searchable=bool(service.resources), negotiates=service.policies.synthesis_enabled
+        stored=stored,
+        searchable=bool(service.resources),
+        negotiates=service.policies.synthesis_enabled,
+        enabled=service.methods,
     )
     opened, found = _open_data(service, base)
     findings += found

@@ -12,10 +12,19 @@ import msgspec
 from bespeak.app.server.collector import collector_paused
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.rules import UNLIMITED_ON_THE_WEB
-from bespeak.documents.projections import agis_summary, agtp_bootstrap, ai_discovery, llms_text
+from bespeak.documents.deployment.server_settings import A2aSettings
+from bespeak.documents.projections import (
+    a2a_card,
+    agis_summary,
+    agtp_bootstrap,
+    ai_catalog,
+    ai_discovery,
+    llms_text,
+    mcp_server_card,
+)
 from bespeak.faces.http.negotiation import Root
 from bespeak.faces.http.page import Page
-from bespeak.protocol.exchange.headers import MEDIA_AGIS, MEDIA_JSON
+from bespeak.protocol.exchange.headers import MEDIA_AGIS, MEDIA_JSON, MEDIA_MANIFEST
 from bespeak.protocol.exchange.principal import ANONYMOUS
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.route_table import RouteTable
@@ -36,8 +45,19 @@ ABOUT: Final = {
     OPENAPI: "OpenAPI 3.1, with every schema",
     "/": "the AGIS document: intent, outcome and impact of every endpoint",
     agis_summary.PATH: "a summary of it",
+    mcp_server_card.PATH: "how MCP clients connect",
+    a2a_card.PATH: "how A2A agents connect",
 }
-"""Descriptions of the documents, for the page that links to them."""
+"""Descriptions of the documents, for the pages that link to them."""
+_CATALOGUED: Final = {
+    mcp_server_card.PATH: ("mcp", mcp_server_card.MEDIA_TYPE),
+    # The type that catalogs know it by; it is served as JSON, as clients of A2A expect.
+    a2a_card.PATH: ("a2a", "application/a2a-agent-card+json"),
+    ai_discovery.PATH: ("ai", MEDIA_JSON),
+    OPENAPI: ("openapi", MEDIA_JSON),
+    "/": ("agis", f"{MEDIA_AGIS}+json"),
+}
+"""Kind and media type of the documents that the AI catalog lists if they are there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +69,10 @@ class Publishing:
     """True if irreversible calls require an idempotency key."""
     agtp_port: int | None = None
     """Port of the AGTP face; None if there is none, and then no document mentions it."""
+    mcp: bool = False
+    """True if MCP is served."""
+    a2a: A2aSettings = field(default_factory=A2aSettings)
+    """Settings of A2A; if it is not served, there is no agent card."""
 
 
 class Pages(Mapping[str, Page | Root]):
@@ -95,6 +119,14 @@ def make_pages(routes: RouteTable, settings: HttpSettings, publishing: Publishin
         if settings.ai_alias:
             pages[ALIAS] = main
         pages[OPENAPI] = Page(contents.openapi, _JSON)
+    if settings.url is not None:
+        if publishing.mcp:
+            pages[mcp_server_card.PATH] = Page(contents.server_card, mcp_server_card.MEDIA_TYPE)
+            pages[ai_catalog.MCP_PATH] = Page(contents.mcp_catalog, _JSON)
+        if publishing.a2a.enabled and OPENAPI in pages:
+            pages[a2a_card.PATH] = Page(lambda: msgspec.json.encode(contents.card), _JSON)
+            pages[a2a_card.LEGACY_PATH] = Page(lambda: msgspec.json.encode(a2a_card.to_legacy(contents.card)), _JSON)
+        pages[ai_catalog.PATH] = Page(lambda: contents.catalog(pages), ai_catalog.MEDIA_TYPE)
     pages[llms_text.PATH] = Page(lambda: contents.llms(pages), _TEXT)
     pages["/"] = Root(
         {
@@ -122,6 +154,21 @@ def check_publishing(registrar: Registrar) -> list[Diagnostic]:
     message = "endpoints are published on the web without a rate limit (AI-Discovery 6)"
     advice = 'Set [limits.rate], for example agent = "600/min" and address = "600/min".'
     return [UNLIMITED_ON_THE_WEB.found(message, advice=advice)]
+
+
+def project_card_of(routes: RouteTable, settings: HttpSettings, publishing: Publishing) -> dict[str, Any] | None:
+    """Build the agent card of a route table. If discovery is not public, it is for identified agents only."""
+    return a2a_card.project_card(
+        routes.service,
+        routes.endpoints.values(),
+        settings,
+        publishing.auth.modes,
+        version=routes.publication.version,
+        issuer=publishing.auth.token.issuer,
+        policies=routes.policies,
+        most_skills=publishing.a2a.most_skills,
+        extended=not routes.policies.anonymous_discovery,
+    )
 
 
 class _Contents:
@@ -157,6 +204,12 @@ class _Contents:
             return {}
         return {name: _fixed(content) for name, content in self.ai.parts.items()}
 
+    @cached_property
+    def card(self) -> dict[str, Any]:
+        found = project_card_of(self._routes, self._settings, self.publishing)
+        assert found is not None, "there is a page only if something is listed and the URL is known"
+        return found
+
     def agis(self) -> bytes:
         return self._publication.agis_for(ANONYMOUS).body
 
@@ -168,15 +221,57 @@ class _Contents:
                 self._settings,
                 version=self._publication.version,
                 policies=self._routes.policies,
+                mcp=f"{self._settings.url}{mcp_server_card.INTERFACE}" if self._has_mcp else None,
             )
         )
+
+    def server_card(self) -> bytes:
+        auth = self.publishing.auth
+        return msgspec.json.encode(
+            mcp_server_card.project_server_card(
+                self._service,
+                self._endpoints,
+                self._settings,
+                auth.modes,
+                version=self._publication.version,
+                issuer=auth.token.issuer,
+            )
+        )
+
+    def mcp_catalog(self) -> bytes:
+        url = self._settings.url or ""
+        return msgspec.json.encode(
+            ai_catalog.project_mcp_catalog(self._service, url, self._artifact(mcp_server_card.PATH))
+        )
+
+    def catalog(self, pages: Mapping[str, Any]) -> bytes:
+        """Build the catalog of the documents that are there, and of AGTP if it is spoken."""
+        artifacts = [self._artifact(path) for path in _CATALOGUED if path in pages]
+        if self.publishing.agtp_port is not None:
+            address = f"agtp://{self._bootstrap(self.publishing.agtp_port)['endpoint']}"
+            artifacts.append(
+                ai_catalog.Artifact("agtp", MEDIA_MANIFEST, address, "the manifest, by DISCOVER over AGTP")
+            )
+        url = self._settings.url or ""
+        return msgspec.json.encode(
+            ai_catalog.project_catalog(self._service, url, artifacts, updated=self._routes.updated)
+        )
+
+    def _artifact(self, path: str) -> ai_catalog.Artifact:
+        kind, media_type = _CATALOGUED[path]
+        return ai_catalog.Artifact(kind, media_type, f"{self._settings.url}{path}", ABOUT[path])
+
+    @property
+    def _has_mcp(self) -> bool:
+        return self.publishing.mcp and self._settings.url is not None
 
     def bootstrap(self) -> bytes:
         port = self.publishing.agtp_port
         assert port is not None, "there is a page only if AGTP is spoken"
-        return msgspec.json.encode(
-            agtp_bootstrap.project_bootstrap(self._service, port=port, updated=self._routes.updated)
-        )
+        return msgspec.json.encode(self._bootstrap(port))
+
+    def _bootstrap(self, port: int) -> dict[str, Any]:
+        return agtp_bootstrap.project_bootstrap(self._service, port=port, updated=self._routes.updated)
 
     def openapi(self) -> bytes:
         from bespeak.documents.projections.openapi.document import project_openapi  # noqa: PLC0415 - only if requested

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 from bespeak.app.server.assembly import Assembled
 from bespeak.app.server.trail import RunningTrail
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.runtime.due import DueLoop
+from bespeak.runtime.methods.standard import DUE
 from bespeak.runtime.metrics import Metrics
 from bespeak.runtime.rate_exchange import RateExchange
+from bespeak.runtime.workflows.engine import Workflows
 from bespeak.state.store.store import Store
 from bespeak.state.store.sweeper import Sweeper
 
@@ -37,6 +40,9 @@ class Keeper:
         self.dispatcher = assembled.build_dispatcher(store, document, auditor, () if metrics is None else (metrics,))
         self._server = self.dispatcher.server
         self._sweeper = Sweeper(store)
+        enabled = assembled.registrar.service.methods
+        self._workflows = self._server.workflows = Workflows(self.dispatcher, store)
+        self._due = DueLoop(store, {kind: make(self._server) for kind, make in DUE.items()} if enabled else {})
         rates = self._server.rates
         # A process with a store of its own counts on its own too.
         self._exchange = RateExchange(rates, store) if rates is not None and not store.sole else None
@@ -55,13 +61,18 @@ class Keeper:
         if self._exchange is not None:
             self._exchange.start()
         self._sweeper.start()
+        self._workflows.start()
+        self._due.start()
 
     async def stop(self) -> None:
         """Finish pending work and close."""
+        await self._due.stop()
+        await self._workflows.close()
         await self._sweeper.stop()
         if self._exchange is not None:
             await self._exchange.close()
         await self._server.close()
+        await self.dispatcher.finish()
         if self._trail is not None:
             await self._trail.stop()
         await self._store.close()

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from bespeak.app.server.beside import Beside
 from bespeak.app.server.keeper import Keeper
 from bespeak.app.server.settings import Settings
 from bespeak.faces.agtp.server import AgtpServer
@@ -24,9 +25,7 @@ from bespeak.protocol.wire.limits import Limits
 from bespeak.runtime.dispatcher import Dispatcher
 
 if TYPE_CHECKING:
-    from bespeak.faces.http.asgi import Application
     from bespeak.faces.http.server import HttpServer
-    from bespeak.faces.mcp.http import McpApplication
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 """Signals that stop a server in order; the last one is sent when its terminal closes."""
@@ -53,7 +52,7 @@ async def serve(
     agtp = AgtpServer(keeper.dispatcher, limits=limits, timeouts=timeouts, capacity=capacity)
     web: HttpServer | None = None
     operations: HttpServer | None = None
-    mcp, streamed = _mcp(keeper.dispatcher, settings, limits) if settings.mcp else (None, None)
+    beside = _beside(keeper.dispatcher, settings, limits)
     if not await _started(keeper, stop):
         return
     try:
@@ -62,9 +61,8 @@ async def serve(
         settings = replace(settings, address=Address(*at[0]))
         if settings.http is not None:
             # Its documents contain the port of AGTP, which is known now.
-            web = _web_server(keeper.dispatcher, settings, limits, timeouts, capacity, streamed=streamed)
-            if mcp is not None:
-                await mcp.start()
+            web = _web_server(keeper.dispatcher, settings, limits, timeouts, capacity, beside=beside)
+            await beside.start()
             context = _tls(settings, "http/1.1")
             at = await web.start(settings.http.host, settings.http.port, ssl=context, reuse_port=reuse_port)
             settings = replace(settings, http=Address(*at[0]))
@@ -76,8 +74,7 @@ async def serve(
         for server in (agtp, web, operations):
             if server is not None:
                 await server.close()
-        if mcp is not None:
-            await mcp.stop()
+        await beside.stop()
         await keeper.stop()
         raise
     # All current objects live as long as the process, so the collector can skip them.
@@ -89,8 +86,7 @@ async def serve(
         await asyncio.gather(agtp.drain(), *([web.drain()] if web is not None else []))
         if operations is not None:
             await operations.close()
-        if mcp is not None:
-            await mcp.stop()
+        await beside.stop()
         await keeper.stop()
         # Modules such as DuckDB report as leaked what the last collection of the process does not find.
         gc.unfreeze()
@@ -109,17 +105,17 @@ async def _started(keeper: Keeper, stop: asyncio.Event) -> bool:
     return True
 
 
-def _mcp(
-    dispatcher: Dispatcher, settings: Settings, limits: Limits
-) -> tuple[McpApplication, Mapping[str, Application]]:
-    from bespeak.app.server.mcp_face import make_mcp, mounted  # noqa: PLC0415 - only for MCP
-
-    assert settings.http is not None
-    # A session lives in one process, and each request may reach another one.
-    stateless = settings.workers > 1
-    loopback = settings.http.is_loopback
-    mcp = make_mcp(dispatcher, settings.web, settings.auth, limits=limits, loopback=loopback, stateless=stateless)
-    return mcp, mounted(mcp, settings.web)
+def _beside(dispatcher: Dispatcher, settings: Settings, limits: Limits) -> Beside:
+    return Beside(
+        dispatcher,
+        settings.web,
+        settings.auth,
+        mcp=settings.mcp,
+        a2a=settings.a2a,
+        limits=limits,
+        loopback=settings.http is not None and settings.http.is_loopback,
+        stateless=settings.workers > 1,
+    )
 
 
 def _web_server(
@@ -129,17 +125,23 @@ def _web_server(
     timeouts: Timeouts,
     capacity: Capacity,
     *,
-    streamed: Mapping[str, Application] | None,
+    beside: Beside,
 ) -> HttpServer:
     from bespeak.app.server.http_face import build_middleware, make_face  # noqa: PLC0415
     from bespeak.app.server.http_pages import Publishing  # noqa: PLC0415
     from bespeak.faces.http.server import HttpServer  # noqa: PLC0415 - loads httptools, only for HTTP
 
     assert settings.http is not None
-    publishing = Publishing(auth=settings.auth, keys_required=settings.keys_required, agtp_port=settings.address.port)
+    publishing = Publishing(
+        auth=settings.auth,
+        keys_required=settings.keys_required,
+        agtp_port=settings.address.port,
+        mcp=settings.mcp.enabled,
+        a2a=settings.a2a,
+    )
     face = make_face(dispatcher, settings.web, limits=limits, loopback=settings.http.is_loopback, publishing=publishing)
     outer = build_middleware(face, settings.web)
-    return HttpServer(face, outer, streamed=streamed, timeouts=timeouts, capacity=capacity)
+    return HttpServer(face, outer, streamed=beside.places, timeouts=timeouts, capacity=capacity)
 
 
 def _operations(

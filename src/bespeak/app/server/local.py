@@ -41,6 +41,7 @@ async def connect_local(
     with_state: bool = True,
     store: Store | None = None,
     report: Callable[[list[Diagnostic]], None] = log_findings,
+    face: str = "agtp",
 ) -> AsyncIterator[ServiceClient]:
     """Open a client that calls the dispatcher of a target; all gates apply as over the wire.
 
@@ -60,7 +61,7 @@ async def connect_local(
         store = open_store(MEMORY, role="sole", durability=loaded.document.store.durability)
     async with _running(assembled, loaded, store) as dispatcher:
         sender = Sender(
-            InProcess(dispatcher),
+            InProcess(dispatcher, face=face),
             locator,
             timeout=timeout,
             retry=retry or RetryPolicy(),

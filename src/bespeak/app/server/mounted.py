@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bespeak.app.authoring.app import App
 from bespeak.app.server.assembly import now
+from bespeak.app.server.beside import Beside
 from bespeak.app.server.http_face import build_middleware, make_face
 from bespeak.app.server.http_pages import Publishing
 from bespeak.app.server.keeper import Keeper
@@ -32,9 +33,6 @@ from bespeak.text.reading.findings import Findings
 from bespeak.text.reading.settings import read_settings
 from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
-
-if TYPE_CHECKING:
-    from bespeak.faces.mcp.http import McpApplication
 
 _logger = logging.getLogger(__name__)
 
@@ -77,7 +75,7 @@ class MountedService:
         log_findings(self._assembled.findings)
         self._settings = settings
         self._keeper: Keeper | None = None
-        self._mcp: McpApplication | None = None
+        self._beside: Beside | None = None
         self._application: Application | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = asyncio.Lock()
@@ -125,21 +123,28 @@ class MountedService:
             keeper = Keeper(self._assembled, store, document, signing_keys(document.signing_key))
             await keeper.start()
             limits = Limits(body=document.limits.max_body or DEFAULT_LIMITS.body)
-            publishing = Publishing(auth=document.auth, keys_required=document.idempotency.require)
+            publishing = Publishing(
+                auth=document.auth,
+                keys_required=document.idempotency.require,
+                mcp=document.mcp.enabled,
+                a2a=document.a2a,
+            )
             face = make_face(keeper.dispatcher, self._settings, limits=limits, publishing=publishing)
             application = build_middleware(face, self._settings) or face
-            if document.mcp.enabled:
-                application = await self._with_mcp(application, keeper, limits)
+            application = await self._with_others(application, keeper, limits)
             self._keeper, self._loop, self._application = keeper, loop, application
             return application
 
-    async def _with_mcp(self, application: Application, keeper: Keeper, limits: Limits) -> Application:
-        """Serve MCP beside an application."""
-        from bespeak.app.server.mcp_face import make_mcp, mounted  # noqa: PLC0415 - slow to load
-
-        mcp = self._mcp = make_mcp(keeper.dispatcher, self._settings, self._target.document.auth, limits=limits)
-        await mcp.start()
-        places = mounted(mcp, self._settings)
+    async def _with_others(self, application: Application, keeper: Keeper, limits: Limits) -> Application:
+        """Serve what the configuration enables beside an application."""
+        document = self._target.document
+        self._beside = beside = Beside(
+            keeper.dispatcher, self._settings, document.auth, mcp=document.mcp, a2a=document.a2a, limits=limits
+        )
+        await beside.start()
+        places = beside.places
+        if places is None:
+            return application
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             found = places.get(local_path(scope)) if scope["type"] == "http" else None
@@ -150,9 +155,9 @@ class MountedService:
     async def stop(self) -> None:
         """Finish running requests and close the store."""
         keeper, self._keeper, self._loop, self._application = self._keeper, None, None, None
-        mcp, self._mcp = self._mcp, None
-        if mcp is not None:
-            await mcp.stop()
+        beside, self._beside = self._beside, None
+        if beside is not None:
+            await beside.stop()
         if keeper is not None:
             await keeper.stop()
 

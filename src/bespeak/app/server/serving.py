@@ -123,7 +123,7 @@ def _keeper(assembled: Assembled, target: Target, settings: Settings) -> Keeper:
 
 
 def _probe_upstreams(assembled: Assembled) -> list[Diagnostic]:
-    if assembled.registrar.upstreams is None:
+    if assembled.registrar.upstreams is None and assembled.registrar.mcp_servers is None:
         return []
     from bespeak.runtime.bindings.upstream_probe import probe_upstreams  # noqa: PLC0415 - most servers have no upstream
 

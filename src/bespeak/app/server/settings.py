@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from bespeak.app.server.state import store_place
 from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.faces.capacity import MAX_BUFFERED, MAX_CONNECTIONS
@@ -30,8 +31,10 @@ class Settings:
     """Listening address of /healthz and /metrics; None if they are not served."""
     web: HttpSettings = field(default_factory=HttpSettings)
     """Settings of the HTTP face."""
-    mcp: bool = False
-    """True to serve MCP on the HTTP face."""
+    mcp: McpSettings = field(default_factory=McpSettings)
+    """MCP on the HTTP face."""
+    a2a: A2aSettings = field(default_factory=A2aSettings)
+    """A2A on the HTTP face."""
     workers: int = 1
     certificate: Path | None = None
     key: Path | None = None
@@ -70,12 +73,7 @@ class Settings:
             if file is not None and not file.is_file():
                 raise ConfigError(f"no such file: {file}, the {what} for TLS")
         self._check_reach("AGTP", self.address)
-        if self.http is not None:
-            self._check_reach("HTTP", self.http)
-            if self.http.port and self.http.overlaps(self.address):
-                raise ConfigError(f"AGTP on {self.address} and HTTP on {self.http} conflict: give --http another port")
-        if self.mcp and self.http is None:
-            raise ConfigError("MCP is served on the HTTP face: give --http HOST:PORT too")
+        self._check_http()
         for other in (self.address, self.http):
             if self.operations is not None and other is not None and other.port and other.overlaps(self.operations):
                 raise ConfigError(f"--operations {self.operations} conflicts with {other}: give it another port")
@@ -89,6 +87,17 @@ class Settings:
             )
         if not 1 <= self.workers <= 256:
             raise ConfigError(f"--workers must be 1 to 256; got {self.workers}")
+
+    def _check_http(self) -> None:
+        """Refuse an HTTP face in the way of AGTP, and faces that need one without it."""
+        if self.http is not None:
+            self._check_reach("HTTP", self.http)
+            if self.http.port and self.http.overlaps(self.address):
+                raise ConfigError(f"AGTP on {self.address} and HTTP on {self.http} conflict: give --http another port")
+            return
+        for name, chosen in (("MCP", self.mcp), ("A2A", self.a2a)):
+            if chosen.enabled:
+                raise ConfigError(f"{name} is served on the HTTP face: give --http HOST:PORT too")
 
     def _check_reach(self, protocol: str, address: Address) -> None:
         """Require TLS and authentication on addresses that others can reach, unless the operator opts out."""
@@ -121,6 +130,7 @@ def plan_settings(
     http: str | None = None,
     operations: str | None = None,
     mcp: bool = False,
+    a2a: bool = False,
     workers: int | None = None,
     certificate: Path | None = None,
     key: Path | None = None,
@@ -145,7 +155,8 @@ def plan_settings(
         http=None if web_address is None else parse_address(web_address, HTTP_PORT),
         operations=None if monitored is None else parse_address(monitored, OPERATIONS_PORT),
         web=document.http,
-        mcp=mcp or document.mcp.enabled,
+        mcp=replace(document.mcp, enabled=mcp or document.mcp.enabled),
+        a2a=replace(document.a2a, enabled=a2a or document.a2a.enabled),
         workers=workers if workers is not None else listen.workers or 1,
         certificate=certificate,
         key=key,

@@ -21,3 +21,10 @@ def is_closed(schema: Mapping[str, Any]) -> bool:
     if "additionalProperties" in schema:
         return schema["additionalProperties"] is False
     return schema.get("unevaluatedProperties") is False
+
+
+def closed(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Close a schema that does not say whether other fields are allowed: one that nobody reads is a mistake."""
+    if "additionalProperties" in schema or "unevaluatedProperties" in schema:
+        return schema
+    return {**schema, closing_keyword(schema): False}

@@ -12,6 +12,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
 from bespeak.contract.service import UNSPECIFIED, ServerIdentity, Service
+from bespeak.contract.standard.methods import choose_methods
 from bespeak.documents.deployment.endpoint_toml import endpoint_of
 from bespeak.documents.deployment.folder import (
     AGENTS,
@@ -76,6 +77,7 @@ class Deployment:
             data_manifest=server.data_manifest,
             rate_limits=server.limits.rate,
             trusts_upstreams=server.upstream.trust_answers,
+            methods=choose_methods(server.methods.enable),
         )
         return replace(service, catalog=server.main.catalog) if server.main.catalog else service
 
@@ -120,7 +122,8 @@ def _read_rest(
     endpoints = _read_endpoints(configuration, folder, server, findings)
     agents = _read_agents(server.agents.directory, root / AGENTS, findings)
     recipes = _read_recipes(server.recipes, (root / RECIPES, folder / RECIPES), findings)
-    if not endpoints and server.main.app is None and server.document is None and not has_errors(findings):
+    elsewhere = server.main.app is not None or server.document is not None or server.methods.enable
+    if not endpoints and not elsewhere and not has_errors(findings):
         message = "no endpoint file and no app were found; only the built-in methods are served"
         advice = f"Put endpoint files into {folder}."
         findings.append(NOTHING_TO_SERVE.found(message, Location(str(root)), advice=advice))

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.contract.handler import Composition, ExternalService, HandlerBinding, RegisteredFunction, is_dotted_path
+from bespeak.contract.handler import (
+    Composition,
+    ExternalService,
+    HandlerBinding,
+    McpTool,
+    RegisteredFunction,
+    is_dotted_path,
+)
 from bespeak.documents.rules import UNSUPPORTED_HANDLER
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.reading.rules import WRONG_VALUE
@@ -43,6 +50,10 @@ def read_handler(block: Table) -> HandlerBinding | None:
     for (key, of), (message, advice) in _UNSUPPORTED.items():
         if of == kind and block.has(key):
             block.findings.error(UNSUPPORTED_HANDLER, message, block.pointer(key), advice)
+    if kind == McpTool.type and block.has("mcp"):
+        tool: McpTool = read_settings(McpTool, block, known=("type",))
+        # What is not a table is reported, and leaves nothing to call.
+        return tool if isinstance(block.value("mcp"), dict) else None
     binding = read_settings(_KINDS[kind], block, known=("type",))
     if isinstance(binding, RegisteredFunction) and binding.function and not block.has("module"):
         _check_function(block, binding.function)

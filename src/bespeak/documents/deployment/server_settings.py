@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from bespeak.contract.agent import DISCLOSURES
 from bespeak.contract.rate import RateLimits
@@ -149,11 +150,50 @@ class LimitSettings:
     rate: RateLimits = table(RateLimits)
 
 
+ALL: Final = "all"
+RESULT_BOUNDS: Final = (5_000, 10_000_000)
+"""Least and greatest value of `max_result`."""
+
+
+def _read_most(block: Table, key: str) -> int | None:
+    return 0 if block.value(key) == ALL else block.count(key)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpSettings:
     """Endpoints as MCP tools."""
 
     enabled: bool = setting(False, "Serve MCP at `/mcp` of the HTTP face, which needs the extra `mcp`.")
+    tools_listed: int = setting(
+        40,
+        'The most tools that are listed; a server with more lists a search instead. `"all"` lists any number.',
+        read=_read_most,
+    )
+    max_result: int = setting(
+        50_000,
+        "The most characters of a result. A longer one is cut, and says how to get the rest.",
+        bounds=RESULT_BOUNDS,
+        security=True,
+    )
+    toolsets: tuple[str, ...] = setting(
+        (), "The namespaces whose endpoints are tools: first segments of paths. Without it: all."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class A2aSettings:
+    """Endpoints as skills of an A2A agent."""
+
+    enabled: bool = setting(False, "Serve A2A at `/a2a` of the HTTP face, which needs the extra `a2a`.")
+    most_skills: int = setting(
+        100, "Number of endpoints up to which the agent card has a skill for each; beyond it, one for each namespace."
+    )
+    retention: float = setting(
+        86400, "Seconds for which a task is kept after its last change.", kind="seconds", read=Table.positive
+    )
+    most_tasks: int = setting(
+        1000, "Maximum number of tasks of one caller; the one that was finished first makes room.", security=True
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

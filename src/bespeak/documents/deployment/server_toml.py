@@ -13,11 +13,13 @@ from bespeak.contract.duration import read_duration
 from bespeak.contract.negotiation import NegotiationSettings
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import ServerIdentity
+from bespeak.contract.standard.settings import MethodSettings
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.deployment.handlers_toml import HandlerEntry, read_handlers
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.rules import CONTRADICTION, DATA_SET, INCOMPLETE_IDENTITY, NO_EFFECT
 from bespeak.documents.deployment.server_settings import (
+    A2aSettings,
     AgentSettings,
     ClientCertificateSettings,
     LimitSettings,
@@ -88,6 +90,8 @@ class ServerDocument:
     mtls: ClientCertificateSettings = table(ClientCertificateSettings)
     http: HttpSettings = table(HttpSettings)
     mcp: McpSettings = table(McpSettings)
+    a2a: A2aSettings = table(A2aSettings)
+    methods: MethodSettings = table(MethodSettings)
     limits: LimitSettings = table(LimitSettings)
     upstream: UpstreamSettings = table(UpstreamSettings)
     document: Path | None = setting(None, "An AGIS document whose endpoints are served.", kind="path")

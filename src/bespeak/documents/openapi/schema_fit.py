@@ -26,6 +26,8 @@ _DROPPED: Final = frozenset(
 )
 """Keywords that are useless here or change the meaning of references."""
 _TEXTS: Final = frozenset({"title", "description"})
+_LONGEST_TEXT: Final = 4_000
+"""Maximum characters of a text that stays as it is."""
 _DEEPEST: Final = 36
 """Maximum depth of a schema; lint warns beyond 40."""
 _MOST_PARTS: Final = 1_500
@@ -40,7 +42,9 @@ _NOTHING: Final = object()
 class SchemaFitter:
     """Fits schemas and caches their parts: a description often repeats them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, verbatim: bool = False) -> None:
+        """Create a fitter. With `verbatim`, safe texts and unknown keywords stay as they are."""
+        self._verbatim = verbatim
         self._clean: dict[int, tuple[object, Any]] = {}
         self._losses: dict[int, tuple[str, ...]] = {}
 
@@ -73,7 +77,9 @@ class SchemaFitter:
     def _object(self, node: Mapping[str, Any], lost: dict[str, None], depth: int) -> dict[str, Any]:
         clean: dict[str, Any] = {}
         for key, value in node.items():
-            if key in _DROPPED or key not in KEYWORDS:
+            if key in _DROPPED or (key not in KEYWORDS and not self._verbatim):
+                continue
+            if key not in KEYWORDS and (not _is_sayable(key) or not _has_no_null(value)):
                 continue
             kept = self._value(key, value, lost, depth)
             if kept is not _NOTHING:
@@ -82,7 +88,9 @@ class SchemaFitter:
 
     def _value(self, key: str, value: Any, lost: dict[str, None], depth: int) -> Any:
         if key in _TEXTS:
-            return _text(value, lost)
+            return _text(value, lost, verbatim=self._verbatim)
+        if key not in KEYWORDS:
+            return value
         if key in DATA_KEYWORDS:
             return _data(key, value, lost)
         if key == "pattern":
@@ -121,12 +129,14 @@ def bound(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     return _usable(schema, lost), tuple(lost)
 
 
-def _text(value: Any, lost: dict[str, None]) -> Any:
+def _text(value: Any, lost: dict[str, None], *, verbatim: bool) -> Any:
     if not isinstance(value, str):
         return _NOTHING
     plain = plain_text(value, 300)
     if plain.fault:
         lost[plain.fault] = None
+    elif verbatim and len(value) <= _LONGEST_TEXT and _is_sayable(value):
+        return value
     return plain.text or _NOTHING
 
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from bespeak.documents.adoption.candidate import READING
 from bespeak.documents.adoption.naming import singular, words
+from bespeak.documents.adoption.taking_back import takes_back
 from bespeak.documents.openapi.description import Operation
-from bespeak.text.language.meanings import meanings
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.two_word_verb import two_word_verb
 
@@ -46,7 +46,7 @@ class Siblings:
     def is_undone(self, operation: Operation) -> bool:
         """Return True if another operation deletes, corrects or reverses what this one does."""
         shape = _shape(operation.path)
-        if any(_takes_back(other, word) for thing, word in _deeds(operation) for other in self._deeds[thing]):
+        if any(takes_back(other, word) for thing, word in _deeds(operation) for other in self._deeds[thing]):
             return True
         if operation.method not in ("POST", "PUT") or not shape:
             return False
@@ -77,10 +77,3 @@ def _deeds(operation: Operation) -> Iterator[tuple[tuple[Shape, Shape], str]]:
             joined = two_word_verb(part, parts[: at + 2], at)  # powerOff
             if joined:
                 yield (around, parts[:at] + parts[at + 2 :]), joined
-
-
-def _takes_back(one: str, other: str) -> bool:
-    """Return True if one verb restores what was before the other. What is made anew is not what has ended."""
-    classes = operation_classes(one)
-    remade = classes is not None and classes.main == "CREATE" and classes.of("BEGIN") == 0
-    return meanings().opposite(one, other) and not remade

@@ -23,11 +23,12 @@ def project_summary(
     *,
     version: str,
     policies: Policies | None = None,
+    mcp: str | None = None,
 ) -> dict[str, Any]:
-    """Build every field of AGIS 11.1, null for unknown values; `mcp_tools_list` is omitted, because none is served.
+    """Build every field of AGIS 11.1, null for unknown values; `mcp_tools_list` is omitted if MCP is not served.
 
-    `version` is that of the manifest. Of the data manifest only the class names appear, and not even those if anonymous
-    callers may not see the manifest.
+    `version` is that of the manifest, `mcp` the URL of the MCP server. Of the data manifest only the class names
+    appear, and not even those if anonymous callers may not see the manifest.
     """
     listed = [endpoint for endpoint in endpoints if endpoint.is_listed]
     vocabulary = service.vocabulary or Vocabulary()
@@ -50,6 +51,7 @@ def project_summary(
         "version": version,
         "interaction_protocols": _protocols(listed, vocabulary, policies or service.policies),
         "related_services": list(settings.related_services),
+        **({} if mcp is None else {"mcp_tools_list": mcp}),
     }
 
 

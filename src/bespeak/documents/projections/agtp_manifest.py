@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.agent import Agent
+from bespeak.contract.confirmation import needs_confirmation
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import FLOOR_METHODS, Policies
 from bespeak.contract.service import AGTP_VERSION, Service
@@ -79,12 +80,12 @@ def project_manifest(
         },
         "embedded_methods": _list_methods(FLOOR_METHODS, published),
         "custom_methods": _list_methods(policies.methods.custom, published),
-        "endpoints": [project_endpoint(endpoint) for endpoint in published],
+        "endpoints": [_demanding(endpoint, policies) for endpoint in published],
         "agent_disclosure": service.agent_disclosure,
         "hosted_agents": [agent.reference() for agent in hosted if agent.is_discoverable],
         "agent_disclosure_notice": service.agent_disclosure_notice,
         "apis": [dict(api) for api in service.apis],
-        "hosted_protocols": [dict(protocol) for protocol in service.hosted_protocols],
+        "hosted_protocols": _hosted_protocols(service, published),
         "policies": policies.to_json(),
     }
     data = service.data_manifest
@@ -96,6 +97,20 @@ def project_manifest(
     manifest["server"] |= {"issued": identity.issued or issued or updated, "updated": updated}
     manifest["manifest_signature"] = None
     return manifest
+
+
+def _demanding(endpoint: Endpoint, policies: Policies) -> dict[str, Any]:
+    """Build the definition of an endpoint, with the confirmation that the policies demand: no other place shows it."""
+    confirm = {"confirm": True} if needs_confirmation(endpoint, policies) else {}
+    return project_endpoint(endpoint) | confirm
+
+
+def _hosted_protocols(service: Service, endpoints: Iterable[Endpoint]) -> list[dict[str, Any]]:
+    """List the declared protocols, and MCP, which the built-in EXECUTE carries (core 9), unless it is declared."""
+    declared = [dict(protocol) for protocol in service.hosted_protocols]
+    named = any(str(protocol.get("protocol", "")).lower() == "mcp" for protocol in declared)
+    carries = any(endpoint.builtin and endpoint.key == ("EXECUTE", "/") for endpoint in endpoints)
+    return declared if named or not carries else [*declared, {"protocol": "mcp", "method": "EXECUTE", "path": "/"}]
 
 
 def _list_methods(names: Iterable[str], endpoints: Iterable[Endpoint]) -> list[dict[str, str]]:

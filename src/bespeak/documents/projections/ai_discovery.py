@@ -21,6 +21,7 @@ from bespeak.documents.ai.param_notation import cut, write_param
 from bespeak.documents.ai.parts import MOST_BYTES, Entry, Part, divide, fits, size_of
 from bespeak.documents.ai.returns_notation import write_returns
 from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.documents.introduction import describe_service
 
 PATH: Final = "/.well-known/ai"
 
@@ -223,11 +224,7 @@ def _params(fields: Iterable[Field], root: Mapping[str, Any], longest: int) -> d
 def _service(service: Service, listed: Sequence[Endpoint], settings: HttpSettings) -> dict[str, Any]:
     identity = service.identity
     name = cut(identity.name, _LONGEST_NAME) or cut(identity.server_id, _LONGEST_NAME)
-    block: dict[str, Any] = {"name": name, "description": cut(service.description, _LONGEST_ABOUT)}
-    if not block["description"]:
-        # The nouns of the endpoints are better than an empty description.
-        things = ", ".join(dict.fromkeys(group_of(endpoint) for endpoint in listed))
-        block["description"] = cut(f"Operations on {things}", _LONGEST_ABOUT)
+    block: dict[str, Any] = {"name": name, "description": describe_service(service, listed, _LONGEST_ABOUT)}
     languages = [tag for tag in settings.language if _LANGUAGE.fullmatch(tag)]
     block |= {"category": list(settings.category), "language": languages}
     return {key: value for key, value in block.items() if value}

@@ -11,7 +11,7 @@ from itertools import chain, count
 from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.handler import ExternalService, HandlerBinding, RegisteredFunction
+from bespeak.contract.handler import ExternalService, HandlerBinding, McpTool, RegisteredFunction
 from bespeak.contract.schema.compile import DIALECT
 from bespeak.contract.service import DEFAULT_CATALOG, Service
 from bespeak.documents.toml_text import toml_text
@@ -29,6 +29,7 @@ _UPSTREAM_KEYS: Final = (
     *("cookie_fields", "input_transform", "body", "body_field", "files", "part_types", "answer", "output_field"),
     *("output_transform", "error_map"),
 )
+_SERVER_KEYS: Final = ("tool", "input_digest", "command", "args", "env", "folder", "url", "headers", "token_file")
 _UPSTREAM_DEFAULTS: Final = {"answer": "json"}
 
 _HEAD: Final = '''"""Handlers of the endpoints of {service}. Every function here has yet to be implemented.
@@ -135,17 +136,26 @@ def endpoint_data(endpoint: Endpoint, function: str) -> dict[str, Any]:
 
 def handler_data(handler: HandlerBinding, function: str) -> dict[str, Any]:
     """Build the `[endpoint.handler]` table: an upstream unchanged, otherwise the function to implement."""
-    if not isinstance(handler, ExternalService):
+    if not isinstance(handler, ExternalService | McpTool):
         return {"type": RegisteredFunction.type, "function": f"{HANDLERS}.{function}"}
-    data: dict[str, Any] = {"type": handler.type, "url": handler.url, "method": handler.method}
-    for name in _UPSTREAM_KEYS:
-        value = getattr(handler, name)
+    timeout = handler.timeout_seconds
+    waiting = {"timeout_seconds": int(timeout) if timeout == int(timeout) else timeout}
+    if isinstance(handler, McpTool):
+        return {"type": handler.type, **waiting, "mcp": _written(handler.mcp, _SERVER_KEYS)}
+    own = _written(handler, _UPSTREAM_KEYS)
+    return {"type": handler.type, "url": handler.url, "method": handler.method, **own, **waiting}
+
+
+def _written(settings: object, keys: tuple[str, ...]) -> dict[str, Any]:
+    """Return the values of some keys that differ from their defaults."""
+    data: dict[str, Any] = {}
+    for name in keys:
+        value = getattr(settings, name)
         if value and value != _UPSTREAM_DEFAULTS.get(name):
             data[name] = (
                 list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
             )
-    timeout = handler.timeout_seconds
-    return {**data, "timeout_seconds": int(timeout) if timeout == int(timeout) else timeout}
+    return data
 
 
 def configuration_data(service: Service) -> dict[str, Any]:

@@ -12,33 +12,53 @@ import http
 import logging
 from collections.abc import Coroutine, Mapping
 from contextvars import copy_context
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 from urllib.parse import unquote
 
 from bespeak.faces.connection import FaceConnection, Shared
-from bespeak.faces.http.asgi import Application, HttpResponse, Scope, call_application
+from bespeak.faces.http.asgi import Application, HttpResponse, Receive, Scope, Send, call_application
 from bespeak.faces.http.face import CLOSE, CONNECTION, HttpFace, failed
-from bespeak.faces.http.reader import Asked, Heads, RequestReader
+from bespeak.faces.http.reader import Asked, Head, Heads, RequestReader
 from bespeak.faces.http.stream import Stream
 from bespeak.protocol.exchange.messages import Connection, Malformed
 from bespeak.runtime.suspension import Finished, begin
 
 _logger = logging.getLogger(__name__)
 
+PROMPTED: Final = "bespeak.prompted"
+"""Key in the scope's state that is True if the application was given the chance to answer at once."""
+
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+@runtime_checkable
+class Prompt(Protocol):
+    """An application that answers some requests without the calls of ASGI."""
+
+    def answer(self, head: Head, body: bytes, peer: Connection) -> HttpResponse | Application | None:
+        """Answer a request, at once or by an application for it alone; return None to be called as usual."""
+        ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer any request."""
+        ...
 
 
 class Serving:
     """State shared by the connections of one HTTP server, in addition to `Shared`."""
 
-    __slots__ = ("app", "date", "face", "heads", "streamed")
+    __slots__ = ("app", "date", "face", "heads", "prompt", "streamed")
 
-    def __init__(self, face: HttpFace, app: Application | None, streamed: Mapping[str, Application] | None) -> None:
+    def __init__(
+        self, face: HttpFace, app: Application | None, streamed: Mapping[str, Application | Prompt] | None
+    ) -> None:
         self.face = face
         self.app = app
         """The middleware around the face; None if none is configured."""
         self.streamed = streamed
         """Applications by path that send their responses in parts; None if there are none."""
+        self.prompt = {path: app for path, app in (streamed or {}).items() if isinstance(app, Prompt)}
+        """Those of them that may answer at once."""
         self.heads: Heads = {}
         self.date = b""
         """The `Date` header line."""
@@ -67,7 +87,7 @@ class HttpConnection(FaceConnection[Asked]):
         """Answer a request; return a coroutine only if the answer has to be awaited."""
         streamed = self._serving.streamed
         if streamed is not None and request.head.path in streamed:
-            return self._send_parts(request, streamed[request.head.path])
+            return self._answer_beside(request, streamed[request.head.path])
         try:
             answer = self._ask_face(request) if self._serving.app is None else self._ask_application(request)
         except Exception as error:  # noqa: BLE001 - it is logged, and the peer gets an answer in any case
@@ -105,6 +125,16 @@ class HttpConnection(FaceConnection[Asked]):
         if self._writable is not None:
             self._writable.set()
 
+    def _answer_beside(self, asked: Asked, app: Application) -> bytes | Coroutine[Any, Any, bytes]:
+        """Let an application beside the face answer, at once if it can."""
+        prompt, found = self._serving.prompt.get(asked.head.path), None
+        if prompt is not None:
+            try:
+                found = prompt.answer(asked.head, asked.body, self.peer)
+            except Exception as error:  # noqa: BLE001 - as in `answer`
+                found = failed(error)
+        return self._encode(found, asked) if isinstance(found, HttpResponse) else self._send_parts(asked, found or app)
+
     async def _send_parts(self, asked: Asked, app: Application) -> bytes:
         """Let an application answer in parts; return what is left to write."""
         stream = self._stream = Stream(
@@ -118,7 +148,9 @@ class HttpConnection(FaceConnection[Asked]):
         if self._lost:
             stream.gone.set()
         try:
-            await app(self._scope(asked), stream.receive, stream.send)
+            scope = self._scope(asked)
+            scope["state"][PROMPTED] = asked.head.path in self._serving.prompt
+            await app(scope, stream.receive, stream.send)
             if not (stream.complete or stream.gone.is_set()):
                 raise RuntimeError("The application returned without a complete response.")
         except Exception as error:

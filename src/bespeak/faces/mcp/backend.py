@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.faces.mcp.outcome import Outcome
+from bespeak.protocol.exchange.outcome import Outcome
 
 
 class Backend(Protocol):
@@ -18,12 +18,21 @@ class Backend(Protocol):
         ...
 
     @property
+    def server_id(self) -> str:
+        """Server id of the service."""
+        ...
+
+    @property
     def version(self) -> str:
         """Version of its contract."""
         ...
 
     async def endpoints(self, *, refresh: bool = False) -> Sequence[Endpoint]:
         """Return the endpoints. The same object is returned until they change; `refresh` looks for changes."""
+        ...
+
+    async def document(self, media_type: str, request: Any) -> bytes | None:
+        """Return the manifest or the AGIS document, as the caller may see it; None if there is none for it."""
         ...
 
     def caller(self, request: Any) -> str:

@@ -3,84 +3,59 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-import msgspec
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from bespeak.faces.http.asgi import HttpResponse, Message, Receive, Scope, Send, send_response
-from bespeak.faces.http.face import refusal
-from bespeak.faces.http.origin import Origins
-from bespeak.faces.http.page import Page
-from bespeak.faces.http.problem import condition_of
+from bespeak.faces.http.asgi import Application, HttpResponse, Receive, Scope, Send, send_response
+from bespeak.faces.http.dispatched import PRINCIPAL, DispatchBackend, judge
+from bespeak.faces.http.face import connection_of
+from bespeak.faces.http.guard import METADATA, Guard, replayed
+from bespeak.faces.http.protocol import PROMPTED
+from bespeak.faces.http.reader import Head
 from bespeak.faces.http.translation import read_headers
-from bespeak.faces.mcp.dispatched import PRINCIPAL, DispatchBackend, judge
+from bespeak.faces.mcp.lane import Lane
+from bespeak.faces.mcp.live_sessions import LiveSessions
+from bespeak.faces.mcp.message import Message, Unreadable, read_message
 from bespeak.faces.mcp.server import ToolServer
+from bespeak.faces.mcp.sessions import Sessions
 from bespeak.protocol import status
-from bespeak.protocol.exchange.messages import Malformed
+from bespeak.protocol.exchange.messages import Connection, Malformed
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
 
-PATH: Final = "/mcp"
-METADATA: Final = "/.well-known/oauth-protected-resource"
-"""Path of protected-resource metadata, before the path of the resource (RFC 9728 3.1)."""
-_REFUSED: Final = -32000
-"""JSON-RPC code of a refusal by this application."""
 _INTERVAL: Final = 1.0
 """Seconds between looks for new endpoints, which other processes may have added to the store."""
 
 
-class _Params(msgspec.Struct):
-    name: str = ""
-
-
-class _Asked(msgspec.Struct):
-    """What has to be known of a message before it is handed over."""
-
-    method: str = ""
-    id: Any = None
-    params: _Params | None = None
-
-
-_read = msgspec.json.Decoder(_Asked).decode
+_NOTHING: Final = Message("2.0")
+"""A request without a body: of a method other than POST, or for the SDK to refuse."""
 
 
 class McpApplication:
     """Serves the tools of a dispatcher at one path."""
 
-    def __init__(
-        self,
-        tools: ToolServer,
-        backend: DispatchBackend,
-        *,
-        origins: Origins,
-        limits: Limits = DEFAULT_LIMITS,
-        metadata: Page | None = None,
-        metadata_url: str = "",
-        stateless: bool = False,
-    ) -> None:
+    def __init__(self, tools: ToolServer, backend: DispatchBackend, guard: Guard, *, stateless: bool = False) -> None:
         """Create the application.
 
-        `metadata` is the protected-resource metadata of a server that takes bearer tokens; without it, missing
-        authority is reported in results alone. `stateless` keeps no sessions, for servers of several processes.
+        Without challenges of the guard, missing authority is reported in results alone. `stateless` keeps no sessions,
+        for servers of several processes.
         """
-        self._tools = tools
+        self.tools = tools
         self._backend = backend
-        self._origins = origins
-        self._limits = limits
-        self._metadata = metadata
-        self._challenge = f'Bearer resource_metadata="{metadata_url}"'
-        self._stateless = stateless
-        self._manager: StreamableHTTPSessionManager | None = None
+        self._guard = guard
+        tools.server.announces = not stateless
+        self._live = None if stateless else LiveSessions()
+        self._lane = Lane(tools, backend, guard, self._live)
+        self._sessions: Sessions | None = None
         self._running: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
 
     async def start(self) -> None:
         """Keep sessions and announce changed tools, in a task of its own: the SDK wants both ends in one task."""
+        await self.tools.refresh()  # the instructions name what there is
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._running = asyncio.create_task(self._run(started))
         await started
@@ -92,110 +67,76 @@ class McpApplication:
             await self._running
 
     async def _run(self, started: asyncio.Future[None]) -> None:
-        self._manager = StreamableHTTPSessionManager(
-            self._tools.server, stateless=self._stateless, max_request_body_size=self._limits.body
+        manager = StreamableHTTPSessionManager(
+            self.tools.server, stateless=self._live is None, max_request_body_size=self._guard.limits.body
         )
-        async with self._manager.run():
-            watching = asyncio.create_task(self._tools.watch(_INTERVAL))
+        self._sessions = Sessions(manager, self._forget)
+        async with manager.run():
+            watching = asyncio.create_task(self.tools.watch(_INTERVAL))
             started.set_result(None)
             await self._stopping.wait()
             watching.cancel()
 
+    def answer(self, head: Head, body: bytes, peer: Connection) -> HttpResponse | Application | None:
+        """Answer a plain request without the SDK; return None for any other one."""
+        if head.http_method != "POST" or head.path.startswith(METADATA) or isinstance(head.headers, Malformed):
+            return None
+        return self._lane.take(head.pairs, head.headers, body, peer)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        headers = read_headers(scope["headers"], self._limits.headers)
-        if isinstance(headers, Malformed):
-            await send_response(refusal(headers.status, headers.code, headers.message), scope["method"], send)
+        admitted = await self._guard.admit(scope, receive)
+        if isinstance(admitted, HttpResponse):
+            await send_response(admitted, scope["method"], send)
             return
-        forbidden = self._origins.check_host(headers) or self._origins.check_origin(headers)
-        if forbidden is not None:
-            await send_response(refusal(*forbidden), scope["method"], send)
-            return
-        if scope["path"].startswith(METADATA):
-            await send_response(self._describe(scope["method"], headers), scope["method"], send)
-            return
-        body = await self._body(receive) if scope["method"] == "POST" else b""
-        if body is None:
-            message = f"The body is larger than {self._limits.body} bytes, or incomplete."
-            reply = refusal(status.CONTENT_TOO_LARGE, "content-too-large", message)
-            await send_response(reply, scope["method"], send)
-            return
-        # httptools leaves blanks at the end of values, and the SDK compares them as they are.
-        scope = {**scope, "headers": [(name, value.strip()) for name, value in scope["headers"]]}
-        refused = await self._admit(scope, body)
-        if refused is not None:
-            await send_response(refused, scope["method"], send)
-            return
-        assert self._manager is not None, "the application is running"
-        await self._manager.handle_request(scope, _replayed(body, receive), send)
+        scope, body = admitted
+        asked = read_message(body) if body else _NOTHING
+        answer = self._answer_here(scope, body) or await self._admit(scope, asked)
+        if isinstance(answer, HttpResponse):
+            await send_response(answer, scope["method"], send)
+        elif answer is not None:
+            await answer(scope, receive, send)
+        else:
+            assert self._sessions is not None, "the application is running"
+            assert isinstance(asked, Message), "others are refused"
+            if self._live is not None:
+                agent_id = scope[PRINCIPAL].agent_id
+                send = self._live.observe(scope, asked.method, agent_id, send)
+                if asked.method == "notifications/cancelled" and asked.params is not None:
+                    self._live.cancel(scope, agent_id, asked.params.requestId)
+            await self._sessions.handle(scope, replayed(body, receive), send)
 
-    def _describe(self, http_method: str, headers: Mapping[str, str]) -> HttpResponse:
-        if self._metadata is None or http_method not in ("GET", "HEAD"):
-            return refusal(status.NOT_FOUND, "endpoint-not-found", "This server takes no bearer tokens for MCP.")
-        return self._metadata.answer(headers)
+    def _answer_here(self, scope: Scope, body: bytes) -> HttpResponse | Application | None:
+        if scope["method"] != "POST" or scope.get("state", {}).get(PROMPTED):
+            return None
+        headers = read_headers(scope["headers"], self._guard.limits.headers)
+        assert not isinstance(headers, Malformed), "the guard has read them"
+        return self._lane.take(scope["headers"], headers, body, connection_of(scope))
 
-    async def _body(self, receive: Receive) -> bytes | None:
-        """Read the body; return None if it is too large or incomplete."""
-        parts: list[bytes] = []
-        size = 0
-        while True:
-            message = await receive()
-            part: bytes = message.get("body", b"")
-            size += len(part)
-            if message["type"] != "http.request" or size > self._limits.body:
-                return None
-            parts.append(part)
-            if not message.get("more_body"):
-                return b"".join(parts)
+    def _forget(self, session_id: str) -> None:
+        """Forget a session that has ended."""
+        self.tools.audience.forget(session_id)
+        if self._live is not None:
+            self._live.forget(session_id)
 
-    async def _admit(self, scope: Scope, body: bytes) -> HttpResponse | None:
+    async def _admit(self, scope: Scope, asked: Message | Unreadable) -> HttpResponse | None:
         """Judge credentials and scopes; return the reply to a request that is refused.
 
-        The SDK refuses a message that says other than its headers, and a body that cannot be read here.
+        The SDK refuses a message that says other than its headers.
         """
-        try:
-            asked = _read(body) if body else _Asked()
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            asked = _Asked()
-        name = asked.params.name if asked.method == "tools/call" and asked.params is not None else None
-        tool = None if name is None else await self._tools.find(name)
+        params = asked.params if isinstance(asked, Message) and asked.method == "tools/call" else None
+        tool = None if params is None else await self.tools.find_called(params.name, bytes(params.arguments))
         call = await self._backend.admit(scope, calls=tool is not None)
+        required = () if tool is None else tool.endpoint.required_scopes
         if isinstance(call, Refused):
-            return self._refuse(asked, call, ())
+            return self._guard.refuse(asked.id, call, required)
+        if isinstance(asked, Unreadable):
+            return HttpResponse(status.BAD_REQUEST, [(b"content-type", b"application/json")], asked.encode())
         found = judge(call, None if tool is None else tool.endpoint)
-        if found is not None and (tool is None or self._metadata is not None):
-            required = () if tool is None else tool.endpoint.required_scopes
-            return self._refuse(asked, found, (*call.principal.scopes, *required))
+        if found is not None and (tool is None or self._guard.challenges):
+            return self._guard.refuse(asked.id, found, (*call.principal.scopes, *required))
         principal: Principal = scope[PRINCIPAL]
         if principal.agent_id is not None:
             # The SDK then binds the sessions of earlier revisions to the agent.
             scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal.agent_id, scopes=[]))
         return None
-
-    def _refuse(self, asked: _Asked, refused: Refused, scopes: tuple[str, ...]) -> HttpResponse:
-        """Refuse as OAuth clients expect it, with words for the others."""
-        number = status.to_http(refused.status, condition_of(refused.details))
-        data = {"code": refused.code, **refused.details}
-        error = {"code": _REFUSED, "message": refused.message, "data": data}
-        answered = asked.id if isinstance(asked.id, str | int) and not isinstance(asked.id, bool) else None
-        body = msgspec.json.encode({"jsonrpc": "2.0", "id": answered, "error": error})
-        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-        headers += [(name.lower().encode(), value.encode()) for name, value in refused.headers]
-        if self._metadata is not None and number in (status.UNAUTHORIZED, status.FORBIDDEN):
-            challenge = self._challenge
-            if scopes:
-                wanted = " ".join(dict.fromkeys(scopes))
-                words = "".join(char for char in refused.message if char.isascii() and char not in '"\\')
-                challenge += f', error="insufficient_scope", error_description="{words}", scope="{wanted}"'
-            headers.append((b"www-authenticate", challenge.encode()))
-        return HttpResponse(number, headers, body)
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Make a `receive` that begins with a body that was read."""
-    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replay() -> Message:
-        return first.pop() if first else await receive()
-
-    return replay

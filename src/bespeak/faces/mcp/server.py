@@ -4,26 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 import mcp_types as types
-from mcp.server.caching import CacheHint
+import msgspec
+from mcp.server.caching import CacheHint, apply_cache_hint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
-from mcp.server.session import ServerSession
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.faces.mcp.asking import ANSWER, FORM, Asking, declined, question
+from bespeak.contract.mcp_result import result_of
+from bespeak.contract.mcp_tool import META, Tool
+from bespeak.contract.tool_error import check_arguments
+from bespeak.contract.tool_question import declined, question
+from bespeak.documents.deployment.server_settings import McpSettings
+from bespeak.faces.asking import ANSWER, FORM, Asking
+from bespeak.faces.mcp.audience import Audience
 from bespeak.faces.mcp.backend import Backend
-from bespeak.faces.mcp.outcome import Outcome, check_arguments, refused, result_of
-from bespeak.faces.mcp.tool import META, Tool, make_tools
+from bespeak.faces.mcp.bounded_result import Results
+from bespeak.faces.mcp.capability_search import Wanted
+from bespeak.faces.mcp.catalog import Catalog
+from bespeak.faces.mcp.kept_result import KeptResults
+from bespeak.faces.mcp.reading import Reading
+from bespeak.faces.mcp.shape import FIELDS_MEMBER, read_shape, shape_in
+from bespeak.faces.progress import Progress
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import is_header_value
+from bespeak.protocol.exchange.outcome import Outcome, refused
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.store.commands.cases import ACCEPTED, Case
 
@@ -32,9 +44,8 @@ _logger = logging.getLogger(__name__)
 KEY: Final = f"{META}idempotency-key"
 """Member of a call's `_meta` with its idempotency key."""
 _CACHED: Final = 60_000
-"""Milliseconds for which clients may keep the list; changes are announced."""
-_MOST_SESSIONS: Final = 1_000
-"""Connections of the handshake era that are told of changes."""
+"""Milliseconds for which clients may keep lists and documents; changes are announced."""
+_KEPT: Final = ("tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read")
 _FAILED: Final = Refused(
     status.SERVER_ERROR, "server-error", "The call failed inside the MCP server; its log has the reason."
 )
@@ -42,43 +53,91 @@ _FAILED: Final = Refused(
 Context = ServerRequestContext[Any, Any]
 
 
+_ANNOUNCED: Final = NotificationOptions(tools_changed=True, prompts_changed=True, resources_changed=True)
+
+
 class _Announcing(Server[Any]):
-    """A server that tells clients of the handshake era that it announces changes of its list."""
+    """A server that tells clients of the handshake era whether it announces changes of its lists."""
+
+    announces = True
 
     def create_initialization_options(self, *given: Any, **named: Any) -> InitializationOptions:
-        return super().create_initialization_options(*(given or (NotificationOptions(tools_changed=True),)), **named)
+        announced = (_ANNOUNCED,) if self.announces else ()
+        return super().create_initialization_options(*(given or announced), **named)
 
 
 class ToolServer:
-    """Serves the tools of a backend. `server` is the SDK's server, for any transport."""
+    """Serves the tools of a backend. `server` is the SDK's server, for any transport.
 
-    def __init__(self, backend: Backend, asking: Asking) -> None:
+    `server.announces` is False if clients of the handshake era have no sessions in which they could be told of changes.
+    """
+
+    def __init__(
+        self, backend: Backend, asking: Asking, settings: McpSettings | None = None, *, keeps: bool = True
+    ) -> None:
+        """Serve a backend. `keeps` is False if other processes answer too, so that no result can be kept here."""
         self._backend = backend
         self._asking = asking
+        self._settings = settings or McpSettings()
         self._endpoints: Sequence[Endpoint] | None = None
-        self._tools: dict[str, Tool] = {}
-        self._bus = InMemorySubscriptionBus()
-        self._sessions: dict[Any, ServerSession] = {}
-        """Latest session of each connection of the handshake era, by its id; None is that of stdio."""
-        self.server: Server[Any] = _Announcing(
+        self.catalog = Catalog((), self._settings)
+        """The tools as they were last read."""
+        self._listed: tuple[Catalog, types.ListToolsResult] | None = None
+        most = self._settings.max_result
+        self.results = Results(most, KeptResults(backend.server_id, most) if keeps else None)
+        self.audience = Audience()
+        self._reading = reading = Reading(backend, self._read_tools, self.audience.meet, self.results.kept)
+        self.server = _Announcing(
             backend.name,
             version=backend.version,
-            instructions=f"Tools of {backend.name}. Results with isError hold an error with a code and a remedy.",
+            instructions=self.catalog.instructions(backend.name),
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
-            on_subscriptions_listen=ListenHandler(self._bus),
-            cache_hints={"tools/list": CacheHint(ttl_ms=_CACHED, scope="private")},
+            on_list_resources=reading.list_resources,
+            on_list_resource_templates=reading.list_templates,
+            on_read_resource=reading.read_resource,
+            on_list_prompts=reading.list_prompts,
+            on_get_prompt=reading.get_prompt,
+            on_subscriptions_listen=ListenHandler(self.audience.bus),
+            cache_hints=dict.fromkeys(_KEPT, CacheHint(ttl_ms=_CACHED, scope="private")),
             get_tool_input_schema=self._input_schema,
         )
         # The SDK's tracing costs a fifth of a call, and nothing exports it.
         self.server.middleware.clear()
 
+    @property
+    def known(self) -> Mapping[str, Tool]:
+        """The tools by name, as they were last read. It is another object after a change."""
+        return self.catalog.tools
+
     async def find(self, name: str) -> Tool | None:
         """Find a tool by its name; look for new ones if it is not known."""
-        return (await self._read()).get(name) or (await self._read(refresh=True)).get(name)
+        catalog = await self._read()
+        if name in (catalog.search.finder.name, catalog.search.caller.name):
+            return None
+        return catalog.tools.get(name) or (await self._read(refresh=True)).tools.get(name)
+
+    async def find_called(self, name: str, arguments: bytes) -> Tool | None:
+        """Find the tool that a call reaches. `arguments` are JSON; those of `call_capability` name the tool."""
+        tool = await self.find(name)
+        if tool is None and name == self.catalog.search.caller.name:
+            try:
+                given = msgspec.json.decode(arguments, type=dict[str, Any])
+            except (msgspec.DecodeError, RecursionError):
+                return None
+            wanted = await self._unwrap(given)
+            return wanted.tool if isinstance(wanted, Wanted) else None
+        return tool
+
+    async def _unwrap(self, arguments: dict[str, Any]) -> Wanted | Outcome:
+        """Return what `call_capability` means; look for new capabilities if it is not known."""
+        wanted = self.catalog.search.unwrap(arguments)
+        if isinstance(wanted, Outcome) and wanted.status == status.NOT_FOUND:
+            return (await self._read(refresh=True)).search.unwrap(arguments)
+        return wanted
 
     async def refresh(self) -> None:
-        """Read the endpoints again, and announce a changed list of tools."""
+        """Read the endpoints again, and announce changed lists."""
         await self._read(refresh=True)
 
     async def watch(self, interval: float) -> None:
@@ -90,74 +149,112 @@ class ToolServer:
             except Exception as error:  # noqa: BLE001 - a service that is away for a moment keeps its tools
                 _logger.warning("The endpoints cannot be read: %s", error)
 
-    async def _read(self, *, refresh: bool = False) -> dict[str, Tool]:
+    async def _read(self, *, refresh: bool = False) -> Catalog:
         endpoints = await self._backend.endpoints(refresh=refresh)
         if endpoints is not self._endpoints:
-            before, self._tools = self._tools, make_tools(endpoints)
+            before, self.catalog = self.catalog, Catalog(endpoints, self._settings)
             known, self._endpoints = self._endpoints is not None, endpoints
-            if known and _entries(before) != _entries(self._tools):
-                await self._announce()
-        return self._tools
+            self.server.instructions = self.catalog.instructions(self._backend.name)
+            caller = self.catalog.search.caller.name
+            self.results.fields = f"fields of {caller}" if self.catalog.is_searched else FIELDS_MEMBER
+            if self.catalog.missing and not (known and before.missing == self.catalog.missing):
+                _logger.warning("No endpoint is in the toolsets %s", ", ".join(self.catalog.missing))
+            if known and _offered(before) != _offered(self.catalog):
+                await self.audience.announce(self._reading.uris, tools=before.entries != self.catalog.entries)
+        return self.catalog
 
-    async def _announce(self) -> None:
-        await self._bus.publish(ToolsListChanged())
-        for key, session in list(self._sessions.items()):
-            try:
-                await session.send_tool_list_changed()
-            except Exception:  # noqa: BLE001 - the connection is gone
-                del self._sessions[key]
+    async def _read_tools(self) -> Mapping[str, Tool]:
+        return (await self._read()).tools
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
-        tool = self._tools.get(name)
+        tool = self.catalog.tools.get(name)
         return None if tool is None else tool.endpoint.input_schema
 
-    def _meet(self, context: Context) -> None:
-        """Remember the connection of a client of the handshake era, to tell it of changes."""
-        if not _is_modern(context):
-            key = getattr(context.request, "headers", {}).get("mcp-session-id")
-            self._sessions.pop(key, None)
-            self._sessions[key] = context.session
-            if len(self._sessions) > _MOST_SESSIONS:
-                del self._sessions[next(iter(self._sessions))]  # the one that was silent for longest
+    def listing(self) -> types.ListToolsResult:
+        """Return the list of the tools, with cache hints; it is built once."""
+        if self._listed is None or self._listed[0] is not self.catalog:
+            found = types.ListToolsResult(tools=[types.Tool.model_validate(entry) for entry in self.catalog.entries])
+            self._listed = self.catalog, apply_cache_hint(found, self.server.cache_hints["tools/list"])
+        return self._listed[1]
 
     async def _list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        self._meet(context)
+        self.audience.meet(context)
         try:
-            tools = await self._read(refresh=True)
+            await self._read(refresh=True)
         except Exception as error:
             _logger.error("The tools cannot be listed", exc_info=error)
             raise MCPError(
                 types.INTERNAL_ERROR, "The endpoints of the service cannot be read; try again later."
             ) from None
-        return types.ListToolsResult(tools=[types.Tool.model_validate(tool.entry) for tool in tools.values()])
+        return self.listing()
 
     async def _call_tool(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        self._meet(context)
+        self.audience.meet(context)
         tool: Tool | None = None
         try:
-            tool = await self.find(params.name)
-            if tool is None:
+            found = await self._find_wanted(params.name, params.arguments or {})
+            if found is None:
                 raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:80]}")
-            outcome = await self._carry_out(context, params, tool)
+            tool, wanted = found
+            if isinstance(wanted, Outcome):
+                return types.CallToolResult.model_validate(self.results.write(tool, wanted))
+            shape = read_shape(tool, {**shape_in(context.meta or {}), **wanted.shape})
+            outcome = shape if isinstance(shape, Outcome) else await self._carry_out(context, params, wanted)
             if isinstance(outcome, types.InputRequiredResult):
                 return outcome
-            return types.CallToolResult.model_validate(result_of(tool, outcome))
+            caller = self._backend.caller(context.request)
+            asked = None if isinstance(shape, Outcome) else shape
+            result = self.results.write(tool, outcome, wanted.arguments, caller, asked)
+            return types.CallToolResult.model_validate(result)
         except MCPError:
             raise
         except Exception as error:
-            _logger.error("%s failed", params.name[:80], exc_info=error)
             if tool is None:
+                _logger.error("%s failed", params.name[:80], exc_info=error)
                 raise MCPError(types.INTERNAL_ERROR, _FAILED.message) from None
-            return types.CallToolResult.model_validate(result_of(tool, refused(_FAILED)))
+            return types.CallToolResult.model_validate(self.fail(tool, error))
+
+    def asks(self, tool: Tool) -> bool:
+        """Return True if the user is asked before a tool is called."""
+        endpoint = tool.endpoint
+        return tool.is_irreversible and endpoint.confirm is None and not self._backend.is_confirmed(endpoint)
+
+    def fail(self, tool: Tool, error: Exception) -> dict[str, Any]:
+        """Log an error of our own; return the result of the call."""
+        _logger.error("%s failed", tool.name, exc_info=error)
+        return result_of(tool, refused(_FAILED))
+
+    async def confirm(self, outcome: Outcome, call: Callable[[dict[str, str]], Awaitable[Outcome]]) -> Outcome:
+        """Repeat a call that another party has confirmed, or say how it can be confirmed; `call` adds headers."""
+        case_id = outcome.confirmation_id
+        if case_id is None:
+            return outcome
+        if outcome.error.get("confirmation_status") == ACCEPTED:
+            return await call({"Confirmation-ID": case_id})
+        remedy = self._asking.remedy(case_id, demanded=True)
+        return Outcome(outcome.status, error={**outcome.error, "remedy": remedy})
+
+    async def _find_wanted(self, name: str, arguments: dict[str, Any]) -> tuple[Tool, Wanted | Outcome] | None:
+        """Return the tool whose result the client gets, and what is to be called for it, or its outcome."""
+        tool = await self.find(name)
+        if tool is not None:
+            return tool, Wanted(tool, arguments)
+        search = self.catalog.search
+        if name == search.finder.name:
+            return search.finder, search.find(arguments)
+        if name == search.caller.name:
+            wanted = await self._unwrap(arguments)
+            return (wanted.tool if isinstance(wanted, Wanted) else search.caller), wanted
+        return None
 
     async def _carry_out(
-        self, context: Context, params: types.CallToolRequestParams, tool: Tool
+        self, context: Context, params: types.CallToolRequestParams, wanted: Wanted
     ) -> Outcome | types.InputRequiredResult:
         """Call a tool, after the user has agreed if that is needed."""
-        arguments = params.arguments or {}
-        invalid = check_arguments(tool, arguments)
+        tool, arguments = wanted.tool, wanted.arguments
+        invalid = check_arguments(tool.endpoint, tool.input, arguments)
         if invalid is not None:
             return invalid
         headers = {}
@@ -166,22 +263,21 @@ class ToolServer:
             if not isinstance(key, str) or not is_header_value(key):
                 return refused(Refused(status.BAD_REQUEST, "invalid-idempotency-key", f"{KEY} must be printable text."))
             headers["Idempotency-Key"] = key
-        if tool.is_irreversible and tool.endpoint.confirm is None and not self._backend.is_confirmed(tool.endpoint):
+        if self.asks(tool):
             lacking = self._backend.refuse(tool.endpoint, context.request)
             refusal = lacking or await self._agree(context, params, tool, arguments)
             if refusal is not None:
                 return refusal
-        return await self._call(tool, arguments, headers, context.request)
 
-    async def _call(self, tool: Tool, arguments: dict[str, Any], headers: dict[str, str], request: Any) -> Outcome:
-        outcome = await self._backend.call(tool.endpoint, arguments, headers, request)
-        case_id = outcome.error.get("confirmation_id")
-        if outcome.error.get("code") != "confirmation-required" or not isinstance(case_id, str):
-            return outcome
-        if outcome.error.get("confirmation_status") == ACCEPTED:
-            headers = {**headers, "Confirmation-ID": case_id}
-            return await self._backend.call(tool.endpoint, arguments, headers, request)
-        return Outcome(outcome.status, error={**outcome.error, "remedy": self._asking.remedy(case_id)})
+        async def call(more: dict[str, str]) -> Outcome:
+            return await self._backend.call(tool.endpoint, arguments, {**headers, **more}, context.request)
+
+        try:
+            async with Progress(context.session.report_progress):
+                return await self.confirm(await call({}), call)
+        except asyncio.CancelledError:
+            _logger.info("%s was cancelled by its client", tool.name)
+            raise
 
     async def _agree(
         self, context: Context, params: types.CallToolRequestParams, tool: Tool, arguments: dict[str, Any]
@@ -232,5 +328,5 @@ def _is_modern(context: Context) -> bool:
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
-def _entries(tools: Mapping[str, Tool]) -> list[Mapping[str, Any]]:
-    return [tool.entry for tool in tools.values()]
+def _offered(catalog: Catalog) -> list[Mapping[str, Any]]:
+    return [tool.entry for tool in catalog.tools.values()]

@@ -10,6 +10,7 @@ import msgspec
 from bespeak.protocol.exchange.headers import REQUEST_ID, SESSION_ID, TASK_ID
 from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.exchange.principal import Principal
+from bespeak.protocol.exchange.progress import REPORT
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -47,3 +48,13 @@ class Context(msgspec.Struct, frozen=True):
     def request_id(self) -> str | None:
         """Request-ID of the request."""
         return self.request.headers.get(REQUEST_ID)
+
+    def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        """Tell a waiting client how far the call is: `done` of `total`, and what is being done.
+
+        `done` must increase. Over MCP the client is told if it wants to know, and over A2A if it follows the task;
+        elsewhere nothing happens. It may be called from a thread, and never waits.
+        """
+        report = REPORT.get()
+        if report is not None:
+            report(done, total, message)

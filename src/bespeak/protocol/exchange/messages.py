@@ -39,6 +39,16 @@ class Connection:
         """Client certificate in DER, verified by TLS against the server's authorities."""
         self.answered = 0
 
+    def seen_as(self, face: str) -> Connection:
+        """Return the connection as another face presents it, which shares the port of this one."""
+        if self.face == face:
+            return self
+        found = Connection(
+            face=face, peer=self.peer, address=self.address, secure=self.secure, certificate=self.certificate
+        )
+        found.answered = 1  # documents introduce the server
+        return found
+
 
 class Request(msgspec.Struct, frozen=True, gc=False):
     """One call as received: not decoded, not trusted."""
@@ -55,6 +65,8 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     """True for a request that promises to change nothing, such as GET over HTTP."""
     prepared: Response | None = None
     """Answer of the face to a request that calls no endpoint. Only callers that may discover get it."""
+    counted: bool = False
+    """True if the face has counted the request against all rate limits, because it stores something first."""
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):

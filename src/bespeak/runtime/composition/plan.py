@@ -5,18 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
+
+import msgspec
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.recipe import Compensation, Recipe, RecipeStep
+from bespeak.contract.source import Source
 from bespeak.runtime.composition.paging import PagePlan, plan_pages
 from bespeak.runtime.composition.scope import Scope
 from bespeak.runtime.composition.step import JOURNALED
 from bespeak.runtime.composition.values import Value, compile_conditions, compile_members, compile_value
+from bespeak.runtime.route import property_types
 
 Key = tuple[str, str]
 """Method and path template of an endpoint."""
+Mirror = Callable[[dict[str, Any]], dict[str, Any]]
+"""Copies an input."""
+
+_FLAT: Final = frozenset({"string", "integer", "number", "boolean", "null"})
+"""Types whose values cannot be changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,6 +52,8 @@ class StepPlan:
     """
     build: Value
     """Builds the input."""
+    mirror: Mirror | None
+    """Copies the input of the composition, if that is what the step gets wherever both have the same schema."""
     fill: Callable[[Mapping[str, Any]], str]
     """Builds the path."""
     capture: str | None
@@ -77,10 +88,14 @@ class CompositionPlan:
     """True if a step may change something."""
     undoes: bool
     """True if a step can be undone."""
+    is_sole: bool
+    """True if there is only one step, and it only calls its endpoint."""
     groups: tuple[tuple[StepPlan, ...], ...]
     """Steps in order; those of one group run at the same time."""
     result: Callable[[Scope, Mapping[int, Any]], Any]
     """Builds the output from the scope and the outputs by number, without those of steps that were skipped."""
+    is_last: bool
+    """True if the output is that of the last step, which only has to become an object if it is a list."""
     timeout: float
 
 
@@ -93,13 +108,16 @@ def plan_composition(endpoint: Endpoint, recipe: Recipe, served: Mapping[Key, En
         _plan_step(index + 1, step, called, served, journaled=index < last)
         for index, (step, called) in enumerate(zip(recipe.steps, endpoints, strict=True))
     ]
+    first = plans[0]
     return CompositionPlan(
         recipe=recipe.name,
         steps=tuple(plans),
         changes=bool(changing),
         undoes=any(plan.undo is not None for plan in plans),
+        is_sole=len(plans) == 1 and first.is_plain and not first.skips and first.undo is None,
         groups=_grouped(recipe.steps, plans),
         result=_plan_result(endpoint, recipe),
+        is_last=not recipe.output and recipe.aggregation == "last",
         timeout=recipe.timeout_seconds,
     )
 
@@ -118,6 +136,7 @@ def _plan_step(
         is_plain=not step.when and step.for_each is None and step.pages is None,
         flags=JOURNALED if journaled else 0,
         build=compile_members(step.input, endpoint.input_schema, copies=True),
+        mirror=_plan_mirror(step.input, endpoint.input_schema),
         fill=_plan_path(endpoint.path),
         capture=step.output,
         when=compile_conditions(step.when) if step.when else None,
@@ -127,6 +146,19 @@ def _plan_step(
         pages=None if step.pages is None else plan_pages(step.pages),
         undo=None if undo is None else _plan_undo(undo, served[undo.endpoint]),
     )
+
+
+def _plan_mirror(sources: Mapping[str, Source], schema: Mapping[str, Any]) -> Mirror | None:
+    properties = schema.get("properties", {})
+    if (
+        schema.get("additionalProperties") is not False
+        or "patternProperties" in schema
+        or sources.keys() != properties.keys()
+        or any(source != Source(kind="proposal", value=name) for name, source in sources.items())
+    ):
+        return None
+    kinds = [property_types(inner) for inner in properties.values()]
+    return dict.copy if all(kind and kind <= _FLAT for kind in kinds) else msgspec.to_builtins
 
 
 def _plan_undo(compensation: Compensation, endpoint: Endpoint) -> UndoPlan:

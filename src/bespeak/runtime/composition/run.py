@@ -21,10 +21,15 @@ from bespeak.runtime.suspension import Finished, resume
 _AT_ONCE: Final = 16
 """Elements of a list that are asked for at the same time, if that changes nothing."""
 
-_SUCCESS: Final = frozenset({status.OK, status.ACCEPTED, status.NO_CONTENT})
+SUCCESS: Final = frozenset({status.OK, status.ACCEPTED, status.NO_CONTENT})
+"""Statuses of a step after which the next one is called."""
 
 _Work = Generator[Coroutine[Any, Any, Any], Any, Any]
 """Yields what has to be awaited and is sent its result, so that a run that need not wait needs no task."""
+
+
+BoundStep = tuple[Route, int]
+"""Route of a step, and the flags that follow from it."""
 
 
 class _Done(NamedTuple):
@@ -44,6 +49,7 @@ class Run:
         "_call",
         "_done",
         "_effects",
+        "_first",
         "_outputs",
         "_plan",
         "_routes",
@@ -53,11 +59,20 @@ class Run:
         "_verdict",
     )
 
-    def __init__(self, plan: CompositionPlan, call: ComposedCall, steps: Steps, routes: Mapping[Key, Route]) -> None:
+    def __init__(
+        self,
+        plan: CompositionPlan,
+        call: ComposedCall,
+        steps: Steps,
+        routes: Mapping[Key, BoundStep],
+        first: Any = None,
+    ) -> None:
+        """Prepare a run; `first` is the first step or its coroutine, if it has been called."""
         self._plan = plan
         self._call = call
         self._steps = steps
         self._routes = routes
+        self._first = first
         self._scope = Scope(call.input)
         self._outputs: dict[int, Any] = {}
         self._effects: list[int] = []
@@ -126,13 +141,16 @@ class Run:
         """Call a step that is called exactly once; return its output, a Failure, or a coroutine to await."""
         if self._verdict is not None and self._verdict.number == step.named:
             return self._verdict
-        try:
-            given = step.build(self._scope, None)
-        except UnmetError as error:
-            return unmet(step, step.named, error)
-        done: Any = self._steps.run_step(
-            self._call, self._routes[step.key], given, step.fill(given), step.named, flags=step.flags
-        )
+        done, self._first = self._first, None
+        if done is None:
+            try:
+                given = step.build(self._scope, None)
+            except UnmetError as error:
+                return unmet(step, step.named, error)
+            route, flags = self._routes[step.key]
+            done = self._steps.run_step(
+                self._call, route, given, step.fill(given), step.named, flags=flags | step.flags
+            )
         return done if type(done) is CoroutineType else self._output(step, step.named, None, done)
 
     def _step(self, step: StepPlan, flags: int = 0) -> Generator[Coroutine[Any, Any, Any], Any, Failure | None]:
@@ -202,8 +220,9 @@ class Run:
     def _call_endpoint(self, step: StepPlan, number: str, item: Any, given: dict[str, Any], flags: int) -> _Work:
         if self._verdict is not None and self._verdict.number == number:
             return self._verdict
+        route, known = self._routes[step.key]
         done: Any = self._steps.run_step(
-            self._call, self._routes[step.key], given, step.fill(given), number, flags=step.flags | flags
+            self._call, route, given, step.fill(given), number, flags=known | step.flags | flags
         )
         if type(done) is CoroutineType:
             done = yield done
@@ -211,7 +230,7 @@ class Run:
 
     def _output(self, step: StepPlan, number: str, item: Any, done: Any) -> Any:
         response: Response = done.response
-        if response.status not in _SUCCESS:
+        if response.status not in SUCCESS:
             return failed_answer(step, number, response)
         if step.changes:
             self._effects.append(step.number)
@@ -229,7 +248,7 @@ class Run:
                 yield self._steps.note(self._call, write_verdict(failure))
             for done in reversed(self._done):
                 undone.append((yield from self._undo(done)))
-                if undone[-1]["status"] in _SUCCESS and done.step.number in self._effects:
+                if undone[-1]["status"] in SUCCESS and done.step.number in self._effects:
                     self._effects.remove(done.step.number)
         shown = {step.capture for step in self._plan.steps if not step.internal}
         outputs = {name: output for name, output in self._scope.captured.items() if name in shown}
@@ -251,7 +270,7 @@ class Run:
         except UnmetError as error:
             return report | {"status": None, "code": error.code}
         called: Any = self._steps.run_step(
-            self._call, self._routes[undo.key], given, undo.fill(given), f"{done.number} undone", flags=UNDOES
+            self._call, self._routes[undo.key][0], given, undo.fill(given), f"{done.number} undone", flags=UNDOES
         )
         if type(called) is CoroutineType:
             called = yield called

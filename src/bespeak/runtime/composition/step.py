@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from bespeak.protocol.exchange.messages import Response
@@ -15,6 +16,12 @@ APART: Final = 2
 """The coroutine is awaited in a task of its own."""
 UNDOES: Final = 4
 """The step undoes an earlier one, because the composition has failed."""
+AUTHORIZED: Final = 8
+"""The scopes of the composition include those of the step, so that its caller has them."""
+VALID: Final = 16
+"""The input of the composition is also that of the step, and both have one schema."""
+UNLIMITED: Final = 32
+"""The request has no Budget-Limit."""
 
 
 class Composing(Protocol):
@@ -62,3 +69,14 @@ class Steps(Protocol):
     async def note(self, call: Any, verdict: bytes) -> None:
         """Note the end of a composition, before its steps are undone."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class StepTaker:
+    """A built-in method that calls endpoints for its caller, as a composition does."""
+
+    run: Callable[[Any, Steps], Coroutine[Any, Any, Any]]
+
+    def __call__(self, call: Any, steps: Steps) -> Coroutine[Any, Any, Any]:
+        """Answer a call."""
+        return self.run(call, steps)

@@ -13,7 +13,7 @@ _SECOND = 1_000_000_000
 def address_rate_gate(call: Call) -> Refused | None:
     """Limit calls per address, before the cost of verifying credentials."""
     rates = call.server.rates
-    if rates is None or rates.address is None:
+    if rates is None or rates.address is None or call.request.counted:
         return None
     return _take(rates.address, network(call.request.connection.address), "address", "Your address")
 
@@ -23,7 +23,7 @@ def agent_rate_gate(call: Call) -> Refused | None:
     agents.
     """
     rates = call.server.rates
-    if rates is None:
+    if rates is None or call.request.counted:
         return None
     principal = call.principal
     if rates.agent is not None:
@@ -38,7 +38,7 @@ def agent_rate_gate(call: Call) -> Refused | None:
 def endpoint_rate_gate(call: RoutedCall) -> Refused | None:
     """Limit an agent's calls of this endpoint."""
     rates = call.server.rates
-    if rates is None or not rates.endpoints:
+    if rates is None or not rates.endpoints or call.request.counted:
         return None
     endpoint = call.route.endpoint
     buckets = rates.endpoints.get(endpoint.key)

@@ -19,7 +19,7 @@ def scope_gate(call: RoutedCall) -> Refused | None:
     endpoint = call.route.endpoint
     principal = call.principal
     policies = call.routes.policies
-    if endpoint.builtin or (endpoint.key == _INVENTORY and not endpoint.required_scopes):
+    if endpoint.is_basic or (endpoint.key == _INVENTORY and not endpoint.required_scopes):
         # AGTP-API 8.7 applies to discovery and to built-ins that only read.
         informs = endpoint.semantic.impact == "informational"
         return undisclosed(call) if informs and not may_discover(call) and not _is_public(call) else None
@@ -28,7 +28,7 @@ def scope_gate(call: RoutedCall) -> Refused | None:
             scopes = ", ".join(endpoint.required_scopes)
             return call.server.principals.credentials_missing(f"{endpoint} requires an agent with the scopes {scopes}")
         missing = principal.scopes.missing(endpoint.required_scopes)
-        if missing:
+        if missing and not call.server.grants.covers(principal.agent_id, endpoint, missing):
             return Refused(
                 status.SCOPE_VIOLATION,
                 "scope-violation",

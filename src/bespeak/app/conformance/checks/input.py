@@ -28,10 +28,10 @@ from bespeak.app.conformance.published import (
     required_fields,
     valid_input,
 )
-from bespeak.app.conformance.sample import sample
 from bespeak.app.conformance.subject import PROBE_FIELD, Subject
 from bespeak.contract.policy import SERVER_ENDPOINTS
 from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.contract.schema.sample import sample
 
 _NOTHING: Final = "no endpoint can be probed without side effects"
 _TRIED: Final = 5

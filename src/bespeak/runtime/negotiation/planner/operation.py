@@ -28,8 +28,8 @@ NEXT: Final = word_set(
 )
 PLACES: Final = word_set("before ending_before from offset page page_number skip start start_at start_index")
 """Inputs that choose a page by its place."""
-_PAGES: Final = word_set("page page_number")
-_OFFSETS: Final = word_set("offset skip start_index")
+PAGES: Final = word_set("page page_number")
+OFFSETS: Final = word_set("offset skip start_index")
 _MORE: Final = word_set("has_more has_next_page more")
 """Outputs that say whether a further page exists."""
 LIMITS: Final = word_set("count first limit max_item max_result page_limit page_size per_page size take top")
@@ -123,7 +123,7 @@ class Operation:
     def _numbered(self) -> Paging | None:
         """Return how pages are read by their numbers, or by the number of elements before them."""
         for field in self.inputs:
-            counts = "pages" if field.term in _PAGES else "elements" if field.term in _OFFSETS else ""
+            counts = "pages" if field.term in PAGES else "elements" if field.term in OFFSETS else ""
             if counts and field.facts.kind == "integer":
                 return Paging(
                     parameter=field.name,

@@ -1,0 +1,128 @@
+"""The user's agreement to calls that cannot be undone: one case in the store for each, valid for one call.
+
+A client that supports elicitation asks the user. For any other client a person accepts the case with `bespeak cases`.
+Nothing that a model can write counts: no tool has an argument for it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.tool_question import Named
+from bespeak.protocol import status
+from bespeak.protocol.exchange.outcome import Outcome, refused
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.confirmations import MOST_SUBJECT, call_digest, too_many_cases
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.cases import (
+    ACCEPTED,
+    CONFIRMATION,
+    REJECTED,
+    Case,
+    DecideCase,
+    OpenCase,
+    ReadCase,
+    UseCase,
+)
+from bespeak.state.store.settings import CaseSettings
+from bespeak.state.store.store import Store
+
+ANSWER: Final = "confirm"
+"""Name of the one field of the form."""
+
+FORM: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {ANSWER: {"type": "boolean", "title": "Carry out this call", "default": False}},
+    "required": [ANSWER],
+}
+"""The form that the user fills in."""
+
+_USER: Final = "user:mcp"
+"""Decider of a case that the user of an MCP client has answered."""
+
+
+class Asking:
+    """Opens and settles the cases of one face."""
+
+    def __init__(self, store: Store, settings: CaseSettings, command: str | None, *, face: str = "mcp") -> None:
+        """Keep the cases of a face in `store`. `command` accepts one, whose id replaces `{case}`; None if none can."""
+        self._face = face
+        self._store = store
+        self._settings = settings
+        self._command = command
+
+    async def open(
+        self, tool: Named, arguments: Mapping[str, Any], caller: str, parties: tuple[str, ...] = ()
+    ) -> Case | Outcome:
+        """Return the case of a call; the same call is one case until it is decided and used.
+
+        `parties` is everyone behind the call, besides the caller: none of them may decide it.
+        """
+        endpoint = tool.endpoint
+        subject = {
+            "method": endpoint.method,
+            "path": endpoint.path,
+            "input": arguments,
+            "intent": endpoint.semantic.intent,
+            "outcome": endpoint.semantic.outcome,
+        }
+        text = msgspec.json.encode(subject).decode()
+        if len(text) > MOST_SUBJECT:
+            message = f"A call that must be confirmed may have at most {MOST_SUBJECT // 1024} KiB."
+            return refused(Refused(status.CONTENT_TOO_LARGE, "too-large-to-confirm", message))
+        done = await self._store.do(
+            OpenCase(
+                case_id=f"conf-{secrets.token_hex(16)}",
+                kind=CONFIRMATION,
+                agent_id=caller,
+                recipient=self._settings.default_recipient,
+                # A digest of its own: the answer of a user never decides a confirmation that the service demands.
+                digest=call_digest(caller, f"{self._face} {endpoint.method}", endpoint.path, arguments),
+                subject=text,
+                lifetime=self._settings.confirmation,
+                parties=tuple(filter(None, (caller, *parties))),
+                most_open=self._settings.most_open,
+            )
+        )
+        return refused(too_many_cases(done)) if isinstance(done, Conflict) else done[0].case
+
+    async def decide(self, case: Case, *, agreed: bool) -> None:
+        """Note the answer of the user. A decision that was made elsewhere in the meantime stays."""
+        state = ACCEPTED if agreed else REJECTED
+        await self._store.do(
+            DecideCase(case.case_id, state, _USER, f"att-{secrets.token_hex(16)}", kinds=(CONFIRMATION,))
+        )
+
+    async def find(self, case_id: str) -> Case | None:
+        """Return a case in its current state."""
+        found: Case | None = await self._store.read(ReadCase(case_id))
+        return found
+
+    async def use(self, case: Case, parties: tuple[str, ...] = ()) -> Outcome | None:
+        """Use up an accepted case; return a refusal if it does not admit the call."""
+        done = await self._store.do(UseCase(case.case_id, case.digest, case.agent_id, parties))
+        if not isinstance(done, Conflict):
+            return None
+        message = f"The confirmation does not admit this call: it is {done.reason}. Call again to request another."
+        return refused(Refused(status.CONFLICT, f"confirmation-{done.reason}", message))
+
+    def remedy(self, case_id: str, then: str = "repeat the call unchanged", *, demanded: bool = False) -> str:
+        """Say how a person can confirm a case, and what the caller does then.
+
+        `demanded` is True for a case of the service itself.
+        """
+        if self._command is None and demanded:
+            return f"Ask the operator of the service to run `bespeak cases accept {case_id} TARGET`, then {then}."
+        if self._command is None:
+            return "Use an MCP client that can ask its user (elicitation), or let the user call it with bespeak call."
+        return f"Ask a person to run `{self._command.format(case=case_id)}`, then {then}."
+
+    def unanswerable(self, tool: Named, case: Case) -> Outcome:
+        """Refuse a call whose client cannot ask its user."""
+        message = f"{tool.name} cannot be undone, so a person must confirm it, and no user can be asked here."
+        members = {"confirmation_id": case.case_id, "remedy": self.remedy(case.case_id)}
+        return refused(Refused(status.AUTHORIZATION_REQUIRED, "confirmation-required", message, members))

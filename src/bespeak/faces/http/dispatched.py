@@ -1,0 +1,225 @@
+"""A service behind MCP that is called through its own dispatcher, with the credentials of each HTTP request."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.confirmation import asks_person
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.filled_path import fill_path
+from bespeak.faces.http.asgi import Scope
+from bespeak.faces.http.face import connection_of
+from bespeak.faces.http.translation import read_headers
+from bespeak.protocol import status
+from bespeak.protocol.exchange import headers as names
+from bespeak.protocol.exchange.headers import MEDIA_AGIS
+from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
+from bespeak.protocol.exchange.outcome import Outcome, refused
+from bespeak.protocol.exchange.principal import Principal
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.fault import Fault
+from bespeak.runtime.advisories import CATALOG_WARNING, ENDPOINT_WARNING
+from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.disclosure import may_discover, undisclosed
+from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.gates.identity import identity_gate
+from bespeak.runtime.gates.rate import address_rate_gate, agent_rate_gate, endpoint_rate_gate
+from bespeak.runtime.gates.scope import scope_gate
+from bespeak.runtime.route_table import RouteTable
+from bespeak.runtime.server import Server
+from bespeak.state.identity.authentication import Outdated
+
+PASSED: Final = (
+    names.AGENT_ID,
+    names.AUTHORITY_SCOPE,
+    names.AUTHORIZATION,
+    names.BUDGET_LIMIT,
+    names.DELEGATION_CHAIN,
+    names.REQUEST_ID,
+    names.SESSION_ID,
+    names.TASK_ID,
+)
+"""Headers of the HTTP request that apply to the call. A signature does not: it is one of another message."""
+
+PRINCIPAL: Final = "bespeak.principal"
+"""Key of a scope with the verified caller."""
+_SENT: Final = "bespeak.sent"
+"""Key of a scope with the headers that apply to calls."""
+_ENCODE: Final = msgspec.json.Encoder().encode
+
+
+class DispatchBackend:
+    """Calls the endpoints of a server in this process."""
+
+    def __init__(self, handler: Dispatcher, server: Server, face: str) -> None:
+        """Call a server through its handler, as the `face` that logs and the audit trail name."""
+        self._face = face
+        self._handler = handler
+        self._server = server
+        self._routes: RouteTable | None = None
+        self._endpoints: tuple[Endpoint, ...] = ()
+        service = server.routes.service
+        self.name = service.identity.name or service.identity.server_id
+        self.server_id = service.identity.server_id
+        self.version = server.routes.publication.version
+
+    async def endpoints(self, *, refresh: bool = False) -> Sequence[Endpoint]:
+        """Return the endpoints of the current route table."""
+        routes = self._server.routes
+        if routes is not self._routes:
+            self._routes, self._endpoints = routes, tuple(routes.endpoints.values())
+        return self._endpoints
+
+    async def document(self, media_type: str, request: Any) -> bytes | None:
+        """Return a document of the current route table. Whether the caller may discover was judged before."""
+        publication, principal = self._server.routes.publication, request.scope[PRINCIPAL]
+        made = publication.agis_for if media_type == MEDIA_AGIS else publication.manifest_for
+        return made(principal).body
+
+    @property
+    def is_current(self) -> bool:
+        """True if no endpoint was added or removed since the endpoints were last read."""
+        return self._routes is self._server.routes
+
+    def caller(self, request: Any) -> str:
+        """Return the Agent-ID of the caller; empty for an anonymous one."""
+        principal: Principal = request.scope[PRINCIPAL]
+        return principal.agent_id or ""
+
+    def is_confirmed(self, endpoint: Endpoint) -> bool:
+        """Return True if the policies demand a confirmation by another party."""
+        found = self._server.routes.steps.get(endpoint.key)
+        return found is not None and found.is_confirmed
+
+    def asks_person(self, endpoint: Endpoint) -> bool:
+        """Return True if a face for models lets a person confirm a call, because the policies do not."""
+        return asks_person(endpoint, self._server.routes.policies) and not self.is_confirmed(endpoint)
+
+    def refuse(self, endpoint: Endpoint, request: Any) -> Outcome | None:
+        """Refuse a call whose caller lacks authority."""
+        found = judge(self._identified(endpoint, request), endpoint)
+        return None if found is None else refused(found)
+
+    async def record(self, endpoint: Endpoint, request: Any, outcome: Outcome) -> None:
+        """Record a refusal of the face, as if a gate had refused the call."""
+        call = self._identified(endpoint, request)
+        route = call.routes.steps.get(endpoint.key)
+        if route is not None:
+            refusal = Refused(outcome.status, outcome.error["code"], outcome.error["message"])
+            answer = self._handler.record_refusal(RoutedCall(call, route), refusal)
+            if not isinstance(answer, Response):
+                await answer
+
+    def limit(self, endpoint: Endpoint, request: Any) -> Refused | None:
+        """Count a call against the rate limit of its endpoint, for a face that stores something before it is made."""
+        call = self._identified(endpoint, request)
+        route = call.routes.steps.get(endpoint.key)
+        return None if route is None else endpoint_rate_gate(RoutedCall(call, route))
+
+    async def admit(self, scope: Scope, *, calls: bool) -> Call | Refused:
+        """Verify the credentials of an HTTP request; note its principal in the scope.
+
+        A request that calls an endpoint is counted against the rate limits when it does, any other one here.
+        """
+        call = self._arrive(scope, "DISCOVER", "/")
+        limited = None if calls else address_rate_gate(call)
+        found = limited or identity_gate(call)
+        if isinstance(found, Outdated):
+            await self._server.principals.renew_keys()
+            found = identity_gate(call)
+            found = found.refused if isinstance(found, Outdated) else found
+        if found is not None:
+            return (address_rate_gate(call) if calls else None) or found
+        scope[PRINCIPAL] = call.principal
+        return (None if calls else agent_rate_gate(call)) or call
+
+    def identify(self, sent: Mapping[str, str], connection: Connection) -> Call | Refused | Outdated:
+        """Verify credentials at once; `sent` are the headers that apply to calls."""
+        call = Call(Request("DISCOVER", "/", "", sent, b"", connection.seen_as(self._face)), self._server)
+        return identity_gate(call) or call
+
+    def count(self, call: Call) -> Refused | None:
+        """Count a request that calls no endpoint against the rate limits; refuse it above them."""
+        return address_rate_gate(call) or agent_rate_gate(call)
+
+    async def call(
+        self, endpoint: Endpoint, arguments: Mapping[str, Any], headers: Mapping[str, str], request: Any
+    ) -> Outcome:
+        """Call an endpoint with the headers of the HTTP request."""
+        own = {name.lower(): value for name, value in headers.items()}
+        begun = self.begin(endpoint, arguments, {**_sent(request.scope), **own}, connection_of(request.scope))
+        return begun if isinstance(begun, Outcome) else await begun
+
+    async def call_counted(
+        self, endpoint: Endpoint, arguments: Mapping[str, Any], headers: Mapping[str, str], request: Any
+    ) -> Outcome:
+        """Call an endpoint for a request that `admit` and `limit` have counted against all rate limits."""
+        sent = {**_sent(request.scope), **{name.lower(): value for name, value in headers.items()}}
+        begun = self.begin(endpoint, arguments, sent, connection_of(request.scope), counted=True)
+        return begun if isinstance(begun, Outcome) else await begun
+
+    def begin(
+        self,
+        endpoint: Endpoint,
+        arguments: Mapping[str, Any],
+        sent: Mapping[str, str],
+        connection: Connection,
+        *,
+        counted: bool = False,
+    ) -> Outcome | Coroutine[Any, Any, Outcome]:
+        """Call an endpoint; return a coroutine only if the answer has to be awaited."""
+        filled = fill_path(endpoint.path, arguments)
+        if isinstance(filled, Fault):
+            return refused(Refused(status.BAD_REQUEST, "invalid-arguments", filled.message))
+        path, given = filled
+        body = b"" if given is None else _ENCODE(given)
+        request = Request(endpoint.method, path, "", sent, body, connection.seen_as(self._face), counted=counted)
+        answer = self._handler(request)
+        return _outcome(answer) if isinstance(answer, Response) else _await_outcome(answer)
+
+    def _identified(self, endpoint: Endpoint, request: Any) -> Call:
+        call = self._arrive(request.scope, *endpoint.key)
+        call.principal = request.scope[PRINCIPAL]
+        return call
+
+    def _arrive(self, scope: Scope, method: str, path: str) -> Call:
+        connection = connection_of(scope).seen_as(self._face)
+        return Call(Request(method, path, "", _sent(scope), b"", connection), self._server)
+
+
+def passed(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers of an HTTP request that apply to calls."""
+    return {name: headers[name].strip() for name in PASSED if name in headers}
+
+
+def _sent(scope: Scope) -> dict[str, str]:
+    """Return the headers of a request that apply to calls. The face has checked that none of them occurs twice."""
+    found: dict[str, str] | None = scope.get(_SENT)
+    if found is None:
+        headers = read_headers(scope["headers"], len(scope["headers"]))
+        found = scope[_SENT] = {} if isinstance(headers, Malformed) else passed(headers)
+    return found
+
+
+def judge(call: Call, endpoint: Endpoint | None) -> Refused | None:
+    """Judge the authority of a caller to call an endpoint, or to learn which there are."""
+    if endpoint is None:
+        return None if may_discover(call) else undisclosed(call)
+    route = call.routes.steps.get(endpoint.key)
+    return None if route is None else scope_gate(RoutedCall(call, route))
+
+
+async def _await_outcome(answer: Coroutine[Any, Any, Response]) -> Outcome:
+    return _outcome(await answer)
+
+
+def _outcome(response: Response) -> Outcome:
+    body = msgspec.json.decode(response.body) if response.body else {}
+    if status.is_success(response.status):
+        warning = response.header(ENDPOINT_WARNING) or response.header(CATALOG_WARNING)
+        return Outcome(response.status, body, warning=warning)
+    error = body.get("error", {}) if isinstance(body, dict) else {}
+    return Outcome(response.status, error=error, retry_after=response.header("retry-after"))

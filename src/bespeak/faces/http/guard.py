@@ -1,0 +1,128 @@
+"""Checks in front of an application on the HTTP face that speaks JSON-RPC: Host, Origin, size, and its refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.faces.http.asgi import HttpResponse, Message, Receive, Scope
+from bespeak.faces.http.face import refusal
+from bespeak.faces.http.origin import Forbidden, Origins
+from bespeak.faces.http.page import Page
+from bespeak.faces.http.problem import condition_of
+from bespeak.faces.http.translation import read_headers
+from bespeak.protocol import status
+from bespeak.protocol.exchange.messages import Malformed
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
+
+METADATA: Final = "/.well-known/oauth-protected-resource"
+"""Path of protected-resource metadata, before the path of the resource (RFC 9728 3.1)."""
+_REFUSED: Final = -32000
+"""JSON-RPC code of a refusal before the application."""
+
+
+class Guard:
+    """Admits requests to one application, and refuses in the form that its clients expect."""
+
+    def __init__(
+        self,
+        *,
+        origins: Origins,
+        limits: Limits = DEFAULT_LIMITS,
+        realm: str | None = None,
+        metadata: Page | None = None,
+        metadata_url: str = "",
+    ) -> None:
+        """Create a guard.
+
+        `realm` names a server that takes bearer tokens; without it there are no challenges. `metadata` is its
+        protected-resource metadata, if clients can find its issuer.
+        """
+        self.limits = limits
+        self.challenges = realm is not None
+        """True if missing authority is answered with a challenge: the server takes bearer tokens."""
+        self._origins = origins
+        self._metadata = metadata
+        self._found = ("resource_metadata", metadata_url) if metadata is not None else ("realm", realm or "")
+
+    async def admit(self, scope: Scope, receive: Receive) -> tuple[Scope, bytes] | HttpResponse:
+        """Return the request with its body, or the reply if it does not concern the application."""
+        headers = read_headers(scope["headers"], self.limits.headers)
+        if isinstance(headers, Malformed):
+            return refusal(headers.status, headers.code, headers.message)
+        forbidden = self.forbid(headers)
+        if forbidden is not None:
+            return refusal(*forbidden)
+        if scope["path"].startswith(METADATA):
+            return self._describe(scope["method"], headers)
+        body = await self._read(receive) if scope["method"] == "POST" else b""
+        if body is None:
+            message = f"The body is larger than {self.limits.body} bytes, or incomplete."
+            return refusal(status.CONTENT_TOO_LARGE, "content-too-large", message)
+        # httptools leaves blanks at the end of values, and applications compare them as they are.
+        return {**scope, "headers": [(name, value.strip()) for name, value in scope["headers"]]}, body
+
+    def forbid(self, headers: Mapping[str, str]) -> Forbidden | None:
+        """Refuse the Host or the Origin of a request."""
+        return self._origins.check_host(headers) or self._origins.check_origin(headers)
+
+    def refuse(self, asked: Any, refused: Refused, scopes: tuple[str, ...] = ()) -> HttpResponse:
+        """Refuse as OAuth clients expect it, with words for the others. `asked` is the id of the JSON-RPC request."""
+        number = status.to_http(refused.status, condition_of(refused.details))
+        data = {"code": refused.code, **refused.details}
+        error = {"code": _REFUSED, "message": refused.message, "data": data}
+        answered = asked if isinstance(asked, str | int) and not isinstance(asked, bool) else None
+        body = msgspec.json.encode({"jsonrpc": "2.0", "id": answered, "error": error})
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        headers += [(name.lower().encode(), value.encode()) for name, value in refused.headers]
+        if self.challenges and number in (status.UNAUTHORIZED, status.FORBIDDEN):
+            headers.append((b"www-authenticate", self.challenge(number, refused, scopes)))
+        return HttpResponse(number, headers, body)
+
+    def challenge(self, number: int, refused: Refused, scopes: tuple[str, ...]) -> bytes:
+        """Write the challenge that asks for a token, with these scopes if there are any (RFC 6750 3)."""
+        pairs = [self._found]
+        # Without a token, there is nothing wrong with it.
+        if number == status.FORBIDDEN or refused.code.startswith("token-"):
+            error = "insufficient_scope" if number == status.FORBIDDEN else "invalid_token"
+            pairs += [("error", error), ("error_description", refused.message)]
+        if scopes:
+            pairs.append(("scope", " ".join(dict.fromkeys(scopes))))
+        return b"Bearer " + ", ".join(f'{name}="{_quotable(value)}"' for name, value in pairs).encode()
+
+    def _describe(self, http_method: str, headers: Mapping[str, str]) -> HttpResponse:
+        if self._metadata is None or http_method not in ("GET", "HEAD"):
+            return refusal(status.NOT_FOUND, "endpoint-not-found", "This server takes no bearer tokens here.")
+        return self._metadata.answer(headers)
+
+    async def _read(self, receive: Receive) -> bytes | None:
+        """Read the body; return None if it is too large or incomplete."""
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            message = await receive()
+            part: bytes = message.get("body", b"")
+            size += len(part)
+            if message["type"] != "http.request" or size > self.limits.body:
+                return None
+            parts.append(part)
+            if not message.get("more_body"):
+                return b"".join(parts)
+
+
+def _quotable(text: str) -> str:
+    """Leave out characters that a quoted string of a challenge cannot contain (RFC 6750 3)."""
+    return "".join(char for char in text if " " <= char <= "~" and char not in '"\\')
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """Make a `receive` that begins with a body that was read."""
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return first.pop() if first else await receive()
+
+    return replay

@@ -1,0 +1,88 @@
+"""A server is added to a configuration, and nothing else of its text changes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bespeak.documents.mcp_clients.client import CLIENTS
+from bespeak.documents.mcp_clients.configuration import add_server, write_configuration
+from bespeak.documents.mcp_clients.entry import Entry, started_entry
+from bespeak.protocol.fault import Fault
+
+CURSOR, VSCODE = CLIENTS["cursor"], CLIENTS["vscode"]
+ENTRY = Entry({"command": "/opt/python", "args": ["-m", "bespeak", "mcp", "/srv/rooms.py"]})
+WRITTEN = '"rooms": {"command": "/opt/python", "args": ["-m", "bespeak", "mcp", "/srv/rooms.py"]}'
+
+
+def add(text: str, name: str = "rooms", entry: Entry = ENTRY) -> str:
+    after = add_server(text, "mcp.json", CURSOR, name, entry)
+    assert isinstance(after, str), after
+    return after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('{"mcpServers": {}}', '{"mcpServers": {%s}}'),
+        ("{}", '{"mcpServers": {%s}}'),
+        (
+            '{\n\t"theme": 1.50,\n\t"mcpServers": {\n\t\t"x": {"a":1}\n\t},\n\t"last": "\\u00e9é"\n}\n',
+            '{\n\t"theme": 1.50,\n\t"mcpServers": {\n\t\t"x": {"a":1},\n\t\t%s\n\t},\n\t"last": "\\u00e9é"\n}\n',
+        ),
+        ('{"b": [1,  2]}\r\n', '{"b": [1,  2], "mcpServers": {%s}}\r\n'),
+    ],
+)
+def test_all_other_text_stays_as_it_is(before: str, after: str) -> None:
+    assert add(before) == after % WRITTEN
+
+
+@pytest.mark.parametrize("before", ["", " \n"])
+def test_an_empty_file_becomes_a_configuration(before: str) -> None:
+    assert json.loads(add(before)) == {"mcpServers": {"rooms": ENTRY.value}}
+    assert add(before) == write_configuration(CURSOR, "rooms", ENTRY)
+
+
+def test_an_entry_of_ours_is_replaced_in_its_place() -> None:
+    before = add('{"mcpServers": {"rooms": {"command": "old", "args": ["-m", "bespeak", "mcp", "x"]}, "z": 1}}')
+    assert before == f'{{"mcpServers": {{{WRITTEN}, "z": 1}}}}'
+    assert add(before) == before
+
+
+def test_an_entry_with_the_same_url_is_replaced() -> None:
+    entry = Entry({"url": "https://rooms.example/mcp", "headers": {"Agent-ID": "a"}})
+    after = add('{"mcpServers": {"rooms": {"url": "https://rooms.example/mcp"}}}', entry=entry)
+    assert json.loads(after)["mcpServers"]["rooms"] == entry.value
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"mcpServers": {"rooms": {"command": "npx"}}}', "another server named rooms"),
+        ('{"mcpServers": {"rooms": {"url": "https://other.example"}}}', "another server named rooms"),
+        ('{"mcpServers": []}', "not an object with an object `mcpServers`"),
+        ("[]", "not an object"),
+        ('{\n  // a comment\n  "mcpServers": {}\n}', "not valid JSON: line 2, column 3: a key is expected here"),
+        ('{"mcpServers": {},}', "not valid JSON: line 1, column 18"),
+        ('{"a": 1, "a": 2}', "is repeated"),
+        ("{" * 20000, "not valid JSON"),
+        ("[" * 20000 + "]" * 20000, "not valid JSON"),
+    ],
+)
+def test_a_file_that_cannot_be_changed_safely_is_refused(text: str, message: str) -> None:
+    fault = add_server(text, "mcp.json", CURSOR, "rooms", ENTRY)
+    assert isinstance(fault, Fault)
+    assert message in fault.message
+
+
+def test_inputs_are_added_once() -> None:
+    entry = started_entry(VSCODE, "rooms", ("/opt/python", "rooms.py"), {}, ("A", "B"))
+    first = add_server('{"servers": {}}', "mcp.json", VSCODE, "rooms", entry)
+    assert isinstance(first, str)
+    assert [one["id"] for one in json.loads(first)["inputs"]] == ["rooms-a", "rooms-b"]
+    assert add_server(first, "mcp.json", VSCODE, "rooms", entry) == first
+    other = add_server('{"inputs": [{"id": "rooms-a"}]}', "mcp.json", VSCODE, "rooms", entry)
+    assert isinstance(other, str)
+    assert [one["id"] for one in json.loads(other)["inputs"]] == ["rooms-a", "rooms-b"]
+    assert isinstance(add_server('{"inputs": 1}', "mcp.json", VSCODE, "rooms", entry), Fault)

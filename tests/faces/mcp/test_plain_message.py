@@ -1,0 +1,119 @@
+"""Which messages are plain, and which envelopes the SDK's models accept."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.faces.mcp.mutated_requests import CAPABILITIES, CLIENT, KEY, LEVEL, VERSION
+from tests.faces.mcp.tools import modern
+
+from bespeak.faces.mcp.plain_message import Envelopes, PlainCall, PlainList, accepts_both, read_plain
+
+
+def call(meta: dict[str, Any] | None = None, **changes: Any) -> bytes:
+    message = modern("tools/call", name="query_rooms", arguments={"beds": 2})[1] | changes
+    message["params"] = {**message["params"], "_meta": {**message["params"]["_meta"], **(meta or {})}}
+    return json.dumps(message).encode()
+
+
+def test_a_call_is_read_with_its_envelope() -> None:
+    found = read_plain(call({KEY: "k", "progressToken": 5, "traceparent": "00"}))
+    assert isinstance(found, PlainCall)
+    assert (found.id, found.params.name, found.params.arguments) == (7, "query_rooms", {"beds": 2})
+    assert (found.params.envelope.key, found.params.envelope.token) == ("k", 5)
+
+
+def test_a_list_is_read_if_it_asks_for_the_first_page() -> None:
+    message = modern("tools/list")[1]
+    assert isinstance(read_plain(json.dumps(message).encode()), PlainList)
+    message["params"]["cursor"] = "2"
+    assert read_plain(json.dumps(message).encode()) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(call(id=None), call(id=1.0), call(id=2**63), call(id=True), call(jsonrpc="1.0"), call(method="ping")),
+        *(call(x=1), call({"x": 1}), call({"progressToken": None}), b"[]", b"", b"{"),
+        b"[" + call() + b"]",
+        call().replace(b'"beds": 2', b'"beds": NaN'),
+        call().replace(b'"beds": 2', b'"beds": "\xff"'),
+        call().replace(b'"arguments"', b'"requestState": "x", "arguments"'),
+    ],
+)
+def test_other_messages_are_not_plain(body: bytes) -> None:
+    assert read_plain(body) is None
+
+
+def test_a_message_of_an_earlier_revision_has_no_envelope() -> None:
+    message = b'{"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": {"name": "query_rooms"}}'
+    found = read_plain(message)
+    assert isinstance(found, PlainCall)
+    assert (found.params.envelope.reserved, found.params.arguments) == (0, None)
+    assert not Envelopes().accept(found.params.envelope)
+    assert isinstance(read_plain(b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'), PlainList)
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        *(("claudecode/toolUseId", True), ("com.example/x", True), ("example/", True), ("x", False), ("é/x", False)),
+        *(("mcp.dev/x", False), ("tools.mcp/x", False), ("io.modelcontextprotocol/related-task", False)),
+        *(("bespeak/fields", False), ("Bespeak/fields", False)),
+    ],
+)
+def test_members_of_other_vendors_are_not_read(name: str, plain: bool) -> None:
+    found = read_plain(call({name: {"a": [1.5, 2**70]}, KEY: "k"}))
+    assert (found is not None) is plain
+    assert found is None or (found.params.envelope.key, found.params.envelope.reserved) == ("k", 3)
+
+
+@pytest.mark.parametrize("name", [CAPABILITIES, CAPABILITIES.replace("c", "\\u0063", 1)])
+@pytest.mark.parametrize("value", [b"1" * 5000, b'"\xff"', b"[" * 3000 + b"]" * 3000])
+def test_a_member_that_is_written_twice_must_be_readable_both_times(name: str, value: bytes) -> None:
+    twice = call().replace(b'"_meta": {', b'"_meta": {"%b": %b, ' % (name.encode(), value))
+    assert read_plain(twice) is None
+    assert read_plain(twice.replace(value, b"1")) is not None
+
+
+@pytest.mark.parametrize(
+    ("meta", "valid"),
+    [
+        ({}, True),
+        ({CAPABILITIES: {"elicitation": {}}, LEVEL: "debug"}, True),
+        ({CAPABILITIES: []}, False),
+        ({VERSION: "2025-11-25"}, False),
+        ({CLIENT: {"name": "n"}}, False),
+        ({LEVEL: "loud"}, False),
+        ({CAPABILITIES: {"experimental": {"x" * 5000: {}}}}, False),  # too long to be remembered
+    ],
+)
+def test_an_envelope_is_accepted_if_the_sdk_accepts_it(meta: dict[str, Any], valid: bool) -> None:
+    envelopes, found = Envelopes(), read_plain(call(meta))
+    assert found is not None
+    assert [envelopes.accept(found.params.envelope) for _ in range(2)] == [valid, valid]
+
+
+def test_few_envelopes_are_remembered() -> None:
+    envelopes = Envelopes()
+    for number in range(300):
+        found = read_plain(call({CLIENT: {"name": "n", "version": str(number)}}))
+        assert found is not None
+        assert envelopes.accept(found.params.envelope)
+    assert len(envelopes._known) <= 256
+
+
+@pytest.mark.parametrize(
+    ("accept", "both"),
+    [
+        ("application/json, text/event-stream", True),
+        ("*/*", True),
+        ("application/json", False),
+        ("", False),
+        ("é, */*", False),
+    ],
+)
+def test_clients_must_take_json_and_streams(accept: str, both: bool) -> None:
+    assert accepts_both(accept) is both

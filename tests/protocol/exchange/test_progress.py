@@ -1,0 +1,23 @@
+"""Progress that a handler reports."""
+
+from __future__ import annotations
+
+from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.messages import Connection, Request
+from bespeak.protocol.exchange.principal import ANONYMOUS
+from bespeak.protocol.exchange.progress import REPORT
+
+CONTEXT = Context(Request("QUERY", "/", "", {}, b"", Connection()), ANONYMOUS, "QUERY", "/", {})
+
+
+def test_a_report_reaches_who_wants_it() -> None:
+    heard: list[tuple[object, ...]] = []
+    token = REPORT.set(lambda *news: heard.append(news))
+    CONTEXT.progress(1, 2, "half")
+    CONTEXT.progress(2)
+    REPORT.reset(token)
+    assert heard == [(1, 2, "half"), (2, None, None)]
+
+
+def test_without_a_listener_nothing_happens() -> None:
+    assert CONTEXT.progress(1) is None  # type: ignore[func-returns-value] # that is what is tested
