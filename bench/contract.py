@@ -11,6 +11,12 @@ from typing import Any, Final
 METHOD: Final = "BOOK"
 PATH: Final = "/room"
 SCOPE: Final = "booking:room"
+AUTHORITY: Final = f"Agent-ID: {'a1' * 32}\r\nAuthority-Scope: {SCOPE}\r\n"
+"""Headers of the caller over HTTP."""
+
+TOOL: Final = "book_room"
+MODERN: Final = "2026-07-28"
+LEGACY: Final = "2025-11-25"
 
 INPUT_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
@@ -77,21 +83,39 @@ def http_request(payload: object, path: str = PATH, headers: str = "") -> bytes:
     return head.encode() + body
 
 
-def mcp_request(payload: object) -> bytes:
+def mcp_request(payload: object, **meta: object) -> bytes:
     """Build the same request as an MCP tool call of revision 2026-07-28, which needs no handshake."""
-    revision = "2026-07-28"
     envelope = {
-        "io.modelcontextprotocol/protocolVersion": revision,
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": {},
+        **meta,
     }
-    message = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": "book_room", "arguments": payload, "_meta": envelope},
-    }
-    headers = f"MCP-Protocol-Version: {revision}\r\nMcp-Method: tools/call\r\nMcp-Name: book_room\r\n"
-    return http_request(message, "/mcp", headers)
+    params = {"name": TOOL, "arguments": payload, "_meta": envelope}
+    return mcp_message(
+        "tools/call", params, f"MCP-Protocol-Version: {MODERN}\r\nMcp-Method: tools/call\r\nMcp-Name: {TOOL}\r\n"
+    )
+
+
+def legacy_request(payload: object, session: str | None = None) -> bytes:
+    """Build the same request for a server of revision 2025-11-25, in a session if it keeps them."""
+    return mcp_message("tools/call", {"name": TOOL, "arguments": payload}, legacy_headers(session))
+
+
+def legacy_headers(session: str | None = None) -> str:
+    """Return the headers of a request of revision 2025-11-25."""
+    return f"MCP-Protocol-Version: {LEGACY}\r\n" + (f"Mcp-Session-Id: {session}\r\n" if session else "")
+
+
+def mcp_message(method: str, params: object, headers: str, *, notifies: bool = False) -> bytes:
+    """Build a message as the SDK's client sends it, with the authority that bespeak requires."""
+    message = {"jsonrpc": "2.0", **({} if notifies else {"id": 1}), "method": method, "params": params}
+    return http_request(message, "/mcp", f"{AUTHORITY}User-Agent: bench\r\nConnection: keep-alive\r\n{headers}")
+
+
+def tool_names(count: int) -> list[str]:
+    """Return the names of the tools of a server; all of them do the same."""
+    return [TOOL, *(f"{TOOL}_{number}" for number in range(1, count))]
 
 
 def path_of(number: int) -> str:

@@ -3,7 +3,8 @@
  *   loader PORT REQUESTS CONNECTIONS DEPTH SECONDS [LIMIT]
  *
  * REQUESTS is a file with one or more whole requests, each framed by Content-Length; connections walk through them in
- * turn. Replies are framed by Content-Length too, so AGTP/1.0 and HTTP/1.1 servers are measured by the same code.
+ * turn. Replies are framed by Content-Length too, so AGTP/1.0 and HTTP/1.1 servers are measured by the same code. A
+ * reply without a length is chunked.
  * LIMIT ends the run after that many replies. The result is one line of JSON on standard output.
  */
 #define _GNU_SOURCE
@@ -63,31 +64,47 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* The length of the chunks at the start of `bytes`, 0 if they are not whole yet. */
+static size_t chunked_length(const char *bytes, size_t size)
+{
+    size_t at = 0;
+    for (;;) {
+        const char *line = memmem(bytes + at, size - at, "\r\n", 2);
+        if (!line)
+            return 0;
+        size_t span = strtoul(bytes + at, NULL, 16);
+        at = (size_t)(line - bytes) + 2 + span + 2;
+        if (at > size)
+            return 0;
+        if (!span)
+            return at;
+    }
+}
+
 /* The length of the message at the start of `bytes`, 0 if it is not whole yet. */
 static size_t message_length(const char *bytes, size_t size)
 {
-    static const char name[] = "content-length:";
+    static const char name[] = "content-length:", coding[] = "transfer-encoding: chunked";
     const char *end = memmem(bytes, size, "\r\n\r\n", 4);
     if (!end)
         return 0;
     const char *line = memchr(bytes, '\n', size);
-    size_t body = 0;
-    int found = 0;
+    size_t head = (size_t)(end - bytes) + 4;
     while (line && line < end) {
         line++;
         if (!strncasecmp(line, name, sizeof name - 1)) {
-            body = strtoul(line + sizeof name - 1, NULL, 10);
-            found = 1;
-            break;
+            size_t whole = head + strtoul(line + sizeof name - 1, NULL, 10);
+            return whole <= size ? whole : 0;
+        }
+        if (!strncasecmp(line, coding, sizeof coding - 1)) {
+            size_t body = chunked_length(bytes + head, size - head);
+            return body ? head + body : 0;
         }
         line = memchr(line, '\n', (size_t)(end + 2 - line));
     }
-    if (!found) {
-        errno = 0;
-        fail("a message without Content-Length");
-    }
-    size_t whole = (size_t)(end - bytes) + 4 + body;
-    return whole <= size ? whole : 0;
+    errno = 0;
+    fail("a message without Content-Length");
+    return 0;
 }
 
 static void read_requests(const char *path)

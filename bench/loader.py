@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import cast
 
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
+_CHUNKED = re.compile(rb"\r\ntransfer-encoding:[ \t]*chunked\r\n", re.IGNORECASE)
 
 
 class Tally:
@@ -35,15 +36,24 @@ class Tally:
 
 
 def message_length(data: bytes, start: int) -> int:
-    """Return the length of the message at `start`; 0 if it is incomplete."""
+    """Return the length of the message at `start`, which has a length or is chunked; 0 if it is incomplete."""
     end = data.find(b"\r\n\r\n", start)
     if end < 0:
         return 0
     found = _LENGTH.search(data, start, end + 2)
-    if found is None:
+    if found is not None:
+        whole = end + 4 + int(found[1]) - start
+        return whole if start + whole <= len(data) else 0
+    if _CHUNKED.search(data, start, end + 2) is None:
         raise ValueError("a message without Content-Length")
-    whole = end + 4 + int(found[1]) - start
-    return whole if start + whole <= len(data) else 0
+    at, span = end + 4, 1
+    while span:
+        line = data.find(b"\r\n", at)
+        if line < 0:
+            return 0
+        span = int(data[at:line], 16)
+        at = line + 2 + span + 2
+    return at - start if at <= len(data) else 0
 
 
 def split_requests(data: bytes) -> list[bytes]:

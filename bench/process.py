@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -14,11 +13,11 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from loader import message_length
+
 HERE = Path(__file__).resolve().parent
 START_LIMIT = 120.0
 REPLY_LIMIT = 60.0
-
-_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
 
 
 @contextlib.contextmanager
@@ -50,34 +49,19 @@ class Peer:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def exchange(self, request: bytes) -> bytes:
-        """Send a request and read the reply, framed by Content-Length."""
+        """Send a request and read the whole reply."""
         self._socket.sendall(request)
-        parts: list[bytes] = []
-        have, wanted = 0, -1
-        while wanted < 0 or have < wanted:
+        reply = b""
+        while not (reply and message_length(reply, 0)):
             part = self._socket.recv(1 << 20)
             if not part:
                 raise ConnectionError("the server closed the connection instead of answering")
-            parts.append(part)
-            have += len(part)
-            if wanted < 0:
-                parts = [b"".join(parts)]
-                wanted = _whole_length(parts[0])
-        return b"".join(parts)
+            reply += part
+        return reply
 
     def close(self) -> None:
         """Close the connection."""
         self._socket.close()
-
-
-def _whole_length(reply: bytes) -> int:
-    end = reply.find(b"\r\n\r\n")
-    if end < 0:
-        return -1
-    found = _LENGTH.search(reply, 0, end + 2)
-    if found is None:
-        raise ValueError(f"a reply without Content-Length: {reply[:200]!r}")
-    return end + 4 + int(found[1])
 
 
 class ServerProcess:
@@ -98,15 +82,16 @@ class ServerProcess:
             peer.close()
 
     def cpu_seconds(self) -> float:
-        """Return the processor time used so far. Unlike wall time, it is comparable on a busy machine."""
-        scheduler = Path(f"/proc/{self.process.pid}/schedstat")
-        if scheduler.exists():
-            return int(scheduler.read_text().split()[0]) / 1e9
-        stat = Path(f"/proc/{self.process.pid}/stat")
-        if not stat.exists():
-            return math.nan
-        fields = stat.read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Return the processor time used so far, by its workers too. Unlike wall time, it is comparable on a busy
+        machine.
+        """
+        pids, total = [self.process.pid], 0.0
+        while pids:
+            pid = pids.pop()
+            total += _cpu_seconds(pid)
+            children = Path(f"/proc/{pid}/task/{pid}/children")
+            pids += map(int, children.read_text().split()) if children.exists() else ()
+        return total
 
     def rss_mb(self) -> float:
         """Return the resident memory."""
@@ -116,6 +101,17 @@ class ServerProcess:
             return int(line.split()[1]) / 1024
         shown = subprocess.run(["ps", "-o", "rss=", "-p", str(self.process.pid)], capture_output=True, check=True)
         return int(shown.stdout) / 1024
+
+
+def _cpu_seconds(pid: int) -> float:
+    scheduler = Path(f"/proc/{pid}/schedstat")
+    if scheduler.exists():
+        return int(scheduler.read_text().split()[0]) / 1e9
+    stat = Path(f"/proc/{pid}/stat")
+    if not stat.exists():
+        return math.nan
+    fields = stat.read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextlib.contextmanager

@@ -14,6 +14,8 @@ import composition
 import endpoints
 import importing
 import lint
+import mcp_calls
+import mcp_tokens
 import memory
 import planning
 import throughput
@@ -22,7 +24,19 @@ from load import find_loader
 
 import state
 
-PARTS = ("throughput", "web", "state", "composition", "endpoints", "memory", "lint", "import", "planning")
+PARTS = (
+    "throughput",
+    "web",
+    "mcp",
+    "tokens",
+    "state",
+    "composition",
+    "endpoints",
+    "memory",
+    "lint",
+    "import",
+    "planning",
+)
 
 
 def main() -> int:
@@ -55,6 +69,12 @@ def main() -> int:
         elif part == "web":
             print(f"\nThe HTTP face, one worker, {options.connections} connections, {rounds} x {seconds:g} s, medians")
             good &= web.measure(loader, throughput.Shape(rounds, seconds, options.connections, 1))
+        elif part == "mcp":
+            print(f"\nMCP over HTTP, {options.connections} connections, {rounds} x {seconds:g} s, medians")
+            good &= mcp_calls.measure(loader, throughput.Shape(rounds, seconds, options.connections, 1))
+        elif part == "tokens":
+            print("\nTokens of MCP catalogs, by the tokenizer of GPT-3")
+            good &= mcp_tokens.measure()
         elif part == "state":
             print(f"\nBOOK /room, every request with its own key and audit record, {rounds} x {seconds:g} s, medians")
             good &= state.measure(loader, rounds=rounds, seconds=seconds)

@@ -31,8 +31,7 @@ def _bespeak(app: str) -> Callable[[int], list[str]]:
 
 
 def _call(payload: object) -> bytes:
-    authority = f"Agent-ID: {'a1' * 32}\r\nAuthority-Scope: {contract.SCOPE}\r\n"
-    return contract.http_request(payload, f"{contract.PATH}:{contract.METHOD.lower()}", authority)
+    return contract.http_request(payload, f"{contract.PATH}:{contract.METHOD.lower()}", contract.AUTHORITY)
 
 
 def _get(path: str) -> bytes:

@@ -35,6 +35,9 @@ SECTIONS = {
         "Reply",
         "ReplyError",
         "Synthesis",
+        "ToolList",
+        "SyncToolList",
+        "Question",
     ),
     "Options of the client": ("RetryPolicy", "WebOptions"),
 }
@@ -43,11 +46,22 @@ SECTIONS = {
 SAME = {
     "connect_sync": "`connect_sync` takes the parameters of [`connect`](#connect). It is a plain context manager, and "
     "its client is a [`SyncServiceClient`](#syncserviceclient).",
+    "SyncToolList": "Its methods are those of [`ToolList`](#toollist), without `await`.",
     "SyncServiceClient": "Its methods and attributes are those of [`ServiceClient`](#serviceclient), without `await`.",
 }
 """Names that repeat another one."""
 
-CREATED_BY_BESPEAK = ("Context", "DataQuery", "Principal", "Reply", "ReplyError", "ServiceClient", "Synthesis")
+CREATED_BY_BESPEAK = (
+    "Context",
+    "DataQuery",
+    "Principal",
+    "Reply",
+    "ReplyError",
+    "ServiceClient",
+    "Synthesis",
+    "ToolList",
+    "Question",
+)
 """Classes whose constructors are not for users."""
 
 RETURNS = {"connect": " -> async context manager of ServiceClient", "asgi": " -> ASGI application"}

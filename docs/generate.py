@@ -21,21 +21,32 @@ from settings_page import settings_tables
 from bespeak.agent.discovery.document_kind import DISCOVERY, OPENAPI
 from bespeak.agent.discovery.fetcher import DEADLINE as FETCH_DEADLINE
 from bespeak.agent.discovery.fetcher import MOST_REDIRECTS
+from bespeak.agent.tools import tool_runner
 from bespeak.app.cli.catalog_diff import catalog_diff
 from bespeak.app.cli.main import COMMANDS, bespeak
 from bespeak.app.server.settings import Settings
 from bespeak.checks.evolution.change_rules import WHY as CHANGE_KINDS
 from bespeak.checks.evolution.change_rules import ChangeRule
 from bespeak.checks.evolution.registry import RULES as CHANGE_RULES
+from bespeak.checks.lint import manifest_report
 from bespeak.checks.lint.passes import PASSES, pass_of
 from bespeak.checks.lint.registry import all_rules
 from bespeak.checks.lint.rule_page import facts, sections
 from bespeak.contract.schema.compile import MAX_DEPTH as SCHEMA_DEPTH
+from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings
+from bespeak.faces.a2a.http import MOST_VALUES as A2A_VALUES
+from bespeak.faces.a2a.report import MOST_KEPT as A2A_KEPT
+from bespeak.faces.a2a.tasks import MOST_RUNNING as A2A_RUNNING
 from bespeak.faces.capacity import MAX_BUFFERED, UNREAD_FACTOR
+from bespeak.faces.mcp import prompts
+from bespeak.faces.mcp.kept_result import LIFETIME as KEPT_LIFETIME
+from bespeak.faces.mcp.kept_result import MOST as KEPT_RESULTS
+from bespeak.faces.mcp.kept_result import MOST_CHARACTERS as KEPT_CHARACTERS
+from bespeak.faces.mcp.sessions import MOST as MCP_SESSIONS
 from bespeak.faces.timeouts import Timeouts
 from bespeak.protocol import status
 from bespeak.protocol.wire.limits import Limits
-from bespeak.runtime.bindings.external import MAX_RESPONSE_BYTES
+from bespeak.runtime.bindings.upstream_outcome import MAX_RESPONSE_BYTES
 from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.toml_tree import MAX_BYTES as DOCUMENT_BYTES
 from bespeak.text.source.tree import MAX_BYTES as TREE_BYTES
@@ -97,6 +108,8 @@ def _helps(command: click.Command, context: click.Context) -> Iterator[tuple[str
             inner = command.get_command(context, name)
             assert inner is not None
             yield from _helps(inner, click.Context(inner, info_name=name, parent=context))
+    for name, inner in getattr(command, "commands", {}).items() if not isinstance(command, click.Group) else ():
+        yield from _helps(inner, click.Context(inner, info_name=f"{context.info_name} {name}", parent=context.parent))
 
 
 def rules_page() -> str:
@@ -316,6 +329,52 @@ def limits_table() -> str:
         ("writing to a peer that does not read", _time(timeouts.write), "", "close"),
         ("TLS handshake", _time(timeouts.handshake), "", "close"),
         ("running requests at shutdown", _time(timeouts.drain), "`drain_timeout`", "cancelled"),
+        (
+            "tasks of one caller over A2A",
+            f"{A2aSettings().most_tasks:,}",
+            "`[a2a] most_tasks`",
+            "the one finished first makes room, else 429",
+        ),
+        ("calls over A2A that run in one worker", f"{A2A_RUNNING:,}", "", "503"),
+        ("values in a request of A2A", f"{A2A_VALUES:,}", "", "413"),
+        ("a task of A2A in the store", _size(A2A_KEPT), "", "the output is sent once, and not kept"),
+        (
+            "characters of a result over MCP",
+            f"{McpSettings().max_result:,}",
+            "`[mcp] max_result`",
+            "the result is cut and marked",
+        ),
+        (
+            "results that were cut, kept for their callers per worker",
+            f"{KEPT_RESULTS}, {KEPT_CHARACTERS // 1_000_000} million characters, {_time(KEPT_LIFETIME)}",
+            "",
+            "the oldest is forgotten",
+        ),
+        (
+            "sessions of earlier revisions of MCP per worker",
+            f"{MCP_SESSIONS:,}",
+            "",
+            "the longest unused one of the agent that has most ends",
+        ),
+        (
+            "text of an MCP prompt, and of its task",
+            f"{prompts._LONGEST:,} and {prompts.LONGEST_TASK:,} characters",
+            "",
+            "cut with a note; refused",
+        ),
+        ("findings in the lint report that MCP clients read", f"{manifest_report._MOST}", "", "counted as left out"),
+        (
+            "arguments of a model's tool call",
+            f"{tool_runner._LONGEST_ARGUMENTS // 1_000_000} MB",
+            "",
+            "the model is told",
+        ),
+        (
+            "tool calls in one message of a model",
+            f"{tool_runner._MOST_CALLS}",
+            "",
+            "the model is told of each further one",
+        ),
         ("response of an upstream", _size(MAX_RESPONSE_BYTES), "", "`upstream_malformed_response`"),
         ("nesting of a schema", SCHEMA_DEPTH, "", "the endpoint is not registered"),
         ("TOML file", _size(DOCUMENT_BYTES), "", "refused with a finding"),

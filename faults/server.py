@@ -8,11 +8,13 @@ import re
 import selectors
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+from tests import warm
 
 ROOT = Path(__file__).parents[1]
 _PATIENCE = 60.0
@@ -29,12 +31,10 @@ class Server:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as this object
         self._said = ""
         self._gone = False
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "bespeak", "serve", str(target), "--agtp", "127.0.0.1:0", "--strict", *options],
+        self._process = start(
+            ["serve", str(target), "--agtp", "127.0.0.1:0", "--strict", *options],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
             stderr=self._log,
-            cwd=ROOT,
             start_new_session=True,  # so that one signal reaches every worker
         )
         line = self._first_line()
@@ -130,14 +130,17 @@ def _is_worker(pid: int) -> bool:
         return False
 
 
+def start(arguments: list[str], **options: Any) -> subprocess.Popen[str]:
+    """Start a command; `options` are those of Popen."""
+    return warm.start(arguments, stdout=subprocess.PIPE, cwd=ROOT, env={**os.environ, "NO_COLOR": "1"}, **options)
+
+
 def bespeak(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run one command to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "bespeak", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=ROOT,
-        check=False,
-        env={**os.environ, "NO_COLOR": "1"},
-    )
+    with start(list(arguments), stderr=subprocess.PIPE) as process:
+        try:
+            output, errors = process.communicate(timeout=300)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(arguments, process.returncode, output, errors)

@@ -18,9 +18,10 @@ from tests.tables import as_loop, cases_are_selected
 __all__ = ["anyio_backend", "postgres_dsn", "postgres_server"]
 
 # How long an example takes says more about the machine than about the code; what must be fast is measured in bench.
-settings.register_profile("unhurried", deadline=None)
+settings.register_profile("thorough", deadline=None)
+settings.register_profile("usual", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=5)
-settings.load_profile("unhurried")
+settings.load_profile("usual")
 
 if sys.dont_write_bytecode:
     # A process that compiles every module anew takes twice its time; this keeps bytecode out of the source tree too.
@@ -68,15 +69,16 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: objec
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    few = settings.default.max_examples if settings.get_current_profile_name() == "quick" else None
+    # Every run tries other examples. `thorough` tries as many in one run as a test asks for.
+    most = None if settings.get_current_profile_name() == "thorough" else settings.default.max_examples
     for item in items:
         if "postgres_server" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.process)
         # A profile gives way to the settings of a test, and Hypothesis offers no other way to lower those.
         test: Any = getattr(item, "obj", None)
         own = getattr(test, "_hypothesis_internal_use_settings", None)
-        if few is not None and own is not None and own.max_examples > few:
-            test._hypothesis_internal_use_settings = settings(own, max_examples=few)
+        if most is not None and own is not None and own.max_examples > most:
+            test._hypothesis_internal_use_settings = settings(own, max_examples=most)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

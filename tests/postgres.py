@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 import shutil
 import socket
@@ -12,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -71,28 +73,16 @@ class PostgresServer:
         assert programs is not None
         self._programs = programs
         self._settings = settings
-        # Not pytest's own folder: that one is closed to other accounts, and paths of sockets must be short.
-        self.folder = Path(tempfile.mkdtemp(prefix="bespeak-pg-"))
-        self._rights: dict[str, Any] = {}
-        account = _account()
-        if os.geteuid() == 0 and account is not None:
-            os.chown(self.folder, account.pw_uid, account.pw_gid)
-            self._rights = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+        self.folder = _new_folder()
+        self._rights = _rights()
         self._process: subprocess.Popen[bytes] | None = None
         self._databases = 0
         self.empty_databases: list[str] = []
         self.port = _free_port()
         try:
-            made = subprocess.run(
-                [programs / "initdb", "-D", self.folder / "data", *_INITDB],
-                cwd=self.folder,
-                capture_output=True,
-                text=True,
-                check=False,
-                **self._rights,
-            )
-            if made.returncode:
-                raise RuntimeError(f"initdb failed: {made.stderr}")
+            # As the account that runs it: `cp` keeps neither owner nor times, and clones files where the disk can.
+            copy = ["cp", "-R", str(_empty_cluster()), str(self.folder / "data")]
+            subprocess.run(copy, cwd=self.folder, check=True, **self._rights)
             self.start()
         except BaseException:
             self.remove()
@@ -206,6 +196,35 @@ def postgres_dsn(postgres_server: PostgresServer) -> Iterator[str]:
     dsn = postgres_server.empty_databases.pop() if postgres_server.empty_databases else postgres_server.new_database()
     yield dsn
     asyncio.run(postgres_server.clear_database(dsn))
+
+
+@cache
+def _empty_cluster() -> Path:
+    """Create a data folder, once for all servers of this process: each takes a copy, which is many times faster."""
+    programs = postgres_programs()
+    assert programs is not None
+    folder = _new_folder()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    command = [programs / "initdb", "-D", folder / "data", *_INITDB]
+    made = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **_rights())
+    if made.returncode:
+        raise RuntimeError(f"initdb failed: {made.stderr}")
+    return folder / "data"
+
+
+def _new_folder() -> Path:
+    # Not pytest's own folder: that one is closed to other accounts, and paths of sockets must be short.
+    folder = Path(tempfile.mkdtemp(prefix="bespeak-pg-"))
+    rights = _rights()
+    if rights:
+        os.chown(folder, rights["user"], rights["group"])
+    return folder
+
+
+def _rights() -> dict[str, Any]:
+    """Return the options by which a process runs as another account, if this one is root."""
+    account = _account() if os.geteuid() == 0 else None
+    return {} if account is None else {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
 
 
 def _account() -> pwd.struct_passwd | None:

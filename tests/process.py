@@ -11,6 +11,9 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from tests.warm import start
 
 ROOT = Path(__file__).parent.parent
 HOTEL = ROOT / "examples" / "hotel"
@@ -50,15 +53,14 @@ def serving(
     """
     folder = None if "--store" in options else tempfile.TemporaryDirectory(prefix="bespeak-")
     kept = [] if folder is None else ["--store", f"{folder.name}/bespeak.db"]
-    limited = [] if files is None else ["sh", "-c", f'ulimit -Sn {files[0]}; ulimit -Hn {files[1]}; exec "$@"', "sh"]
-    process = subprocess.Popen(
-        [*limited, sys.executable, "-m", "bespeak", "serve", str(target), "--agtp", "127.0.0.1:0", *kept, *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=cwd,
-        env={**os.environ, **(env or {})},
-    )
+    arguments = ["serve", str(target), "--agtp", "127.0.0.1:0", *kept, *options]
+    streams: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": cwd}
+    if files is None:
+        process = start(arguments, env={**os.environ, **(env or {})}, **streams)
+    else:
+        limited = ["sh", "-c", f'ulimit -Sn {files[0]}; ulimit -Hn {files[1]}; exec "$@"', "sh"]
+        command = [*limited, sys.executable, "-m", "bespeak", *arguments]
+        process = subprocess.Popen(command, text=True, env={**os.environ, **(env or {})}, **streams)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -87,13 +89,16 @@ def bespeak(
     *arguments: str, env: Mapping[str, str] | None = None, cwd: Path = ROOT, given: str | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run one command to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "bespeak", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
+    process = start(
+        list(arguments),
+        stdin=None if given is None else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         cwd=cwd,
-        check=False,
-        input=given,
         env={**os.environ, "NO_COLOR": "1", **(env or {})},
     )
+    try:
+        output, errors = process.communicate(given, timeout=60)
+    finally:
+        process.kill()
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)

@@ -1,18 +1,19 @@
-"""The contract implemented as a tool of the official MCP SDK: stateless HTTP, JSON replies. Usage: mcp_app.py PORT"""
+"""The contract implemented as tools of the official MCP SDK: stateless HTTP, JSON replies. Usage: mcp_app.py PORT
+[TOOLS]
+"""
 
 import logging
 import sys
 from datetime import date
-from typing import Annotated, TypedDict
+from typing import Annotated, Any
 from uuid import UUID
 
 import uvicorn
 from mcp.server.mcpserver import MCPServer
 from pydantic import Field
+from typing_extensions import TypedDict  # pydantic demands it before Python 3.12
 
-from contract import book_room
-
-server = MCPServer("Acme Rooms", log_level="WARNING")
+from contract import book_room, tool_names
 
 
 class Reservation(TypedDict):
@@ -21,7 +22,6 @@ class Reservation(TypedDict):
     reservation_id: UUID
 
 
-@server.tool(name="book_room")
 async def book(
     guest_id: UUID,
     room_id: Annotated[str, Field(min_length=1, max_length=64)],
@@ -32,10 +32,15 @@ async def book(
     return await book_room(guest_id, room_id, arrival, departure)  # type: ignore[arg-type, return-value]
 
 
-if __name__ == "__main__":
+def asked_tools() -> list[str]:
+    """Return the names of the tools to serve."""
+    return tool_names(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+
+
+def serve(app: Any) -> None:
+    """Serve an application on uvicorn, as fast as it can."""
     # the SDK logs a line for each refused call; the others are silent too
     logging.disable(logging.WARNING)
-    app = server.streamable_http_app(json_response=True, stateless_http=True)
     uvicorn.run(
         app,
         host="127.0.0.1",
@@ -45,3 +50,10 @@ if __name__ == "__main__":
         access_log=False,
         log_level="warning",
     )
+
+
+if __name__ == "__main__":
+    server = MCPServer("Acme Rooms", log_level="WARNING")
+    for name in asked_tools():
+        server.tool(name=name)(book)
+    serve(server.streamable_http_app(json_response=True, stateless_http=True))

@@ -76,6 +76,11 @@ def agtp_port() -> Iterator[int]:
 
 
 @pytest.fixture
+def chunked_port() -> Iterator[int]:
+    yield from serve(r"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n1\r\n \r\n0\r\n\r\n")
+
+
+@pytest.fixture
 def refusing_port() -> Iterator[int]:
     yield from serve(r"HTTP/1.1 422 No\r\ncontent-length: 4\r\n\r\nnone")
 
@@ -107,6 +112,12 @@ def test_a_short_run_counts_replies_without_errors(
     assert (result["errors"], done.returncode) == (0, 0)
     assert result["requests"] > 0
     assert result["p50_us"] <= result["p99_us"]
+
+
+def test_a_reply_in_chunks_is_counted_once(loader: list[str], chunked_port: int, requests: Path) -> None:
+    done = run(loader, chunked_port, requests, 1, 1, 50, 20)
+    result = json.loads(done.stdout)
+    assert (result["errors"], result["requests"]) == (0, 20)
 
 
 def test_a_reply_that_is_not_200_is_an_error_and_the_first_is_shown(

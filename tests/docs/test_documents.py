@@ -25,6 +25,7 @@ from pathlib import Path
 import api_page
 import generate
 import pytest
+from tests import warm
 from tests.process import ROOT, Served, serving
 
 from bespeak.contract.handler import ExternalService
@@ -50,7 +51,7 @@ class Reader:
         self._files: dict[str, str] = {}
         # A copy, for a server keeps its state beside what it serves.
         shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("bespeak.db*"))
-        places = [Path(sys.executable).parent, os.environ["PATH"]]
+        places = [warm.command().parent, Path(sys.executable).parent, os.environ["PATH"]]
         self._environment = {
             "PATH": os.pathsep.join(map(str, [curl, *places] if curl else places)),
             "HOTEL_LEDGER": str(folder / "ledger.sqlite3"),

@@ -23,7 +23,7 @@ def test_security_settings_are_those_the_threat_model_names() -> None:
         if inner.security
     }
     limits = {("limits", key) for key in re.findall(r"\| `([a-z_]+)` \| [^|]+ \|$", TEXT, re.MULTILINE)}
-    assert {*re.findall(r"`\[([a-z.]+)\] ([a-z_]+)`", TEXT)} | limits == marked
+    assert {*re.findall(r"`\[([a-z0-9.]+)\] ([a-z_]+)`", TEXT)} | limits == marked
 
 
 @pytest.mark.parametrize("option", sorted(set(re.findall(r"`(--[a-z-]+)`", TEXT))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.process import bespeak
 
 pytestmark = pytest.mark.process
 
@@ -39,7 +41,9 @@ class Demo:
         return re.findall(r"^    (\S*bespeak .*)$", self.text, re.MULTILINE)
 
     def run(self, command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(shlex.split(command), cwd=self.folder, capture_output=True, text=True, check=False)
+        program, *arguments = shlex.split(command)
+        assert os.access(self.folder / program, os.X_OK)
+        return bespeak(*arguments, cwd=self.folder)
 
     def stop(self, number: int) -> int:
         self.process.send_signal(number)
@@ -62,13 +66,18 @@ def start(folder: Path, port: int) -> subprocess.Popen[str]:
         signal.signal(signal.SIGINT, inherited)
 
 
-@pytest.fixture
-def demo(tmp_path: Path) -> Iterator[Demo]:
+def new_demo(folder: Path) -> Demo:
+    """Start a demo in another folder than the repository: what is printed must work from there."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    # Another folder than the repository: what is printed must work from there.
-    demo = Demo(tmp_path, port)
+    return Demo(folder, port)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """A demo that tests share and leave running."""
+    demo = new_demo(tmp_path_factory.mktemp("demo"))
     yield demo
     demo.process.terminate()
     demo.process.communicate()
@@ -109,7 +118,8 @@ def test_hand_written_request_is_answered(demo: Demo) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_demo_and_its_server(demo: Demo, number: int) -> None:
+def test_a_signal_ends_the_demo_and_its_server(tmp_path: Path, number: int) -> None:
+    demo = new_demo(tmp_path)
     assert demo.stop(number) == 0
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", demo.port))

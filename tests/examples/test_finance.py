@@ -49,6 +49,7 @@ def test_document_has_no_findings_and_serves_without_any(tmp_path: Path, monkeyp
     text = (FINANCE / "finance.agis").read_text()
     assert not has_errors(check_text(text, "finance.agis", Context(catalog=load_bundled())).findings)
     monkeypatch.setattr(sys, "path", [*sys.path])
+    sys.modules.pop("bank", None)
     target = load_target(str(copied(tmp_path)))
     assembled = assemble(target.service, base=target.base)
     sys.modules.pop("bank", None)
