@@ -117,6 +117,8 @@ class Server:
         """What agents have granted to each other; empty without a store."""
         self.workflows: Any = None
         """The workflows of this process, a `Workflows`; None before the server is kept running."""
+        self.delivery: Any = None
+        """Delivery to addresses outside, a `Delivery`; None for a server that sends nothing of its own accord."""
         self._additions = Additions(registrar, self._install, store)
         self.negotiator = None if negotiate is None else negotiate(self._additions)
         """Evaluates proposals, and finds what they made; None for a server that does not negotiate."""
