@@ -42,6 +42,8 @@ class Posting(msgspec.Struct, frozen=True, omit_defaults=True):
     """AT_MOST_ONCE for one attempt that is not repeated after a crash."""
     record_id: str | None = None
     """Record that changes from WAITING to DELIVERED, FAILED or EXPIRED; one in another state stays as it is."""
+    recipient: str | None = None
+    """Agent-ID that it is for: a receiver of AGTP puts it into the inbox of that agent."""
 
 
 def new_posting_id() -> str:
