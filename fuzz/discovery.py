@@ -22,7 +22,7 @@ from bespeak.agent.discovery.freshness import lifetime, retry_after
 from bespeak.agent.discovery.links import service_descriptions
 from bespeak.agent.discovery.producer_check import check_producer
 from bespeak.agent.discovery.robots import parse_robots
-from bespeak.agent.discovery.web_address import Origin, WebAddress, parse_address, resolve_address
+from bespeak.protocol.web_address import Origin, WebAddress, parse_address, resolve_address
 from bespeak.text.diagnostics.text import full
 
 _BASE = WebAddress(Origin("https", "flights.test", 443), "/.well-known/ai")

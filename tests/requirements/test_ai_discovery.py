@@ -25,7 +25,6 @@ from bespeak.agent.client.errors import RateLimitedError
 from bespeak.agent.client.http_service import WebServiceClient
 from bespeak.agent.client.pace import Pace
 from bespeak.agent.client.web_options import WebOptions
-from bespeak.agent.discovery.address_guard import AddressGuard
 from bespeak.agent.discovery.discovered import Discovered
 from bespeak.agent.discovery.examination import Examiner
 from bespeak.agent.discovery.fetcher import Fetcher
@@ -35,6 +34,7 @@ from bespeak.checks.lint.run import check_text
 from bespeak.contract.data_manifest import DataClass, DataManifest
 from bespeak.contract.rate import Rate, RateLimits
 from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.protocol.address_guard import AddressGuard
 
 pytestmark = pytest.mark.anyio
 

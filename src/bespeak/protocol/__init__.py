@@ -1,1 +1,1 @@
-"""AGTP without sockets: bytes, messages, status codes. Every package may import it; it imports none of ours."""
+"""AGTP itself: bytes, messages, status codes, addresses. Every package may import it; it imports none of ours."""

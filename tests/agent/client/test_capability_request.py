@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from bespeak.agent.client.capability_request import CapabilityRequest, build_request
 from bespeak.agent.discovery.capability import Capability, Placement
-from bespeak.agent.discovery.web_address import Origin
 from bespeak.contract.http_value import leaves_segment
+from bespeak.protocol.web_address import Origin
 
 HERE = Origin("https", "a.example", 443)
 

@@ -10,9 +10,9 @@ import pytest
 import trustme
 from tests.state.identity.certificates import Authority
 
-from bespeak.agent.client.locator import Locator
 from bespeak.agent.client.tls import choose_tls
 from bespeak.errors import ConfigError
+from bespeak.protocol.locator import Locator
 
 NETWORK = Locator("rooms.acme.example")
 

@@ -11,9 +11,9 @@ from tests.agent.discovery.web import Asked, Script, fetching, send, serving
 
 from bespeak.agent.discovery.examination import Examination, Examiner
 from bespeak.agent.discovery.live_check import LiveCheck, check_live
-from bespeak.agent.discovery.web_address import WebAddress, parse_address
 from bespeak.checks.lint.context import Context
 from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.protocol.web_address import WebAddress, parse_address
 
 KEPT = {
     "ETag": '"a"',

@@ -12,7 +12,7 @@ from tests.documents.ai.test_document import FLIGHTS
 
 from bespeak.agent.discovery.ai_reading import ai_capabilities, read_ai_document
 from bespeak.agent.discovery.capability import Capability, CredentialPlace
-from bespeak.agent.discovery.web_address import Origin, WebAddress
+from bespeak.protocol.web_address import Origin, WebAddress
 
 BASE = WebAddress(Origin("https", "flights.test", 443), "/.well-known/ai")
 

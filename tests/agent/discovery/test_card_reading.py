@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bespeak.agent.discovery.card_reading import AgentCard, read_card
-from bespeak.agent.discovery.web_address import WebAddress, parse_address
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.projections.a2a_card import project_card, to_legacy
+from bespeak.protocol.web_address import WebAddress, parse_address
 
 SKILLS = [
     {"id": "plan_route", "name": "Plan a route", "description": "Calculates the best route.", "tags": ["maps"]},

@@ -9,10 +9,10 @@ import pytest
 
 from bespeak.agent.discovery.capability import Capability, CredentialPlace
 from bespeak.agent.discovery.openapi_reading import openapi_capabilities
-from bespeak.agent.discovery.web_address import Origin, WebAddress
 from bespeak.contract.schema.compile import compile_schema
 from bespeak.documents.openapi.reader import read_description
 from bespeak.protocol.fault import Fault
+from bespeak.protocol.web_address import Origin, WebAddress
 
 URL = "https://pets.test/openapi.json"
 BASE = WebAddress(Origin("https", "pets.test", 443), "/openapi.json")

@@ -15,9 +15,9 @@ from typing import Any
 
 import trustme
 
-from bespeak.agent.discovery.address_guard import AddressGuard
 from bespeak.agent.discovery.document_cache import DocumentCache
 from bespeak.agent.discovery.fetcher import Fetcher
+from bespeak.protocol.address_guard import AddressGuard
 
 HOST = "flights.test"
 """The name that servers here are known by; it leads to loopback."""

@@ -14,11 +14,11 @@ from tests.runtime.bindings.test_external import CONTEXT
 
 from bespeak.agent.client.capability_request import CapabilityRequest, build_request
 from bespeak.agent.discovery.openapi_reading import openapi_capabilities
-from bespeak.agent.discovery.web_address import Origin, WebAddress
 from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.contract.handler import ExternalService
 from bespeak.documents.openapi.description import Description, Encoding
 from bespeak.documents.openapi.facade import make_facades
+from bespeak.protocol.web_address import Origin, WebAddress
 from bespeak.runtime.bindings.external import ExternalBinding, bind_external
 
 FORM = "application/x-www-form-urlencoded"

@@ -31,9 +31,9 @@ from tests.state.identity.issuer import (
 )
 from tests.state.identity.key_server import publishing
 
-from bespeak.agent.client.agtp_client_connection import AgtpClientConnection
 from bespeak.errors import ConfigError, RemoteProtocolError
 from bespeak.faces.agtp.server import AgtpServer
+from bespeak.protocol.agtp_client_connection import AgtpClientConnection
 from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.scope import Scopes

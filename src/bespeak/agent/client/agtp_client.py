@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl as tls
 
-from bespeak.agent.client.agtp_client_connection import AgtpClientConnection
+from bespeak.protocol.agtp_client_connection import AgtpClientConnection
 from bespeak.protocol.wire.limits import RESPONSE_LIMITS, Limits
 from bespeak.protocol.wire.messages import ResponseMessage
 from bespeak.protocol.wire.writer import Pairs

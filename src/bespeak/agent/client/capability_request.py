@@ -11,11 +11,11 @@ from urllib.parse import quote
 import msgspec
 
 from bespeak.agent.discovery.capability import PLACEHOLDER, Capability, Placement, may_name_header
-from bespeak.agent.discovery.web_address import WebAddress
 from bespeak.contract.http_value import encode_pairs, in_cookie, in_header, in_path, pairs, unusable
 from bespeak.contract.schema.violation import Violation
 from bespeak.protocol.exchange.headers import MEDIA_JSON, is_header_name
 from bespeak.protocol.exchange.media_type import FORM, essence, is_json
+from bespeak.protocol.web_address import WebAddress
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.source.pointer import child
 

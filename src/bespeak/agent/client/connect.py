@@ -11,7 +11,6 @@ from joserfc.jwk import OKPKey
 from bespeak.agent.client.agtp_client import Pool
 from bespeak.agent.client.bearer_token import BearerCredential, TokenSource
 from bespeak.agent.client.block import async_block
-from bespeak.agent.client.locator import is_web, parse_uri
 from bespeak.agent.client.retry import RetryPolicy
 from bespeak.agent.client.sender import Sender
 from bespeak.agent.client.service import ServiceClient
@@ -20,6 +19,7 @@ from bespeak.agent.client.tls import choose_tls
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.errors import ConfigError
 from bespeak.protocol.fault import Fault
+from bespeak.protocol.locator import is_web, parse_uri
 from bespeak.state.identity.key_text import parse_key
 
 

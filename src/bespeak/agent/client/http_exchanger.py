@@ -9,10 +9,10 @@ from typing import Final
 from bespeak.agent.client.problem_details import agtp_status, error_body
 from bespeak.agent.discovery.body_reader import BodyError, read_body
 from bespeak.agent.discovery.fetcher import MOST_REDIRECTS, REDIRECTS
-from bespeak.agent.discovery.pinned_transport import PinnedTransport, find_cause
-from bespeak.agent.discovery.web_address import AddressFault, Origin, WebAddress, parse_address, resolve_address
 from bespeak.errors import LocalProtocolError, RemoteProtocolError
 from bespeak.protocol import status as codes
+from bespeak.protocol.pinned_transport import PinnedTransport, find_cause
+from bespeak.protocol.web_address import AddressFault, Origin, WebAddress, parse_address, resolve_address
 from bespeak.protocol.wire.limits import RESPONSE_LIMITS
 from bespeak.protocol.wire.messages import ResponseMessage
 from bespeak.protocol.wire.writer import Pairs

@@ -15,14 +15,12 @@ from bespeak.agent.client.capability_request import CapabilityRequest, build_req
 from bespeak.agent.client.described_service import described_manifest
 from bespeak.agent.client.http_exchanger import in_agtp_terms
 from bespeak.agent.client.inventory import InventoryEntry
-from bespeak.agent.client.locator import Locator
 from bespeak.agent.client.pace import Pace
 from bespeak.agent.client.reply import Reply
 from bespeak.agent.client.sender import Sender
 from bespeak.agent.client.service import ServiceClient, encode_json, merge_headers
 from bespeak.agent.discovery.capability import PLACEHOLDER, Capability, CredentialPlace, in_braces
 from bespeak.agent.discovery.discovered import Discovered
-from bespeak.agent.discovery.web_address import Origin
 from bespeak.contract.schema.compile import compile_schema
 from bespeak.contract.schema.report import refuse_input
 from bespeak.contract.service import DEFAULT_CATALOG
@@ -32,6 +30,8 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.media_type import essence
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.fault import Fault
+from bespeak.protocol.locator import Locator
+from bespeak.protocol.web_address import Origin
 
 _ABSENT: Final = CredentialPlace("bearer")
 """Default place of a credential if the service does not name one: it may be needed."""

@@ -9,11 +9,11 @@ from typing import Protocol
 
 from bespeak.agent.client.bearer_token import BearerCredential
 from bespeak.agent.client.errors import CallTimeoutError, UnreachableError
-from bespeak.agent.client.locator import Locator
 from bespeak.agent.client.retry import RetryPolicy
 from bespeak.agent.client.signer import Signer
 from bespeak.errors import RemoteProtocolError
 from bespeak.protocol import status
+from bespeak.protocol.locator import Locator
 from bespeak.protocol.wire.messages import ResponseMessage
 from bespeak.protocol.wire.writer import Pairs
 

@@ -16,7 +16,6 @@ from bespeak.agent.client.endpoint_calling import CalledService
 from bespeak.agent.client.errors import IdentityMismatchError, NoCommonCatalogError, ServiceError, error_of
 from bespeak.agent.client.field_notation import Fields
 from bespeak.agent.client.inventory import InventoryEntry, parse_inventory
-from bespeak.agent.client.locator import Locator
 from bespeak.agent.client.negotiation import Negotiation, Terms
 from bespeak.agent.client.proposal import define, read_proposal
 from bespeak.agent.client.reply import Reply
@@ -37,6 +36,7 @@ from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.scope import Scopes, is_scope_token
 from bespeak.protocol.exchange.token_hints import COMPACT, FIELDS, SINCE
 from bespeak.protocol.fault import Fault
+from bespeak.protocol.locator import Locator
 
 if TYPE_CHECKING:
     from bespeak.agent.discovery.discovered import Discovered

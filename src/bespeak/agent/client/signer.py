@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from bespeak.agent.client.locator import Locator
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.headers import AGENT_ID
 from bespeak.protocol.fault import Fault
+from bespeak.protocol.locator import Locator
 from bespeak.state.identity.jws import PrivateKey
 from bespeak.state.identity.key_file import read_key
 from bespeak.state.identity.key_text import key_id

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ssl
 from pathlib import Path
 
-from bespeak.agent.client.locator import Locator
 from bespeak.errors import ConfigError
+from bespeak.protocol.locator import Locator
 from bespeak.protocol.tls import client_context
 
 

@@ -15,22 +15,22 @@ from bespeak.agent.client.bearer_token import BearerCredential
 from bespeak.agent.client.errors import NothingDiscoveredError, UnreachableError
 from bespeak.agent.client.http_exchanger import FaceExchanger, HttpExchanger
 from bespeak.agent.client.http_service import DescribedClient, WebServiceClient
-from bespeak.agent.client.locator import Locator
 from bespeak.agent.client.pace import Pace
 from bespeak.agent.client.retry import RetryPolicy
 from bespeak.agent.client.sender import Sender
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.signer import Signer
 from bespeak.agent.client.web_options import WebOptions
-from bespeak.agent.discovery.address_guard import AddressGuard, typed_host
 from bespeak.agent.discovery.discovered import Discovered
 from bespeak.agent.discovery.document_cache import open_cache
 from bespeak.agent.discovery.fetcher import Fetcher
 from bespeak.agent.discovery.lookup import Lookup
-from bespeak.agent.discovery.pinned_transport import PinnedTransport, trust
-from bespeak.agent.discovery.web_address import AddressFault, WebAddress, parse_address
 from bespeak.contract.http_route import split_verb
 from bespeak.errors import ConfigError
+from bespeak.protocol.address_guard import AddressGuard, typed_host
+from bespeak.protocol.locator import Locator
+from bespeak.protocol.pinned_transport import PinnedTransport, trust
+from bespeak.protocol.web_address import AddressFault, WebAddress, parse_address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bespeak.documents.ai.document import MOST_CAPABILITIES
 
 if TYPE_CHECKING:
-    from bespeak.agent.discovery.address_guard import Resolver
+    from bespeak.protocol.address_guard import Resolver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from bespeak.agent.discovery.address_guard import is_loopback
 from bespeak.agent.discovery.ai_reading import ai_capabilities
 from bespeak.agent.discovery.capability import Capability
 from bespeak.agent.discovery.examination import Examination, Name
 from bespeak.agent.discovery.openapi_reading import openapi_capabilities
-from bespeak.agent.discovery.web_address import WebAddress, parse_address
 from bespeak.checks.lint import served_agreement as rules
 from bespeak.contract.http_route import split_verb
 from bespeak.documents.ai.rules import CAPABILITY_ELSEWHERE
+from bespeak.protocol.address_guard import is_loopback
+from bespeak.protocol.web_address import WebAddress, parse_address
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.rule import Rule

@@ -14,10 +14,10 @@ from bespeak.agent.discovery.capability import (
     may_name_header,
     resolve_template,
 )
-from bespeak.agent.discovery.web_address import AddressFault, WebAddress
 from bespeak.documents.ai.document import MOST_CAPABILITIES, AiCapability, AiDocument, consume_ai
 from bespeak.documents.ai.param_notation import parse_param
 from bespeak.protocol.exchange.token_hints import COMPACT, FIELDS, SINCE
+from bespeak.protocol.web_address import AddressFault, WebAddress
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_text import json_table
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from bespeak.agent.discovery.web_address import AddressFault, Origin, WebAddress, resolve_address
 from bespeak.contract.handler import QUERY_METHODS
 from bespeak.protocol.exchange.headers import is_header_name
+from bespeak.protocol.web_address import AddressFault, Origin, WebAddress, resolve_address
 from bespeak.text.diagnostics.brief import brief
 
 Place = Literal["path", "query", "header", "cookie", "body", "whole-body"]

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from bespeak.agent.discovery.web_address import AddressFault, WebAddress, resolve_address
 from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.documents.adoption.candidate import Candidate
+from bespeak.protocol.web_address import AddressFault, WebAddress, resolve_address
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_text import json_table
 from bespeak.text.reading.untyped import as_list, as_mapping, as_text

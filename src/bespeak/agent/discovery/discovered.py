@@ -9,11 +9,11 @@ from typing import Any, Literal
 from bespeak.agent.discovery.capability import Capability
 from bespeak.agent.discovery.card_reading import AgentCard
 from bespeak.agent.discovery.fetched import Fetched
-from bespeak.agent.discovery.web_address import WebAddress
 from bespeak.documents.agis.document import AgisDocument
 from bespeak.documents.ai.document import AiDocument
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.documents.openapi.description import Description
+from bespeak.protocol.web_address import WebAddress
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 Kind = Literal["agtp", "ai", "agis", "openapi", "a2a", "none"]

@@ -14,10 +14,10 @@ from bespeak.agent.discovery.document_kind import AGIS, DISCOVERY, OPENAPI, SUMM
 from bespeak.agent.discovery.fetched import Fetched, FetchFault
 from bespeak.agent.discovery.fetcher import Fetcher
 from bespeak.agent.discovery.lookup import ALIAS, OPENAPI_PLACES, WELL_KNOWN_AGIS, WELL_KNOWN_AI
-from bespeak.agent.discovery.web_address import AddressFault, WebAddress, parse_address, resolve_address
 from bespeak.documents.agis.document import AgisDocument, read_agis
 from bespeak.documents.ai.document import AiDocument
 from bespeak.documents.openapi.description import Description
+from bespeak.protocol.web_address import AddressFault, WebAddress, parse_address, resolve_address
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_text import json_table
 from bespeak.text.source.tree import Tree

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from bespeak.agent.discovery.body_reader import BodyError, read_body
 from bespeak.agent.discovery.document_kind import DocumentKind
 from bespeak.agent.discovery.fetched import FaultKind, FetchFault, Source
-from bespeak.agent.discovery.pinned_transport import find_cause
 from bespeak.protocol.exchange.media_type import essence
+from bespeak.protocol.pinned_transport import find_cause
 from bespeak.text.diagnostics.brief import brief
 
 if TYPE_CHECKING:

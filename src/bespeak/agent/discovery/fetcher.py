@@ -11,15 +11,15 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Final
 
-from bespeak.agent.discovery.address_guard import AddressGuard, is_loopback
 from bespeak.agent.discovery.document_cache import CacheEntry, DocumentCache
 from bespeak.agent.discovery.document_kind import DAY, ROBOTS, DocumentKind
 from bespeak.agent.discovery.fetched import Fetched, FetchFault, Hop
 from bespeak.agent.discovery.fetched_response import FetchedResponse, broken, failed, take_answer
 from bespeak.agent.discovery.freshness import lifetime, may_be_kept, retry_after
-from bespeak.agent.discovery.pinned_transport import BlockedAddressError, PinnedTransport
 from bespeak.agent.discovery.robots import AGENT, ALL_ALLOWED, Robots, parse_robots
-from bespeak.agent.discovery.web_address import AddressFault, Origin, WebAddress, parse_address, resolve_address
+from bespeak.protocol.address_guard import AddressGuard, is_loopback
+from bespeak.protocol.pinned_transport import BlockedAddressError, PinnedTransport
+from bespeak.protocol.web_address import AddressFault, Origin, WebAddress, parse_address, resolve_address
 from bespeak.text.diagnostics.brief import brief
 
 DEADLINE: Final = 10.0

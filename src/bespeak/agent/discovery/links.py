@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from bespeak.agent.discovery.fetched import Fetched
-from bespeak.agent.discovery.web_address import AddressFault, parse_address, resolve_address
+from bespeak.protocol.web_address import AddressFault, parse_address, resolve_address
 
 _LINK: Final = re.compile(r"<([^<>]{1,2048})>([^<,]{0,500}(?:\"[^\"]{0,500}\"[^<,]{0,500}){0,8})")
 _REL: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)

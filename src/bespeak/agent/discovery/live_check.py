@@ -10,10 +10,10 @@ from bespeak.agent.discovery.agreement import check_agreement
 from bespeak.agent.discovery.examination import PLACES, Examination, Examiner, Name
 from bespeak.agent.discovery.score import score
 from bespeak.agent.discovery.served_rules import check_answers
-from bespeak.agent.discovery.web_address import AddressFault, WebAddress, parse_address
 from bespeak.checks.lint.context import Context
 from bespeak.checks.lint.run import Checked, check_text
 from bespeak.checks.lint.subject import Kind
+from bespeak.protocol.web_address import AddressFault, WebAddress, parse_address
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.score import Score
 from bespeak.text.source.span import Location

@@ -25,11 +25,11 @@ from bespeak.agent.discovery.links import service_descriptions
 from bespeak.agent.discovery.openapi_reading import openapi_capabilities
 from bespeak.agent.discovery.robots import Robots
 from bespeak.agent.discovery.search import Search
-from bespeak.agent.discovery.web_address import AddressFault, WebAddress, parse_address, resolve_address
 from bespeak.contract.http_route import split_verb
 from bespeak.documents.ai.document import MOST_CAPABILITIES
 from bespeak.documents.ai.rules import ADDRESS_REFUSED, DOCUMENT_CUT, UNUSABLE_DOCUMENT
 from bespeak.documents.manifest_json import parse_manifest
+from bespeak.protocol.web_address import AddressFault, WebAddress, parse_address, resolve_address
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_text import json_table
 

@@ -15,11 +15,11 @@ from bespeak.agent.discovery.capability import (
     may_name_header,
     resolve_template,
 )
-from bespeak.agent.discovery.web_address import AddressFault, WebAddress
 from bespeak.contract.schema.reference import resolve
 from bespeak.documents.adoption.naming import unused
 from bespeak.documents.openapi.description import Body, Description, Operation, SecurityScheme, list_style
 from bespeak.protocol.exchange.media_type import FORM, essence, is_json
+from bespeak.protocol.web_address import AddressFault, WebAddress
 
 _WHOLE: Final = "body"
 _WORD: Final = re.compile(r"[^A-Za-z0-9]+")

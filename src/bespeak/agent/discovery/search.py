@@ -10,12 +10,12 @@ from bespeak.agent.discovery.capability import Capability
 from bespeak.agent.discovery.card_reading import AgentCard
 from bespeak.agent.discovery.discovered import Discovered, Kind
 from bespeak.agent.discovery.fetched import Fetched
-from bespeak.agent.discovery.web_address import WebAddress, parse_address
 from bespeak.documents.agis.document import AgisDocument
 from bespeak.documents.ai.document import AiDocument
 from bespeak.documents.ai.rules import CAPABILITY_ELSEWHERE, CONTENT_USAGE, UNUSABLE_CAPABILITY
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.documents.openapi.description import Description
+from bespeak.protocol.web_address import WebAddress, parse_address
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
 from bespeak.text.diagnostics.rule import Rule

@@ -7,14 +7,14 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import Final
 
-from bespeak.agent.discovery.address_guard import is_loopback
 from bespeak.agent.discovery.examination import Examination, Name, Served
 from bespeak.agent.discovery.fetched import FaultKind, Fetched
 from bespeak.agent.discovery.lookup import WELL_KNOWN_AI
-from bespeak.agent.discovery.web_address import AddressFault, parse_address
 from bespeak.checks.lint import served_answer as rules
 from bespeak.checks.lint.served_agreement import CUT
+from bespeak.protocol.address_guard import is_loopback
 from bespeak.protocol.exchange.media_type import is_json
+from bespeak.protocol.web_address import AddressFault, parse_address
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
 from bespeak.text.diagnostics.rule import Rule

@@ -12,7 +12,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from bespeak.agent.client.locator import is_web
 from bespeak.checks.evolution.change import ContractChange
 from bespeak.checks.evolution.contract import Contract, manifest_contract, service_contract
 from bespeak.checks.evolution.git_revision import check_out
@@ -26,6 +25,7 @@ from bespeak.documents.deployment.folder import CONFIGURATIONS
 from bespeak.documents.files.positions import with_positions
 from bespeak.documents.manifest_json import parse_manifest
 from bespeak.errors import ConfigError, ContractError
+from bespeak.protocol.locator import is_web
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.span import Location

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bespeak.agent.discovery.address_guard import AddressGuard, typed_host
 from bespeak.agent.discovery.examination import Examiner
 from bespeak.agent.discovery.fetcher import Fetcher
 from bespeak.agent.discovery.live_check import LiveCheck, check_live, live_address
-from bespeak.agent.discovery.pinned_transport import trust
-from bespeak.agent.discovery.web_address import AddressFault, WebAddress
+from bespeak.protocol.address_guard import AddressGuard, typed_host
+from bespeak.protocol.pinned_transport import trust
+from bespeak.protocol.web_address import AddressFault, WebAddress
 from bespeak.text.diagnostics.score import Score
 
 if TYPE_CHECKING:

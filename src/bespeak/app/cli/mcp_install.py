@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 import click
 from click.core import ParameterSource
 
-from bespeak.agent.client.locator import is_web
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.service import VARIABLE, declared_scopes, derived_id, is_address
 from bespeak.app.server.state import names_attribute
@@ -29,6 +28,7 @@ from bespeak.documents.mcp_clients.configuration import add_server, write_config
 from bespeak.documents.mcp_clients.entry import Entry, remote_entry, started_entry
 from bespeak.errors import ConfigError
 from bespeak.protocol.fault import Fault
+from bespeak.protocol.locator import is_web
 from bespeak.state.store.settings import DEFAULT_FILE, MEMORY, POSTGRES, has_password
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text

@@ -15,7 +15,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
     from bespeak.agent.discovery.fetched import Fetched
-    from bespeak.agent.discovery.web_address import WebAddress
+    from bespeak.protocol.web_address import WebAddress
 
 
 def open_description(source: str, *, insecure: bool) -> tuple[Description, list[Diagnostic]]:
@@ -44,7 +44,7 @@ def _read(source: str) -> bytes:
 
 def _fetch(source: str, *, insecure: bool) -> tuple[bytes, str]:
     """Fetch a URL; return the bytes and the final URL."""
-    from bespeak.agent.discovery.web_address import AddressFault, parse_address  # noqa: PLC0415 - slow to load
+    from bespeak.protocol.web_address import AddressFault, parse_address  # noqa: PLC0415 - slow to load
 
     address = parse_address(source, insecure=insecure)
     if isinstance(address, AddressFault):
@@ -56,9 +56,9 @@ def _fetch(source: str, *, insecure: bool) -> tuple[bytes, str]:
 
 
 async def _get(address: WebAddress, *, insecure: bool) -> Fetched:
-    from bespeak.agent.discovery.address_guard import AddressGuard, typed_host  # noqa: PLC0415 - slow to load
     from bespeak.agent.discovery.document_kind import OPENAPI  # noqa: PLC0415
     from bespeak.agent.discovery.fetcher import Fetcher  # noqa: PLC0415
+    from bespeak.protocol.address_guard import AddressGuard, typed_host  # noqa: PLC0415 - slow to load
 
     # The user chose this address, so it may be in any network; redirect targets may not.
     fetcher = Fetcher(AddressGuard(typed_host(address.origin.host, address.origin.port)), insecure=insecure)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Final
 
 from bespeak.agent.client.errors import UnreachableError
-from bespeak.agent.client.locator import parse_uri
 from bespeak.agent.client.tls import choose_tls
 from bespeak.app.conformance.check import Check, Outcome, could_not_tell, failed
 from bespeak.app.conformance.checks import (
@@ -26,6 +25,7 @@ from bespeak.app.conformance.direct import direct_sender
 from bespeak.app.conformance.report import Report, Result
 from bespeak.app.conformance.subject import Subject
 from bespeak.errors import BespeakError, RemoteProtocolError
+from bespeak.protocol.locator import parse_uri
 
 _LAST: Final = headers.CHECKS
 """Checks about all exchanges, which run last."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from bespeak.agent.client.bearer_token import BearerCredential, TokenSource
 from bespeak.agent.client.block import async_block
 from bespeak.agent.client.in_process import InProcess
-from bespeak.agent.client.locator import Locator
 from bespeak.agent.client.retry import RetryPolicy
 from bespeak.agent.client.sender import Sender
 from bespeak.agent.client.service import ServiceClient
@@ -20,6 +19,7 @@ from bespeak.app.server.keeper import Keeper
 from bespeak.app.server.log import log_findings
 from bespeak.app.server.serving import assemble_target, signing_keys
 from bespeak.app.server.target import Target, load_app, load_target
+from bespeak.protocol.locator import Locator
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import MEMORY

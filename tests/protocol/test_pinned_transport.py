@@ -9,16 +9,16 @@ import httpx
 import pytest
 from tests.agent.discovery.web import HOST, AnyPort, always, authority, authority_file, client_tls, redirect, serving
 
-from bespeak.agent.discovery.address_guard import AddressGuard
-from bespeak.agent.discovery.pinned_transport import (
+from bespeak.errors import ConfigError
+from bespeak.protocol.address_guard import AddressGuard
+from bespeak.protocol.pinned_transport import (
     BlockedAddressError,
     PinnedTransport,
     find_cause,
     system_trust,
     trust,
 )
-from bespeak.agent.discovery.web_address import Origin, WebAddress
-from bespeak.errors import ConfigError
+from bespeak.protocol.web_address import Origin, WebAddress
 
 pytestmark = pytest.mark.anyio
 

@@ -9,10 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from bespeak.agent.discovery.address_guard import AddressGuard, BlockedAddress
-from bespeak.agent.discovery.web_address import Origin, WebAddress
 from bespeak.errors import ConfigError
-from bespeak.text.diagnostics.brief import brief
+from bespeak.protocol.address_guard import AddressGuard, BlockedAddress
+from bespeak.protocol.web_address import Origin, WebAddress
 
 if TYPE_CHECKING:
     import httpx
@@ -55,7 +54,7 @@ class PinnedTransport:
             whole = {"Host": str(origin).partition("://")[2], **headers}
             lines = [(name.encode("ascii"), value.encode("latin-1")) for name, value in whole.items()]
         except UnicodeEncodeError as error:
-            raise httpx.LocalProtocolError(f"{brief(error.object)} has characters that HTTP cannot send") from error
+            raise httpx.LocalProtocolError(f"{error.object[:80]!r} has characters that HTTP cannot send") from error
         transport = self._transport(origin)
         refused: httpx.ConnectError | None = None
         for host in await self._addresses(origin):

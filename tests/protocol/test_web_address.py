@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.agent.discovery.web_address import AddressFault, Origin, WebAddress, parse_address, resolve_address
+from bespeak.protocol.web_address import AddressFault, Origin, WebAddress, parse_address, resolve_address
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.agent.discovery.address_guard import (
+from bespeak.protocol.address_guard import (
     AddressGuard,
     BlockedAddress,
     is_loopback,

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 from urllib.parse import urljoin, urlsplit
 
-from bespeak.agent.discovery.address_guard import is_loopback
-from bespeak.text.diagnostics.brief import brief
+from bespeak.protocol.address_guard import is_loopback
 
 _PORTS: Final = {"https": 443, "http": 80}
 _LONGEST: Final = 2048
@@ -60,7 +59,7 @@ class AddressFault:
 
 def parse_address(text: str, *, insecure: bool = False) -> WebAddress | AddressFault:
     """Parse an address. Plain http is allowed on this machine, or with `insecure`."""
-    shown = brief(text[:200])
+    shown = f"{text[:80]!r}"
     if len(text) > _LONGEST:
         return AddressFault("address", f"{shown} is longer than {_LONGEST} characters")
     if any(ord(character) <= 0x20 or ord(character) == 0x7F or character == "\\" for character in text):
@@ -93,5 +92,5 @@ def resolve_address(text: str, base: WebAddress, *, insecure: bool = False) -> W
     try:
         whole = urljoin(str(base), text)
     except ValueError:
-        return AddressFault("address", f"{brief(text[:200])} is not a valid address")
+        return AddressFault("address", f"{text[:80]!r} is not a valid address")
     return parse_address(whole, insecure=insecure)

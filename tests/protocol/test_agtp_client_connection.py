@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from bespeak.agent.client.agtp_client_connection import AgtpClientConnection
 from bespeak.errors import LocalProtocolError, RemoteProtocolError
+from bespeak.protocol.agtp_client_connection import AgtpClientConnection
 from bespeak.protocol.wire.limits import Limits
 
 pytestmark = pytest.mark.anyio

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.agent.client.locator import Locator, parse_uri
 from bespeak.errors import ConfigError
+from bespeak.protocol.locator import Locator, parse_uri
 
 AGENT = "0123456789abcdef" * 4
 
