@@ -11,6 +11,7 @@ from bespeak.protocol.exchange.instant import read_instant, write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.additions import Additions
 from bespeak.runtime.agents import Agents
+from bespeak.runtime.expressions.pool import Expressions
 from bespeak.runtime.grants import Grants
 from bespeak.runtime.lifespan import Lifespan
 from bespeak.runtime.principals import Principals
@@ -113,6 +114,8 @@ class Server:
         """The tasks that wait for a decision."""
         self.costs: Any = None
         """What calls of this process have cost, a `CostHistory`; None unless QUOTE is enabled."""
+        self.expressions = Expressions()
+        """Evaluates expressions of agents; starts nothing before the first one."""
         self.grants = Grants(self.agents)
         """What agents have granted to each other; empty without a store."""
         self.workflows: Any = None
@@ -180,6 +183,7 @@ class Server:
             await self.principals.authenticator.close()
         if self.negotiator is not None:
             await self.negotiator.close()
+        self.expressions.close()
         await self._additions.close()
         await self.grants.close()
         await self.tasks.close()

@@ -1,0 +1,1 @@
+"""Expressions of agents in CEL, evaluated in a process of their own with limits."""

@@ -1,0 +1,176 @@
+"""The process that evaluates expressions: reads requests from a socket until it is closed, with bounded memory.
+
+It is started as a program, so it imports nothing else of bespeak.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import os
+import socket
+import struct
+import sys
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+MEMORY: Final = 600 * 1024 * 1024
+"""Limit of the address space: strings can be doubled, and the library has no limit of its own for that."""
+HEAD: Final = struct.Struct("!I")
+"""Length of a message, which comes before it."""
+MOST_RESULT: Final = 1024 * 1024
+"""Maximum bytes of a result as JSON."""
+READY: Final = b"ready"
+_KEPT: Final = 256
+"""Compiled expressions that are kept."""
+_DEEPEST: Final = 64
+
+
+class Asked(msgspec.Struct):
+    """One request: to evaluate an expression, or only to compile it if `variables` is None."""
+
+    text: str
+    names: tuple[str, ...]
+    variables: dict[str, Any] | None = None
+
+
+class Told(msgspec.Struct, omit_defaults=True):
+    """The answer: a value, or a code and a message."""
+
+    value: Any = None
+    code: str | None = None
+    message: str = ""
+
+
+class Evaluator:
+    """Compiles and evaluates with the library of CEL."""
+
+    def __init__(self) -> None:
+        from cel_expr_python import cel  # noqa: PLC0415 - an extra, and large
+
+        self._cel: Any = cel
+        self._programs: OrderedDict[tuple[str, tuple[str, ...]], Any] = OrderedDict()
+
+    def answer(self, asked: Asked) -> Told:
+        """Answer a request; whatever an expression does, the answer says it."""
+        try:
+            program = self._compile(asked.text, asked.names)
+        except RuntimeError as error:
+            return Told(code="invalid-expression", message=_first_line(error))
+        if asked.variables is None:
+            return Told()
+        try:
+            found = program.eval(data=asked.variables)
+            if found.type() == self._cel.Type.ERROR:
+                return Told(code="expression-failed", message=_first_line(found.value()))
+            return Told(plain(found.plain_value()))
+        except (RuntimeError, ValueError, TypeError) as error:
+            return Told(code="expression-failed", message=_first_line(error))
+
+    def _compile(self, text: str, names: tuple[str, ...]) -> Any:
+        key = (text, names)
+        if key in self._programs:
+            self._programs.move_to_end(key)
+            return self._programs[key]
+        environment = self._cel.NewEnv(variables=dict.fromkeys(names, self._cel.Type.DYN))
+        self._programs[key] = program = environment.compile(text)
+        if len(self._programs) > _KEPT:
+            self._programs.popitem(last=False)
+        return program
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """Return a result as JSON has it, as CEL's mapping to JSON says; raises ValueError if that is not possible."""
+    if depth > _DEEPEST:
+        raise ValueError(f"the result is nested more than {_DEEPEST} levels deep")
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"the result {value} is not a number in JSON")
+        return value
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds():g}s"
+    if isinstance(value, (bytes, bytearray)):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Mapping):
+        return {_key(name): plain(one, depth + 1) for name, one in value.items()}
+    if isinstance(value, Sequence):
+        return [plain(one, depth + 1) for one in value]
+    return str(value)  # a type, such as int
+
+
+def _key(name: Any) -> str:
+    return str(name).lower() if isinstance(name, bool) else str(name)
+
+
+def _first_line(error: Any) -> str:
+    """Return the first line of a message of the library, without the words that it puts around it."""
+    line = str(error).partition("\n")[0].removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
+    return line.removeprefix("ERROR: <input>:")[:500]
+
+
+def respond(evaluator: Evaluator, message: bytes) -> tuple[bytes, bool]:
+    """Return the answer to a message, and whether this process can go on."""
+    try:
+        told = evaluator.answer(msgspec.json.decode(message, type=Asked))
+        answer = msgspec.json.encode(told)
+    except MemoryError:
+        # The rest of what it took may stay taken, so that this process ends.
+        return msgspec.json.encode(Told(code="expression-memory", message="it needs too much memory")), False
+    except (msgspec.MsgspecError, RecursionError, OverflowError) as error:
+        return msgspec.json.encode(Told(code="expression-failed", message=_first_line(error))), True
+    if len(answer) > MOST_RESULT:
+        message = f"the result is larger than {MOST_RESULT // 1024} KiB".encode()
+        return msgspec.json.encode(Told(code="expression-failed", message=message.decode())), True
+    return answer, True
+
+
+def main() -> None:
+    """Answer messages on standard input, a socket, until the server closes it or dies."""
+    import resource  # noqa: PLC0415 - not on every platform
+
+    evaluator = Evaluator()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with socket.socket(fileno=os.dup(0)) as server:
+        send(server, READY)
+        while (message := receive(server)) is not None:
+            answer, goes_on = respond(evaluator, message)
+            send(server, answer)
+            if not goes_on:
+                break
+
+
+def send(server: socket.socket, message: bytes) -> None:
+    """Send a message."""
+    server.sendall(HEAD.pack(len(message)) + message)
+
+
+def receive(server: socket.socket) -> bytes | None:
+    """Receive a message; None if the other side is gone."""
+    head = _receive(server, HEAD.size)
+    return None if head is None else _receive(server, HEAD.unpack(head)[0])
+
+
+def _receive(server: socket.socket, size: int) -> bytes | None:
+    parts = bytearray()
+    while len(parts) < size:
+        part = server.recv(size - len(parts))
+        if not part:
+            return None
+        parts += part
+    return bytes(parts)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (OSError, KeyboardInterrupt):
+        sys.exit(0)  # the server is gone

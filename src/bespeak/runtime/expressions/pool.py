@@ -1,0 +1,197 @@
+"""The expressions of one server: evaluated in child processes that start with the first one and die with the server."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import socket
+import sys
+from collections.abc import Iterable, Mapping
+from subprocess import DEVNULL, Popen
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.protocol.fault import Fault
+from bespeak.runtime.expressions import child
+from bespeak.runtime.expressions.child import HEAD, MOST_RESULT, Asked, Told
+
+LONGEST: Final = 4000
+"""Characters of an expression."""
+MOST_DATA: Final = 8 * 1024 * 1024
+"""Maximum bytes of the variables of one evaluation."""
+DEADLINE: Final = 1.0
+"""Seconds for one expression; a process that takes longer is killed."""
+UNAVAILABLE: Final = "expressions-unavailable"
+"""Code of the fault of a server that cannot evaluate expressions."""
+_STARTING: Final = 30.0
+_MOST_CHILDREN: Final = 2
+_MOST_WAITING: Final = 1000
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Told).decode
+
+
+class ExpressionFault(Fault, frozen=True):
+    """Why an expression has no value."""
+
+    code: str = "expression-failed"
+    """`invalid-expression`, `expression-failed`, `-timeout` or `-memory`, `expressions-busy` or `-unavailable`."""
+
+
+class Expressions:
+    """Checks and evaluates expressions. At most a few run at the same time, and a bounded number waits."""
+
+    def __init__(self, *, deadline: float = DEADLINE, most_waiting: int = _MOST_WAITING) -> None:
+        self._deadline = deadline
+        self._most_waiting = most_waiting
+        self._waiting = 0
+        self._turns = asyncio.Semaphore(_MOST_CHILDREN)
+        self._idle: list[_Child] = []
+
+    @property
+    def processes(self) -> list[int]:
+        """Ids of the child processes that wait for work."""
+        return [one.process.pid for one in self._idle]
+
+    async def check(self, text: str, names: Iterable[str]) -> str | None:
+        """Return what is wrong with an expression that may use these variables; None if it can be evaluated.
+
+        Raises nothing. A name may have dots, like `steps.search`.
+        """
+        found = await self._ask(text, names, None)
+        return found.message if isinstance(found, ExpressionFault) else None
+
+    async def evaluate(self, text: str, variables: Mapping[str, Any]) -> Any | ExpressionFault:
+        """Return the value of an expression as plain data, or an ExpressionFault."""
+        return await self._ask(text, variables, variables)
+
+    def close(self) -> None:
+        """End the child processes."""
+        while self._idle:
+            self._idle.pop().end()
+
+    async def _ask(self, text: str, names: Iterable[str], variables: Mapping[str, Any] | None) -> Any | ExpressionFault:
+        if len(text) > LONGEST:
+            return ExpressionFault(f"it has more than {LONGEST} characters", code="invalid-expression")
+        # Only what the text can mean is copied to the other process.
+        used = tuple(sorted(name for name in names if name.rpartition(".")[2] in text))
+        given = None if variables is None else {name: variables[name] for name in used}
+        message = _encode(Asked(text, used, given))
+        if len(message) > MOST_DATA:
+            return ExpressionFault(f"its variables are larger than {MOST_DATA // 1024} KiB")
+        if self._waiting >= self._most_waiting:
+            return ExpressionFault(
+                "too many expressions wait to be evaluated; try again later", code="expressions-busy"
+            )
+        self._waiting += 1
+        try:
+            async with self._turns:
+                told = await self._exchange(message)
+        finally:
+            self._waiting -= 1
+        return told.value if told.code is None else ExpressionFault(told.message, code=told.code)
+
+    async def _exchange(self, message: bytes) -> Told:
+        """Ask one of the processes. One that does not answer in time or at all is replaced."""
+        while True:
+            missing = None if self._idle else find_missing()
+            if missing is not None:
+                return Told(code=UNAVAILABLE, message=missing)
+            try:
+                helper, is_new = await self._take()
+            except (OSError, EOFError, TimeoutError) as error:
+                return Told(code=UNAVAILABLE, message=f"the process for expressions could not be started: {error}")
+            keep = False
+            try:
+                async with asyncio.timeout(self._deadline):
+                    told = _decode(await helper.exchange(message))
+                keep = told.code != "expression-memory"
+            except TimeoutError:
+                return Told(code="expression-timeout", message=f"it took longer than {self._deadline:g} s")
+            except (OSError, EOFError, msgspec.MsgspecError):
+                if not is_new:
+                    continue  # it may have been killed while it was idle
+                # The library itself ends the process if it gets no memory in some places.
+                return Told(code="expression-memory", message="its process ended, for want of memory or by a signal")
+            finally:
+                if keep:
+                    self._idle.append(helper)
+                else:
+                    helper.end()
+            return told
+
+    async def _take(self) -> tuple[_Child, bool]:
+        """Return a process, and whether it is new."""
+        while self._idle:
+            helper = self._idle.pop()
+            if helper.process.poll() is None:
+                return helper, False
+            helper.end()
+        helper = _Child()
+        try:
+            async with asyncio.timeout(_STARTING):
+                await helper.receive()
+        except BaseException:
+            helper.end()
+            raise
+        return helper, True
+
+
+def find_missing() -> str | None:
+    """Return what a server lacks for expressions; None if it can evaluate them."""
+    if sys.platform == "win32":
+        return "a platform with process limits"
+    if importlib.util.find_spec("cel_expr_python") is None:
+        return "the CEL library (pip install 'bespeak[expressions]')"
+    return None
+
+
+class _Child:
+    """A running child process."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                # No variable of the environment goes along: an expression must not find a secret in a core or a log.
+                self.process = Popen(  # noqa: S603 - ourselves
+                    [sys.executable, "-P", "-S", child.__file__],
+                    stdin=theirs,
+                    stdout=DEVNULL,
+                    stderr=DEVNULL,
+                    env={"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+                )
+            except BaseException:
+                ours.close()
+                raise
+        ours.setblocking(False)
+        self._socket = ours
+
+    async def exchange(self, message: bytes) -> bytes:
+        """Send a message and receive the answer. Raises OSError or EOFError if the process is gone."""
+        await asyncio.get_running_loop().sock_sendall(self._socket, HEAD.pack(len(message)) + message)
+        return await self.receive()
+
+    async def receive(self) -> bytes:
+        """Receive one message."""
+        (size,) = HEAD.unpack(await self._receive(HEAD.size))
+        if size > MOST_RESULT:
+            raise EOFError
+        return await self._receive(size)
+
+    async def _receive(self, size: int) -> bytes:
+        parts = bytearray()
+        while len(parts) < size:
+            part = await asyncio.get_running_loop().sock_recv(self._socket, size - len(parts))
+            if not part:
+                raise EOFError("it has ended")
+            parts += part
+        return bytes(parts)
+
+    def end(self) -> None:
+        """Kill the process and wait for its end, which is immediate."""
+        self._socket.close()
+        self.process.kill()
+        self.process.wait()
