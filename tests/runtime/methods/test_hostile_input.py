@@ -1,0 +1,185 @@
+"""Every parameter of every standard method refuses what its schema excludes, and nothing is changed by that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+from tests.cases import check_each
+from tests.service import Reply, make_endpoint
+from tests.stateful import StatefulBench, keeping
+
+from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.contract.standard.method import StandardMethod
+from bespeak.contract.standard.methods import STANDARD, choose_methods
+from bespeak.runtime.methods.floor import FLOOR
+from bespeak.runtime.methods.resume import RESUME
+from bespeak.runtime.methods.standard import HANDLERS
+from bespeak.state.store.transfer import export_store
+
+pytestmark = pytest.mark.anyio
+
+SCOPES = "authorization:grant, payments:purchase, documents:sign, activation:run, contract:transfer"
+ON_THE_FLOOR = {"EXECUTE", "PLAN", "NOTIFY", "SUSPEND"}
+"""Floor methods that belong to the standard ones."""
+METHODS = [
+    *(STANDARD[name] for name in STANDARD if name in HANDLERS),
+    *(method for method in FLOOR if method.name in ON_THE_FLOOR),
+    RESUME,
+]
+
+DEEP: list[Any] = []
+for _ in range(200):
+    DEEP = [DEEP]
+
+HOSTILE: Mapping[str, Any] = {
+    "null": None,
+    "true": True,
+    "negative": -1,
+    "huge number": 10**30,
+    "fraction": 0.5,
+    "no text": "",
+    "long text": "x" * 5_000,
+    "NUL": "a\x00b",
+    "escape": "\x1b[2J",
+    "line break": "a\nb",
+    "NaN": "NaN",
+    "list": [],
+    "list of lists": [[[]]],
+    "long list": [1] * 2_000,
+    "object": {},
+    "strange object": {"$from": "x", "__proto__": {"a": None}},
+    "nested": DEEP,
+}
+RAW: Mapping[str, bytes] = {
+    "NaN literal": b"NaN",
+    "infinity": b"-Infinity",
+    "exponent": b"1e999999",
+    "half a surrogate": b'"\\ud800"',
+    "not UTF-8": b'"\xff\xfe"',
+    "very deep": b"[" * 20_000 + b"]" * 20_000,
+}
+SAMPLES: tuple[Any, ...] = ("x", "FETCH", "/news", "USD", "2099-01-01T00:00:00Z", "1", 1, 0.5, True, {}, [])
+
+
+class Case(NamedTuple):
+    """One request, and what it should be refused for."""
+
+    method: StandardMethod
+    field: str
+    value: str
+    reply: Reply
+
+    def __str__(self) -> str:
+        return f"{self.method.name} {self.field}={self.value}: {self.reply.status} {self.reply.json}"[:400]
+
+
+def compiled(schema: Mapping[str, Any]) -> Validator:
+    validator = compile_schema(schema)
+    assert isinstance(validator, Validator)
+    return validator
+
+
+def sample(schema: Mapping[str, Any]) -> Any:
+    """Return a value that a schema accepts."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    if schema.get("properties"):
+        return {name: sample(schema["properties"][name]) for name in schema.get("required", ())}
+    if schema.get("type") == "array":
+        return [sample(schema["items"])] * schema.get("minItems", 0)
+    accepts = compiled(schema).is_valid
+    return next(value for value in SAMPLES if accepts(value))
+
+
+def least(method: StandardMethod) -> dict[str, Any]:
+    """Return the smallest body that the schema of a method accepts."""
+    return {name: sample(method.parameters[name]) for name in method.required}
+
+
+Body = tuple[str, str, bytes]
+"""A field, the name of its value, and a body that is right but for that field."""
+
+
+def excluded(method: StandardMethod) -> Iterator[Body]:
+    """Yield bodies that a schema refuses, and those that are not JSON."""
+    for field, schema in method.parameters.items():
+        accepts = compiled(schema).is_valid
+        for name, value in HOSTILE.items():
+            if not accepts(value):
+                yield field, name, msgspec.json.encode({**least(method), field: value})
+        marked = msgspec.json.encode({**least(method), field: "~here~"})
+        for name, raw in RAW.items():
+            yield field, name, marked.replace(b'"~here~"', raw)
+
+
+def incomplete(method: StandardMethod) -> Iterator[Body]:
+    """Yield bodies without one of the required parameters."""
+    for field in method.required:
+        yield field, "missing", msgspec.json.encode({k: v for k, v in least(method).items() if k != field})
+
+
+def let_through(method: StandardMethod) -> Iterator[Body]:
+    """Yield hostile bodies that a schema accepts."""
+    for field, schema in method.parameters.items():
+        accepts = compiled(schema).is_valid
+        for name, value in HOSTILE.items():
+            if accepts(value):
+                yield field, name, msgspec.json.encode({**least(method), field: value})
+
+
+async def send_each(bench: StatefulBench, make: Callable[[StandardMethod], Iterator[Body]]) -> list[Case]:
+    return [
+        Case(method, field, name, await bench.send(method.name, "/", body, authority_scope=SCOPES))
+        for method in METHODS
+        for field, name, body in make(method)
+    ]
+
+
+async def exported(bench: StatefulBench) -> bytes:
+    rows: list[bytes] = []
+    await export_store(bench.store, rows.append)
+    return b"".join(rows)
+
+
+def check_refusal(case: Case) -> None:
+    """Show that a refusal is of the caller's making, names the field, and gives nothing away."""
+    assert 400 <= case.reply.status < 500
+    assert case.reply.error["message"]
+    if case.value in HOSTILE:
+        assert (case.reply.status, case.reply.error["code"]) == (422, "input-validation-failed")
+        assert f"/{case.field}" in str(case.reply.error["violations"])
+    assert "Traceback" not in str(case.reply.json)
+
+
+def check_missing(case: Case) -> None:
+    assert (case.reply.status, case.reply.error["code"]) == (422, "input-validation-failed")
+    assert case.field in case.reply.error["message"]
+
+
+def check_answer(case: Case) -> None:
+    """Show that whatever is answered is declared: a result, a refusal, or that something is not there."""
+    if case.reply.status >= 500:
+        declared = {error.name: error.status for error in case.method.errors} | {"not-implemented": 501}
+        assert declared.get(case.reply.error["code"]) == case.reply.status
+
+
+async def test_every_parameter_refuses_what_its_schema_excludes_and_nothing_changes() -> None:
+    async with keeping(make_endpoint("FETCH", "/news", dict), methods=choose_methods(["*"])) as bench:
+        before = await exported(bench)
+        check_each(await send_each(bench, excluded), check_refusal)
+        assert await exported(bench) == before
+
+
+async def test_a_call_without_a_required_parameter_names_it_and_changes_nothing() -> None:
+    async with keeping(methods=choose_methods(["*"])) as bench:
+        before = await exported(bench)
+        check_each(await send_each(bench, incomplete), check_missing)
+        assert await exported(bench) == before
+
+
+async def test_what_a_schema_lets_through_ends_in_an_answer_or_a_declared_refusal() -> None:
+    async with keeping(make_endpoint("FETCH", "/news", dict), methods=choose_methods(["*"])) as bench:
+        check_each(await send_each(bench, let_through), check_answer)
