@@ -138,6 +138,7 @@ async def test_call_gives_the_output_or_raises_the_typed_error() -> None:
     assert json.loads(server.seen[0].body) == {"room_id": "12"}
 
 
+@pytest.mark.requirement("METHODS-2-1")
 @pytest.mark.requirement("API-8.4-2")
 async def test_the_manifest_decides_what_may_be_repeated() -> None:
     document = manifest(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bespeak.contract.standard.methods import STANDARD, choose_methods
 
 
@@ -10,3 +12,22 @@ def test_methods_are_chosen_by_name_category_or_star() -> None:
     assert choose_methods(["communicate"]) == ("ALERT", "BROADCAST", "REPLY", "SEND", "REPORT")
     assert choose_methods(["*"]) == tuple(STANDARD)
     assert choose_methods([]) == choose_methods(["NAP"]) == ()
+
+
+SUMMARY = {"QUOTE", "CHECK"}
+"""Methods that the summary of the draft lists as idempotent and as not changing state (Tier 2 9)."""
+CONDITIONAL = {"BATCH", "RETRY"}
+"""Methods that are as idempotent as what they call, which their contract cannot promise."""
+
+
+@pytest.mark.requirement("METHODS-9-1")
+def test_only_the_methods_of_the_summary_are_idempotent() -> None:
+    idempotent = {method.name for method in STANDARD.values() if method.idempotent}
+    assert idempotent == SUMMARY
+    assert not idempotent & CONDITIONAL
+
+
+@pytest.mark.requirement("METHODS-9-2")
+def test_only_the_methods_of_the_summary_change_no_state() -> None:
+    informational = {method.name for method in STANDARD.values() if method.impact == "informational"}
+    assert informational == SUMMARY

@@ -9,6 +9,7 @@ from bespeak.contract.standard.transact import TRANSACT
 DRAFT = {
     "QUOTE": Drafted("method parameters", "budget_units", "400 404 422", idempotent=True),
     "REGISTER": Drafted("entity_type data", "idempotency_key", "409 422"),
+    # 409 is what an Idempotency-Key in use is answered with, by every method.
     "SUBMIT": Drafted("target payload", "priority callback", "400 503"),
     "AUTHORIZE": Drafted("subject resource scope", "ttl conditions", "403 409 455"),
     "CANCEL": Drafted("target_id", "reason notify_parties refund_policy", "404 409 422"),

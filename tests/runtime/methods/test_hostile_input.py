@@ -173,6 +173,21 @@ async def test_every_parameter_refuses_what_its_schema_excludes_and_nothing_chan
         assert await exported(bench) == before
 
 
+@pytest.mark.requirement(
+    "METHODS-5.1-3",
+    "METHODS-5.2-1",
+    "METHODS-5.3-1",
+    "METHODS-5.4-1",
+    "METHODS-5.5-1",
+    "METHODS-5.6-1",
+    "METHODS-5.8-1",
+    "METHODS-5.9-2",
+    "METHODS-8.1-1",
+    "METHODS-8.2-1",
+    "METHODS-8.6-1",
+    "METHODS-8.7-1",
+    "METHODS-8.9-1",
+)
 async def test_a_call_without_a_required_parameter_names_it_and_changes_nothing() -> None:
     async with keeping(methods=choose_methods(["*"])) as bench:
         before = await exported(bench)

@@ -34,6 +34,7 @@ async def resume(bench: StatefulBench, nonce: str, agent: str = AGENT, **fields:
     return await bench.send("RESUME", "/", {"workflow_id": SESSION, "resumption_nonce": nonce, **fields}, agent=agent)
 
 
+@pytest.mark.requirement("METHODS-8.7-2", "METHODS-8.7-3")
 @pytest.mark.requirement("CORE-4.11-5", "CORE-8-4")
 async def test_a_session_is_resumed_once_and_its_checkpoint_is_returned() -> None:
     async with keeping(BOOK) as bench:
@@ -65,6 +66,7 @@ async def test_an_operators_own_resume_does_not_pass_a_suspended_session() -> No
         assert (await bench.send("RESUME", "/pipeline", session_id=SESSION)).error["code"] == "session-suspended"
 
 
+@pytest.mark.requirement("METHODS-8.7-4")
 @pytest.mark.requirement("CORE-8-5")
 async def test_another_agent_and_an_unknown_session_are_404() -> None:
     async with keeping(BOOK) as bench:
@@ -76,6 +78,7 @@ async def test_another_agent_and_an_unknown_session_are_404() -> None:
         assert (await resume(bench, nonce)).status == 200
 
 
+@pytest.mark.requirement("METHODS-8.7-4")
 async def test_a_wrong_nonce_and_a_session_that_is_not_suspended_are_409() -> None:
     async with keeping(BOOK) as bench:
         await bench.send("BOOK", "/room", session_id=SESSION)
@@ -86,6 +89,7 @@ async def test_a_wrong_nonce_and_a_session_that_is_not_suspended_are_409() -> No
         assert (await resume(bench, nonce)).status == 200
 
 
+@pytest.mark.requirement("METHODS-8.7-4")
 @pytest.mark.requirement("CORE-8-5")
 async def test_a_session_that_has_expired_is_408() -> None:
     async with keeping(BOOK) as bench:
@@ -94,6 +98,7 @@ async def test_a_session_that_has_expired_is_408() -> None:
         assert ((await resume(bench, "n")).status, (await resume(bench, "n")).error["code"]) == (408, "session-expired")
 
 
+@pytest.mark.requirement("METHODS-8.7-1")
 async def test_nonce_is_required_and_the_checkpoint_is_bounded() -> None:
     async with keeping(BOOK) as bench:
         assert (await bench.send("RESUME", "/", {"workflow_id": SESSION})).status == 422

@@ -26,6 +26,7 @@ async def test_a_method_that_is_not_enabled_is_not_there() -> None:
         assert (reply.status, reply.json["error"]["code"]) == (405, "method-not-allowed")
 
 
+@pytest.mark.requirement("METHODS-1.4-1")
 async def test_an_enabled_method_is_announced_and_listed() -> None:
     async with keeping(methods=("LOG",)) as bench:
         routes = bench.bench.routes

@@ -31,6 +31,7 @@ async def send(bench: StatefulBench, *rooms: str, **fields: Any) -> Any:
     return await bench.send("BATCH", "/", {"calls": calls, **fields})
 
 
+@pytest.mark.requirement("METHODS-8.2-2", "METHODS-8.2-3", "METHODS-8.2-4")
 @pytest.mark.parametrize("mode", ["parallel", "sequential"])
 async def test_every_call_has_an_outcome_in_order(mode: str) -> None:
     async with keeping(ENDPOINT, methods=("BATCH",)) as bench:
@@ -41,6 +42,7 @@ async def test_every_call_has_an_outcome_in_order(mode: str) -> None:
         assert result["results"][1]["error"]["code"] == "room_unavailable"
 
 
+@pytest.mark.requirement("METHODS-8.2-5")
 async def test_without_partial_success_a_failure_fails_the_batch_and_the_rest_is_reported() -> None:
     async with keeping(ENDPOINT, methods=("BATCH",)) as bench:
         reply = await send(bench, "1", "taken")
@@ -55,6 +57,7 @@ async def test_a_large_batch_runs_completely() -> None:
         assert (reply.json["result"]["status"], reply.json["result"]["succeeded"]) == ("completed", 200)
 
 
+@pytest.mark.requirement("METHODS-8.2-5")
 async def test_a_call_of_nothing_is_refused_before_anything_runs() -> None:
     async with keeping(ENDPOINT, methods=("BATCH",)) as bench:
         reply = await bench.send("BATCH", "/", {"calls": [{"method": "BOOK", "path": "/cellars"}]})

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.anyio
 METHODS = ("CHECK", "CHAIN", "REGISTER")
 
 
+@pytest.mark.requirement("METHODS-8.9-2")
 async def test_a_shallow_check_says_that_the_server_answers() -> None:
     async with keeping(methods=METHODS) as bench:
         for target in ("server", "test.example"):
@@ -23,6 +24,7 @@ async def test_a_shallow_check_says_that_the_server_answers() -> None:
             assert (result["status"], result["components"]) == ("ok", [{"name": "server", "status": "ok"}])
 
 
+@pytest.mark.requirement("METHODS-8.9-2", "METHODS-8.9-3")
 async def test_a_deep_check_asks_the_store_and_the_upstreams() -> None:
     declared = tuple(f"upstream_{name}" for name in ("timeout", "connection_error", "malformed_response", "error"))
     endpoint = make_endpoint("FETCH", "/rates", dict, errors=(*declared, "upstream_authentication_failed"))
@@ -35,6 +37,7 @@ async def test_a_deep_check_asks_the_store_and_the_upstreams() -> None:
         assert "127.0.0.1" not in str(result)
 
 
+@pytest.mark.requirement("METHODS-8.9-4")
 async def test_the_state_of_an_agent_is_told() -> None:
     agent = Agent(agent_id=AGENT, name="porter")
     async with keeping(methods=METHODS, agents=(agent,)) as bench:

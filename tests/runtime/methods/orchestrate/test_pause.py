@@ -56,6 +56,7 @@ async def until(bench: StatefulBench, workflow_id: str, state: str) -> None:
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.requirement("METHODS-8.6-2", "METHODS-8.6-4", "METHODS-8.7-2", "METHODS-8.7-3")
 async def test_the_running_step_is_kept_and_the_next_one_waits_for_resume() -> None:
     made = Paused()
     async with keeping(*made.endpoints(), methods=("CHAIN", "PAUSE")) as bench:
@@ -73,13 +74,18 @@ async def test_the_running_step_is_kept_and_the_next_one_waits_for_resume() -> N
         assert (again.status, again.error["code"]) == (409, "workflow-not-paused")
 
 
+@pytest.mark.requirement("METHODS-8.6-3")
 async def test_a_pause_ends_at_its_time() -> None:
     made = Paused()
     async with keeping(*made.endpoints(), methods=("CHAIN", "PAUSE")) as bench:
         paused = await made.pause(bench, resume_at="2099-01-01T00:00:00Z")
         assert paused["resume_at"] == "2099-01-01T00:00:00Z"
-        record = (await bench.bench.server.workflows.find(paused["workflow_id"])).record
+        workflows = bench.bench.server.workflows
+        record = (await workflows.find(paused["workflow_id"])).record
         assert record.due == 4070908800
+        await workflows.take_over([record])  # what the due loop does at that time
+        await until(bench, paused["workflow_id"], "completed")
+        assert made.booked == 1
 
 
 async def test_a_checkpoint_replaces_what_a_step_returned() -> None:
@@ -95,6 +101,7 @@ async def test_a_checkpoint_replaces_what_a_step_returned() -> None:
         assert found.rows[0].output == '{"waited":false}'
 
 
+@pytest.mark.requirement("METHODS-8.6-5")
 @pytest.mark.parametrize(
     ("fields", "status", "code"),
     [
@@ -109,6 +116,7 @@ async def test_what_cannot_be_paused_is_refused(fields: dict[str, Any], status: 
         assert (reply.status, reply.error["code"]) == (status, code)
 
 
+@pytest.mark.requirement("METHODS-8.6-5")
 async def test_a_workflow_that_has_ended_or_is_paused_cannot_be_paused() -> None:
     made = Paused()
     async with keeping(*made.endpoints(), methods=("CHAIN", "PAUSE")) as bench:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ async def reads(bench: StatefulBench, agent: str = FRIEND) -> int:
     return status
 
 
+@pytest.mark.requirement("METHODS-5.4-3")
 async def test_the_subject_may_call_until_the_grant_is_cancelled() -> None:
     async with keeping(NEWS, methods=METHODS) as bench:
         assert await reads(bench) == 455
@@ -43,6 +45,7 @@ async def test_a_grant_for_another_resource_does_not_help() -> None:
         assert await reads(bench) == 455
 
 
+@pytest.mark.requirement("METHODS-5.4-3", "METHODS-5.4-4", "METHODS-5.4-5", "METHODS-10.2-1")
 async def test_nobody_grants_more_than_it_holds(caplog: pytest.LogCaptureFixture) -> None:
     async with keeping(NEWS, methods=METHODS) as bench:
         refused = await grant(bench, "authorization:grant, news:write")
@@ -52,6 +55,7 @@ async def test_nobody_grants_more_than_it_holds(caplog: pytest.LogCaptureFixture
         assert await reads(bench) == 455
 
 
+@pytest.mark.requirement("METHODS-5.4-4")
 async def test_what_was_granted_cannot_be_granted_again() -> None:
     async with keeping(NEWS, methods=METHODS) as bench:
         await grant(bench)
@@ -60,6 +64,7 @@ async def test_what_was_granted_cannot_be_granted_again() -> None:
         assert passed.status == 455
 
 
+@pytest.mark.requirement("METHODS-5.4-6")
 @pytest.mark.parametrize(
     ("fields", "status", "code"),
     [
@@ -74,8 +79,18 @@ async def test_a_grant_that_means_nothing_is_refused(fields: dict[str, Any], sta
         assert (reply.status, reply.error["code"]) == (status, code)
 
 
+@pytest.mark.requirement("METHODS-5.4-6")
 async def test_the_same_grant_is_given_once() -> None:
     async with keeping(NEWS, methods=METHODS) as bench:
         first = (await grant(bench)).json["result"]["grant_id"]
         again = await grant(bench)
         assert (again.status, again.error["code"], again.error["grant_id"]) == (409, "already-granted", first)
+
+
+@pytest.mark.requirement("METHODS-5.4-2")
+async def test_a_grant_ends_after_its_ttl(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with keeping(NEWS, methods=METHODS) as bench:
+        assert (await grant(bench, ttl=60)).status == 200
+        assert await reads(bench) == 200
+        monkeypatch.setattr(bench.bench.server.grants, "_clock", lambda: time.time() + 61)
+        assert await reads(bench) == 455

@@ -23,6 +23,7 @@ async def registered(bench: StatefulBench, entity_type: str = "contract") -> str
     return target_id
 
 
+@pytest.mark.requirement("METHODS-5.5-2", "METHODS-5.5-3", "METHODS-5.5-4")
 @pytest.mark.parametrize("entity_type", ["contract", "subscription"])
 async def test_what_was_registered_is_cancelled_once(entity_type: str) -> None:
     async with keeping(methods=METHODS) as bench:
@@ -33,6 +34,7 @@ async def test_what_was_registered_is_cancelled_once(entity_type: str) -> None:
         assert (again.status, again.error["code"]) == (409, "already-cancelled")
 
 
+@pytest.mark.requirement("METHODS-5.5-5")
 async def test_others_cannot_tell_that_it_exists() -> None:
     async with keeping(methods=METHODS) as bench:
         target_id = await registered(bench)
@@ -45,6 +47,7 @@ async def test_others_cannot_tell_that_it_exists() -> None:
         )
 
 
+@pytest.mark.requirement("METHODS-5.5-5")
 async def test_what_costs_nothing_is_not_refunded() -> None:
     async with keeping(methods=METHODS) as bench:
         reply = await cancel(bench, await registered(bench), refund_policy="full")

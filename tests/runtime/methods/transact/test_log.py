@@ -14,6 +14,7 @@ from bespeak.state.store.commands.records import FindRecord
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.requirement("METHODS-5.9-3", "METHODS-5.9-4")
 async def test_an_event_is_kept_and_its_receipt_names_it(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     async with keeping(methods=("LOG",)) as bench:
@@ -27,6 +28,7 @@ async def test_an_event_is_kept_and_its_receipt_names_it(caplog: pytest.LogCaptu
         assert "secret" not in caplog.text
 
 
+@pytest.mark.requirement("METHODS-5.9-5")
 async def test_a_record_is_bounded() -> None:
     async with keeping(methods=("LOG",)) as bench:
         reply = await bench.send("LOG", "/", {"event_type": "wire", "data": "x" * MOST_DATA})

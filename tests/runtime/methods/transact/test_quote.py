@@ -30,6 +30,7 @@ async def quote(bench: StatefulBench, path: str = "/rooms/12", **fields: Any) ->
     return await bench.send("QUOTE", "/", {"method": "BOOK", "path": path, "parameters": {}, **fields})
 
 
+@pytest.mark.requirement("METHODS-5.1-1", "METHODS-5.1-2", "METHODS-5.1-5", "CORE-4.13-3")
 async def test_a_declared_cost_is_the_most_and_nothing_is_executed() -> None:
     calls, endpoint = counted(Cost({"tokens": Decimal(500), "USD": Decimal("0.02")}))
     async with keeping(endpoint, methods=("QUOTE",)) as bench:
@@ -41,6 +42,7 @@ async def test_a_declared_cost_is_the_most_and_nothing_is_executed() -> None:
         assert calls == []
 
 
+@pytest.mark.requirement("METHODS-5.1-4")
 async def test_earlier_calls_tell_how_long_it_takes() -> None:
     calls, endpoint = counted()
     async with keeping(endpoint, methods=("QUOTE",)) as bench:
@@ -54,6 +56,7 @@ async def test_earlier_calls_tell_how_long_it_takes() -> None:
         assert len(calls) == 24
 
 
+@pytest.mark.requirement("METHODS-5.1-6")
 async def test_a_call_that_would_be_refused_has_no_price() -> None:
     _, endpoint = counted()
     async with keeping(endpoint, methods=("QUOTE",)) as bench:

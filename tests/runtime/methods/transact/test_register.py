@@ -14,6 +14,7 @@ from bespeak.state.store.commands.records import FindRecord, ListRecords
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.requirement("METHODS-5.2-3")
 async def test_an_entity_is_stored_with_its_owner() -> None:
     async with keeping(methods=("REGISTER",)) as bench:
         reply = await bench.send("REGISTER", "/", {"entity_type": "contract", "data": {"title": "Lease"}})
@@ -23,6 +24,7 @@ async def test_an_entity_is_stored_with_its_owner() -> None:
         assert (record.owner, entity_of(record).data) == (AGENT, {"title": "Lease"})
 
 
+@pytest.mark.requirement("METHODS-5.2-2")
 async def test_the_same_key_registers_once() -> None:
     async with keeping(methods=("REGISTER",)) as bench:
         body = {"entity_type": "contract", "data": 1, "idempotency_key": "k"}
@@ -31,6 +33,7 @@ async def test_the_same_key_registers_once() -> None:
         assert len(await bench.store.read(ListRecords("entity"))) == 1
 
 
+@pytest.mark.requirement("METHODS-5.2-4")
 async def test_an_agent_subscribes_once_to_a_channel() -> None:
     async with keeping(methods=("REGISTER",)) as bench:
         body = {"entity_type": "subscription", "data": {"channel": "news"}}
@@ -40,6 +43,7 @@ async def test_an_agent_subscribes_once_to_a_channel() -> None:
         assert (await bench.send("REGISTER", "/", body, agent="b" * 64)).status == 200
 
 
+@pytest.mark.requirement("METHODS-5.2-4")
 @pytest.mark.parametrize(
     "body",
     [{"entity_type": "subscription", "data": {}}, {"entity_type": "contract", "data": "x" * MOST_DATA}],

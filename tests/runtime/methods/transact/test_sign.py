@@ -22,6 +22,7 @@ def with_key(bench: StatefulBench) -> StatefulBench:
     return bench
 
 
+@pytest.mark.requirement("METHODS-5.8-3")
 async def test_the_signature_says_what_was_signed_for_whom_and_when() -> None:
     async with keeping(methods=("SIGN",)) as kept:
         bench = with_key(kept)
@@ -31,6 +32,7 @@ async def test_the_signature_says_what_was_signed_for_whom_and_when() -> None:
         assert (signed.payload, signed.agent_id, signed.signed_at) == ({"b": 1, "a": 2}, AGENT, result["signed_at"])
 
 
+@pytest.mark.requirement("METHODS-5.8-2", "METHODS-5.8-4")
 @pytest.mark.parametrize(
     ("fields", "status", "code"),
     [({"key_id": "x"}, 403, "key-refused"), ({"algorithm": "RS256"}, 422, "unknown-algorithm")],

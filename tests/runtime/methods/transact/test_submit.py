@@ -6,12 +6,14 @@ import pytest
 from tests.service import AGENT
 from tests.stateful import keeping
 
+from bespeak.runtime.methods.transact import submit
 from bespeak.runtime.methods.transact.submit import MOST_PAYLOAD
 from bespeak.state.store.commands.records import FindRecord
 
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.requirement("METHODS-5.3-2")
 async def test_an_item_waits_in_its_queue() -> None:
     async with keeping(methods=("SUBMIT",)) as bench:
         reply = await bench.send("SUBMIT", "/", {"target": "expenses", "payload": {"sum": 3}, "priority": "high"})
@@ -30,3 +32,13 @@ async def test_what_cannot_be_kept_is_refused() -> None:
         assert (large.status, large.error["code"]) == (413, "payload-too-large")
         called = await bench.send("SUBMIT", "/", {"target": "x", "payload": 1, "callback": "agtp://a.example"})
         assert (called.status, called.error["code"]) == (422, "callback-refused")
+
+
+@pytest.mark.requirement("METHODS-5.3-3")
+async def test_a_full_queue_takes_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(submit, "MOST_QUEUED", 1)
+    async with keeping(methods=("SUBMIT",)) as bench:
+        assert (await bench.send("SUBMIT", "/", b"{")).status == 400
+        assert (await bench.send("SUBMIT", "/", {"target": "x", "payload": 1})).status == 200
+        full = await bench.send("SUBMIT", "/", {"target": "x", "payload": 2})
+        assert (full.status, full.error["code"]) == (503, "queue-full")

@@ -31,6 +31,7 @@ async def move(bench: StatefulBench, entity_id: str, sender: str = AGENT, to: st
     return await bench.send("TRANSFER", "/", body, authority_scope=scope, **fields)
 
 
+@pytest.mark.requirement("METHODS-5.6-2", "METHODS-10.6-1")
 async def test_the_new_owner_holds_it_and_the_chain_says_how() -> None:
     async with keeping(methods=METHODS) as bench:
         entity_id = await owned(bench)
@@ -43,6 +44,7 @@ async def test_the_new_owner_holds_it_and_the_chain_says_how() -> None:
         assert (record.owner, chain) == (AGENT, [(AGENT, OTHER, "sold"), (OTHER, AGENT, "sold")])
 
 
+@pytest.mark.requirement("METHODS-10.6-2")
 async def test_the_audit_record_names_both_owners() -> None:
     document = ServerDocument(audit=AuditSettings(enabled=True))
     async with keeping(methods=METHODS, document=document) as bench:
@@ -53,6 +55,7 @@ async def test_the_audit_record_names_both_owners() -> None:
         assert OTHER in str(record)
 
 
+@pytest.mark.requirement("METHODS-5.6-3", "METHODS-5.6-4", "METHODS-5.6-5")
 @pytest.mark.parametrize(
     ("fields", "status", "code"),
     [
