@@ -28,6 +28,9 @@ SHARE: Final[Schema] = {"type": "number", "minimum": 0, "maximum": 1}
 METHOD: Final[Schema] = {"type": "string", "pattern": "^[A-Z][A-Z0-9_-]{0,63}$"}
 PATH: Final[Schema] = {"type": "string", "pattern": "^/[!-~]{0,1023}$"}
 
+EXPRESSION: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 4000}
+"""Schema of an expression in CEL."""
+
 
 def one_of(*values: str) -> Schema:
     """Return the schema of a choice."""

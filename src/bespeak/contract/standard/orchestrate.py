@@ -7,6 +7,7 @@ from typing import Final
 from bespeak.contract.standard.method import (
     ANYTHING,
     COUNT,
+    EXPRESSION,
     FLAG,
     LINE,
     METHOD,
@@ -35,6 +36,7 @@ _STEP: Final[Schema] = object_of(
         "path": PATH,
         "parameters": OBJECT,
         "on_failure": one_of("abort", "skip", "retry", "escalate"),
+        "when": EXPRESSION,
         "compensate": object_of({"method": METHOD, "path": PATH, "parameters": OBJECT}, "method", closed=True),
     },
     "method",

@@ -19,11 +19,12 @@ from bespeak.protocol.fault import Fault
 from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall
 from bespeak.runtime.composition.step import UNDOES
 from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.runtime.gates import find_route
 from bespeak.runtime.parties import parties_of
 from bespeak.runtime.route import Route
 from bespeak.runtime.workflows.journal import StepJournal, WorkflowJournal, answered
-from bespeak.runtime.workflows.reference import resolve
+from bespeak.runtime.workflows.reference import INPUT, expressions_in, resolve, variables_of
 from bespeak.runtime.workflows.spec import Spec, StepSpec
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, OpenCase, ReadCase
@@ -113,7 +114,18 @@ class Drive:
             row = self.journal.rows.get(number)
             if row is not None and row.state in _SETTLED:
                 continue
-            if self.journal.state != RUNNING or not await self._take(number, step, row):
+            if self.journal.state != RUNNING:
+                return
+            held = await self._holds(step.when, number) if step.when is not None and row is None else True
+            if isinstance(held, Fault):
+                policy = step.on_failure or self._spec.on_failure
+                goes_on = await self._give_up(number, _faulty(number, 1, held), policy)
+            elif held:
+                goes_on = await self._take(number, step, row)
+            else:
+                self.journal.add(StepRow(number, 1, SKIPPED, 0, "null"))
+                continue
+            if not goes_on:
                 return
         await self._end(COMPLETED)
 
@@ -173,9 +185,9 @@ class Drive:
 
     async def _attempt(self, number: int, step: StepSpec, attempt: int, earlier: StepRow | None) -> StepRow | None:
         """Call the endpoint of a step once; return None if it succeeded, which the journal says, or a row if not."""
-        found = self._prepare(step, self._outputs(number) if self._spec.propagates else {})
+        found = await self._prepare(step, number, self._outputs(number, propagated=self._spec.propagates))
         if isinstance(found, Fault):
-            return StepRow(number, attempt, FAILED, 0, _text({"code": "invalid-reference", "message": found.message}))
+            return _faulty(number, attempt, found)
         if isinstance(found, Refused):
             return _failed(number, attempt, self._dispatcher.refuse(self._call, found))
         route, given = found
@@ -227,7 +239,7 @@ class Drive:
             step, row = self._spec.steps[before - 1].compensate, self.journal.rows.get(before)
             if step is None or row is None or row.state != DONE:
                 continue
-            found = self._prepare(step, self._outputs(number))
+            found = await self._prepare(step, number, self._outputs(number))
             if isinstance(found, (Fault, Refused)):
                 continue
             route, given = found
@@ -282,9 +294,28 @@ class Drive:
         parent.composing = outer.composing
         return parent
 
-    def _prepare(self, step: StepSpec, outputs: Mapping[str, Any]) -> tuple[Route, dict[str, Any]] | Fault | Refused:
+    async def _holds(self, text: str, number: int) -> bool | Fault:
+        """Evaluate the condition of a step."""
+        found = await self._evaluate(text, self._outputs(number, propagated=self._spec.propagates), number)
+        if isinstance(found, (bool, Fault)):
+            return found
+        return ExpressionFault(f"`when` must be true or false; got {_text(found)[:80]}.")
+
+    async def _evaluate(self, text: str, outputs: Mapping[str, Any], number: int) -> Any | Fault:
+        """Evaluate an expression of a step. An earlier step that returned nothing is null."""
+        names = variables_of((*map(self._spec.name_of, range(1, number)), *outputs))
+        return await self._call.server.expressions.evaluate(
+            text, {variable: outputs.get(name) for variable, name in names.items()}
+        )
+
+    async def _prepare(
+        self, step: StepSpec, number: int, outputs: Mapping[str, Any]
+    ) -> tuple[Route, dict[str, Any]] | Fault | Refused:
         """Find the endpoint of a step and put its input together."""
-        given = resolve(step.parameters, outputs)
+        computed = {}
+        for text in expressions_in(step.parameters):
+            computed[text] = await self._evaluate(text, outputs, number)
+        given = resolve(step.parameters, outputs, computed)
         if isinstance(given, Fault):
             return given
         outer = self._call.request
@@ -298,9 +329,11 @@ class Drive:
             given.setdefault(name, read(text) if read else text)
         return found.route, given
 
-    def _outputs(self, before: int) -> Mapping[str, Any]:
-        """Return the outputs of earlier steps by name and by number."""
-        made = {}
+    def _outputs(self, before: int, *, propagated: bool = True) -> Mapping[str, Any]:
+        """Return the outputs of earlier steps by name and by number, and the input."""
+        made: dict[str, Any] = {} if self._spec.given is None else {INPUT: self._spec.given}
+        if not propagated:
+            return made
         for number in range(1, before):
             row = self.journal.rows.get(number)
             if row is not None and row.state in (DONE, UNDONE):
@@ -323,6 +356,12 @@ def _failed(number: int, attempt: int, response: Response) -> StepRow:
     error = body.get("error", {}) if isinstance(body, dict) else {}
     waits = response.status == status.AUTHORIZATION_REQUIRED and error.get("code") == "confirmation-required"
     return StepRow(number, attempt, WAITING if waits else FAILED, response.status, _text(error))
+
+
+def _faulty(number: int, attempt: int, fault: Fault) -> StepRow:
+    """Return the row of a step whose input or condition has no value."""
+    code = fault.code if isinstance(fault, ExpressionFault) else "invalid-reference"
+    return StepRow(number, attempt, FAILED, 0, _text({"code": code, "message": fault.message}))
 
 
 def _confirmation(earlier: StepRow | None) -> str | None:

@@ -196,6 +196,7 @@ def receipt_steps(workflow: Workflow) -> list[dict[str, Any]]:
             entry |= {"status": row.state, "attempts": row.attempt}
             if row.code:
                 entry["code"] = row.code
-            entry["output" if row.state in ("done", "undone") else "error"] = msgspec.Raw(row.output.encode())
+            if row.state in ("done", "undone") or row.output != "null":
+                entry["output" if row.state in ("done", "undone") else "error"] = msgspec.Raw(row.output.encode())
         made.append(entry)
     return made

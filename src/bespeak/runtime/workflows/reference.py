@@ -1,18 +1,22 @@
 """References from the parameters of a step to what earlier steps returned.
 
 A parameter `{"$from": "search.items[0].id"}` anywhere inside the parameters stands for that value: the name or number
-of a step, then members and positions.
+of a step, then members and positions. `{"$expr": "steps.search.items[0].price * 2.0"}` stands for the value of an
+expression, which knows the earlier steps that have an identifier as their name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from bespeak.protocol.fault import Fault
 
 FROM: Final = "$from"
+EXPRESSION: Final = "$expr"
+INPUT: Final = "input"
+"""Name by which the steps of a procedure refer to its input."""
 _PATH: Final = re.compile(r"[A-Za-z0-9_-]+(\.[^.\[\]]+|\[\d{1,6}\])*")
 _PART: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 _DEEPEST: Final = 32
@@ -25,6 +29,9 @@ def check_references(value: Any, known: Collection[str], depth: int = 0) -> str 
     if isinstance(value, dict):
         if FROM in value:
             return _check_reference(value, known)
+        if EXPRESSION in value:
+            is_one = len(value) == 1 and isinstance(value[EXPRESSION], str)
+            return None if is_one else f"an object with {EXPRESSION} has nothing but the text of an expression"
         return next((fault for one in value.values() if (fault := check_references(one, known, depth + 1))), None)
     if isinstance(value, list):
         return next((fault for one in value if (fault := check_references(one, known, depth + 1))), None)
@@ -43,15 +50,37 @@ def _check_reference(value: Mapping[str, Any], known: Collection[str]) -> str | 
     return None
 
 
-def resolve(value: Any, outputs: Mapping[str, Any]) -> Any | Fault:
-    """Replace the references inside a value; return a Fault for one that leads nowhere."""
+def expressions_in(value: Any) -> Iterator[str]:
+    """Yield the expressions inside a value whose references are valid."""
+    if isinstance(value, dict):
+        if EXPRESSION in value:
+            yield value[EXPRESSION]
+            return
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            yield from expressions_in(one)
+
+
+def variables_of(names: Iterable[str]) -> dict[str, str]:
+    """Return the variables of expressions: the name of each, and that of the step or input that it means."""
+    return {one if one == INPUT else f"steps.{one}": one for one in names if one.isidentifier() and one.isascii()}
+
+
+def resolve(value: Any, outputs: Mapping[str, Any], computed: Mapping[str, Any] | None = None) -> Any | Fault:
+    """Replace the references inside a value; return a Fault for one that leads nowhere.
+
+    `computed` are the values of the expressions in it.
+    """
     if isinstance(value, dict):
         if FROM in value:
             return _follow(value[FROM], outputs)
-        made = {name: resolve(one, outputs) for name, one in value.items()}
+        if EXPRESSION in value and computed is not None:
+            return computed[value[EXPRESSION]]
+        made = {name: resolve(one, outputs, computed) for name, one in value.items()}
         return next((one for one in made.values() if isinstance(one, Fault)), made)
     if isinstance(value, list):
-        items = [resolve(one, outputs) for one in value]
+        items = [resolve(one, outputs, computed) for one in value]
         return next((one for one in items if isinstance(one, Fault)), items)
     return value
 

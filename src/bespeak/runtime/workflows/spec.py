@@ -34,6 +34,8 @@ class StepSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     parameters: dict[str, Any] = {}
     name: str | None = None
     on_failure: str | None = None
+    when: str | None = None
+    """Expression without whose truth the step is skipped."""
     compensate: StepSpec | None = None
 
 
@@ -98,7 +100,7 @@ class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
     """A workflow."""
 
     method: str
-    """Method that began it: CHAIN or BATCH."""
+    """Method that began it: CHAIN, BATCH, RUN or EXECUTE."""
     steps: tuple[StepSpec, ...]
     authority: Authority
     deadline: float
@@ -109,6 +111,8 @@ class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
     parallel: bool = False
     partial: bool = False
     """True if a failed call does not fail the others."""
+    given: dict[str, Any] | None = None
+    """Input of a procedure, which its steps may refer to; None for other workflows."""
 
     def name_of(self, number: int) -> str:
         """Return the name of a step, by which others refer to its output."""

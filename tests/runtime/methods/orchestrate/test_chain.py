@@ -75,6 +75,7 @@ def states(reply: Any) -> list[str]:
     return [step["status"] for step in reply.json["result"]["steps"]]
 
 
+@pytest.mark.requirement("METHODS-8.1-3", "METHODS-8.1-6")
 async def test_steps_run_in_order_and_may_use_earlier_outputs() -> None:
     async with hotel() as (made, bench):
         book = {"method": "BOOK", "path": "/rooms/14", "parameters": {}}
@@ -87,6 +88,7 @@ async def test_steps_run_in_order_and_may_use_earlier_outputs() -> None:
         assert made.booked == ["14"]
 
 
+@pytest.mark.requirement("METHODS-8.1-4")
 async def test_a_reference_takes_a_value_from_an_earlier_output() -> None:
     echoing = make_endpoint("DRAFT", "/memo", echo, properties={"text": {"type": "string"}})
     async with keeping(echoing, *Hotel().endpoints(), methods=("CHAIN",)) as bench:
@@ -95,6 +97,7 @@ async def test_a_reference_takes_a_value_from_an_earlier_output() -> None:
         assert reply.json["result"]["output"] == {"text": "14"}
 
 
+@pytest.mark.requirement("METHODS-8.1-7")
 @pytest.mark.parametrize(
     ("steps", "fields", "said"),
     [
@@ -122,6 +125,7 @@ async def test_a_step_is_judged_by_the_authority_of_the_caller() -> None:
         assert made.booked == ["12"]
 
 
+@pytest.mark.requirement("METHODS-8.1-2")
 async def test_a_failure_undoes_what_can_be_undone() -> None:
     async with hotel() as (made, bench):
         made.failing = 9
@@ -131,6 +135,7 @@ async def test_a_failure_undoes_what_can_be_undone() -> None:
         assert (made.booked, made.cancelled) == (["12"], ["12"])
 
 
+@pytest.mark.requirement("METHODS-8.1-2")
 async def test_a_failed_step_can_be_skipped_or_tried_again() -> None:
     async with hotel() as (made, bench):
         made.failing = 1
@@ -163,6 +168,7 @@ async def until(bench: StatefulBench, chain_id: str, state: str) -> Any:
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.requirement("METHODS-8.1-2")
 @pytest.mark.parametrize(("decision", "end"), [(ACCEPTED, "completed"), (REJECTED, "failed")])
 async def test_an_escalated_step_waits_for_a_decision(decision: str, end: str) -> None:
     async with hotel() as (made, bench):
@@ -188,6 +194,7 @@ async def test_a_step_that_must_be_confirmed_makes_the_chain_wait_and_continue()
         assert made.booked == ["12"]
 
 
+@pytest.mark.requirement("METHODS-8.1-5", "METHODS-8.1-7")
 async def test_time_bounds_the_whole() -> None:
     async def forever(_: dict[str, Any]) -> dict[str, Any]:
         await asyncio.Event().wait()
@@ -212,3 +219,73 @@ async def test_another_agent_does_not_find_the_workflow() -> None:
         workflows = bench.bench.server.workflows
         assert await workflows.find(reply.json["result"]["chain_id"], "b" * 64) is None
         assert (await workflows.find(reply.json["result"]["chain_id"], AGENT)).has_ended
+
+
+def found(text: str) -> dict[str, Any]:
+    """A booking whose room is computed."""
+    return {**BOOK, "path": "/rooms/0", "parameters": {"room": {"$expr": text}}}
+
+
+@pytest.mark.process
+async def test_expressions_compute_parameters_from_earlier_steps() -> None:
+    async with hotel() as (made, bench):
+        text = "string(int(steps.search.rooms[0].id) + size(steps.search.rooms))"
+        reply = await send(bench, FIND, found(text), context_propagation=True)
+        assert (states(reply), made.booked) == (["done", "done"], ["14"])
+
+
+@pytest.mark.process
+async def test_a_step_whose_condition_is_false_is_skipped() -> None:
+    async with hotel() as (made, bench):
+        rooms = "size(steps.search.rooms)"
+        steps = ({**BOOK, "when": f"{rooms} > 5"}, {"method": "PAY", "path": "/account", "when": "steps.book == null"})
+        reply = await send(bench, FIND, *steps, context_propagation=True)
+        assert (states(reply), made.booked) == (["done", "skipped", "done"], [])
+        assert "error" not in reply.json["result"]["steps"][1]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("step", "code"),
+    [
+        (found("steps.search.none"), "expression-failed"),
+        ({**BOOK, "when": "steps.search.rooms[9] == 1"}, "expression-failed"),
+        ({**BOOK, "when": "1 + 1"}, "expression-failed"),
+        (found("['0123456789']" + ".map(v, v + v)" * 25 + "[0]"), "expression-memory"),
+    ],
+)
+async def test_a_failing_expression_fails_its_step_and_says_why(step: dict[str, Any], code: str) -> None:
+    async with hotel() as (made, bench):
+        reply = await send(bench, FIND, step, context_propagation=True)
+        assert (states(reply), made.booked) == (["done", "failed"], [])
+        assert reply.json["result"]["steps"][1]["error"]["code"] == code
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (found("steps.search.rooms[0].id"), FIND),
+        (FIND, found("steps.book.reservation")),
+        (FIND, {**BOOK, "when": "search.rooms == 1"}),
+        (FIND, found("1 +")),
+        (FIND, *({**BOOK, "name": f"n{n}", "parameters": {"x": [{"$expr": "1"}] * 3}} for n in range(90))),
+    ],
+)
+async def test_expressions_that_name_no_earlier_step_begin_nothing(steps: tuple[dict[str, Any], ...]) -> None:
+    async with hotel() as (made, bench):
+        refused = await send(bench, *steps, context_propagation=True)
+        assert (refused.status, refused.error["code"], made.booked) == (422, "invalid-chain", [])
+
+
+@pytest.mark.process
+async def test_a_compensation_may_compute_from_its_own_step() -> None:
+    async with hotel() as (made, bench):
+        made.failing = 9
+        undo = {
+            "method": "CANCEL",
+            "path": "/rooms/0",
+            "parameters": {"room": {"$expr": "steps.book.reservation + '!'"}},
+        }
+        reply = await send(bench, {**BOOK, "compensate": undo}, PAY)
+        assert (states(reply), made.cancelled) == (["undone", "failed"], ["res-12!"])

@@ -14,8 +14,8 @@ from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.needs import refuse_without_needs
 from bespeak.runtime.workflows.beginning import LONGEST, begin, check_calls
+from bespeak.runtime.workflows.checking import check_steps
 from bespeak.runtime.workflows.engine import Workflow, receipt_steps
-from bespeak.runtime.workflows.reference import check_references
 from bespeak.runtime.workflows.spec import Authority, Spec, StepSpec
 from bespeak.state.store.commands.steps import COMPLETED, FAILED
 
@@ -30,9 +30,14 @@ async def chain(call: RoutedCall) -> Envelope | Refused:
     given = call.input
     steps = tuple(msgspec.convert(step, StepSpec) for step in given["steps"])
     propagates = given.get("context_propagation", False)
-    refused = check_calls(call, steps) or _check_names(steps, propagates=propagates)
+    refused = check_calls(call, steps)
     if refused is not None:
         return refused
+    fault = await check_steps(call, steps, propagates=propagates)
+    if fault is not None:
+        return (
+            fault if isinstance(fault, Refused) else _CHAIN.refuse("invalid-chain", fault.message, step=int(fault.at))
+        )
     spec = Spec(
         method=call.method,
         steps=steps,
@@ -53,20 +58,3 @@ def _tell(workflow: Workflow) -> Envelope | Refused:
     if state == FAILED and time.time() >= workflow.spec.deadline:
         return _CHAIN.refuse("timeout", "The time of the chain ran out.", **result)
     return Envelope(result, status.ACCEPTED if state not in (COMPLETED, FAILED) else status.OK)
-
-
-def _check_names(steps: tuple[StepSpec, ...], *, propagates: bool) -> Refused | None:
-    """Refuse names that are used twice, and references to anything but earlier steps."""
-    known: set[str] = set()
-    for number, step in enumerate(steps, 1):
-        if step.name is not None and (step.name in known or step.name.isdigit()):
-            message = f"Step {number} has the name {step.name!r}, which is a number or the name of an earlier step."
-            return _CHAIN.refuse("invalid-chain", message, step=number)
-        fault = check_references(step.parameters, known if propagates else ())
-        if fault is None and step.compensate is not None:
-            fault = check_references(step.compensate.parameters, {*known, str(number), step.name or str(number)})
-        if fault is not None:
-            advice = "" if propagates else " Set context_propagation to true to use what earlier steps returned."
-            return _CHAIN.refuse("invalid-chain", f"Step {number}: {fault}.{advice}", step=number)
-        known |= {str(number), step.name or str(number)}
-    return None
