@@ -14,9 +14,10 @@ from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.workflows import workflows
 from bespeak.runtime.workflows.spec import Authority, Spec, StepSpec, encode
 from bespeak.state.store.command import Command
-from bespeak.state.store.commands.records import PutRecord
+from bespeak.state.store.commands.records import ChangeRecord, PutRecord
 from bespeak.state.store.commands.steps import JournalSteps, StepRow
 from bespeak.state.store.opening import open_store
+from bespeak.state.store.sqlite import SqliteStore
 
 AGENT = "a" * 64
 BOOK = StepSpec("BOOK", "/rooms", name="book", compensate=StepSpec("CANCEL", "/rooms"))
@@ -70,9 +71,31 @@ def test_show_tells_what_became_of_each_step(deployment: Path) -> None:
     text = run("show", "chain-2", deployment, "--watch").stdout
     assert "1  done      book: BOOK /rooms  200" in text
     assert "2  failed    PAY /account  422  attempt 2\n       No money." in text
-    drawn = run("show", "chain-2", deployment, "--format", "mermaid").stdout
-    assert 's1["book: BOOK /rooms<br/>done"]\n  s0 --> s1' in drawn
+    assert run("show", "chain-2", deployment, "--format", "mermaid").stdout.startswith("flowchart TD\n")
+    assert run("show", "chain-2", deployment, "--format", "svg").stdout.startswith("<svg ")
     assert json.loads(run("show", "chain-2", deployment, "--format", "json").stdout)["steps"][1]["code"] == 422
+
+
+def test_watch_repeats_what_has_changed_until_the_end(deployment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bespeak.app.cli.workflows._EVERY", 0.01)
+    looks: list[Any] = []
+    really = SqliteStore.read
+
+    class Ended(Exception):
+        """Raised to end a list that is watched for ever."""
+
+    async def look(self: Any, command: Any) -> Any:
+        looks.append(command)
+        if len(looks) == 3:
+            await self.do(ChangeRecord("chain-1", ("workflow",), ("running",), "paused"))
+        if len(looks) == 6:
+            raise Ended
+        return await really(self, command)
+
+    monkeypatch.setattr(SqliteStore, "read", look)
+    result = run("list", deployment, "--watch")
+    assert isinstance(result.exception, Ended)
+    assert [line.split()[1] for line in result.stdout.splitlines()] == ["running", "failed", "paused", "failed"]
 
 
 def test_a_workflow_is_paused_resumed_and_cancelled(deployment: Path) -> None:

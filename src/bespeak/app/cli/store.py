@@ -1,4 +1,4 @@
-"""`bespeak store`: inspect, migrate, export and import the store."""
+"""`bespeak store`: inspect, migrate, export and import the store, and expire what it keeps."""
 
 from __future__ import annotations
 
@@ -13,21 +13,26 @@ from rich.text import Text
 
 from bespeak.app.cli.console import line, print_json, print_lines
 from bespeak.app.cli.main import EXIT_GOOD, EXIT_REFUSED, CommandFailedError
+from bespeak.app.cli.store_records import expire, records, show
 from bespeak.app.cli.target_store import existing_place, store_options, use_store, written_in_one_step
 from bespeak.app.server.state import store_place
 from bespeak.errors import ConfigError
 from bespeak.state.store.command import Conflict
-from bespeak.state.store.examination import Examination, examine, upgrade
+from bespeak.state.store.examination import RECORDS, Examination, examine, upgrade
 from bespeak.state.store.migrations import CURRENT
 from bespeak.state.store.transfer import export_store, import_store
 
 
 @click.group()
 def store() -> None:
-    """Inspect, migrate, export and import the store of a deployment.
+    """Inspect, migrate, export and import the store of a deployment, and expire what it keeps.
 
     TARGET is the deployment, whose configuration names the store; --store overrides it.
     """
+
+
+for _command in (records, show, expire):
+    store.add_command(_command)
 
 
 @store.command()
@@ -119,6 +124,9 @@ def _lines(found: Examination) -> Iterator[Text]:
     for name, count in found.rows.items():
         expired = found.expired.get(name, 0)
         yield line(f"  {name:<18} {count:>10,}" + (f"  ({expired:,} expired)" if expired else ""))
+        if name == RECORDS:
+            for kind, number in found.kinds.items():
+                yield line(f"    {kind:<16} {number:>10,}")
     for fault in found.damage:
         yield line(("damaged: ", "bold red"), fault)
     if not found.damage:

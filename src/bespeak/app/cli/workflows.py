@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from typing import Any, Final
 
 import click
 import msgspec
+from rich.live import Live
 from rich.text import Text
 
-from bespeak.app.cli.console import line, print_json, print_lines
+from bespeak.app.cli.console import console, line, print_json, print_lines
 from bespeak.app.cli.deciding import visit_store
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.target_store import store_options
+from bespeak.app.cli.workflow_drawing import STYLES, draw_lines, draw_mermaid, draw_svg
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.runtime.workflows.spec import Spec, decode
 from bespeak.state.store.command import Command, Conflict
@@ -22,6 +25,7 @@ from bespeak.state.store.commands.steps import (
     CANCELLED,
     CANCELLING,
     COMPLETED,
+    ENDED,
     FAILED,
     PAUSED,
     PENDING,
@@ -34,19 +38,12 @@ from bespeak.state.store.commands.steps import (
     StepRow,
 )
 from bespeak.state.store.store import Store
-from bespeak.text.diagnostics.printable import printable
 
 _STATES: Final = (RUNNING, WAITING, PAUSED, COMPLETED, FAILED, CANCELLING, CANCELLED)
-_STYLES: Final = {
-    RUNNING: "bold cyan",
-    WAITING: "bold yellow",
-    PAUSED: "yellow",
-    COMPLETED: "green",
-    FAILED: "red",
-    CANCELLED: "dim",
-}
 _EVERY: Final = 1.0
 """Seconds between two looks of --watch."""
+Look = tuple[list[Text], bool]
+"""Lines to show, and whether they change no more."""
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -75,19 +72,24 @@ def _one(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Maximum number of workflows."
 )
+@click.option("--watch", is_flag=True, help="Show the list again whenever it has changed, until Ctrl-C.")
 @_json_option
-def list_(target: str, override: str | None, state: str, limit: int, as_json: bool) -> None:
+def list_(*, target: str, override: str | None, state: str, limit: int, watch: bool, as_json: bool) -> None:
     """List workflows, oldest first."""
-    states = () if state == "all" else (state,)
-    found: list[Record] = visit_store(
-        target, override, lambda store: store.read(ListRecords(WORKFLOW, states=states, limit=limit))
-    )
+    if watch and as_json:
+        raise click.UsageError("--watch shows lines for people; leave out --json")
+    wanted = ListRecords(WORKFLOW, states=() if state == "all" else (state,), limit=limit)
+
+    async def look(store: Store) -> Look:
+        found: list[Record] = await store.read(wanted)
+        lines = [_list_line(record, decode(record.data)) for record in found]
+        return lines or [Text("no workflows" if state == "all" else f"no {state} workflows")], False
+
     if as_json:
+        found: list[Record] = visit_store(target, override, lambda store: store.read(wanted))
         print_json([_summary(record, decode(record.data)) for record in found])
-    elif found:
-        print_lines(_list_line(record, decode(record.data)) for record in found)
     else:
-        click.echo("no workflows" if state == "all" else f"no {state} workflows")
+        _look(target, override, look, watch=watch)
 
 
 @workflows.command(short_help="Show a workflow and its steps.")
@@ -96,31 +98,31 @@ def list_(target: str, override: str | None, state: str, limit: int, as_json: bo
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "mermaid", "json"]),
+    type=click.Choice(["text", "svg", "mermaid", "json"]),
     default="text",
     show_default=True,
-    help="Text, a Mermaid flowchart, or JSON.",
+    help="Text, a picture (SVG), a Mermaid flowchart, or JSON.",
 )
-def show(workflow: str, target: str, override: str | None, watch: bool, form: str) -> None:
+def show(*, workflow: str, target: str, override: str | None, watch: bool, form: str) -> None:
     """Show a workflow: what became of each of its steps.
 
     \b
-    Example:
+    Examples:
     bespeak workflows show chain-2f6c... examples/hotel --watch
+    bespeak workflows show chain-2f6c... examples/hotel --format svg > chain.svg
     """
+    if watch and form != "text":
+        raise click.UsageError(f"--watch shows lines for people; leave out --format {form}")
 
-    async def look(store: Store) -> None:
-        seen = -1
-        while True:
-            record, rows = await _read(store, workflow)
-            if record.version != seen:
-                _print(record, rows, form)
-            seen = record.version
-            if not watch or record.state in (COMPLETED, FAILED, CANCELLED):
-                return
-            await asyncio.sleep(_EVERY)
+    async def look(store: Store) -> Look:
+        record, rows = await _read(store, workflow)
+        lines = list(draw_lines(record, decode(record.data), {row.number: row for row in rows}))
+        return lines, record.state in ENDED
 
-    visit_store(target, override, look)
+    if form == "text":
+        _look(target, override, look, watch=watch)
+    else:
+        _print(*visit_store(target, override, lambda store: _read(store, workflow)), form)
 
 
 @workflows.command(short_help="Pause a workflow after its running step.")
@@ -189,15 +191,36 @@ async def _read(store: Store, workflow: str) -> tuple[Record, list[StepRow]]:
     return record, await store.read(ReadSteps(workflow))
 
 
+def _look(target: str, override: str | None, look: Callable[[Store], Awaitable[Look]], *, watch: bool) -> None:
+    """Print lines; with `watch`, again whenever they have changed: in place on a terminal, one after the other else."""
+
+    async def follow(store: Store) -> None:
+        out = console()
+        with Live(console=out, auto_refresh=False) if watch and out.is_terminal else nullcontext() as live:
+            seen: list[Text] = []
+            while True:
+                lines, ended = await look(store)
+                if live is not None:
+                    live.update(Text("\n").join(lines), refresh=True)
+                elif lines != seen:
+                    print_lines(lines)
+                if ended or not watch:
+                    return
+                seen = lines
+                await asyncio.sleep(_EVERY)
+
+    visit_store(target, override, follow)
+
+
 def _print(record: Record, rows: list[StepRow], form: str) -> None:
     spec, known = decode(record.data), {row.number: row for row in rows}
     if form == "json":
         steps = [msgspec.to_builtins(row) | {"output": msgspec.json.decode(row.output)} for row in rows]
         print_json({**_summary(record, spec), "steps": steps})
-    elif form == "mermaid":
-        click.echo("\n".join(_mermaid(spec, known)))
+    elif form == "svg":
+        click.echo(draw_svg(record, spec, known))
     else:
-        print_lines(_details(record, spec, known))
+        click.echo("\n".join(draw_mermaid(spec, known)))
 
 
 def _summary(record: Record, spec: Spec) -> dict[str, Any]:
@@ -216,40 +239,6 @@ def _list_line(record: Record, spec: Spec) -> Text:
     return line(
         record.record_id,
         "  ",
-        (f"{record.state:10}", _STYLES.get(record.state, "")),
+        (f"{record.state:10}", STYLES.get(record.state, "")),
         f"  {spec.method:5}  {len(spec.steps):4} steps  {write_instant(record.updated)}  by {record.owner[:12]}",
     )
-
-
-def _details(record: Record, spec: Spec, known: dict[int, StepRow]) -> Iterator[Text]:
-    yield line((record.record_id, "bold"), "  ", (record.state, _STYLES.get(record.state, "")))
-    yield line(f"  {spec.method} by {record.owner}, begun {write_instant(record.created)}")
-    for number, step in enumerate(spec.steps, 1):
-        row = known.get(number)
-        state = PENDING if row is None else row.state
-        code = f"  {row.code}" if row is not None and row.code else ""
-        attempts = f"  attempt {row.attempt}" if row is not None and row.attempt > 1 else ""
-        yield line(
-            f"  {number:3}  ", (f"{state:8}", _STYLES.get(state, "")), f"  {_call(spec, number)}{code}{attempts}"
-        )
-        if row is not None and row.state in (FAILED, WAITING):
-            yield line(f"       {printable(msgspec.json.decode(row.output).get('message', ''))[:200]}")
-        if step.compensate is not None:
-            yield line(f"       undone by {step.compensate.method} {printable(step.compensate.path)}")
-
-
-def _call(spec: Spec, number: int) -> str:
-    step = spec.steps[number - 1]
-    name = f"{step.name}: " if step.name else ""
-    return printable(f"{name}{step.method} {step.path}")
-
-
-def _mermaid(spec: Spec, known: dict[int, StepRow]) -> Iterator[str]:
-    """Yield a flowchart: one after the other, or all after the beginning of a batch."""
-    yield "flowchart TD"
-    yield f"  s0([{spec.method}])"
-    for number in range(1, len(spec.steps) + 1):
-        row = known.get(number)
-        label = _call(spec, number).replace('"', "'")
-        yield f'  s{number}["{label}<br/>{PENDING if row is None else row.state}"]'
-        yield f"  s{0 if spec.parallel else number - 1} --> s{number}"

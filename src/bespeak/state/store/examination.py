@@ -7,11 +7,12 @@ import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from bespeak.errors import ConfigError
+from bespeak.state.store.commands.record_survey import CountRecords, KindCount
 from bespeak.state.store.commands.tables import CountExpired, CountRows
 from bespeak.state.store.migrations import CURRENT
 from bespeak.state.store.opening import open_store, postgres_needed, resolved
@@ -22,6 +23,9 @@ from bespeak.state.store.sqlite_file import connect, damage_of, explain, is_dama
 
 if TYPE_CHECKING:
     from bespeak.state.store.postgres_address import Address, Connection
+
+RECORDS: Final = "records"
+"""Table of the records, which are of many kinds."""
 
 
 class Examination(msgspec.Struct, frozen=True):
@@ -38,6 +42,8 @@ class Examination(msgspec.Struct, frozen=True):
     """Number of rows of each table; empty if the version is not the current one."""
     expired: Mapping[str, int] = {}
     """Number of expired rows."""
+    kinds: Mapping[str, int] = {}
+    """Number of records of each kind that have not expired."""
 
     @property
     def is_current(self) -> bool:
@@ -94,14 +100,17 @@ def _examine_file(path: Path, *, quick: bool = False) -> Examination:
         if quick or version != CURRENT:
             return Examination(name, version, size, damage)
         rows, expired = {}, {}
+        kinds: Mapping[str, int] = {}
         for shape in shapes().values():
             try:
                 rows[shape.name] = read_with(connection, CountRows(shape.name))
                 if shape.expires:
                     expired[shape.name] = read_with(connection, CountExpired(shape.name))
+                if shape.name == RECORDS:
+                    kinds = _by_kind(read_with(connection, CountRecords()))
             except sqlite3.DatabaseError as error:
                 damage = damage or [str(error)]
-        return Examination(name, version, size, damage, rows, expired)
+        return Examination(name, version, size, damage, rows, expired, kinds)
     finally:
         connection.close()
 
@@ -124,7 +133,8 @@ async def _examine_postgres(place: str) -> Examination:
         expired = {
             shape.name: await read(connection, CountExpired(shape.name)) for shape in shapes().values() if shape.expires
         }
-        return Examination(address.name, version, size, [], rows, expired)
+        kinds = _by_kind(await read(connection, CountRecords()))
+        return Examination(address.name, version, size, [], rows, expired, kinds)
 
 
 _POSTGRES_SIZE = (
@@ -149,6 +159,13 @@ async def _connected(place: str) -> AsyncIterator[tuple[Address, Connection]]:
         raise
     except Exception as error:
         raise ConfigError(address.explain(error)) from error
+
+
+def _by_kind(counts: list[KindCount]) -> Mapping[str, int]:
+    kinds: dict[str, int] = {}
+    for one in counts:
+        kinds[one.kind] = kinds.get(one.kind, 0) + one.records
+    return kinds
 
 
 def _explained(path: Path, error: Exception) -> str:
