@@ -143,12 +143,13 @@ def main(mode: str = "good", file: str = "") -> None:
         sys.exit("No module named 'missing'")
     if mode == "silent":
         time.sleep(60)
-    if mode == "stubborn":
-        # It ignores the end of its input and requests to end, and so does its child.
+    if mode in ("stubborn", "mute"):
+        # It ignores the end of its input and requests to end, and so does its child; a mute one answers nothing.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         child = subprocess.Popen(["sleep", "60"])
         Path(file).write_text(f"{os.getpid()} {child.pid}")
-        serve()
+        if mode == "stubborn":
+            serve()
         time.sleep(60)
     serve(mode)
 

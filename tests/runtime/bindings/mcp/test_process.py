@@ -55,7 +55,7 @@ async def test_server_that_ignores_every_request_to_end_is_killed_with_its_child
 async def test_cancelled_start_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_GRACE", 0.1)
     file = tmp_path / "pids"
-    connection = McpConnection(launched(crooked("stubborn", str(file))))
+    connection = McpConnection(launched(crooked("mute", str(file))))
     opening = asyncio.create_task(connection.open())
     while not (file.exists() and file.read_text()):
         await asyncio.sleep(0.01)

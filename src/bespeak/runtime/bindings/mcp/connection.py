@@ -94,7 +94,9 @@ class McpConnection:
         self._closing = True
         self._ended.set()
         if self._task is not None and not self._task.done():
-            _, pending = await asyncio.wait({self._task}, timeout=_CLOSING_SECONDS)
+            # A session that has not begun cannot be ended in order.
+            patience = _CLOSING_SECONDS if self._ready.is_set() else 0.0
+            _, pending = await asyncio.wait({self._task}, timeout=patience)
             for task in pending:
                 task.cancel()
                 with suppress(asyncio.CancelledError):

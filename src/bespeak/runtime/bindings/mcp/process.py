@@ -150,9 +150,6 @@ async def _started(launch: Launch) -> AsyncIterator[_Pipes]:
         raise
     finally:
         os.close(watched)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
     loop = asyncio.get_running_loop()
     opened: list[asyncio.BaseTransport] = []
 
@@ -162,14 +159,29 @@ async def _started(launch: Launch) -> AsyncIterator[_Pipes]:
         opened.append(transport)
         return found
 
-    output, errors = await reader(process.stdout), await reader(process.stderr)
-    protocol = asyncio.StreamReaderProtocol(asyncio.StreamReader())
-    transport, _ = await loop.connect_write_pipe(lambda: protocol, process.stdin)
+    async def connect() -> _Pipes:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        output, errors = await reader(process.stdout), await reader(process.stderr)
+        protocol = asyncio.StreamReaderProtocol(asyncio.StreamReader())
+        transport, _ = await loop.connect_write_pipe(lambda: protocol, process.stdin)
+        opened.append(transport)
+        given = asyncio.StreamWriter(transport, protocol, None, loop)
+        return _Pipes(process, lifeline, given, output, errors)
+
     try:
-        yield _Pipes(process, lifeline, asyncio.StreamWriter(transport, protocol, None, loop), output, errors)
+        try:
+            pipes = await connect()
+        except BaseException:
+            os.close(lifeline)
+            process.kill()
+            process.wait()
+            raise
+        yield pipes
     finally:
         # A grandchild that left the group may hold the pipes open; nothing waits for it.
-        for one in (*opened, transport):
+        for one in opened:
             one.close()
 
 
