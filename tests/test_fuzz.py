@@ -18,10 +18,12 @@ def test_the_invariant_holds_on_random_input(
     target: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.syspath_prepend(FUZZ)
-    monkeypatch.setattr(logging.root.manager, "disable", 0)  # a target may silence the log, but only its own
     monkeypatch.setattr(sys, "argv", [target, "--seconds", "0.5", "--seed", "1"])
-    with pytest.raises(SystemExit) as end:
-        runpy.run_path(str(FUZZ / target), run_name="__main__")
+    try:
+        with pytest.raises(SystemExit) as end:
+            runpy.run_path(str(FUZZ / target), run_name="__main__")
+    finally:
+        logging.disable(logging.NOTSET)  # a target may have silenced the log
     told = capsys.readouterr().out
     assert end.value.code == 0, told
     assert "the invariant holds" in told
