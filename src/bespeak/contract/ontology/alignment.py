@@ -1,0 +1,84 @@
+"""An alignment between two ontologies: mapping rules with their reasons (IoA 7.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from bespeak.contract.ontology.ontology import OntologyRef
+
+Relation = Literal["equivalent", "broader", "narrower", "related"]
+"""How the target stands to the source: a broader target means more than the source does."""
+
+Justification = Literal["lexical", "structural", "behavioral", "embedding", "composite", "manual", "review"]
+"""Why a rule holds; `manual` is a decision of a person, such as an override."""
+
+INVERSE: Mapping[Relation, Relation] = {
+    "equivalent": "equivalent",
+    "broader": "narrower",
+    "narrower": "broader",
+    "related": "related",
+}
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a mapping comes from: needed for mappings that critical tasks use (IoA 13)."""
+
+    author: str = ""
+    """Person or agent that made or confirmed the mapping."""
+    tool: str = ""
+    tool_version: str = ""
+    source: str = ""
+    """Document or address that it was read from."""
+    created: str = ""
+    """Time in RFC 3339 form."""
+
+
+class MappingRule(msgspec.Struct, frozen=True, kw_only=True):
+    """One correspondence."""
+
+    source: str
+    """IRI of a term of the source ontology, `from` in an artifact."""
+    target: str
+    """IRI of a term of the target ontology, `to` in an artifact."""
+    relation: Relation = "equivalent"
+    confidence: float | None = None
+    """Confidence from 0 to 1, or None if the artifact gives only one for all."""
+    score: float | None = None
+    """Score of the aligner before calibration."""
+    justification: Justification | None = None
+    signals: Mapping[str, float] = {}
+    """Parts of the score by name."""
+    override: bool = False
+    """True for an explicit decision of a user (IoA 7.3)."""
+    confirmed_by: str = ""
+    provenance: Provenance | None = None
+
+
+class Alignment(msgspec.Struct, frozen=True, kw_only=True):
+    """An artifact between two exact versions of ontologies."""
+
+    source: OntologyRef
+    target: OntologyRef
+    rules: tuple[MappingRule, ...]
+    id: str = ""
+    """IRI of the artifact, as ioa:alignmentRef names it."""
+    version: str = ""
+    given_confidence: float | None = None
+    """Confidence that the artifact gives for all of its rules."""
+    provenance: Provenance | None = None
+    signer: str = ""
+    """Id of the key that signed it, once verified."""
+
+    @property
+    def confidence(self) -> float:
+        """Confidence of the artifact: the given one, else the lowest of its rules."""
+        if self.given_confidence is not None:
+            return self.given_confidence
+        return min((rule.confidence for rule in self.rules if rule.confidence is not None), default=0.0)
+
+    def confidence_of(self, rule: MappingRule) -> float:
+        """Return the confidence of a rule: its own, else that of the artifact."""
+        return self.confidence if rule.confidence is None else rule.confidence

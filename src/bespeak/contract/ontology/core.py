@@ -1,0 +1,139 @@
+"""Classes and properties of the core ontology (IoA 5.1, 5.2): every published form is generated from this table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+import msgspec
+
+Level = Literal["required", "recommended", "optional", "example", "reading"]
+"""How binding a term is. `example`: the draft uses it without a declaration. `reading`: it fills a gap of the draft."""
+
+Value = Literal["node", "iri", "literal"]
+"""What a property holds: a node of a core class, which may be written inline; an IRI; or a literal."""
+
+
+class CoreClass(msgspec.Struct, frozen=True):
+    """A class of the core ontology."""
+
+    name: str
+    level: Level
+    section: str
+    meaning: str
+
+
+class CoreProperty(msgspec.Struct, frozen=True):
+    """A property of the core ontology."""
+
+    name: str
+    domains: tuple[str, ...]
+    """Core classes that carry it; several are alternatives."""
+    range: str
+    """Core class of its values, or an empty string for other values."""
+    value: Value
+    level: Level
+    section: str
+    meaning: str
+    many: bool = False
+    """True if documents write a list."""
+    inverse: str = ""
+
+    @property
+    def is_object(self) -> bool:
+        """True if its values are resources."""
+        return self.value != "literal"
+
+
+_C: Final = CoreClass
+_P: Final = CoreProperty
+
+_CLASSES: Final = (
+    _C("Agent", "required", "5.1", "Entity that can perform tasks and exchange messages."),
+    _C("Capability", "required", "5.1", "Function or service that an agent can provide."),
+    _C("Intent", "required", "5.1", "Goal-oriented description of a desired outcome."),
+    _C("Task", "required", "5.1", "Unit of work with status and lifecycle."),
+    _C("Context", "required", "5.1", "Constraints and environmental conditions."),
+    _C("SemanticProfile", "required", "5.1", "Container for the semantic references of an interaction."),
+    _C("Skill", "optional", "5.1", "Reusable expertise or competency that refines a capability."),
+    _C("Resource", "optional", "5.1", "Data, tools or assets that a task needs."),
+    _C("Constraint", "optional", "5.1", "Policy, rule or limit that bounds the execution of a task."),
+    _C("Domain", "example", "5.5", "Domain of knowledge."),
+    _C("Concept", "example", "5.5", "Concept of a domain."),
+    _C("Message", "example", "5.2", "Message that carries a semantic profile."),
+    _C("TermBinding", "reading", "6.2", "Sense in which an interaction uses a word."),
+    _C("Validation", "reading", "11.3", "Result of the validation of a semantic profile."),
+    _C("Alignment", "example", "7.2", "Artifact that maps the terms of one ontology to those of another."),
+    _C("MappingRule", "example", "7.2", "Correspondence of two terms in an alignment artifact."),
+)
+
+_PROFILE: Final = ("SemanticProfile",)
+_PROPERTIES: Final = (
+    _P(
+        *("hasCapability", ("Agent",), "Capability", "node", "required", "5.2"),
+        meaning="Capability that an agent provides.",
+        inverse="providedBy",
+    ),
+    _P("hasIntent", ("Task",), "Intent", "node", "required", "5.2", "Goal of a task."),
+    _P("hasContext", ("Task",), "Context", "node", "required", "5.2", "Contextual constraints of a task."),
+    # The draft declares Task as its domain, and an Intent carries it in Figure 3.
+    _P(
+        *("requiresCapability", ("Task", "Intent"), "Capability", "node", "required", "5.2"),
+        meaning="Capability that is needed to fulfil a task or an intent.",
+    ),
+    _P(
+        *("providedBy", ("Capability",), "Agent", "node", "required", "5.2"),
+        meaning="Agent that provides a capability.",
+        inverse="hasCapability",
+    ),
+    _P("hasProfile", ("Message",), "SemanticProfile", "node", "required", "5.2", "Semantic profile of a message."),
+    _P("ontologyId", _PROFILE, "", "iri", "required", "5.2", "Ontology that is used for interpretation."),
+    _P("ontologyVersion", _PROFILE, "", "literal", "required", "5.2", "Version of the referenced ontology."),
+    _P("profileVersion", _PROFILE, "", "literal", "recommended", "5.2", "Version of the profile instance."),
+    _P("alignmentRef", _PROFILE, "", "iri", "recommended", "5.2", "Alignment artifact that is used for mapping."),
+    _P("profileContext", _PROFILE, "Context", "node", "recommended", "5.2", "Constraints for interpretation."),
+    _P(
+        "capabilityRefs",
+        _PROFILE,
+        "Capability",
+        "iri",
+        "required",
+        "5.3",
+        "Capabilities that are needed.",
+        many=True,
+    ),
+    _P("intentRef", _PROFILE, "Intent", "iri", "required", "5.3", "Intent that is the goal."),
+    _P("inDomain", ("Concept",), "Domain", "node", "example", "5.5", "Domain that a concept belongs to."),
+    _P("abbr", ("Concept",), "", "literal", "example", "5.5", "Abbreviation of a concept."),
+    _P("preferredAbbr", ("Concept",), "", "literal", "example", "5.5", "Preferred abbreviation of a concept."),
+    _P("appliesToDomain", ("Intent",), "Domain", "node", "example", "5.5", "Domain that an intent applies to."),
+    # The draft does not say whether a concept of a sub-domain lies within a domain (5.4); here it does.
+    _P("subDomainOf", ("Domain",), "Domain", "node", "reading", "5.4", "Domain that contains this one; transitive."),
+    _P("domain", ("Context",), "Domain", "iri", "example", "6.2", "Domain of knowledge of an interaction."),
+    _P("termBindings", ("Context",), "TermBinding", "node", "example", "6.2", "Senses of words.", many=True),
+    _P("term", ("TermBinding",), "", "literal", "example", "6.2", "Word that is bound to a sense."),
+    _P("sense", ("TermBinding",), "Concept", "iri", "example", "6.2", "Concept that a word means."),
+    _P("sourceLang", ("Context",), "", "literal", "example", "11.2", "Language of the input."),
+    _P("targetLang", ("Context",), "", "literal", "example", "11.2", "Language of the result."),
+    _P("inputs", ("Capability",), "", "literal", "example", "6.3", "Input that a capability accepts.", many=True),
+    _P("outputs", ("Capability",), "", "literal", "example", "6.3", "Output that a capability returns.", many=True),
+    _P("validation", _PROFILE, "Validation", "node", "example", "11.3", "Result of the validation of a profile."),
+    _P("status", ("Validation",), "", "literal", "example", "11.3", "Outcome: accept, renegotiate or reject."),
+    _P("reason", ("Validation",), "", "literal", "example", "11.3", "Reason of the outcome."),
+    _P("sourceOntologyId", ("Alignment",), "", "iri", "recommended", "7.2", "Ontology that is mapped from."),
+    _P("targetOntologyId", ("Alignment",), "", "iri", "recommended", "7.2", "Ontology that is mapped to."),
+    _P("mappingRules", ("Alignment",), "MappingRule", "node", "recommended", "7.2", "Rules of an artifact.", many=True),
+    _P("from", ("MappingRule",), "", "iri", "example", "11.4", "Term that is mapped."),
+    _P("to", ("MappingRule",), "", "iri", "example", "11.4", "Term that it is mapped to."),
+    _P(
+        *("confidence", ("Alignment", "MappingRule"), "", "literal", "recommended", "7.2"),
+        meaning="Confidence in a mapping, from 0 to 1.",
+    ),
+)
+
+CLASSES: Final[Mapping[str, CoreClass]] = {one.name: one for one in _CLASSES}
+"""Classes by name."""
+PROPERTIES: Final[Mapping[str, CoreProperty]] = {one.name: one for one in _PROPERTIES}
+"""Properties by name."""
+CORE_VERSION: Final = "1.0"
+"""Version of the core ontology, as the examples of the draft name it."""

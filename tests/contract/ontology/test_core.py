@@ -1,0 +1,54 @@
+"""The table of the core ontology names every class and property of the draft with its level."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.contract.ontology.core import CLASSES, PROPERTIES
+
+
+@pytest.mark.requirement("IOA-5-1", "IOA-5.1-1")
+def test_required_and_optional_classes_are_those_of_the_draft() -> None:
+    levels = {name: one.level for name, one in CLASSES.items() if one.level in ("required", "optional")}
+    required = ("Agent", "Capability", "Intent", "Task", "Context", "SemanticProfile")
+    assert levels == dict.fromkeys(required, "required") | dict.fromkeys(
+        ("Skill", "Resource", "Constraint"), "optional"
+    )
+
+
+@pytest.mark.requirement("IOA-5.2-1", "IOA-5.2-2")
+def test_required_and_recommended_properties_relate_the_classes_of_the_draft() -> None:
+    found = {
+        (name, one.domains[0], one.range, one.level)
+        for name, one in PROPERTIES.items()
+        if one.section == "5.2"
+    }  # fmt: skip
+    assert found == {
+        ("hasCapability", "Agent", "Capability", "required"),
+        ("hasIntent", "Task", "Intent", "required"),
+        ("hasContext", "Task", "Context", "required"),
+        ("requiresCapability", "Task", "Capability", "required"),
+        ("providedBy", "Capability", "Agent", "required"),
+        ("hasProfile", "Message", "SemanticProfile", "required"),
+        ("ontologyId", "SemanticProfile", "", "required"),
+        ("ontologyVersion", "SemanticProfile", "", "required"),
+        ("profileVersion", "SemanticProfile", "", "recommended"),
+        ("alignmentRef", "SemanticProfile", "", "recommended"),
+        ("profileContext", "SemanticProfile", "Context", "recommended"),
+    }
+
+
+def test_properties_of_the_examples_are_declared_and_marked() -> None:
+    used = "inDomain abbr preferredAbbr appliesToDomain domain termBindings term sense sourceLang targetLang inputs"
+    assert {PROPERTIES[name].level for name in used.split()} == {"example"}
+    assert {CLASSES[name].level for name in ("Domain", "Concept", "Message")} == {"example"}
+
+
+def test_intent_may_require_a_capability_as_in_figure_3() -> None:
+    assert PROPERTIES["requiresCapability"].domains == ("Task", "Intent")
+
+
+def test_every_property_names_classes_of_the_table() -> None:
+    for one in PROPERTIES.values():
+        assert {*one.domains, one.range} - {""} <= CLASSES.keys(), one.name
+        assert not one.inverse or PROPERTIES[one.inverse].inverse == one.name

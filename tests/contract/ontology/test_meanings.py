@@ -1,0 +1,68 @@
+"""Index over ontologies: types, hierarchies with cycles, domains within domains."""
+
+from __future__ import annotations
+
+from tests.growth import assert_linear
+
+from bespeak.contract.ontology.meanings import Meanings
+from bespeak.contract.ontology.namespace import DEFAULT as IOA
+from bespeak.contract.ontology.ontology import Ontology
+from bespeak.contract.ontology.term import Term
+
+
+def individual(name: str, *types: str, **fields: tuple[str, ...]) -> Term:
+    return Term(iri=name, kind="individual", types=tuple(IOA(one) for one in types), **fields)
+
+
+def meanings(*terms: Term) -> Meanings:
+    return Meanings([Ontology(id="x:o", version="1.0", terms={term.iri: term for term in terms})])
+
+
+def test_terms_are_found_by_core_class_also_through_subclasses() -> None:
+    index = meanings(
+        Term(iri="x:Summary", kind="class", parents=(IOA("Capability"),)),
+        Term(iri="x:ShortSummary", kind="class", parents=("x:Summary",)),
+        Term(iri="x:s1", kind="individual", types=("x:ShortSummary",)),
+        individual("x:goal", "Intent", requires=("x:s1",)),
+    )
+    assert index.capabilities == {"x:Summary", "x:ShortSummary", "x:s1"}
+    assert index.intents == {"x:goal"}
+    assert index.requires["x:goal"] == {"x:s1"}
+    assert "x:goal" in index
+    assert "x:other" not in index
+
+
+def test_cycle_of_classes_ends() -> None:
+    index = meanings(
+        Term(iri="x:a", kind="class", parents=("x:b",)),
+        Term(iri="x:b", kind="class", parents=("x:a", "x:c")),
+    )
+    assert list(index.ancestors("x:a")) == ["x:a", "x:b", "x:c"]
+    assert index.subsumes("x:c", "x:a")
+    assert not index.subsumes("x:a", "x:c")
+
+
+def test_domain_contains_its_sub_domains_transitively_unless_strict() -> None:
+    index = meanings(
+        individual("x:cs", "Domain"),
+        individual("x:ai", "Domain", above=("x:cs",)),
+        individual("x:ml", "Domain", above=("x:ai",)),
+    )
+    assert index.contains("x:cs", "x:ml")
+    assert not index.contains("x:ml", "x:cs")
+    assert not index.contains("x:cs", "x:ml", strict=True)
+    assert index.contains("x:ml", "x:ml", strict=True)
+
+
+def test_term_of_two_ontologies_has_the_relations_of_both() -> None:
+    first = Ontology(id="x:1", version="1", terms={"x:c": individual("x:c", "Concept", in_domain=("x:cs",))})
+    second = Ontology(id="x:2", version="1", terms={"x:c": individual("x:c", in_domain=("x:law",))})
+    assert Meanings([first, second]).in_domain["x:c"] == {"x:cs", "x:law"}
+
+
+def test_chain_of_classes_costs_linear_work() -> None:
+    def build(size: int) -> None:
+        chain = [Term(iri=f"x:{n}", kind="class", parents=(f"x:{n + 1}",)) for n in range(size)]
+        assert meanings(*chain).subsumes(f"x:{size}", "x:0")
+
+    assert_linear(build, 500)
