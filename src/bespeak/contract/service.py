@@ -11,6 +11,7 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
+from bespeak.contract.procedure import Procedure
 from bespeak.contract.rate import RateLimits
 from bespeak.contract.recipe import Recipe
 from bespeak.contract.vocabulary import Vocabulary
@@ -69,6 +70,8 @@ class Service:
     """True if answers of upstreams are passed on although they break the output schema."""
     methods: tuple[str, ...] = ()
     """Names of the standard methods that are enabled."""
+    procedures: tuple[Procedure, ...] = ()
+    """What RUN may run."""
     apis: tuple[Mapping[str, Any], ...] = ()
     hosted_protocols: tuple[Mapping[str, Any], ...] = ()
     resources: tuple[Resource, ...] = ()

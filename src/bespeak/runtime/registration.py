@@ -34,6 +34,7 @@ from bespeak.runtime.bindings.composition import bind_composition
 from bespeak.runtime.bindings.function import bind_function
 from bespeak.runtime.composition.step import StepTaker
 from bespeak.runtime.functions.signature import function_name
+from bespeak.runtime.procedures import register_procedures
 from bespeak.runtime.publication import Publication
 from bespeak.runtime.rate import unused_limits
 from bespeak.runtime.redirects import Redirects
@@ -84,6 +85,10 @@ class Registrar:
         opened = tuple(data)
         self._sources = tuple(one.source for one in opened)
         self._steps = self._register_builtins(one.endpoint for one in opened)
+        self.procedures, found = register_procedures(service.procedures, self._compile)
+        """Procedures of the operator, by their id."""
+        findings += found
+        self._steps += [one.route for one in self.procedures.values() if one.route is not None]
         self._configured, found = self.register(service.endpoints)
         findings += found
         self.endpoints = _endpoints(self._layer(()))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from bespeak.app.authoring.data_function import declared_data, with_function
 from bespeak.app.authoring.declarations import declaring
 from bespeak.app.authoring.function_check import IN_PYTHON, check_behaviour
+from bespeak.app.authoring.procedure_function import ProcedureFunctions
 from bespeak.app.authoring.recipe_trace import Input, RecipeTrace
 from bespeak.checks.lint import encoding
 from bespeak.checks.lint.registration import check_endpoint, effective_policies
@@ -39,7 +40,7 @@ from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.agis.deployment import served_with
 from bespeak.errors import ContractError
 from bespeak.runtime.functions.reading import Reading, locate, read_handler
-from bespeak.runtime.functions.signature import function_name
+from bespeak.runtime.functions.signature import dotted_name
 from bespeak.runtime.lifespan import Resources, read_lifespan
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
@@ -59,7 +60,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Items = TypeVar("_Items", bound=Callable[[], Iterable[str | Mapping[str, Any]]])
 
 
-class App:
+class App(ProcedureFunctions):
     """A service whose endpoints are decorated Python functions."""
 
     def __init__(
@@ -157,7 +158,7 @@ class App:
             if self.contract is None:
                 text = f"{place}: {name} cannot be bound, because the app has no AGIS document. Create the app with "
                 raise ContractError(text + "App.from_agis, or declare the endpoint with `endpoint`.")
-            handler = RegisteredFunction(function=_dotted(function), target=function, blocking=blocking)
+            handler = RegisteredFunction(function=dotted_name(function), target=function, blocking=blocking)
             _raise_errors(f"{name} cannot be bound", self.contract.bind(method, path, handler, place))
             return function
 
@@ -418,6 +419,7 @@ class App:
             policies=policies,
             recipes=tuple(recipe for _, recipe in self._recipes.values()),
             resources=tuple(self._resources),
+            procedures=self.declared_procedures,
             data_manifest=manifest,
             wildcard_handler=self._wildcard,
             lifespan=self._lifespan,
@@ -430,7 +432,7 @@ class App:
         for name, (describing, _) in self._recipes.items():
             if describing is function:
                 return Composition(recipe=name)
-        return RegisteredFunction(function=_dotted(function), target=function, blocking=blocking)
+        return RegisteredFunction(function=dotted_name(function), target=function, blocking=blocking)
 
     def _category(self, method: str) -> str:
         verb = self._catalog.verbs.get(method)
@@ -494,7 +496,3 @@ def _raise_errors(message: str, findings: Sequence[Diagnostic]) -> None:
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
         raise ContractError(message, errors)
-
-
-def _dotted(function: Callable[..., Any]) -> str:
-    return f"{function.__module__}.{getattr(function, '__qualname__', function_name(function))}"

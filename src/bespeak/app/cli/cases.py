@@ -34,6 +34,8 @@ from bespeak.state.store.store import Store
 _OPEN: Final = "open"
 _STYLES: Final = {PENDING: "bold yellow", DEFERRED: "yellow", ACCEPTED: "green", REJECTED: "red"}
 _MOMENTS: Final = ("created", "deadline", "expires", "decided_at")
+_ABOUT: Final = ("task_id", "workflow_id", "procedure_id")
+"""Members of an escalation that say what it is about."""
 
 
 class _Cases(click.Group):
@@ -165,7 +167,8 @@ def _summary(case: Case) -> Text:
     if case.kind == CONFIRMATION:
         asked = f"{subject['method']} {subject['path']}"
     else:
-        asked = f"task {subject['task_id']}, {subject['reason']}"
+        what = next((f"{name[:-3]} {subject[name]}" for name in _ABOUT if name in subject), "a decision")
+        asked = f"{what}, {subject['reason']}" if "reason" in subject else what
     return line(
         (f"{case.state:<9}", _STYLES.get(case.state, "dim")),
         f" {case.case_id}  {write_instant(case.created)}  {case.kind:<12}  {asked[:120]}",

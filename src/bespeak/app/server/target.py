@@ -211,6 +211,7 @@ def _join(files: Service, app: Service, document: ServerDocument) -> Service:
         recipes=(*app.recipes, *files.recipes),
         resources=(*files.resources, *app.resources),
         methods=files.methods or app.methods,
+        procedures=(*files.procedures, *app.procedures),
         wildcard_handler=files.wildcard_handler or app.wildcard_handler,
         lifespan=files.lifespan or app.lifespan,
         document_version=files.document_version or app.document_version,

@@ -29,7 +29,7 @@ from bespeak.protocol import status
 RUNS: Final = "activation:run"
 
 _STATES: Final = one_of("running", "completed", "failed", "paused", "cancelled", "waiting")
-_STEP: Final[Schema] = object_of(
+STEP: Final[Schema] = object_of(
     {
         "name": NAME,
         "method": METHOD,
@@ -66,7 +66,7 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
         impact="irreversible",
         idempotent=False,
         parameters={
-            "steps": list_of(_STEP, least=1, most=100),
+            "steps": list_of(STEP, least=1, most=100),
             "on_failure": one_of("abort", "skip", "retry", "escalate"),
             "context_propagation": FLAG,
             "timeout": SECONDS,
@@ -132,7 +132,11 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
         errors=(
             MethodError("target-not-found", status.NOT_FOUND, "There is nothing to observe under this name."),
             MethodError("callback-refused", status.BAD_REQUEST, "The callback could not be verified."),
+            MethodError("invalid-target", status.BAD_REQUEST, "The target is not written as one."),
+            MethodError("unknown-event", status.BAD_REQUEST, "The target has no such event."),
             MethodError("invalid-threshold", status.BAD_REQUEST, "The threshold does not fit the target."),
+            MethodError("invalid-interval", status.BAD_REQUEST, "The interval is too short."),
+            MethodError("too-many-monitors", status.RATE_LIMITED, "The agent has as many monitors as it may have."),
         ),
     ),
     StandardMethod(
@@ -155,12 +159,16 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
             "reason": TEXT,
             "score": {"type": "number"},
             "delivered": FLAG,
+            "message_id": NAME,
+            "code": COUNT,
             "output": ANYTHING,
+            "error": OBJECT,
         },
         returned=("handler", "reason", "delivered"),
         errors=(
             MethodError("no-handler", status.NOT_FOUND, "No candidate fits, and there is no fallback."),
             MethodError("invalid-criteria", status.UNPROCESSABLE, "The criteria cannot be evaluated."),
+            MethodError("invalid-candidate", status.UNPROCESSABLE, "A candidate cannot be a handler here."),
             MethodError("handler-unavailable", status.UNAVAILABLE, "The chosen handler cannot be reached."),
         ),
         passes_on=True,
@@ -223,7 +231,7 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
         idempotent=False,
         parameters={"procedure_id": NAME, "input": OBJECT, "timeout": SECONDS},
         required=("procedure_id",),
-        result={"run_id": NAME, "procedure_id": NAME, "status": _STATES, "output": ANYTHING},
+        result={"run_id": NAME, "procedure_id": NAME, "status": _STATES, "output": ANYTHING, "error": OBJECT},
         returned=("run_id", "procedure_id", "status"),
         errors=(
             MethodError("procedure-refused", status.FORBIDDEN, "The procedure waits for a review."),

@@ -78,6 +78,7 @@ class Deployment:
             rate_limits=server.limits.rate,
             trusts_upstreams=server.upstream.trust_answers,
             methods=choose_methods(server.methods.enable),
+            procedures=server.procedures,
         )
         return replace(service, catalog=server.main.catalog) if server.main.catalog else service
 

@@ -1,4 +1,4 @@
-"""Y820-Y823, Y890-Y894: rules for the configuration of a server and its HTTP face."""
+"""Y820-Y824, Y890-Y894: rules for the configuration of a server and its HTTP face."""
 
 from __future__ import annotations
 
@@ -42,6 +42,17 @@ DATA_SET: Final = Rule(
     ),
     bad='[[data]]\nclass = "exchange-rates"\n',
     good='[[data]]\nclass = "exchange-rates"\nfile = "rates.csv"\n',
+    notation="toml",
+)
+PROCEDURE: Final = Rule(
+    ("Y824", "unusable-procedure", "MUST", "Tier 2 10.3"),
+    "A procedure cannot be run.",
+    why=(
+        "RUN runs only procedures that the operator has registered. One without a function or steps, or whose function "
+        "cannot be imported, would be offered and fail. Name a function, or write the steps."
+    ),
+    bad='[[procedures]]\nid = "quality-check"\n',
+    good='[[procedures]]\nid = "quality-check"\nfunction = "quality:check"\n',
     notation="toml",
 )
 UNKNOWN_CATEGORY: Final = Rule(

@@ -158,7 +158,7 @@ class _Child:
                 # No variable of the environment goes along: an expression must not find a secret in a core or a log.
                 self.process = Popen(  # noqa: S603 - ourselves
                     [sys.executable, "-P", "-S", child.__file__],
-                    stdin=theirs,
+                    stdin=theirs.fileno(),
                     stdout=DEVNULL,
                     stderr=DEVNULL,
                     env={"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},

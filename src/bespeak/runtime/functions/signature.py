@@ -202,3 +202,8 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 def function_name(function: Callable[..., Any]) -> str:
     """Return the name of a function, or the class name of a callable object."""
     return getattr(function, "__name__", type(function).__name__)
+
+
+def dotted_name(function: Callable[..., Any]) -> str:
+    """Return the module and the name of a function."""
+    return f"{function.__module__}.{getattr(function, '__qualname__', function_name(function))}"

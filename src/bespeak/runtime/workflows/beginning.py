@@ -47,6 +47,21 @@ async def begin(call: RoutedCall, spec: Spec, tell: Tell) -> Envelope | Refused:
 
 def check_calls(call: RoutedCall, steps: tuple[StepSpec, ...]) -> Refused | None:
     """Refuse a call of something that is not there, or that would call others in turn."""
+    found = find_uncallable(call, steps)
+    if found is None:
+        return None
+    return STANDARD[call.method].refuse("endpoint-not-found", found.message, **found.place)
+
+
+class Uncallable(msgspec.Struct, frozen=True):
+    """A step that cannot be called, and why."""
+
+    message: str
+    place: dict[str, Any]
+
+
+def find_uncallable(call: RoutedCall, steps: tuple[StepSpec, ...]) -> Uncallable | None:
+    """Return the first step that calls something that is not there, or that would call others in turn."""
     for number, step in enumerate(steps, 1):
         for one in (step, *([step.compensate] if step.compensate else [])):
             request = msgspec.structs.replace(call.request, method=one.method, path=one.path, body=b"")
@@ -55,11 +70,10 @@ def check_calls(call: RoutedCall, steps: tuple[StepSpec, ...]) -> Refused | None
             found = find_route(asked)
             place: dict[str, Any] = {"step": number, "method": one.method, "path": one.path}
             if isinstance(found, Refused):
-                message = f"Step {number}: {found.message}"
-                return STANDARD[call.method].refuse("endpoint-not-found", message, code_of_step=found.code, **place)
+                return Uncallable(f"Step {number}: {found.message}", {"code_of_step": found.code, **place})
             if found.route.endpoint.passes_on:
                 message = (
                     f"Step {number} is {one.method} {one.path}, which runs other calls; write them as steps instead."
                 )
-                return STANDARD[call.method].refuse("endpoint-not-found", message, **place)
+                return Uncallable(message, place)
     return None

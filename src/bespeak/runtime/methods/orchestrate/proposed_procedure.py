@@ -1,0 +1,153 @@
+"""Procedures that agents register: chains of calls, kept from RUN until somebody else has approved them (Tier 2 10.4).
+
+Code is never accepted here. Whoever approves a program installs it as a procedure of the operator.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.contract.standard.methods import STANDARD
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.fault import Fault
+from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.parties import parties_of
+from bespeak.runtime.procedures import STEPS
+from bespeak.runtime.workflows.beginning import find_uncallable
+from bespeak.runtime.workflows.checking import check_steps
+from bespeak.runtime.workflows.spec import StepSpec
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, Case, OpenCase, ReadCase
+from bespeak.state.store.commands.outbox import PutOutbox
+from bespeak.state.store.commands.records import PutRecord, Record
+from bespeak.state.store.store import Store
+
+KIND: Final = "procedure"
+"""Kind of the records, and entity type of REGISTER."""
+HELD: Final = "held"
+RELEASED: Final = "released"
+"""State of a procedure that VALIDATE has released; an accepted case releases one in state held."""
+MOST: Final = 1000
+"""Procedures of one agent."""
+_REGISTER: Final = STANDARD["REGISTER"]
+_MEMBERS: Final = frozenset({"steps", "input", "description"})
+
+
+class ProposedProcedure(msgspec.Struct, frozen=True):
+    """Content of the record. It never changes, so that what was approved is what runs."""
+
+    steps: tuple[StepSpec, ...]
+    input: dict[str, Any]
+    """JSON Schema of the input."""
+    description: str
+    case_id: str
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(ProposedProcedure).decode
+
+
+def procedure_of(record: Record) -> ProposedProcedure:
+    """Read the content of a record."""
+    return _decode(record.data)
+
+
+async def find_obstacle(store: Store, record: Record, procedure: ProposedProcedure) -> str | None:
+    """Return why a procedure must not run yet; None if it has been approved."""
+    if record.state == RELEASED:
+        return None
+    case: Case | None = await store.read(ReadCase(procedure.case_id))
+    if case is not None and case.state == ACCEPTED:
+        return None
+    if case is not None and case.state == REJECTED:
+        return "The procedure was rejected; register another one."
+    return f"The procedure waits for a review: somebody else must accept {procedure.case_id}."
+
+
+async def register_procedure(call: RoutedCall, most_data: int) -> Effects | Refused:
+    """Answer REGISTER of a procedure: it is kept, and a case asks for its review."""
+    data = call.input["data"]
+    if not isinstance(data, Mapping) or not data.keys() <= _MEMBERS or not isinstance(data.get("description", ""), str):
+        message = "The data of a procedure have `steps` as CHAIN takes them, and perhaps `input`, a JSON Schema, and "
+        return _invalid(message + "`description`; code and commands are not accepted.")
+    wrong = _violations(data.get("steps"))
+    if wrong is not None:
+        return _invalid(f"The steps are not valid: {wrong}.")
+    schema = data.get("input", {"type": "object"})
+    if not isinstance(schema, Mapping) or isinstance(compile_schema(schema), Fault):
+        return _invalid("`input` is not a valid JSON Schema.")
+    steps = tuple(msgspec.convert(one, StepSpec) for one in data["steps"])
+    uncallable = find_uncallable(call, steps)
+    fault = uncallable or await check_steps(call, steps, propagates=True, has_input=True)
+    if fault is not None:
+        return fault if isinstance(fault, Refused) else _invalid(fault.message)
+    return _keep(call, steps, dict(schema), data.get("description", ""), most_data)
+
+
+def _keep(
+    call: RoutedCall, steps: tuple[StepSpec, ...], schema: dict[str, Any], description: str, most_data: int
+) -> Effects | Refused:
+    owner, procedure_id, case_id = call.agent_id or "", f"proc-{secrets.token_hex(16)}", f"esc-{secrets.token_hex(16)}"
+    text = _encode(ProposedProcedure(steps, schema, description, case_id)).decode()
+    if len(text) > most_data:
+        return _invalid(f"A procedure may have {most_data // 1024} KiB; this one has {len(text)} bytes.")
+    subject = {
+        "procedure_id": procedure_id,
+        "reason": "procedure_review",
+        "description": description,
+        "steps": steps,
+        "input": schema,
+    }
+    told, recipient = _encode(subject).decode(), call.server.cases.default_recipient
+    commands = (
+        PutRecord(procedure_id, KIND, owner, HELD, text, most=MOST),
+        OpenCase(
+            case_id=case_id,
+            kind=ESCALATION,
+            agent_id=owner,
+            recipient=recipient,
+            digest=hashlib.sha256(told.encode()).hexdigest(),
+            subject=told,
+            announcement=PutOutbox(ESCALATION, recipient, told),
+            parties=parties_of(call),
+            most_open=call.server.cases.most_open,
+        ),
+    )
+
+    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
+        if isinstance(results, Conflict):
+            message = f"The agent has {results.details['most']} procedures or open cases, the maximum."
+            return _REGISTER.refuse("too-many-entities", message)
+        record: Record = results[0]
+        return Envelope(
+            {
+                "entity_id": procedure_id,
+                "entity_type": KIND,
+                "owner": owner,
+                "version": record.version,
+                "created_at": write_instant(record.created),
+                "status": HELD,
+                "escalation_id": case_id,
+            }
+        )
+
+    return Effects(commands, tell)
+
+
+def _violations(steps: Any) -> str | None:
+    validator = compile_schema(STEPS)
+    assert isinstance(validator, Validator)
+    found = validator.violations(steps)
+    return found[0].message if found else None
+
+
+def _invalid(message: str) -> Refused:
+    return _REGISTER.refuse("invalid-data", message, field="/data")
