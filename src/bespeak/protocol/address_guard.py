@@ -7,11 +7,12 @@ import contextlib
 import ipaddress
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Container
+from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolver = Callable[[str, int], Awaitable[list[str]]]
 """Function that resolves a name to addresses. Raises OSError if there are none."""
 
@@ -104,10 +105,16 @@ class AddressGuard:
     """
 
     def __init__(
-        self, typed: Container[tuple[str, int]] = (), *, allow_private: bool = False, resolve: Resolver | None = None
+        self,
+        typed: Container[tuple[str, int]] = (),
+        *,
+        allow_private: bool = False,
+        networks: Sequence[IpNetwork] = (),
+        resolve: Resolver | None = None,
     ) -> None:
-        """Create a guard; `typed` has what `typed_host` returns."""
+        """Create a guard; `typed` has what `typed_host` returns. A name may resolve into one of the `networks` too."""
         self._typed = typed
+        self._networks = networks
         self._allow_private = allow_private
         self._resolve = resolve or system_resolve
 
@@ -130,8 +137,9 @@ class AddressGuard:
         if not free:
             # One private address blocks the name: otherwise DNS rebinding could reach it by retrying.
             for text in found:
-                what = what_is_private(ipaddress.ip_address(text.partition("%")[0]))
-                if what is not None:
+                address = ipaddress.ip_address(text.partition("%")[0])
+                what = what_is_private(address)
+                if what is not None and not any(address in network for network in self._networks):
                     named = "" if literal is not None else f" has the address {text}, which"
                     return BlockedAddress(f"{host[:120]!r}{named} is {what}")
         return found[:_MOST]

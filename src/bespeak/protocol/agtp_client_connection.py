@@ -33,13 +33,20 @@ class AgtpClientConnection(asyncio.Protocol):
         ssl: tls.SSLContext | None = None,
         limits: Limits = RESPONSE_LIMITS,
         connect_timeout: float = 10.0,
+        server_name: str | None = None,
     ) -> AgtpClientConnection:
-        """Connect, with a TLS handshake if a context is given. Raises OSError, including TimeoutError."""
+        """Connect, with a TLS handshake if a context is given. Raises OSError, including TimeoutError.
+
+        `server_name` is the name that the certificate must have, if `host` is an address that it was resolved to.
+        """
         address = f"{host}:{port}"
+        name = server_name if ssl is not None else None
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(connect_timeout):
-                _, protocol = await loop.create_connection(lambda: cls(address, limits), host, port, ssl=ssl)
+                _, protocol = await loop.create_connection(
+                    lambda: cls(address, limits), host, port, ssl=ssl, server_hostname=name
+                )
         except TimeoutError as error:
             raise TimeoutError(f"No connection to {address} within {connect_timeout:g} seconds.") from error
         except UnicodeError as error:

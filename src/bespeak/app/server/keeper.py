@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from bespeak.app.server.assembly import Assembled
 from bespeak.app.server.trail import RunningTrail
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.runtime.delivery.delivery import Delivery
+from bespeak.runtime.delivery.drain import Drain
 from bespeak.runtime.due import DueLoop
 from bespeak.runtime.methods.standard import DUE
 from bespeak.runtime.metrics import Metrics
@@ -43,6 +46,12 @@ class Keeper:
         enabled = assembled.registrar.service.methods
         self._workflows = self._server.workflows = Workflows(self.dispatcher, store)
         self._due = DueLoop(store, {kind: make(self._server) for kind, make in DUE.items()} if enabled else {})
+        self._drain: Drain | None = None
+        if enabled or document.delivery is not None:
+            signer = assembled.signer
+            delivery = Delivery(document.delivery, server_id=server_id, signer=signer, environment=os.environ)
+            self._server.delivery = delivery
+            self._drain = Drain(store, delivery)
         rates = self._server.rates
         # A process with a store of its own counts on its own too.
         self._exchange = RateExchange(rates, store) if rates is not None and not store.sole else None
@@ -63,9 +72,13 @@ class Keeper:
         self._sweeper.start()
         self._workflows.start()
         self._due.start()
+        if self._drain is not None:
+            self._drain.start()
 
     async def stop(self) -> None:
         """Finish pending work and close."""
+        if self._drain is not None:
+            await self._drain.stop()
         await self._due.stop()
         await self._workflows.close()
         await self._sweeper.stop()

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.data_set import DataSet, bind_sources
+from bespeak.contract.delivery import DeliverySettings
 from bespeak.contract.duration import read_duration
 from bespeak.contract.negotiation import NegotiationSettings
 from bespeak.contract.policy import Policies
@@ -92,6 +93,7 @@ class ServerDocument:
     mcp: McpSettings = table(McpSettings)
     a2a: A2aSettings = table(A2aSettings)
     methods: MethodSettings = table(MethodSettings)
+    delivery: DeliverySettings | None = optional_table(DeliverySettings)
     limits: LimitSettings = table(LimitSettings)
     upstream: UpstreamSettings = table(UpstreamSettings)
     document: Path | None = setting(None, "An AGIS document whose endpoints are served.", kind="path")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from bespeak.protocol.exchange.instant import write_instant
 from bespeak.state.store.commands.outbox import PutOutbox
 
 if TYPE_CHECKING:
@@ -17,9 +18,14 @@ TOPIC: Final = "delivery"
 
 WAITING: Final = "queued"
 """State of a record whose posting waits for delivery."""
+SENT: Final = "sent"
+"""State after the only attempt of an AT_MOST_ONCE posting has begun, until its result is known."""
 DELIVERED: Final = "delivered"
 FAILED: Final = "failed"
 EXPIRED: Final = "expired"
+
+VERIFICATION: Final = "verification"
+"""Kind of a posting that asks an address whether it agrees to receive; its answer is read."""
 
 AT_LEAST_ONCE: Final = "at_least_once"
 AT_MOST_ONCE: Final = "at_most_once"
@@ -44,6 +50,22 @@ class Posting(msgspec.Struct, frozen=True, omit_defaults=True):
     """Record that changes from WAITING to DELIVERED, FAILED or EXPIRED; one in another state stays as it is."""
     recipient: str | None = None
     """Agent-ID that it is for: a receiver of AGTP puts it into the inbox of that agent."""
+
+    def letter(self, address: str, server_id: str) -> dict[str, Any]:
+        """Return what a receiver reads. It names the address, so that nobody can pass it on as sent to another."""
+        letter = {
+            "posting_id": self.posting_id,
+            "kind": self.kind,
+            "server_id": server_id,
+            "sender": self.sender,
+            "to": address,
+            "content": self.content,
+        }
+        if self.subject is not None:
+            letter["subject"] = self.subject
+        if self.expires is not None:
+            letter["expires_at"] = write_instant(self.expires)
+        return letter
 
 
 def new_posting_id() -> str:

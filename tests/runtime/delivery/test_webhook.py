@@ -1,0 +1,154 @@
+"""A webhook gets a posting once it is safe to connect to it, and what it answers decides what follows."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from joserfc.jwk import OKPKey
+from tests.agent.discovery.web import HOST, Asked, authority_file, send, serving
+from tests.runtime.delivery.parts import SERVER, delivering, letter_of, posting
+
+from bespeak.documents.projections.manifest_signature import verify_content
+from bespeak.protocol.address_guard import AddressGuard
+from bespeak.protocol.allowed_hosts import AllowedHosts
+from bespeak.runtime.delivery.channel import Delivered, Retry, Undeliverable
+from bespeak.runtime.delivery.webhook import MOST_ANSWER, SIGNATURE, Webhook
+from bespeak.runtime.signer import Signer
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_posting_is_sent_over_tls_with_its_id_as_key_and_a_signature() -> None:
+    key = OKPKey.generate_key("Ed25519")
+    with authority_file() as ca_file:
+        async with serving(lambda _, writer: send(writer, 204)) as web:
+            delivery = delivering(Signer(key), ca_file=ca_file)
+            outcome = await delivery.deliver(f"{web.url}/hook?token=1", posting(subject="Hello"))
+    assert outcome == Delivered({"status": 204})
+    [asked] = web.asked
+    assert (asked.method, asked.target, asked.headers["idempotency-key"]) == ("POST", "/hook?token=1", "posting-1")
+    assert letter_of(asked) == {
+        "posting_id": "posting-1",
+        "kind": "notification",
+        "server_id": SERVER,
+        "sender": "a" * 64,
+        "to": f"{web.url}/hook?token=1",
+        "subject": "Hello",
+        "content": {"text": "hello"},
+    }
+    assert verify_content(asked.headers[SIGNATURE.lower()], asked.body, key).state == "valid"
+
+
+async def test_a_server_without_a_trusted_certificate_gets_nothing() -> None:
+    async with serving(lambda _, writer: send(writer, 204)) as web:
+        outcome = await delivering().deliver(f"{web.url}/hook", posting())
+    assert isinstance(outcome, Retry)
+    assert web.asked == []
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (200, Delivered),
+        (202, Delivered),
+        (302, Undeliverable),
+        (404, Undeliverable),
+        (410, Undeliverable),
+        (408, Retry),
+        (429, Retry),
+        (500, Retry),
+        (503, Retry),
+    ],
+)
+async def test_the_status_decides_what_follows(status: int, kind: type) -> None:
+    async with serving(lambda _, writer: send(writer, status, location="/elsewhere"), tls=False) as web:
+        outcome = await delivering().deliver(web.url, posting())
+        assert isinstance(outcome, kind)
+        assert len(web.asked) == 1  # a redirect is not followed
+
+
+async def test_a_receiver_may_say_when_to_try_again() -> None:
+    async with serving(lambda _, writer: send(writer, 503, retry_after="7"), tls=False) as web:
+        outcome = await delivering().deliver(web.url, posting())
+    assert isinstance(outcome, Retry)
+    assert outcome.after == 7.0
+
+
+async def test_a_receiver_that_hangs_ends_with_the_attempt() -> None:
+    closed = asyncio.Event()
+
+    async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()  # to the end of the connection
+        closed.set()
+        writer.close()
+
+    async with await asyncio.start_server(hang, "127.0.0.1", 0) as server:
+        address = f"http://{HOST}:{server.sockets[0].getsockname()[1]}/"
+        assert isinstance(await delivering(timeout=0.2).deliver(address, posting()), Retry)
+        async with asyncio.timeout(10):
+            await closed.wait()
+
+
+async def test_a_connection_that_is_dropped_is_tried_again() -> None:
+    async with serving(lambda _, writer: writer.close(), tls=False) as web:
+        assert isinstance(await delivering().deliver(web.url, posting()), Retry)
+    assert isinstance(await delivering().deliver(web.url, posting()), Retry)  # nobody listens any more
+
+
+async def test_of_a_huge_answer_only_the_beginning_is_read() -> None:
+    sent = 0
+
+    async def flood(_: Asked, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 10000000\r\n\r\n")
+        while sent < 10_000_000:
+            writer.write(b"x" * 100_000)
+            await writer.drain()
+            sent += 100_000
+
+    async with serving(flood, tls=False) as web:
+        assert await delivering().deliver(web.url, posting()) == Delivered({"status": 200})
+        outcome = await delivering().deliver(web.url, posting(kind="verification"))
+        assert outcome == Delivered({"status": 200}, b"x" * MOST_ANSWER)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://127.0.0.1/",
+        "https://localhost/",
+        "https://2130706433/",
+        "https://[::ffff:10.0.0.1]/",
+        "https://intranet.test/",
+        "http://public.example/",
+        "https://user:secret@public.example/",
+        f"ftp://{HOST}/",
+        "https:///",
+    ],
+)
+async def test_private_and_other_addresses_are_not_connected_to(address: str) -> None:
+    assert isinstance(await delivering().deliver(address, posting()), Undeliverable)
+
+
+async def test_a_name_that_is_not_known_is_tried_again() -> None:
+    assert isinstance(await delivering().deliver("https://nowhere.test/", posting()), Retry)
+
+
+async def test_a_name_is_resolved_once_so_that_it_cannot_change_after_the_check() -> None:
+    answers = [["192.0.2.1", "127.0.0.1"], ["127.0.0.1"], ["93.184.216.34"]]
+    asked: list[str] = []
+
+    async def rebind(host: str, _: int) -> list[str]:
+        asked.append(host)
+        return answers.pop(0)
+
+    async with serving(lambda _, writer: send(writer, 200), tls=False) as web:
+        allowed = AllowedHosts()
+        hook = Webhook(AddressGuard(allowed, resolve=rebind), allowed, None, SERVER, None)
+        for _ in range(2):
+            outcome = await hook.deliver(f"https://rebinding.example:{web.port}/", posting())
+            assert isinstance(outcome, Undeliverable)
+            assert "127.0.0.1" not in outcome.message
+        assert asked == ["rebinding.example"] * 2
+        assert web.asked == []
