@@ -116,12 +116,20 @@ class Server:
         """What calls of this process have cost, a `CostHistory`; None unless QUOTE is enabled."""
         self.expressions = Expressions()
         """Evaluates expressions of agents; starts nothing before the first one."""
+        self.statistics: Any = None
+        """How calls of this process go, a `CallStatistics`; None unless MONITOR or ROUTE is enabled."""
+        self.monitors: Any = None
+        """The monitors of this process, a `Monitors`; None before the server is kept running."""
         self.grants = Grants(self.agents)
         """What agents have granted to each other; empty without a store."""
+        self.retries: Any = None
+        """Keeps and repeats calls, a `Retries`; None unless RETRY is enabled."""
         self.workflows: Any = None
         """The workflows of this process, a `Workflows`; None before the server is kept running."""
         self.delivery: Any = None
         """Delivery to addresses outside, a `Delivery`; None for a server that sends nothing of its own accord."""
+        self.payments: Any = None
+        """The purchases, a `Purchases`; None for a server without standard methods or without a store."""
         self._additions = Additions(registrar, self._install, store)
         self.negotiator = None if negotiate is None else negotiate(self._additions)
         """Evaluates proposals, and finds what they made; None for a server that does not negotiate."""
@@ -157,6 +165,8 @@ class Server:
             if "AUTHORIZE" in self.registrar.service.methods:
                 await self.grants.follow(self.store)
             await self._issue(self.store)
+        if self.payments is not None:
+            await self.payments.start()
         self._warn_of_unknown_agents()
         await self._additions.start()
         if self.negotiator is not None:
@@ -184,6 +194,8 @@ class Server:
         if self.negotiator is not None:
             await self.negotiator.close()
         self.expressions.close()
+        if self.payments is not None:
+            await self.payments.close()
         await self._additions.close()
         await self.grants.close()
         await self.tasks.close()

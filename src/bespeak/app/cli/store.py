@@ -13,6 +13,7 @@ from rich.text import Text
 
 from bespeak.app.cli.console import line, print_json, print_lines
 from bespeak.app.cli.main import EXIT_GOOD, EXIT_REFUSED, CommandFailedError
+from bespeak.app.cli.store_ledger import ledger
 from bespeak.app.cli.store_records import expire, records, show
 from bespeak.app.cli.target_store import existing_place, store_options, use_store, written_in_one_step
 from bespeak.app.server.state import store_place
@@ -31,7 +32,7 @@ def store() -> None:
     """
 
 
-for _command in (records, show, expire):
+for _command in (records, show, expire, ledger):
     store.add_command(_command)
 
 

@@ -33,10 +33,11 @@ SIGNS: Final = "documents:sign"
 TYPE: Final[Schema] = {"type": "string", "pattern": "^[a-z][a-z0-9_-]{0,63}$"}
 """Schema of the type of an entity, which is the domain of its scopes."""
 
+_VALUE: Final = "^[0-9]{1,15}([.][0-9]{1,6})?$"
 _AMOUNT: Final[Schema] = object_of(
     {
         # A number in binary would lose cents.
-        "value": {"type": ["string", "integer"], "pattern": "^[0-9]{1,15}([.][0-9]{1,6})?$", "minimum": 0},
+        "value": {"type": ["string", "integer"], "pattern": _VALUE, "minimum": 0, "maximum": 10**15},
         "currency": {"type": "string", "pattern": "^[A-Z]{3}$"},
     },
     "value",
@@ -94,8 +95,9 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
         returned=("entity_id", "entity_type", "owner", "version", "created_at"),
         errors=(
             MethodError("too-many-entities", status.CONFLICT, "The agent has as many entities as it may have."),
-            MethodError("already-registered", status.CONFLICT, "The agent has this subscription already."),
+            MethodError("already-registered", status.CONFLICT, "The subscription or the channel exists already."),
             MethodError("invalid-data", status.UNPROCESSABLE, "The data are too large or name no channel."),
+            MethodError("callback-refused", status.UNPROCESSABLE, "The callback must not be called."),
         ),
     ),
     StandardMethod(
@@ -156,7 +158,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
     StandardMethod(
         name="CANCEL",
         category="transact",
-        description="Revokes a grant, a purchase on hold, a submission, a publication, a monitor or a workflow.",
+        description="Revokes a grant, a purchase on hold, a submission, a publication, an alert, a monitor or a workflow.",
         intent="Cancel something that was scheduled or committed.",
         outcome="The target is cancelled, and what could be undone has been undone.",
         impact="irreversible",
@@ -166,6 +168,8 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
             "reason": {"type": ["string", "object"], "minLength": 1, "maxLength": 1000},
             "notify_parties": FLAG,
             "refund_policy": one_of("full", "partial", "none"),
+            # The draft does not say how much a partial refund is.
+            "refund_amount": _AMOUNT,
         },
         required=("target_id",),
         result={
@@ -225,7 +229,6 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
             "amount": _AMOUNT,
             "payment_method": NAME,
             "confirm_immediately": FLAG,
-            "hold_id": NAME,
         },
         required=("item", "principal_id", "amount"),
         result={
@@ -234,13 +237,17 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
             "status": one_of("settled", "held", "pending", "failed"),
             "amount": _AMOUNT,
             "provider_reference": NAME,
+            "hold_id": NAME,
             "expires_at": TIME,
         },
         returned=("purchase_id", "principal_id", "status", "amount"),
         errors=(
             MethodError("payment-refused", status.FORBIDDEN, "The payment was refused."),
             MethodError("insufficient-funds", status.CONFLICT, "The account does not cover the amount."),
+            MethodError("invalid-amount", status.UNPROCESSABLE, "The amount or its currency is not accepted."),
             MethodError("budget-exceeded", status.BUDGET_EXCEEDED, "The amount exceeds Budget-Limit."),
+            MethodError("counterparty-unverified", status.COUNTERPARTY_UNVERIFIED, "The buyer means another merchant."),
+            MethodError("purchase-pending", status.UNAVAILABLE, "The payment provider has not answered yet."),
         ),
         scopes=(PURCHASES,),
         recorded=("item", "principal_id", "amount"),
@@ -304,6 +311,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
             MethodError("channel-refused", status.FORBIDDEN, "The caller may not publish to this channel."),
             MethodError("invalid-schedule-at", status.BAD_REQUEST, "schedule_at is not a valid time in the future."),
             MethodError("already-published", status.CONFLICT, "This content is published on the channel already."),
+            MethodError("too-many-publications", status.CONFLICT, "The agent has published as much as it may."),
         ),
     ),
 )

@@ -21,6 +21,7 @@ from bespeak.runtime.gates.identity import identity_gate
 from bespeak.runtime.gates.input import input_gate, step_input_gate
 from bespeak.runtime.gates.path import path_gate
 from bespeak.runtime.gates.policy import policy_gate
+from bespeak.runtime.gates.purchase import purchase_gate
 from bespeak.runtime.gates.rate import address_rate_gate, agent_rate_gate, endpoint_rate_gate
 from bespeak.runtime.gates.route import route_gate
 from bespeak.runtime.gates.scope import scope_gate
@@ -42,6 +43,7 @@ ROUTED: Final[tuple[Callable[[RoutedCall], Refused | None], ...]] = (
     budget_gate,  # 456 · 400
     endpoint_rate_gate,  # 429
     input_gate,  # 400 · 422
+    purchase_gate,  # 403 · 422 · 456 · 458
     confirmation_gate,  # 501
 )
 STEP: Final = tuple(step_input_gate if gate is input_gate else gate for gate in ROUTED)

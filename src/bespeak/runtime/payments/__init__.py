@@ -1,0 +1,1 @@
+"""Payments: purchases as durable records, and those who move their money."""

@@ -1,0 +1,215 @@
+"""The purchases of a server: carried through their phases, continued after a crash, never charged twice.
+
+With the ledger, a change of a purchase and the money that it moves are one transaction. A provider outside is asked
+after the purchase says what it is asked for, and each order has a key of its own: whoever continues repeats the order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from bespeak.contract.standard.payments import LEDGER, PaymentSettings
+from bespeak.errors import ConfigError, StoreError
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.payments.ledger import LedgerProvider
+from bespeak.runtime.payments.provider import Declined, Done, Order, Outcome, Provider
+from bespeak.runtime.payments.purchase import EXPIRED, FAILED, HELD, HOLD, KIND, PENDING, RELEASE, Purchase, decode
+from bespeak.state.store.command import Command, Conflict
+from bespeak.state.store.commands.ledger import OpenAccount, account_of
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
+from bespeak.state.store.store import Store
+
+_logger = logging.getLogger(__name__)
+
+KEPT: Final = 400 * 86400.0
+"""Seconds for which a purchase that has ended can be looked up. The entries of the ledger stay."""
+_MOST_HOLDS: Final = 10
+"""Unclear answers to a hold after which it is released instead of repeated."""
+_PAUSE: Final = 2.0
+"""Seconds after the first unclear answer; twice as many after each further one."""
+_LONGEST_PAUSE: Final = 300.0
+_MOST_CARRIED: Final = 1_000
+"""Purchases that one process continues at the same time."""
+
+Make = Callable[[str, Purchase, float | None, float | None], Command]
+"""Makes the command that stores a purchase, of its state, its content, the delay until it is due and its lifetime."""
+Tell = Callable[[Record | Conflict], Envelope | Refused]
+"""Writes the answer."""
+
+
+class Purchases:
+    """Carries out and continues purchases."""
+
+    def __init__(self, store: Store, settings: PaymentSettings, provider: Provider) -> None:
+        self._store = store
+        self.settings = settings
+        self._provider = provider
+        self._carried: dict[str, asyncio.Task[Record]] = {}
+
+    async def start(self) -> None:
+        """Open the configured accounts; the store must be started."""
+        for account in self.settings.accounts if self._provider.in_store else ():
+            opening, credit = account.money(account.opening), account.money(account.credit)
+            command = OpenAccount(account_of(account.principal), account.currency, opening.minor, credit.minor)
+            done = await self._store.do(command)
+            if isinstance(done, Conflict):
+                raise ConfigError(f"The account of {account.principal} cannot be opened: {done.reason}.")
+
+    async def close(self) -> None:
+        """Stop. What is under way is continued when it is due again."""
+        tasks = list(self._carried.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._provider.close()
+
+    async def change(
+        self, purchase_id: str, purchase: Purchase, make: Make, tell: Tell
+    ) -> Effects | Envelope | Refused:
+        """Carry out the phase of a purchase, and those behind it, and answer."""
+        if self._provider.in_store:
+            commands, state = [], PENDING
+            while state == PENDING:
+                outcome = await self._ask(purchase_id, purchase)
+                assert isinstance(outcome, Done)
+                commands += outcome.commands
+                purchase, state = purchase.done(outcome.reference)
+            change = make(state, purchase, *self._times(state, purchase))
+            return Effects((change, *commands), lambda done: tell(done if isinstance(done, Conflict) else done[0]))
+        return tell(await self.carry_out(make(PENDING, purchase, self.lease, None)))
+
+    async def carry_out(self, command: Command) -> Record | Conflict:
+        """Store a purchase that is pending, and carry it out as far as possible now."""
+        done = await self._store.do(command)
+        return done if isinstance(done, Conflict) else await self.advance(done[0])
+
+    async def find(self, purchase_id: str | None = None, key: str | None = None) -> Record | None:
+        """Return the record of a purchase, by its id or the key under which it was stored."""
+        found: Record | None = await self._store.read(FindRecord((KIND,), purchase_id, key))
+        return found
+
+    @property
+    def lease(self) -> float:
+        """Seconds after which another process continues what this one has begun."""
+        return self.settings.timeout * 2 + 1
+
+    async def advance(self, record: Record) -> Record:
+        """Carry a purchase through its phases until it rests, or until an answer is unclear."""
+        while record.state == PENDING:
+            purchase = decode(record.data)
+            outcome = await self._ask(record.record_id, purchase)
+            after, state = self._judge(record, purchase, outcome)
+            unclear = state == PENDING and after.attempts > 0
+            delay, lifetime = self._times(state, after)
+            change = ChangeRecord(
+                record.record_id,
+                (KIND,),
+                (PENDING,),
+                state,
+                version=record.version,
+                data=after.text(),
+                delay=delay,
+                lifetime=lifetime,
+            )
+            done = await self._store.do(change, *(outcome.commands if isinstance(outcome, Done) else ()))
+            if isinstance(done, Conflict):
+                if done.reason not in ("version", "state"):
+                    _logger.error("%s cannot %s: %s", record.record_id, purchase.phase, done.reason)
+                return await self.find(record.record_id) or record
+            record = done[0]
+            if unclear:
+                break
+        return record
+
+    async def carry(self, records: Sequence[Record]) -> None:
+        """Continue purchases that are due: holds that expire, and what a process has left behind."""
+        for record in records:
+            if record.record_id not in self._carried and len(self._carried) < _MOST_CARRIED:
+                task = asyncio.get_running_loop().create_task(self._continue(record), name=record.record_id)
+                self._carried[record.record_id] = task
+                task.add_done_callback(lambda done, name=record.record_id: self._finish(name, done))
+
+    async def _continue(self, record: Record) -> Record:
+        if record.state != HELD:
+            _logger.info("continuing %s", record.record_id)
+            return await self.advance(record)
+        expired = decode(record.data).with_phase(RELEASE, EXPIRED)
+        done = await self.carry_out(
+            ChangeRecord(
+                *(record.record_id, (KIND,), (HELD,), PENDING),
+                version=record.version,
+                fence=record.fence,
+                data=expired.text(),
+                delay=self.lease,
+            )
+        )
+        return record if isinstance(done, Conflict) else done
+
+    def _finish(self, name: str, task: asyncio.Task[Record]) -> None:
+        self._carried.pop(name, None)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            shown = None if isinstance(error, StoreError) else error
+            _logger.error("%s could not be continued and is tried again later: %s", name, error, exc_info=shown)
+
+    async def _ask(self, purchase_id: str, purchase: Purchase) -> Outcome:
+        provider = self._provider
+        phases = {
+            "hold": provider.hold,
+            "settle": provider.settle,
+            "release": provider.release,
+            "refund": provider.refund,
+        }
+        order = Order(
+            purchase_id=purchase_id,
+            key=purchase.key(purchase_id),
+            principal_id=purchase.principal_id,
+            money=purchase.part,
+            payment_method=purchase.payment_method,
+            reference=purchase.reference,
+        )
+        return await phases[purchase.phase](order)
+
+    def _judge(self, record: Record, purchase: Purchase, outcome: Outcome) -> tuple[Purchase, str]:
+        name, phase = record.record_id, purchase.phase
+        if isinstance(outcome, Done):
+            return purchase.done(outcome.reference)
+        if isinstance(outcome, Declined):
+            # Whoever pays is told; an operator has to know of money that could not be given back.
+            level = logging.INFO if phase == HOLD else logging.ERROR
+            _logger.log(level, "the provider declined to %s %s: %s", phase, name, outcome.message)
+            return purchase.declined(outcome.code, outcome.message)
+        attempts = purchase.attempts + 1
+        _logger.warning("%s of %s may have been done or not (attempt %d): %s", phase, name, attempts, outcome.message)
+        if phase == HOLD and attempts >= _MOST_HOLDS:
+            fault = "the provider did not say whether it holds the money"
+            return purchase.with_phase(RELEASE, FAILED, fault=fault, fault_code="provider-unavailable"), PENDING
+        return msgspec.structs.replace(purchase, attempts=attempts), PENDING
+
+    def _times(self, state: str, purchase: Purchase) -> tuple[float | None, float | None]:
+        """Return the delay until a purchase in a state is due, and its lifetime."""
+        if state == PENDING:
+            attempts = purchase.attempts
+            # Within bounds, because the number of attempts has none.
+            pause = min(_PAUSE * 2.0 ** min(attempts - 1, 16), _LONGEST_PAUSE)
+            return (pause if attempts else self.lease), None
+        return (self.settings.hold, None) if state == HELD else (None, KEPT)
+
+
+def open_purchases(store: Store, settings: PaymentSettings, environment: Mapping[str, str]) -> Purchases:
+    """Return the purchases of a server with the provider that is configured."""
+    if settings.provider == LEDGER:
+        return Purchases(store, settings, LedgerProvider())
+    token = environment.get(settings.token_variable)
+    if not token or not token.isprintable() or not token.isascii():
+        message = f"The payment provider needs its token in the environment variable {settings.token_variable}."
+        raise ConfigError(message)
+    from bespeak.runtime.payments.http_provider import HttpProvider  # noqa: PLC0415 - most servers have none
+
+    return Purchases(store, settings, HttpProvider(settings.provider, token, settings.timeout))

@@ -1,0 +1,114 @@
+"""Purchases for tests: the headers of a buyer, and a payment provider that can misbehave."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.service import AGENT
+from tests.stateful import StatefulBench
+
+from bespeak.contract.standard.payments import AccountSettings, PaymentSettings
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.protocol.exchange.principal import ANONYMOUS
+
+METHODS = ("PURCHASE", "CANCEL")
+EUR = {"value": "10.00", "currency": "EUR"}
+
+
+def ledger(opening: str = "100.00", **fields: Any) -> ServerDocument:
+    """Return a configuration with an account of the agent."""
+    account = AccountSettings(principal=AGENT, currency="EUR", opening=opening)
+    return ServerDocument(payments=PaymentSettings(accounts=(account,), **fields))
+
+
+def merchant_headers(bench: StatefulBench) -> dict[str, str]:
+    """Return the headers of a buyer that has verified the manifest."""
+    body = bench.bench.routes.publication.manifest_for(ANONYMOUS).body
+    return {
+        "merchant_id": "test.example",
+        "merchant_manifest_fingerprint": hashlib.sha256(body).hexdigest(),
+        "authority_scope": "payments:purchase",
+    }
+
+
+async def buy(bench: StatefulBench, headers: dict[str, str | None] | None = None, **fields: Any) -> Any:
+    """Send PURCHASE; a header that is None is left out."""
+    body = {"item": "seat 12A", "principal_id": AGENT, "amount": EUR, **fields}
+    given = {**merchant_headers(bench), **(headers or {})}
+    return await bench.send("PURCHASE", "/", body, **{name: text for name, text in given.items() if text is not None})
+
+
+class PaymentServer:
+    """A provider on loopback. `faults` has, by phase, what it does instead of answering well, once each."""
+
+    def __init__(self, port: int) -> None:
+        self.address = f"http://127.0.0.1:{port}"
+        self.orders: dict[str, dict[str, Any]] = {}
+        """Orders that were carried out, by key."""
+        self.requests: list[tuple[str, str]] = []
+        """Phase and key of every request."""
+        self.faults: dict[str, list[str]] = {}
+        self.arrived: dict[str, threading.Event] = {}
+        """Set when a phase is asked for."""
+        self.released = threading.Event()
+        """Lets answers go that are held back."""
+
+    def charged(self) -> int:
+        """Return how often money was taken."""
+        return sum(order["phase"] == "settle" for order in self.orders.values())
+
+
+@contextmanager
+def payment_server() -> Iterator[PaymentServer]:
+    """Run a provider."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            key, phase = self.headers["idempotency-key"], self.path.rpartition("/")[2]
+            authorized = self.headers["authorization"] == "Bearer secret"
+            provider.requests.append((phase, key))
+            fault = (provider.faults.get(phase) or [""]).pop(0)
+            if fault == "500":
+                return self._answer(500, b"out of order")
+            if fault == "declined" or not authorized:
+                text = {"key": key, "status": "declined", "code": "insufficient-funds", "message": "no money"}
+                return self._answer(402, json.dumps(text).encode())
+            provider.orders.setdefault(key, {**body, "given": f"ref-{len(provider.orders)}"})
+            provider.arrived.setdefault(phase, threading.Event()).set()
+            reference = provider.orders[key]["given"]
+            if fault == "silent":
+                provider.released.wait(20)
+            if fault == "wrong":
+                return self._answer(200, b'{"ok": true}')
+            if fault == "other":
+                key = "pur-0/hold"
+            return self._answer(200, json.dumps({"key": key, "status": "done", "reference": reference}).encode())
+
+        def _answer(self, code: int, body: bytes) -> None:
+            with suppress(OSError):  # whoever asked may be gone
+                self.send_response(code)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        provider = PaymentServer(server.server_port)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield provider
+        finally:
+            provider.released.set()
+            server.shutdown()
+            thread.join()

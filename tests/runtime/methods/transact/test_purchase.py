@@ -1,0 +1,138 @@
+"""PURCHASE spends a principal's money only with scope, principal, budget and merchant in order, and exactly once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.payments import EUR, METHODS, buy, ledger, merchant_headers
+from tests.service import AGENT
+from tests.stateful import StatefulBench, keeping
+
+from bespeak.contract.agent import Agent
+from bespeak.state.store.commands.ledger import CheckLedger, ListAccounts, account_of
+from bespeak.state.store.commands.records import ListRecords
+
+pytestmark = pytest.mark.anyio
+
+
+async def balances(bench: StatefulBench) -> dict[str, int]:
+    assert await bench.store.read(CheckLedger()) == []
+    found = {one.account: one.balance for one in await bench.store.read(ListAccounts())}
+    return {"own": found[account_of(AGENT)], "held": found.get("held", 0), "sales": found.get("sales", 0)}
+
+
+async def test_a_purchase_is_paid_and_recorded() -> None:
+    async with keeping(methods=METHODS, document=ledger()) as bench:
+        receipt = (await buy(bench)).json["result"]
+        assert (receipt["status"], receipt["amount"], receipt["principal_id"]) == ("settled", EUR, AGENT)
+        assert await balances(bench) == {"own": 9000, "held": 0, "sales": 1000}
+        [record] = await bench.store.read(ListRecords("purchase"))
+        assert (record.record_id, record.owner, record.state) == (receipt["purchase_id"], AGENT, "settled")
+
+
+async def test_without_immediate_confirmation_the_money_is_held() -> None:
+    async with keeping(methods=METHODS, document=ledger()) as bench:
+        receipt = (await buy(bench, confirm_immediately=False)).json["result"]
+        assert (receipt["status"], receipt["hold_id"]) == ("held", receipt["purchase_id"])
+        assert receipt["expires_at"]
+        assert await balances(bench) == {"own": 9000, "held": 1000, "sales": 0}
+
+
+@pytest.mark.parametrize(
+    ("headers", "fields", "status", "code"),
+    [
+        ({"authority_scope": "payments:refund"}, {}, 455, "scope-violation"),
+        ({}, {"principal_id": "somebody-else"}, 403, "payment-refused"),
+        ({"budget_limit": "EUR=9.99"}, {}, 456, "budget-exceeded"),
+        ({"budget_limit": "USD=1000"}, {}, 456, "budget-exceeded"),
+        ({"budget_limit": "EUR=-1"}, {}, 400, "invalid-budget-limit"),
+        ({"merchant_id": None}, {}, 458, "counterparty-unverified"),
+        ({"merchant_id": "other.example"}, {}, 458, "counterparty-unverified"),
+        ({"merchant_manifest_fingerprint": None}, {}, 458, "counterparty-unverified"),
+        ({"merchant_manifest_fingerprint": "0" * 64}, {}, 458, "counterparty-unverified"),
+        ({}, {"amount": {"value": "100.01", "currency": "EUR"}}, 409, "insufficient-funds"),
+        ({}, {"amount": {"value": "1", "currency": "USD"}}, 403, "payment-refused"),
+        ({}, {"amount": {"value": "1", "currency": "CHF"}}, 422, "invalid-amount"),
+        ({}, {"amount": {"value": "1.005", "currency": "EUR"}}, 422, "invalid-amount"),
+        ({}, {"amount": {"value": 0, "currency": "EUR"}}, 422, "invalid-amount"),
+        ({}, {"amount": {"value": "0.00", "currency": "EUR"}}, 422, "invalid-amount"),
+        ({}, {"amount": {"value": 10**15, "currency": "EUR"}}, 422, "invalid-amount"),
+        ({}, {"amount": {"value": 1e30, "currency": "EUR"}}, 422, "input-validation-failed"),
+        ({}, {"amount": {"value": -1, "currency": "EUR"}}, 422, "input-validation-failed"),
+        ({}, {"amount": {"value": 0.1, "currency": "EUR"}}, 422, "input-validation-failed"),
+        ({}, {"amount": {"value": "1", "currency": "eur"}}, 422, "input-validation-failed"),
+        ({}, {"principal_id": "a\0b"}, 422, "input-validation-failed"),
+        ({}, {"item": {"text": "x" * 20_000}}, 413, "item-too-large"),
+    ],
+)
+async def test_what_is_not_in_order_changes_nothing(
+    headers: dict[str, str | None], fields: dict[str, Any], status: int, code: str
+) -> None:
+    async with keeping(methods=METHODS, document=ledger()) as bench:
+        reply = await buy(bench, headers, **fields)
+        assert (reply.status, reply.error["code"]) == (status, code), reply.json
+        assert await balances(bench) == {"own": 10_000, "held": 0, "sales": 0}
+        assert await bench.store.read(ListRecords("purchase")) == []
+
+
+async def test_a_number_that_is_not_json_is_refused() -> None:
+    async with keeping(methods=METHODS, document=ledger()) as bench:
+        body = b'{"item": "x", "principal_id": "p", "amount": {"value": NaN, "currency": "EUR"}}'
+        assert (await bench.send("PURCHASE", "/", body, **merchant_headers(bench))).status == 400
+
+
+async def test_gates_refuse_in_order_of_scope_principal_budget_merchant() -> None:
+    wrong: list[tuple[dict[str, str | None], dict[str, Any], int]] = [
+        ({"authority_scope": None}, {}, 455),
+        ({}, {"principal_id": "nobody"}, 403),
+        ({"budget_limit": "EUR=1"}, {}, 456),
+        ({"merchant_id": None}, {}, 458),
+    ]
+    async with keeping(methods=METHODS, document=ledger()) as bench:
+        for index, (_, _, status) in enumerate(wrong):
+            headers: dict[str, str | None] = {}
+            fields: dict[str, Any] = {}
+            for more, others, _ in wrong[index:]:
+                headers |= more
+                fields |= others
+            assert (await buy(bench, headers, **fields)).status == status
+
+
+async def test_a_budget_covers_the_amount_or_says_nothing_of_money() -> None:
+    async with keeping(methods=METHODS, document=ledger()) as bench:
+        for budget in ("EUR=10.00", "tokens=5"):
+            assert (await buy(bench, {"budget_limit": budget})).status == 200
+
+
+async def test_an_agent_buys_for_its_principal_but_for_no_other() -> None:
+    agent = Agent(agent_id=AGENT, name="buyer", status="active", principal_id="acme", scopes=("payments:purchase",))
+    async with keeping(methods=METHODS, document=ledger(), agents=(agent,)) as bench:
+        # The principal is known, and only has no account here.
+        assert (await buy(bench, principal_id="acme")).error["message"].startswith("The principal has no account")
+        assert (await buy(bench, principal_id="acme2")).error["field"] == "/principal_id"
+
+
+async def test_purchases_at_once_do_not_overdraw() -> None:
+    async with keeping(methods=METHODS, document=ledger("50.00")) as bench:
+        replies = await asyncio.gather(*(buy(bench) for _ in range(12)))
+        assert sorted(reply.status for reply in replies) == [200] * 5 + [409] * 7
+        assert await balances(bench) == {"own": 0, "held": 0, "sales": 5000}
+
+
+async def test_a_repeated_key_pays_once() -> None:
+    async with keeping(methods=METHODS, document=ledger()) as bench:
+        first, again = [await buy(bench, {"idempotency_key": "k-1"}) for _ in range(2)]
+        assert first.json == again.json
+        assert (await balances(bench))["sales"] == 1000
+
+
+async def test_steps_of_a_chain_share_one_budget() -> None:
+    async with keeping(methods=(*METHODS, "CHAIN"), document=ledger()) as bench:
+        step = {"method": "PURCHASE", "parameters": {"item": "seat", "principal_id": AGENT, "amount": EUR}}
+        headers = {**merchant_headers(bench), "budget_limit": "EUR=15"}
+        reply = await bench.send("CHAIN", "/", {"steps": [step, step]}, **headers)
+        steps = reply.json["result"]["steps"] if "result" in reply.json else reply.error["steps"]
+        assert [one.get("code", 200) for one in steps] == [200, 456]
+        assert (await balances(bench))["sales"] == 1000
