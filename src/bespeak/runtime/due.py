@@ -18,8 +18,8 @@ Carry = Callable[[Sequence[Record]], Awaitable[None]]
 """Carries out records of one kind that are due. What it leaves unchanged is due again after the lease."""
 
 _LEASE: Final = 30.0
-_AT_ONCE: Final = 500
-"""Records claimed in one transaction."""
+_AT_ONCE: Final = 1000
+"""Records of a kind claimed in one transaction, which holds up requests for a few milliseconds."""
 _LONGEST_SLEEP: Final = 5.0
 """Seconds after which the store is asked again, in case a wake-up was lost."""
 _PAUSE: Final = 1.0
@@ -27,7 +27,7 @@ _PAUSE: Final = 1.0
 
 
 class DueLoop:
-    """A task that claims due records and hands them to whoever knows their kind."""
+    """A task that claims due records and hands them to whoever knows their kind. No kind waits for another."""
 
     def __init__(self, store: Store, kinds: Mapping[str, Carry], *, lease: float = _LEASE) -> None:
         self._store = store
@@ -35,6 +35,8 @@ class DueLoop:
         self._lease = lease
         self._woken = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._busy: dict[str, asyncio.Task[None]] = {}
+        """Tasks that carry out what is due, by kind."""
 
     def start(self) -> None:
         """Start in the running loop; the store must be started."""
@@ -44,43 +46,62 @@ class DueLoop:
 
     async def stop(self) -> None:
         """Stop. Work that is not finished is due again after its lease."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        tasks = [*([self._task] if self._task else []), *self._busy.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._task = None
 
     async def turn(self) -> int:
-        """Carry out what is due now and return the number of records."""
-        claimed = await self._store.do(ClaimDue(tuple(self._kinds), _AT_ONCE, self._lease))
+        """Carry out what is due now, up to a limit for each kind, and return the number of records."""
+        return sum([await self._carry_out(kind) for kind in self._kinds])
+
+    async def _carry_out(self, kind: str) -> int:
+        """Carry out what is due of a kind, up to the limit, and return the number of records."""
+        claimed = await self._store.do(ClaimDue(kind, _AT_ONCE, self._lease))
         assert not isinstance(claimed, Conflict)
-        by_kind: dict[str, list[Record]] = {}
-        for record in claimed[0]:
-            by_kind.setdefault(record.kind, []).append(record)
-        for kind, records in by_kind.items():
+        records: Sequence[Record] = claimed[0]
+        if records:
             try:
                 await self._kinds[kind](records)
             except StoreError:
                 raise
-            except Exception as error:  # the other kinds must not wait for it
+            except Exception as error:  # what comes after it must not suffer
                 _logger.error(
                     "What is due of kind %s failed; it is tried again in %g s", kind, self._lease, exc_info=error
                 )
-        return len(claimed[0])
+        return len(records)
 
     async def _run(self) -> None:
         while True:
             self._woken.clear()
+            wait = _LONGEST_SLEEP
+            idle = tuple(kind for kind in self._kinds if kind not in self._busy)
             try:
-                if await self.turn():
-                    continue
-                due = await self._store.read(NextDue(tuple(self._kinds)))
-                wait = _LONGEST_SLEEP if due is None else min(max(due, 0.0), _LONGEST_SLEEP)
+                due: Mapping[str, float] = await self._store.read(NextDue(idle)) if idle else {}
             except StoreError as error:
                 _logger.warning("could not read what is due; retrying in %g s: %s", _PAUSE, error)
                 await asyncio.sleep(_PAUSE)
                 continue
+            for kind, seconds in due.items():
+                if seconds <= 0:
+                    self._busy[kind] = asyncio.get_running_loop().create_task(self._work(kind), name=f"bespeak-{kind}")
+                else:
+                    wait = min(wait, seconds)
             try:
                 async with asyncio.timeout(wait):
                     await self._woken.wait()
             except TimeoutError:
                 pass
+
+    async def _work(self, kind: str) -> None:
+        """Carry out all that is due of a kind."""
+        try:
+            while await self._carry_out(kind) >= _AT_ONCE:
+                pass
+        except StoreError as error:
+            _logger.warning("could not carry out what is due; retrying in %g s: %s", _PAUSE, error)
+            await asyncio.sleep(_PAUSE)
+        finally:
+            del self._busy[kind]
+            self._woken.set()

@@ -35,7 +35,7 @@ def drive(bench: Any, workflow: Spec, journal: WorkflowJournal) -> Drive:
 async def test_the_effect_of_a_step_is_undone_if_another_process_has_taken_over() -> None:
     async with keeping(methods=("CHAIN", "LOG")) as bench:
         await bench.store.do(PutRecord("w", "workflow", AGENT, "running", "{}", delay=-1.0))
-        await bench.store.do(ClaimDue(("workflow",), 1, 30.0))
+        await bench.store.do(ClaimDue("workflow", 1, 30.0))
         log = StepSpec("LOG", "/", {"event_type": "x", "data": 1})
         await drive(bench, spec(log), WorkflowJournal("w", 0, 30.0)).run()
         assert await bench.store.read(ListRecords("log")) == []

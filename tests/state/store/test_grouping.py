@@ -17,6 +17,8 @@ from bespeak.state.store.commands.audit import AppendAudit
 from bespeak.state.store.commands.idempotency import ClaimKey, FinishKey, RecordKey, ReleaseKey
 from bespeak.state.store.commands.nonces import UseNonce
 from bespeak.state.store.commands.outbox import AckOutbox, ClaimOutbox, PutOutbox
+from bespeak.state.store.commands.records import ChangeRecord, PutRecord, Record
+from bespeak.state.store.commands.steps import JournalSteps, NoteSteps, ReadSteps, StepRow
 from bespeak.state.store.postgres import PostgresStore
 
 for _module in pkgutil.iter_modules(bespeak.state.store.commands.__path__):
@@ -36,13 +38,16 @@ def test_a_grouping_fits_its_command(kind: type[Command]) -> None:
         # Whether a guard succeeded has to be seen, and those that change the same row must not meet.
         assert grouping.answer is not None
         assert grouping.row is not None
-    words = re.findall(r"\{(\w+)\}", grouping.change + (grouping.answer or ""))
-    assert set(words) <= {"now", "input", "change"}
-    assert "?" not in grouping.change
+    text = grouping.change + (grouping.after or "") + (grouping.answer or "")
+    assert set(re.findall(r"\{(\w+)\}", text)) <= {"now", "input", "parts", "change"}
+    assert "?" not in text
+    if grouping.parts is not None:
+        assert grouping.parts[0] in kind.__struct_fields__
 
 
 def test_the_kinds_of_the_hot_path_are_grouped() -> None:
     assert {ClaimKey, FinishKey, RecordKey, ReleaseKey, UseNonce, AppendAudit, PutOutbox, AckOutbox} <= set(GROUPED)
+    assert {PutRecord, NoteSteps, JournalSteps} <= set(GROUPED)
 
 
 class Look(Command, frozen=True):
@@ -50,6 +55,13 @@ class Look(Command, frozen=True):
 
     def steps(self) -> Steps:
         yield Statement("SELECT 1")
+
+
+ROWS = tuple(StepRow(number, 1, "done", 200, f"{number}") for number in range(1, 4))
+
+
+def workflow(number: int, **fields: Any) -> PutRecord:
+    return PutRecord(f"w{number}", "workflow", "ann", "running", "{}", delay=30.0, **fields)
 
 
 SCRIPT: list[list[Command]] = [
@@ -65,6 +77,16 @@ SCRIPT: list[list[Command]] = [
     [AckOutbox(number, number % 2) for number in range(1, 8)],
     [AppendAudit(f"agent{number % 2}", {"n": number}) for number in range(5)],
     [ClaimKey("s", f"k{number}", b"h0", 30.0, 60.0) for number in range(10)],
+    [workflow(number, key=f"k{number % 5}") for number in range(7)],
+    [workflow(number, most=4, lifetime=9.0) for number in range(20, 22)],
+    [workflow(number, most_due=4) for number in range(22, 24)],
+    [workflow(number, most_due=9) for number in range(3, 6)],
+    [ChangeRecord("w1", ("workflow",), ("running",), "paused")],
+    [NoteSteps(f"w{number}", number % 3, ROWS[: number % 4]) for number in range(9)],
+    [JournalSteps(f"w{number}", 0, ROWS[1:], 30.0, "completed", kept=9.0) for number in range(3)],
+    [JournalSteps(f"w{number}", 0, (), 30.0, "waiting", delay=60.0) for number in range(2, 9)],
+    [NoteSteps("w0", 0, (StepRow(2, 2, "undone", 0, "null"),))],
+    [ReadSteps(f"w{number}") for number in range(5)],
 ]
 
 
@@ -90,6 +112,9 @@ async def test_a_group_does_what_its_units_would_do_one_by_one(postgres_server: 
 
 def plain(result: Any) -> Any:
     """Remove the times from a result."""
-    if isinstance(result, list):
+    if isinstance(result, Record):
+        times = (result.due is None, round(result.expires, -2))
+        return (result.record_id, result.kind, result.owner, result.key, result.state, result.version, *times)
+    if isinstance(result, list) and result and not isinstance(result[0], StepRow):
         return [(message.position, message.recipient, message.fence) for message in result]
     return (type(result).__name__, result.request_hash) if hasattr(result, "seconds") else result

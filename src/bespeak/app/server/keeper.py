@@ -70,7 +70,9 @@ class Keeper:
         if self._exchange is not None:
             self._exchange.start()
         self._sweeper.start()
-        self._workflows.start()
+        await self._workflows.start()
+        if "MONITOR" in self._server.registrar.service.methods:
+            self._monitors.start()
         self._due.start()
         if self._drain is not None:
             self._drain.start()
@@ -80,6 +82,7 @@ class Keeper:
         if self._drain is not None:
             await self._drain.stop()
         await self._due.stop()
+        await self._monitors.close()
         await self._workflows.close()
         await self._sweeper.stop()
         if self._exchange is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.errors import StoreError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import CONFIRMATION_ID
 from bespeak.protocol.exchange.messages import Request, Response
@@ -35,6 +37,7 @@ from bespeak.state.store.commands.steps import (
     COMPLETED,
     DONE,
     FAILED,
+    PAUSED,
     PENDING,
     RUNNING,
     SKIPPED,
@@ -43,6 +46,8 @@ from bespeak.state.store.commands.steps import (
     StepRow,
 )
 from bespeak.state.store.store import Store
+
+_logger = logging.getLogger(__name__)
 
 KEPT: Final = 30 * 86400.0
 """Seconds for which a workflow that has ended can be looked up."""
@@ -54,9 +59,13 @@ _FIRST_DELAY: Final = 0.2
 _SHORT: Final = 1.0
 """Seconds up to which a repeated step is waited for here; a longer delay is left to the clock of the server."""
 _LONGEST_DELAY: Final = 60.0
+_AFTER: Final = 0.005
+"""Seconds by which the clock of the loop may be ahead: what has timed out is past its deadline by any clock."""
 _RECHECK: Final = 60.0
 """Seconds after which a workflow that waits looks for its decision by itself."""
 _LOST: Final = "idempotency-lease-lost"
+_TAKEN: Final = "taken over"
+"""State of a journal whose workflow another process has taken over."""
 _TRANSIENT: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED, status.UNAVAILABLE, status.SERVER_ERROR})
 _SETTLED: Final = (DONE, SKIPPED, UNDONE)
 
@@ -73,44 +82,67 @@ class Drive:
     ) -> None:
         self._dispatcher = dispatcher
         self._store = store
-        self._spec = spec
+        self.spec = spec
         self._call = call
         self.journal = journal
+        self._timer: asyncio.TimerHandle | None = None
+        self._renewing: asyncio.Task[None] | None = None
         call.composing = Composing(dispatcher.new_id(), {}, is_keyed=False)
 
-    async def run(self) -> None:
-        """Do what is left. Afterwards the workflow has ended, waits, is paused, or belongs to another process."""
-        bound = asyncio.timeout(max(self._spec.deadline - time.time(), 0.0))
-        renewing = asyncio.create_task(self._renew())
+    async def run(self) -> bool:
+        """Do what is left; return False if another process has taken the workflow over.
+
+        Otherwise it has ended, waits or is paused.
+        """
+        bound = asyncio.timeout(max(self.spec.deadline - time.time(), 0.0) + _AFTER)
+        self._renew_later()
         try:
-            async with bound:
-                await self._do()
-        except TimeoutError:
-            if not bound.expired():
-                raise
-            await self._end(FAILED)
+            try:
+                async with bound:
+                    await self._do()
+            except TimeoutError:
+                if not bound.expired():
+                    raise
+                await self._end(FAILED)
         except LostError:
-            pass
+            return False
         finally:
-            renewing.cancel()
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._renewing is not None:
+                self._renewing.cancel()
+        return self.journal.state != _TAKEN
 
     async def _do(self) -> None:
         if self.journal.state == CANCELLING:
-            await self._undo(len(self._spec.steps) + 1)
+            await self._undo(len(self.spec.steps) + 1)
             await self._end(CANCELLED)
-        elif self._spec.parallel:
+        elif self.spec.parallel:
             await self._together()
         else:
             await self._one_by_one()
 
+    def _renew_later(self) -> None:
+        """Keep the lease if a step takes long. Most drives end before, and need no task for it."""
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self.journal.lease / 3, self._begin_renewal)
+
+    def _begin_renewal(self) -> None:
+        self._renewing = asyncio.get_running_loop().create_task(self._renew())
+
     async def _renew(self) -> None:
-        """Keep the lease while a step takes long."""
-        while True:
-            await asyncio.sleep(self.journal.lease / 3)
-            await self._store.do(self.journal.write())
+        fence = self.journal.fence
+        try:
+            done = await self._store.do(self.journal.renew())
+            if isinstance(done, Conflict) and self.journal.fence == fence:
+                self.journal.state = _TAKEN  # no further step begins here
+                return
+        except StoreError as error:
+            _logger.warning("could not renew the lease of %s: %s", self.journal.workflow_id, error)
+        self._renew_later()
 
     async def _one_by_one(self) -> None:
-        for number, step in enumerate(self._spec.steps, 1):
+        for number, step in enumerate(self.spec.steps, 1):
             row = self.journal.rows.get(number)
             if row is not None and row.state in _SETTLED:
                 continue
@@ -118,7 +150,7 @@ class Drive:
                 return
             held = await self._holds(step.when, number) if step.when is not None and row is None else True
             if isinstance(held, Fault):
-                policy = step.on_failure or self._spec.on_failure
+                policy = step.on_failure or self.spec.on_failure
                 goes_on = await self._give_up(number, _faulty(number, 1, held), policy)
             elif held:
                 goes_on = await self._take(number, step, row)
@@ -139,7 +171,7 @@ class Drive:
 
         try:
             async with asyncio.TaskGroup() as group:
-                for number, step in enumerate(self._spec.steps, 1):
+                for number, step in enumerate(self.spec.steps, 1):
                     row = self.journal.rows.get(number)
                     if row is None or row.state not in (*_SETTLED, FAILED):
                         group.create_task(one(number, step, row))
@@ -149,11 +181,11 @@ class Drive:
             raise
         if self.journal.state == RUNNING:
             failed = any(row.state == FAILED for row in self.journal.rows.values())
-            await self._end(FAILED if failed and not self._spec.partial else COMPLETED)
+            await self._end(FAILED if failed and not self.spec.partial else COMPLETED)
 
     async def _take(self, number: int, step: StepSpec, earlier: StepRow | None) -> bool:
         """Carry out a step; return False if the workflow goes no further now."""
-        policy = step.on_failure or self._spec.on_failure
+        policy = step.on_failure or self.spec.on_failure
         attempt = 1 if earlier is None else earlier.attempt
         if earlier is not None and earlier.state == FAILED:
             if policy != "retry" or attempt >= ATTEMPTS or earlier.code not in _TRANSIENT:
@@ -185,7 +217,7 @@ class Drive:
 
     async def _attempt(self, number: int, step: StepSpec, attempt: int, earlier: StepRow | None) -> StepRow | None:
         """Call the endpoint of a step once; return None if it succeeded, which the journal says, or a row if not."""
-        found = await self._prepare(step, number, self._outputs(number, propagated=self._spec.propagates))
+        found = await self._prepare(step, number, self._outputs(number, propagated=self.spec.propagates))
         if isinstance(found, Fault):
             return _faulty(number, attempt, found)
         if isinstance(found, Refused):
@@ -195,7 +227,9 @@ class Drive:
         row = StepRow(number, attempt, DONE, status.OK, "null")
         # A step that changes nothing may be repeated after a crash, so it needs no commit of its own.
         key = f"{self.journal.workflow_id}-{number}"
-        journal = None if reads else StepJournal(self.journal, row, key, builtin=route.builtin)
+        ends = number == len(self.spec.steps) and not self.spec.parallel
+        kept = KEPT if ends else None
+        journal = None if reads else StepJournal(self.journal, row, key, builtin=route.builtin, kept=kept)
         called = self._dispatcher.run_step(
             self._parent(_confirmation(earlier)), route, given, step.path, str(number), journal=journal
         )
@@ -221,7 +255,7 @@ class Drive:
         if policy == "escalate" and row.code:
             return await self._wait(await self._escalate(row))
         self.journal.add(row if policy != "skip" else msgspec.structs.replace(row, state=SKIPPED))
-        if policy == "skip" or self._spec.parallel or self._spec.partial:
+        if policy == "skip" or self.spec.parallel or self.spec.partial:
             return True
         # Noted before anything is undone, so that a crash does not run the step again.
         await self._write(RUNNING)
@@ -236,7 +270,7 @@ class Drive:
     async def _undo(self, number: int) -> None:
         """Undo the steps before one, the last one first."""
         for before in range(number - 1, 0, -1):
-            step, row = self._spec.steps[before - 1].compensate, self.journal.rows.get(before)
+            step, row = self.spec.steps[before - 1].compensate, self.journal.rows.get(before)
             if step is None or row is None or row.state != DONE:
                 continue
             found = await self._prepare(step, number, self._outputs(number))
@@ -254,7 +288,7 @@ class Drive:
 
     async def _escalate(self, row: StepRow) -> StepRow:
         """Open a case that decides whether a failed step is tried again."""
-        agent_id, case_id = self._spec.authority.agent_id, f"esc-{secrets.token_hex(16)}"
+        agent_id, case_id = self.spec.authority.agent_id, f"esc-{secrets.token_hex(16)}"
         recipient = self._call.server.cases.default_recipient
         error = msgspec.json.decode(row.output)
         subject = _text({"workflow_id": self.journal.workflow_id, "step": row.number, "error": error})
@@ -296,14 +330,14 @@ class Drive:
 
     async def _holds(self, text: str, number: int) -> bool | Fault:
         """Evaluate the condition of a step."""
-        found = await self._evaluate(text, self._outputs(number, propagated=self._spec.propagates), number)
+        found = await self._evaluate(text, self._outputs(number, propagated=self.spec.propagates), number)
         if isinstance(found, (bool, Fault)):
             return found
         return ExpressionFault(f"`when` must be true or false; got {_text(found)[:80]}.")
 
     async def _evaluate(self, text: str, outputs: Mapping[str, Any], number: int) -> Any | Fault:
         """Evaluate an expression of a step. An earlier step that returned nothing is null."""
-        names = variables_of((*map(self._spec.name_of, range(1, number)), *outputs))
+        names = variables_of((*map(self.spec.name_of, range(1, number)), *outputs))
         return await self._call.server.expressions.evaluate(
             text, {variable: outputs.get(name) for variable, name in names.items()}
         )
@@ -331,13 +365,13 @@ class Drive:
 
     def _outputs(self, before: int, *, propagated: bool = True) -> Mapping[str, Any]:
         """Return the outputs of earlier steps by name and by number, and the input."""
-        made: dict[str, Any] = {} if self._spec.given is None else {INPUT: self._spec.given}
+        made: dict[str, Any] = {} if self.spec.given is None else {INPUT: self.spec.given}
         if not propagated:
             return made
         for number in range(1, before):
             row = self.journal.rows.get(number)
             if row is not None and row.state in (DONE, UNDONE):
-                made[str(number)] = made[self._spec.name_of(number)] = self.journal.output(number)
+                made[str(number)] = made[self.spec.name_of(number)] = self.journal.output(number)
         return made
 
     async def _end(self, state: str) -> None:

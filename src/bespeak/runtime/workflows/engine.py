@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import time
 from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
+from bespeak.errors import StoreError
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
@@ -17,18 +19,19 @@ from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.workflows.driving import KEPT, Drive
 from bespeak.runtime.workflows.journal import WorkflowJournal
 from bespeak.runtime.workflows.spec import Spec, decode, encode
-from bespeak.state.store.command import Conflict
+from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.cases import TOPIC as CASES
-from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record, topic_of
+from bespeak.state.store.commands.records import FindRecord, PutRecord, Record, topic_of
 from bespeak.state.store.commands.steps import (
     CANCELLING,
     ENDED,
     FAILED,
     PAUSED,
     RUNNING,
-    WAITING,
     WORKFLOW,
+    ReadJournals,
     ReadSteps,
+    ReleaseWorkflows,
     StepRow,
     WakeWaiting,
 )
@@ -40,7 +43,7 @@ LEASE: Final = 30.0
 MOST_OPEN: Final = 10_000
 """Workflows that one agent may have."""
 _MOST_DRIVEN: Final = 1_000
-"""Workflows that one process drives at the same time."""
+"""Workflows that a process drives at the same time before it claims more."""
 
 
 class Workflow(msgspec.Struct, frozen=True):
@@ -63,7 +66,9 @@ class Workflows:
         self._dispatcher = dispatcher
         self._store = store
         self._lease = lease
-        self._driving: dict[str, asyncio.Task[None]] = {}
+        self._driving: dict[str, asyncio.Task[Workflow | None]] = {}
+        self._journals: dict[str, WorkflowJournal] = {}
+        """Journals of the workflows that this process drives."""
         self._changed = asyncio.Event()
         self._waking: asyncio.Task[None] | None = None
 
@@ -72,23 +77,29 @@ class Workflows:
         """Number of workflows that this process drives now."""
         return len(self._driving)
 
-    def start(self) -> None:
-        """Follow the decisions and the workflows of other processes."""
+    async def start(self) -> None:
+        """Follow the decisions and the workflows of other processes; the store must be started."""
         self._store.watch(CASES, self._wake)
         self._store.watch(topic_of(WORKFLOW), self._tell)
+        if self._store.sole:  # whoever held a lease is dead
+            await self._do(ReleaseWorkflows())
 
     async def close(self) -> None:
-        """Stop driving; what has begun is taken over when its lease ends."""
+        """Stop driving. What has begun is due at once for others; for this server, when it starts again."""
+        journals = list(self._journals.values())
         tasks = [*self._driving.values(), *([self._waking] if self._waking else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        left = [journal.write(delay=0.0) for journal in journals if journal.state in (RUNNING, CANCELLING)]
+        await asyncio.gather(*map(self._do, left))
 
     async def begin(self, call: RoutedCall, spec: Spec) -> str | Conflict:
         """Store a workflow and start it; return its id. A repeated request with the same key means the same one."""
         agent_id = spec.authority.agent_id
         key = call.request.headers.get(IDEMPOTENCY_KEY)
-        workflow_id = f"{spec.method.lower()}-{secrets.token_hex(16)}"
+        # Ids grow with time, so that new ones are neighbours in the index: 48 bits of time, 80 random ones.
+        workflow_id = f"{spec.method.lower()}-{int(time.time() * 1000):012x}{secrets.token_hex(10)}"
         done = await self._store.do(
             PutRecord(
                 workflow_id,
@@ -98,12 +109,12 @@ class Workflows:
                 encode(spec).decode(),
                 key=None if key is None else f"{agent_id} {spec.method} {key}",
                 delay=self._lease,
-                most=MOST_OPEN,
+                most_due=MOST_OPEN,
             )
         )
         if isinstance(done, Conflict):
             return done.details["record_id"] if done.reason == "exists" and done.details else done
-        self._drive(spec, call, WorkflowJournal(workflow_id, 0, self._lease))
+        self._drive(done[0], spec, call, WorkflowJournal(workflow_id, 0, self._lease))
         return workflow_id
 
     async def wait(self, workflow_id: str, within: float) -> Workflow:
@@ -111,15 +122,14 @@ class Workflows:
         try:
             async with asyncio.timeout(within):
                 task = self._driving.get(workflow_id)
-                if task is not None:
-                    await asyncio.shield(task)
-                while True:
+                found = None if task is None else await asyncio.shield(task)
+                while found is None or found.record.state == RUNNING:
                     changed = self._changed
                     found = await self.find(workflow_id)
                     assert found is not None, "a workflow that has begun is kept"
-                    if found.record.state != RUNNING:
-                        return found
-                    await changed.wait()
+                    if found.record.state == RUNNING:
+                        await changed.wait()
+                return found
         except TimeoutError:
             pass
         found = await self.find(workflow_id)
@@ -135,35 +145,47 @@ class Workflows:
 
     async def take_over(self, records: Sequence[Record]) -> None:
         """Drive workflows that are due: their process died, their pause is over, or something was decided."""
+        journals = await self._store.read(ReadJournals(tuple(record.record_id for record in records)))
         for record in records:
-            if record.state in (PAUSED, WAITING):
-                resumed = ChangeRecord(
-                    record.record_id, (WORKFLOW,), (record.state,), RUNNING, fence=record.fence, delay=self._lease
-                )
-                if isinstance(await self._store.do(resumed), Conflict):
-                    continue
+            held = self._journals.get(record.record_id)
+            if held is not None:
+                # It was paused and resumed while a step runs here, whose result counts under the new claim.
+                held.fence, held.state = record.fence, RUNNING if record.state == PAUSED else record.state
+                continue
             spec = decode(record.data)
-            rows = await self._store.read(ReadSteps(record.record_id))
-            state = CANCELLING if record.state == CANCELLING else RUNNING
-            journal = WorkflowJournal(record.record_id, record.fence, self._lease, rows, state)
+            journal = WorkflowJournal(
+                record.record_id, record.fence, self._lease, journals[record.record_id], record.state
+            )
             call = spec.authority.restore(self._dispatcher.server, spec.method)
             if isinstance(call, Refused):
                 _logger.warning("%s ends: %s", record.record_id, call.message)
                 await self._store.do(journal.write(FAILED, kept=KEPT))
                 continue
-            self._drive(spec, call, journal)
-            while len(self._driving) >= _MOST_DRIVEN:
-                await asyncio.wait(self._driving.values(), return_when=asyncio.FIRST_COMPLETED)
+            self._drive(record, spec, call, journal)
+        # What is claimed is driven at once, because nobody renews a lease before that.
+        while len(self._driving) > _MOST_DRIVEN:
+            await asyncio.wait(self._driving.values(), return_when=asyncio.FIRST_COMPLETED)
 
-    def _drive(self, spec: Spec, call: RoutedCall, journal: WorkflowJournal) -> None:
-        drive = Drive(self._dispatcher, self._store, spec, call, journal)
-        task = asyncio.get_running_loop().create_task(drive.run(), name=f"bespeak-{journal.workflow_id}")
-        self._driving[journal.workflow_id] = task
-        task.add_done_callback(lambda done: self._finished(journal.workflow_id, done))
+    def _drive(self, record: Record, spec: Spec, call: RoutedCall, journal: WorkflowJournal) -> None:
+        run = self._run(record, Drive(self._dispatcher, self._store, spec, call, journal))
+        task = asyncio.get_running_loop().create_task(run, name=f"bespeak-{record.record_id}")
+        self._driving[record.record_id], self._journals[record.record_id] = task, journal
+        task.add_done_callback(lambda done: self._finished(record.record_id, done))
 
-    def _finished(self, workflow_id: str, task: asyncio.Task[None]) -> None:
-        if self._driving.get(workflow_id) is task:
-            del self._driving[workflow_id]
+    async def _run(self, record: Record, drive: Drive) -> Workflow | None:
+        """Drive a workflow as far as it goes; return None if another process has taken it over."""
+        journal = drive.journal
+        while True:
+            fence = journal.fence
+            if await drive.run():
+                changed = msgspec.structs.replace(record, state=journal.state)
+                return Workflow(changed, drive.spec, [row for _, row in sorted(journal.rows.items())])
+            if journal.fence == fence:
+                return None
+            journal.reset(await self._store.read(ReadSteps(record.record_id)))
+
+    def _finished(self, workflow_id: str, task: asyncio.Task[Workflow | None]) -> None:
+        del self._driving[workflow_id], self._journals[workflow_id]
         if not task.cancelled() and task.exception() is not None:
             _logger.error(
                 "%s failed here; it is taken over when its lease ends", workflow_id, exc_info=task.exception()
@@ -177,10 +199,14 @@ class Workflows:
 
     def _wake(self) -> None:
         if self._waking is None or self._waking.done():
-            self._waking = asyncio.get_running_loop().create_task(self._wake_waiting())
+            self._waking = asyncio.get_running_loop().create_task(self._do(WakeWaiting()))
 
-    async def _wake_waiting(self) -> None:
-        await self._store.do(WakeWaiting())
+    async def _do(self, command: Command) -> None:
+        """Run a command that somebody repeats later if the store fails."""
+        try:
+            await self._store.do(command)
+        except StoreError as error:
+            _logger.warning("could not wake or release workflows, which continue later: %s", error)
 
 
 def receipt_steps(workflow: Workflow) -> list[dict[str, Any]]:

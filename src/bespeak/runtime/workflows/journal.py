@@ -9,7 +9,7 @@ import msgspec
 
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Response
-from bespeak.state.store.commands.steps import RUNNING, JournalSteps, StepRow
+from bespeak.state.store.commands.steps import COMPLETED, RUNNING, JournalSteps, NoteSteps, StepRow
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode = msgspec.json.Decoder().decode
@@ -38,38 +38,65 @@ class WorkflowJournal:
         self.rows[row.number] = row
         self._pending[row.number] = row
 
+    def reset(self, rows: Iterable[StepRow]) -> None:
+        """Begin again with what the store has, under a new claim."""
+        self.rows, self._pending = {row.number: row for row in rows}, {}
+
     def write(self, state: str | None = None, *, delay: float | None = None, kept: float | None = None) -> JournalSteps:
         """Return the command that writes what is pending, and the state of the workflow.
 
         If it cannot be carried out, the drive ends, and the next one begins with what the store has.
         """
-        rows, self._pending = tuple(self._pending.values()), {}
         state = state or self.state
-        return JournalSteps(self.workflow_id, self.fence, rows, self.lease, state, self.state, delay=delay, kept=kept)
+        return JournalSteps(
+            self.workflow_id, self.fence, self._take(), self.lease, state, self.state, delay=delay, kept=kept
+        )
+
+    def note(self) -> NoteSteps:
+        """Return the command that writes what is pending and leaves the workflow as it is."""
+        return NoteSteps(self.workflow_id, self.fence, self._take())
+
+    def renew(self) -> JournalSteps:
+        """Return the command that renews the lease."""
+        return JournalSteps(self.workflow_id, self.fence, (), self.lease, self.state, self.state)
+
+    def _take(self) -> tuple[StepRow, ...]:
+        rows, self._pending = tuple(self._pending.values()), {}
+        return rows
 
 
 class StepJournal:
     """Notes the answer of one step in the transaction of the step."""
 
     def __init__(
-        self, journal: WorkflowJournal, row: StepRow, key: str, *, builtin: bool, answers: bool = True
+        self,
+        journal: WorkflowJournal,
+        row: StepRow,
+        key: str,
+        *,
+        builtin: bool,
+        answers: bool = True,
+        kept: float | None = None,
     ) -> None:
-        """Note `row` if the step succeeds; with the output of its answer, unless `answers` is False."""
+        """Note `row` if the step succeeds; with the output of its answer, unless `answers` is False.
+
+        The workflow is completed with it if `kept` says for how many seconds it is kept then.
+        """
         self._journal = journal
         self._row = row
         self._builtin = builtin
         self._answers = answers
+        self._kept = kept
         self.key = key
 
-    def note(self, response: Response) -> JournalSteps | None:
+    def note(self, response: Response) -> NoteSteps | JournalSteps | None:
         """Return the command that notes a success. What to do about a failure is decided later."""
         if not status.is_success(response.status):
             return None
-        row = msgspec.structs.replace(self._row, code=response.status)
-        if self._answers:
-            row = msgspec.structs.replace(row, output=answered(response, builtin=self._builtin))
-        self._journal.add(row)
-        return self._journal.write()
+        row = self._row
+        output = answered(response, builtin=self._builtin) if self._answers else row.output
+        self._journal.add(StepRow(row.number, row.attempt, row.state, response.status, output))
+        return self._journal.note() if self._kept is None else self._journal.write(COMPLETED, kept=self._kept)
 
     def noted(self, result: Any) -> None:
         """Take the state of the workflow, if the answer was noted."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,13 +15,14 @@ class Grouping:
     """A change of many rows at once, and its result for each command.
 
     In its SQL `{now}` is the clock, `{input}` a table with a row for each command (columns: `fields`, and `n`, the
-    number of the command from 1), and `{change}` the rows that the change returns.
+    number of the command from 1), `{parts}` one with a row for each part of each command, and `{change}` the rows that
+    the change returns.
     """
 
     fields: Mapping[str, str]
     """Attributes of a command that the statement needs, with their PostgreSQL types."""
     change: str
-    """INSERT, UPDATE or DELETE statement."""
+    """INSERT, UPDATE or DELETE statement, or a SELECT that locks rows."""
     result: Callable[[Any, Sequence[Any] | None], Any]
     """Function from a command's row of `answer`, or None, to its result."""
     answer: str | None = None
@@ -32,5 +33,9 @@ class Grouping:
     """Agent and payload to seal; the `Sealed` record then takes the command's place in the other functions."""
     single: bool = False
     """True if a command is grouped only when it is its whole unit: its result may be `AGAIN`."""
-    topic: str | None = None
-    """Topic to notify after the change."""
+    parts: tuple[str, Mapping[str, str]] | None = None
+    """Attribute with a command's parts, and the attributes of a part that the statement needs, with their types."""
+    after: str | None = None
+    """Second INSERT, UPDATE or DELETE, which may use `{change}`."""
+    topics: Callable[[Any], Collection[str]] | None = None
+    """Topics to notify after the change of a command."""

@@ -243,6 +243,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         )""",
         "CREATE INDEX records_owner ON records (kind, owner, created)",
         "CREATE INDEX records_due ON records (kind, due) WHERE due IS NOT NULL",
+        "CREATE INDEX records_open ON records (kind, owner) WHERE due IS NOT NULL",
         "CREATE INDEX records_expires ON records (expires)",
         "CREATE UNIQUE INDEX records_key ON records (kind, key) WHERE key IS NOT NULL",
         """CREATE TABLE steps (
@@ -252,7 +253,6 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             state TEXT NOT NULL,
             code BIGINT NOT NULL,
             output TEXT NOT NULL,
-            expires {real} NOT NULL,
             PRIMARY KEY (workflow_id, number)
         )""",
         "CREATE INDEX steps_expires ON steps (expires)",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -40,7 +40,11 @@ class Batch:
             kinds.setdefault(type(entry.command), []).append(entry)
         # Sorted, so that the same kinds are the same statement to the database.
         self._kinds = sorted(kinds.items(), key=lambda kind: kind[0].__name__)
-        self._topics = {grouping_of(kind).topic for kind, _ in self._kinds} - {None}
+        self._topics: set[str] = set()
+        for kind, group in self._kinds:
+            topics_of = grouping_of(kind).topics
+            if topics_of is not None:
+                self._topics.update(*(topics_of(entry.command) for entry in group))
 
     def statement(self) -> tuple[str, list[Any]]:
         """Return the text and its parameters."""
@@ -49,12 +53,14 @@ class Batch:
         for place, (kind, entries) in enumerate(self._kinds):
             grouping = grouping_of(kind)
             parameters += [[getattr(entry.item, name) for entry in entries] for name in grouping.fields]
+            if grouping.parts is not None:
+                parameters += _flatten(entries, *grouping.parts)
             required = [number for number, entry in enumerate(entries, 1) if entry.required]
             if required:
                 checks.append(place)
                 parameters.append(required)
         if self._topics:
-            parameters.append(sorted(topic for topic in self._topics if topic))
+            parameters.append(sorted(self._topics))
         return _text(tuple(kind for kind, _ in self._kinds), tuple(checks), bool(self._topics)), parameters
 
     def answer(self, row: Sequence[Any]) -> None:
@@ -72,9 +78,15 @@ def grouping_of(kind: Kind) -> Grouping:
     return kind.grouping
 
 
+def _flatten(entries: Sequence[Entry], attribute: str, fields: Mapping[str, str]) -> list[list[Any]]:
+    """Return the columns of the parts of all commands: the number of the command, then the fields."""
+    parts = [(number, part) for number, entry in enumerate(entries, 1) for part in getattr(entry.item, attribute)]
+    return [[number for number, _ in parts], *([getattr(part, name) for _, part in parts] for name in fields)]
+
+
 @lru_cache(_KNOWN)
 def _text(kinds: tuple[Kind, ...], checks: tuple[int, ...], topics: bool) -> str:
-    """Build the statement. Each kind has three tables: the input, the rows of the change, and the answer.
+    """Build the statement. Each kind has tables: the input, its parts, the rows of the change, and the answer.
 
     A required command that fails divides by zero, which undoes the whole statement. Nothing gentler stops a statement
     from within, and another statement would be another round trip.
@@ -83,13 +95,17 @@ def _text(kinds: tuple[Kind, ...], checks: tuple[int, ...], topics: bool) -> str
     number = 0
     for place, kind in enumerate(kinds):
         grouping = grouping_of(kind)
-        arrays = []
-        for postgres_type in grouping.fields.values():
-            number += 1
-            arrays.append(f"${number}::{postgres_type}[]")
         names = ", ".join(grouping.fields)
-        tables.append(f"i{place} AS (SELECT * FROM unnest({', '.join(arrays)}) WITH ORDINALITY AS t({names}, n))")
+        arrays = _arrays(number, grouping.fields)
+        number += len(grouping.fields)
+        tables.append(f"i{place} AS (SELECT * FROM unnest({arrays}) WITH ORDINALITY AS t({names}, n))")
+        if grouping.parts is not None:
+            fields = {"n": "bigint", **grouping.parts[1]}
+            tables.append(f"p{place} AS (SELECT * FROM unnest({_arrays(number, fields)}) AS t({', '.join(fields)}))")
+            number += len(fields)
         tables.append(f"c{place} AS ({_named(grouping.change, place)})")
+        if grouping.after is not None:
+            tables.append(f"a{place} AS ({_named(grouping.after, place)})")
         if grouping.answer is None:
             columns.append("NULL")
         else:
@@ -106,5 +122,12 @@ def _text(kinds: tuple[Kind, ...], checks: tuple[int, ...], topics: bool) -> str
     return f"WITH {', '.join(tables)} SELECT {', '.join(columns + conditions)}"
 
 
+def _arrays(before: int, fields: Mapping[str, str]) -> str:
+    """Return the parameters of the columns of a table, as arrays; `before` parameters come earlier."""
+    return ", ".join(f"${number}::{kind}[]" for number, kind in enumerate(fields.values(), before + 1))
+
+
 def _named(sql: str, place: int) -> str:
-    return postgres_sql(sql.replace("{input}", f"i{place}").replace("{change}", f"c{place}"))
+    for word, letter in (("{input}", "i"), ("{parts}", "p"), ("{change}", "c")):
+        sql = sql.replace(word, f"{letter}{place}")
+    return postgres_sql(sql)

@@ -47,6 +47,8 @@ class SqliteStore(Store):
         self._watchers: dict[str, list[Watcher]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._poller: asyncio.Task[None] | None = None
+        self._seen: Any = None
+        """Result of the last `_SeeOthers`; None if it failed."""
         self._closed = False
         try:
             connection = open_writer(path, durability)
@@ -91,6 +93,9 @@ class SqliteStore(Store):
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
         if not self.sole or self._lock is not None:
+            # Before anybody reads: what others change from now on is noticed.
+            with contextlib.suppress(StoreError):
+                self._seen = await self.do(_SeeOthers())
             self._poller = self._loop.create_task(self._poll())
 
     async def close(self) -> None:
@@ -160,14 +165,13 @@ class SqliteStore(Store):
 
         The check uses the writer's connection, which does not count its own changes.
         """
-        seen = None
         while True:
+            await asyncio.sleep(POLL_SECONDS)
             with contextlib.suppress(StoreError):  # those who ask for more than this are told
                 found = await self.do(_SeeOthers())
-                if seen not in (None, found):
+                if found != self._seen:
                     self._tell(set(self._watchers))
-                seen = found
-            await asyncio.sleep(POLL_SECONDS)
+                self._seen = found
 
 
 def read_with(connection: sqlite3.Connection, command: Command) -> Any:

@@ -58,6 +58,14 @@ async def test_an_owner_has_a_bounded_number_of_records(store: Store) -> None:
     assert isinstance(await put(store, "b1", "bob", most=1), Record)
 
 
+async def test_an_owner_has_a_bounded_number_of_records_of_which_something_is_due(store: Store) -> None:
+    await put(store, "a1", most_due=1)
+    await put(store, "a2", delay=60.0, most_due=1)
+    assert await put(store, "a3", delay=60.0, most_due=1) == Conflict("too-many", {"most": 1})
+    await do(store, change("a2"))
+    assert isinstance(await put(store, "a3", delay=60.0, most_due=1), Record)
+
+
 async def test_a_change_needs_owner_state_and_version(store: Store) -> None:
     await put(store, "a1")
     assert await do(store, change("a1", owner="bob")) == Conflict("not-found")
@@ -88,19 +96,19 @@ async def test_what_is_due_is_claimed_once_and_in_order(store: Store) -> None:
     await put(store, "second", delay=-1.0)
     await put(store, "first", due=1.0)
     await put(store, "later", delay=60.0)
-    claimed = await do(store, ClaimDue(("alert",), 10, 30.0))
+    claimed = await do(store, ClaimDue("alert", 10, 30.0))
     assert [record.record_id for record in claimed] == ["first", "second"]
-    assert await do(store, ClaimDue(("alert",), 10, 30.0)) == []
-    assert await do(store, ClaimDue(("other",), 10, 30.0)) == []
-    due = await store.read(NextDue(("alert",)))
-    assert 20 < due <= 30
-    assert await store.read(NextDue(("other",))) is None
+    assert await do(store, ClaimDue("alert", 10, 30.0)) == []
+    assert await do(store, ClaimDue("other", 10, 30.0)) == []
+    due = await store.read(NextDue(("other", "alert")))
+    assert list(due) == ["alert"]
+    assert 20 < due["alert"] <= 30
 
 
 async def test_a_claim_that_another_one_has_followed_is_void(store: Store) -> None:
     await put(store, "a1", delay=-1.0)
-    [old] = await do(store, ClaimDue(("alert",), 1, -1.0))
-    [new] = await do(store, ClaimDue(("alert",), 1, 30.0))
+    [old] = await do(store, ClaimDue("alert", 1, -1.0))
+    [new] = await do(store, ClaimDue("alert", 1, 30.0))
     lost = await do(store, change("a1", fence=old.fence))
     assert lost.reason == "claim-lost"
     assert (await do(store, change("a1", fence=new.fence))).due is None
@@ -118,9 +126,10 @@ async def test_watchers_of_a_kind_and_of_what_is_due_are_told(store: Store) -> N
     store.watch("records alert", lambda: heard.append("alert"))
     store.watch("records", lambda: heard.append("due"))
     await put(store, "a1")
-    await told(heard, "alert")
-    assert "due" not in heard
     await put(store, "a2", delay=60.0)
+    await told(heard, "alert")
+    assert "due" not in heard, "whoever waits for what is due looks again within a minute"
+    await put(store, "a3", delay=1.0)
     await told(heard, "due")
 
 

@@ -13,8 +13,6 @@ _EXPIRING: Final = {
     "buckets": "name",
     "paused_tasks": "agent_id, task_id, case_id",
     "a2a_tasks": "task_id",
-    "records": "record_id",
-    "steps": "workflow_id, number",
 }
 
 
@@ -33,4 +31,12 @@ class PurgeExpired(Command, frozen=True):
                 (self.limit,),
             )
             removed += len(rows)
-        return removed
+        gone = yield Statement(
+            "DELETE FROM records WHERE record_id IN "
+            "(SELECT record_id FROM records WHERE expires <= {now} LIMIT ? {skip}) RETURNING record_id",
+            (self.limit,),
+        )
+        if gone:  # the journal of a workflow goes with it
+            places = ", ".join("?" * len(gone))
+            yield Statement(f"DELETE FROM steps WHERE workflow_id IN ({places})", tuple(row[0] for row in gone))
+        return removed + len(gone)

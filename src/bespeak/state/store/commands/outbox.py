@@ -50,7 +50,7 @@ class PutOutbox(Command, frozen=True):
         # Positions are given in the order of the rows.
         answer="SELECT row_number() OVER (ORDER BY position) AS n, position FROM {change}",
         result=lambda _, row: row and row[1],
-        topic=TOPIC,
+        topics=lambda _: (TOPIC,),
     )
     topic: str
     recipient: str

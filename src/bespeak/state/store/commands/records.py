@@ -11,13 +11,17 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from bespeak.state.store.command import Command, Conflict, Notify, Statement, Steps
+from bespeak.state.store.command import Command, Conflict, Notify, Row, Statement, Steps
+from bespeak.state.store.grouping import AGAIN, Grouping
 
 TOPIC: Final = "records"
 """Topic to watch for records that may be due sooner than known, without their kind."""
 
 NEVER: Final = 1e15
 """Expiry of a record that is kept until it is removed."""
+
+SOON: Final = 10.0
+"""Seconds within which a new due time is announced. Later ones are found by those who look again every few seconds."""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -46,6 +50,18 @@ class Record(msgspec.Struct, frozen=True):
 
 
 _COLUMNS: Final = ", ".join(Record.__struct_fields__)
+_COUNTS: Final = {
+    "most": "SELECT count(*) FROM (SELECT 1 FROM records AS r WHERE r.kind = {kind} AND r.owner = {owner} "
+    "AND r.expires > {{now}} LIMIT {most}) AS counted",
+    "most_due": "SELECT count(*) FROM (SELECT 1 FROM records AS r WHERE r.kind = {kind} AND r.owner = {owner} "
+    "AND r.due IS NOT NULL LIMIT {most}) AS counted",
+}
+"""Queries that count the records of an owner, up to a limit, by the attribute of PutRecord that has the limit."""
+
+
+def _within(limit: str) -> str:
+    counted = _COUNTS[limit].format(kind="i.kind", owner="i.owner", most=f"i.{limit}")
+    return f"(i.{limit} IS NULL OR ({counted}) < i.{limit})"
 
 
 def topic_of(kind: str) -> str:
@@ -53,10 +69,44 @@ def topic_of(kind: str) -> str:
     return f"{TOPIC} {kind}"
 
 
+def _added(command: PutRecord, row: Row | None) -> Any:
+    if row is None:  # its own steps tell why
+        return AGAIN
+    _, created, updated, due, expires = row
+    given = (command.record_id, command.kind, command.owner, command.key, command.state)
+    return Record(*given, 1, command.data, created, updated, due, 0, expires)
+
+
+def _topics(command: PutRecord) -> tuple[str, ...]:
+    soon = command.delay < SOON if command.delay is not None else command.due is not None
+    return (topic_of(command.kind), TOPIC) if soon else (topic_of(command.kind),)
+
+
 class PutRecord(Command, frozen=True):
     """Add a record; a Conflict if its id or key is taken, or its owner has too many."""
 
     guards: ClassVar[bool] = True
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={
+            **dict.fromkeys(("record_id", "kind", "owner", "key", "state", "data"), "text"),
+            **dict.fromkeys(("delay", "due", "lifetime"), "float8"),
+            **dict.fromkeys(("most", "most_due"), "bigint"),
+        },
+        change=f"""
+            INSERT INTO records ({_COLUMNS})
+            SELECT record_id, kind, owner, key, state, 1, data, {{now}}, {{now}}, coalesce({{now}} + delay, due), 0,
+                coalesce({{now}} + lifetime, {NEVER:g})
+            FROM {{input}} AS i WHERE {_within("most")} AND {_within("most_due")} ORDER BY record_id
+            ON CONFLICT DO NOTHING RETURNING record_id, created, updated, due, expires
+        """,
+        answer="""
+            SELECT i.n, c.created, c.updated, c.due, c.expires FROM {input} AS i JOIN {change} AS c USING (record_id)
+        """,
+        result=_added,
+        row=lambda command: ("records", command.record_id),
+        single=True,
+        topics=_topics,
+    )
     record_id: str
     kind: str
     owner: str
@@ -71,17 +121,17 @@ class PutRecord(Command, frozen=True):
     """Seconds until it may be removed; None to keep it."""
     most: int | None = None
     """Limit of records of this kind and owner."""
+    most_due: int | None = None
+    """Limit of records of this kind and owner of which something is due."""
 
     def steps(self) -> Steps:
         """Return the Record, or a Conflict: exists, with the other one's id and owner; too-many."""
-        if self.most is not None:
-            rows = yield Statement(
-                "SELECT count(*) FROM (SELECT 1 FROM records WHERE kind = ? AND owner = ? AND expires > {now} LIMIT ?) "
-                "AS counted",
-                (self.kind, self.owner, self.most),
-            )
-            if rows[0][0] >= self.most:
-                return Conflict("too-many", {"most": self.most})
+        for limit, query in _COUNTS.items():
+            most = getattr(self, limit)
+            if most is not None:
+                rows = yield Statement(query.format(kind="?", owner="?", most="?"), (self.kind, self.owner, most))
+                if rows[0][0] >= most:
+                    return Conflict("too-many", {"most": most})
         due = "{now} + ?" if self.delay is not None else "?"
         expires = "?" if self.lifetime is None else "{now} + ?"
         rows = yield Statement(
@@ -204,19 +254,19 @@ class ListRecords(Command, frozen=True):
 
 
 class ClaimDue(Command, frozen=True):
-    """Claim records that are due. They are due again when the lease ends, unless they are changed before."""
+    """Claim records of a kind that are due. They are due again when the lease ends, unless they are changed before."""
 
-    kinds: tuple[str, ...]
+    kind: str
     limit: int
     lease: float
     """Lease in seconds."""
 
     def steps(self) -> Steps:
         """Return a list of Records, the most urgent first; `due` is the end of the lease."""
-        marks = ", ".join("?" * len(self.kinds))
+        # The time is a query of its own, so that PostgreSQL reads the clock once and finds the rows by the index.
         chosen = yield Statement(
-            f"SELECT record_id FROM records WHERE kind IN ({marks}) AND due <= {{now}} ORDER BY due LIMIT ? {{skip}}",
-            (*self.kinds, self.limit),
+            "SELECT record_id FROM records WHERE kind = ? AND due <= (SELECT {now}) ORDER BY due LIMIT ? {skip}",
+            (self.kind, self.limit),
         )
         if not chosen:
             return []
@@ -232,15 +282,16 @@ class ClaimDue(Command, frozen=True):
 
 
 class NextDue(Command, frozen=True):
-    """Tell in how many seconds the next record of some kinds is due."""
+    """Tell in how many seconds the next record of each kind is due."""
 
     kinds: tuple[str, ...]
 
     def steps(self) -> Steps:
-        """Return seconds, negative if it is due already, or None."""
-        marks = ", ".join("?" * len(self.kinds))
-        rows = yield Statement(f"SELECT min(due) - {{now}} FROM records WHERE kind IN ({marks})", self.kinds)
-        return rows[0][0]
+        """Return seconds by kind, negative if it is due already, without kinds of which nothing is."""
+        # One after the other: each is the first row of its part of the index.
+        first = "(SELECT due FROM records WHERE kind = ? AND due IS NOT NULL ORDER BY due LIMIT 1) - {now}"
+        rows = yield Statement(f"SELECT {', '.join([first] * len(self.kinds))}", self.kinds)
+        return {kind: due for kind, due in zip(self.kinds, rows[0], strict=True) if due is not None}
 
 
 class RemoveRecord(Command, frozen=True):
@@ -269,6 +320,6 @@ def _find(record_id: str, kinds: tuple[str, ...], *, lock: bool = False) -> Step
 def _tell(record: Record) -> Steps:
     """Wake those who hold records of the kind, and those who wait for what is due."""
     yield Notify(topic_of(record.kind))
-    if record.due is not None:
+    if record.due is not None and record.due < record.updated + SOON:
         yield Notify(TOPIC)
     return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
-from bespeak.state.store.command import Command, Conflict, Notify, Statement, Steps
-from bespeak.state.store.commands.records import NEVER, TOPIC, topic_of
+from bespeak.state.store.command import Command, Conflict, Notify, Row, Statement, Steps
+from bespeak.state.store.commands.records import SOON, TOPIC, topic_of
+from bespeak.state.store.grouping import Grouping
 
 WORKFLOW: Final = "workflow"
 """Kind of the records that are workflows."""
@@ -24,6 +25,8 @@ CANCELLING: Final = "cancelling"
 ENDED: Final = (COMPLETED, FAILED, CANCELLED)
 
 DONE: Final = "done"
+STARTED: Final = "started"
+"""Begun, and not to be begun again: what becomes of it is not known if its process dies."""
 PENDING: Final = "pending"
 """To be tried again."""
 SKIPPED: Final = "skipped"
@@ -36,11 +39,75 @@ class StepRow(msgspec.Struct, frozen=True):
     number: int
     attempt: int
     state: str
-    """done, skipped, failed, waiting, pending or undone."""
+    """done, skipped, failed, waiting, pending, started or undone."""
     code: int
     """Status of the answer; 0 if the step was not called."""
     output: str
     """Output of the step, or its error, as JSON."""
+
+
+_PARTS: Final = (
+    "rows",
+    {"number": "bigint", "attempt": "bigint", "state": "text", "code": "bigint", "output": "text"},
+)
+_WRITE: Final = "INSERT INTO steps (workflow_id, number, attempt, state, code, output)"
+_OVER: Final = (
+    "ON CONFLICT (workflow_id, number) DO UPDATE SET "
+    "attempt = excluded.attempt, state = excluded.state, code = excluded.code, output = excluded.output"
+)
+_WRITE_MANY: Final = f"""
+    {_WRITE} SELECT c.record_id, p.number, p.attempt, p.state, p.code, p.output
+    FROM {{parts}} AS p JOIN {{change}} AS c USING (n) {_OVER}
+"""
+
+
+def _state(_: Any, row: Row | None) -> Any:
+    return Conflict("claim-lost") if row is None else row[1]
+
+
+def _write(workflow_id: str, rows: tuple[StepRow, ...]) -> Steps:
+    for row in rows:
+        yield Statement(
+            f"{_WRITE} VALUES (?, ?, ?, ?, ?, ?) {_OVER}",
+            (workflow_id, row.number, row.attempt, row.state, row.code, row.output),
+        )
+    return None
+
+
+class NoteSteps(Command, frozen=True):
+    """Note what became of steps, if the claim still holds.
+
+    It leaves the workflow as it is, so that a step is one row; others cannot claim the workflow before it is written.
+    """
+
+    guards: ClassVar[bool] = True
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={"workflow_id": "text", "fence": "bigint"},
+        parts=_PARTS,
+        # By the key alone: with the kind, too, PostgreSQL may read all workflows instead.
+        change="""
+            SELECT i.n, r.record_id, r.state FROM {input} AS i JOIN records AS r
+            ON r.record_id = i.workflow_id AND r.fence = i.fence FOR SHARE OF r
+        """,
+        after=_WRITE_MANY,
+        answer="SELECT n, state FROM {change}",
+        result=_state,
+        row=lambda command: ("records", command.workflow_id),
+    )
+    workflow_id: str
+    fence: int
+    rows: tuple[StepRow, ...]
+
+    def steps(self) -> Steps:
+        """Return the state of the workflow, or a Conflict: claim-lost."""
+        found = yield Statement(
+            "SELECT state FROM records WHERE record_id = ? AND fence = ? {lock}",
+            (self.workflow_id, self.fence),
+        )
+        if not found:
+            return Conflict("claim-lost")
+        yield from _write(self.workflow_id, self.rows)
+        return found[0][0]
 
 
 class JournalSteps(Command, frozen=True):
@@ -50,6 +117,27 @@ class JournalSteps(Command, frozen=True):
     """
 
     guards: ClassVar[bool] = True
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={
+            **dict.fromkeys(("workflow_id", "state", "expected"), "text"),
+            **dict.fromkeys(("lease", "delay", "kept"), "float8"),
+            "fence": "bigint",
+        },
+        parts=_PARTS,
+        change=f"""
+            UPDATE records AS r SET state = CASE WHEN r.state = i.expected THEN i.state ELSE r.state END,
+                version = r.version + 1, updated = {{now}}, expires = coalesce({{now}} + i.kept, r.expires),
+                due = CASE WHEN r.state <> i.expected THEN r.due
+                    WHEN i.state NOT IN {ENDED} THEN {{now}} + coalesce(i.delay, i.lease) END
+            FROM {{input}} AS i WHERE r.record_id = i.workflow_id AND r.fence = i.fence
+            RETURNING i.n, r.record_id, r.state
+        """,
+        after=_WRITE_MANY,
+        answer="SELECT n, state FROM {change}",
+        result=_state,
+        row=lambda command: ("records", command.workflow_id),
+        topics=lambda command: command.topics,
+    )
     workflow_id: str
     fence: int
     rows: tuple[StepRow, ...]
@@ -63,6 +151,13 @@ class JournalSteps(Command, frozen=True):
     kept: float | None = None
     """Seconds for which it is kept, if it has ended."""
 
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Topics of those who wait for the end of workflows, or for what is due."""
+        if self.state in ENDED:
+            return (topic_of(WORKFLOW),)
+        return (TOPIC,) if self.delay is not None and self.delay < SOON else ()
+
     def steps(self) -> Steps:
         """Return the state of the workflow, or a Conflict: claim-lost."""
         ended = self.state in ENDED
@@ -71,7 +166,7 @@ class JournalSteps(Command, frozen=True):
         found = yield Statement(
             "UPDATE records SET state = CASE WHEN state = ? THEN ? ELSE state END, version = version + 1, "
             f"updated = {{now}}, due = CASE WHEN state = ? THEN {due} ELSE due END, expires = {expires} "
-            f"WHERE record_id = ? AND fence = ? AND kind = '{WORKFLOW}' RETURNING state",
+            "WHERE record_id = ? AND fence = ? RETURNING state",
             (
                 *(self.expected, self.state, self.expected),
                 *(() if ended else (self.lease if self.delay is None else self.delay,)),
@@ -82,19 +177,9 @@ class JournalSteps(Command, frozen=True):
         )
         if not found:
             return Conflict("claim-lost")
-        for row in self.rows:
-            yield Statement(
-                "INSERT INTO steps (workflow_id, number, attempt, state, code, output, expires) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (workflow_id, number) DO UPDATE SET "
-                "attempt = excluded.attempt, state = excluded.state, code = excluded.code, output = excluded.output",
-                (self.workflow_id, row.number, row.attempt, row.state, row.code, row.output, NEVER),
-            )
-        if self.kept is not None:
-            yield Statement("UPDATE steps SET expires = {now} + ? WHERE workflow_id = ?", (self.kept, self.workflow_id))
-        if ended:
-            yield Notify(topic_of(WORKFLOW))
-        elif self.delay is not None:
-            yield Notify(TOPIC)
+        yield from _write(self.workflow_id, self.rows)
+        for topic in self.topics:
+            yield Notify(topic)
         return found[0][0]
 
 
@@ -105,11 +190,41 @@ class ReadSteps(Command, frozen=True):
 
     def steps(self) -> Steps:
         """Return a list of StepRows in order."""
+        found = yield from ReadJournals((self.workflow_id,)).steps()
+        return found[self.workflow_id]
+
+
+class ReadJournals(Command, frozen=True):
+    """Read the journals of workflows."""
+
+    workflow_ids: tuple[str, ...]
+
+    def steps(self) -> Steps:
+        """Return a list of StepRows in order for each workflow."""
+        places = ", ".join("?" * len(self.workflow_ids))
         rows = yield Statement(
-            "SELECT number, attempt, state, code, output FROM steps WHERE workflow_id = ? ORDER BY number",
-            (self.workflow_id,),
+            "SELECT workflow_id, number, attempt, state, code, output FROM steps "
+            f"WHERE workflow_id IN ({places}) ORDER BY workflow_id, number",
+            self.workflow_ids,
         )
-        return [StepRow(*row) for row in rows]
+        found: dict[str, list[StepRow]] = {workflow_id: [] for workflow_id in self.workflow_ids}
+        for workflow_id, *row in rows:
+            found[workflow_id].append(StepRow(*row))
+        return found
+
+
+class ReleaseWorkflows(Command, frozen=True):
+    """Make workflows due whose process has died, where no other process can have claimed them."""
+
+    def steps(self) -> Steps:
+        """Return their number."""
+        rows = yield Statement(
+            f"UPDATE records SET due = {{now}} WHERE kind = '{WORKFLOW}' AND due > {{now}} "
+            f"AND state IN ('{RUNNING}', '{CANCELLING}') RETURNING 1"
+        )
+        if rows:
+            yield Notify(TOPIC)
+        return len(rows)
 
 
 class WakeWaiting(Command, frozen=True):
