@@ -44,8 +44,10 @@ class Keeper:
         self._server = self.dispatcher.server
         self._sweeper = Sweeper(store)
         enabled = assembled.registrar.service.methods
-        self._workflows = self._server.workflows = Workflows(self.dispatcher, store)
-        self._due = DueLoop(store, {kind: make(self._server) for kind, make in DUE.items()} if enabled else {})
+        lease = document.idempotency.lease
+        self._workflows = self._server.workflows = Workflows(self.dispatcher, store, lease=lease)
+        kinds = {kind: make(self._server) for kind, make in DUE.items()} if enabled else {}
+        self._due = DueLoop(store, kinds, lease=lease)
         self._drain: Drain | None = None
         if enabled or document.delivery is not None:
             signer = assembled.signer
@@ -71,8 +73,6 @@ class Keeper:
             self._exchange.start()
         self._sweeper.start()
         await self._workflows.start()
-        if "MONITOR" in self._server.registrar.service.methods:
-            self._monitors.start()
         self._due.start()
         if self._drain is not None:
             self._drain.start()
@@ -82,7 +82,6 @@ class Keeper:
         if self._drain is not None:
             await self._drain.stop()
         await self._due.stop()
-        await self._monitors.close()
         await self._workflows.close()
         await self._sweeper.stop()
         if self._exchange is not None:

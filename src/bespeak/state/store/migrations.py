@@ -255,7 +255,6 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             output TEXT NOT NULL,
             PRIMARY KEY (workflow_id, number)
         )""",
-        "CREATE INDEX steps_expires ON steps (expires)",
     ),
 )
 
