@@ -171,6 +171,15 @@ class Dispatcher:
             answer = outcome if isinstance(outcome, Response) else self._complete(routed, outcome)
         return answer if not self._subscribers else self._emit(routed, answer, started)
 
+    def repeat(self, call: Call) -> Response | Coroutine[Any, Any, Response]:
+        """Answer a call again whose caller was verified when it arrived; every gate of its endpoint judges it."""
+        started = perf_counter() if self._subscribers else 0.0
+        negotiator = self.server.negotiator
+        found: RoutedCall | Refused | None = None if negotiator is None else negotiator.find_own(call)
+        if found is None:
+            found = find_route(call)
+        return self._refuse(call, found, started) if isinstance(found, Refused) else self._proceed(found, started)
+
     def run_step(
         self,
         parent: RoutedCall,

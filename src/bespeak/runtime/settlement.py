@@ -53,6 +53,18 @@ class Admission(Protocol):
         ...
 
 
+class Keeping(Protocol):
+    """Keeps calls that may be repeated later, with their answers."""
+
+    def keeps(self, call: RoutedCall) -> bool:
+        """Return True for a call that is kept."""
+        ...
+
+    def note(self, call: RoutedCall, response: Response) -> Command:
+        """Return the command that keeps it."""
+        ...
+
+
 class Settlement:
     """Carries out calls that involve the store."""
 
@@ -66,6 +78,7 @@ class Settlement:
         pausing: Pausing | None = None,
         confirmations: Admission | None = None,
         auditor: Auditor | None = None,
+        keeping: Keeping | None = None,
     ) -> None:
         self._store = store
         self._responder = responder
@@ -74,6 +87,7 @@ class Settlement:
         self._pausing = pausing
         self._confirmations = confirmations
         self._auditor = auditor
+        self._keeping = keeping
         self._look = store.look if store.sole else None
         self._abandoned: set[asyncio.Task[None]] = set()
         """Cancelled calls that are being recorded."""
@@ -91,6 +105,8 @@ class Settlement:
         if IDEMPOTENCY_KEY in given or SESSION_ID in given or CONFIRMATION_ID in given or call.nonce is not None:
             return True
         if self._pausing is not None and self._pausing.concerns(call):
+            return True
+        if self._keeping is not None and self._keeping.keeps(call):
             return True
         return self._guards(call) or (self._auditor is not None and self._auditor.audits(call))
 
@@ -370,6 +386,8 @@ class Settlement:
             noted = call.journal.note(response)
             if noted is not None:
                 commands.append(noted)
+        if self._keeping is not None and self._keeping.keeps(call):
+            commands.append(self._keeping.note(call, response))
         if self._auditor is not None and self._auditor.audits(call):
             commands.append(self._auditor.entry(Exchange(call, response)))
         return commands

@@ -18,6 +18,7 @@ from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.target_store import store_options
 from bespeak.app.cli.workflow_drawing import STYLES, draw_lines, draw_mermaid, draw_svg
 from bespeak.protocol.exchange.instant import write_instant
+from bespeak.runtime.workflows.repetition import repeat_commands
 from bespeak.runtime.workflows.spec import Spec, decode
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, Record
@@ -28,12 +29,9 @@ from bespeak.state.store.commands.steps import (
     ENDED,
     FAILED,
     PAUSED,
-    PENDING,
     RUNNING,
-    UNDONE,
     WAITING,
     WORKFLOW,
-    JournalSteps,
     ReadSteps,
     StepRow,
 )
@@ -153,11 +151,10 @@ def retry(workflow: str, target: str, override: str | None) -> None:
 
     async def again(store: Store) -> None:
         record, rows = await _read(store, workflow)
-        if any(row.state == UNDONE for row in rows):
-            raise CommandFailedError(f"steps of {workflow} have been undone; begin it anew")
-        failed = tuple(msgspec.structs.replace(row, state=PENDING) for row in rows if row.state == FAILED)
-        change = ChangeRecord(workflow, (WORKFLOW,), (FAILED,), RUNNING, delay=0.0)
-        await _do(store, workflow, change, JournalSteps(workflow, record.fence, failed, 0.0, delay=0.0))
+        commands = repeat_commands(record, rows)
+        if isinstance(commands, str):
+            raise CommandFailedError(f"{commands}; begin it anew")
+        await _do(store, workflow, *commands)
 
     visit_store(target, override, again)
     click.echo(f"{workflow} runs again")

@@ -1,0 +1,208 @@
+"""Calls with a Task-ID are kept for RETRY, and repeated through the gates as if they came again (Tier 2 8.5)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from bespeak.protocol import status
+from bespeak.protocol.exchange import headers as names
+from bespeak.protocol.exchange.messages import Connection, Request, Response
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.call import Call, RoutedCall, StepCall
+from bespeak.runtime.idempotency import MARKER
+from bespeak.runtime.workflows.spec import KEPT_HEADERS, Authority
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.kept_calls import FAILED, KIND, REPEATING, SCHEDULED, SUCCEEDED, KeepCall
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
+
+if TYPE_CHECKING:
+    from bespeak.runtime.dispatcher import Dispatcher
+    from bespeak.state.store.store import Store
+
+RETRY: Final = "RETRY"
+KEPT: Final = 86400.0
+"""Seconds for which a call can be repeated."""
+MOST_KEPT: Final = 1000
+"""Calls of one agent."""
+MOST_BODY: Final = 64 * 1024
+"""Bytes of a request, and of an answer, that are kept."""
+LEASE: Final = 300.0
+"""Seconds after which a call whose repetition has not ended counts as failed."""
+LONGEST_DELAY: Final = 3600.0
+_TRANSIENT: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED, status.UNAVAILABLE, status.SERVER_ERROR})
+# Credentials are never stored: a call is repeated with the authority that was verified.
+_HEADERS: Final = (*KEPT_HEADERS, names.IDEMPOTENCY_KEY, names.CONFIRMATION_ID, "content-type")
+
+
+class KeptCall(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A call and what became of it."""
+
+    task_id: str
+    method: str
+    path: str
+    query: str
+    headers: dict[str, str]
+    body: bytes
+    authority: Authority
+    attempts: int
+    status: int
+    answer: Any = None
+    """Body of the answer; None if it is not JSON or too large."""
+    delay: float | None = None
+    """Seconds between two attempts; None for calls that are repeated once."""
+    max_attempts: int | None = None
+    replayed: bool = False
+    """True if the last answer was one that had been recorded earlier."""
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(KeptCall).decode
+
+
+def call_id(agent_id: str, task_id: str) -> str:
+    """Return the id of the record of a task of an agent."""
+    return "call-" + hashlib.sha256(f"{agent_id}\n{task_id}".encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+class Retries:
+    """Keeps calls, finds them and repeats them."""
+
+    def __init__(self, store: Store, *, enabled: bool = True) -> None:
+        """Create it; without `enabled` nothing is kept, and what was kept before is not repeated."""
+        self._store = store
+        self._enabled = enabled
+        self._repeated: dict[str, KeptCall] = {}
+        """Calls that this process repeats now, by the id of their record."""
+        self.dispatcher: Dispatcher | None = None
+        """Set when the server is complete."""
+
+    def keeps(self, call: RoutedCall) -> bool:
+        """Return True for a call that may be repeated later. What runs other calls is repeated as a workflow."""
+        endpoint, request = call.route.endpoint, call.request
+        return (
+            self._enabled
+            and names.TASK_ID in request.headers
+            and call.agent_id is not None
+            and not isinstance(call, StepCall)
+            and not (endpoint.is_basic or endpoint.passes_on)
+            and len(request.body) <= MOST_BODY
+        )
+
+    def note(self, call: RoutedCall, response: Response) -> KeepCall:
+        """Return the command that keeps a call with its answer."""
+        request, agent_id = call.request, call.agent_id or ""
+        task_id = request.headers[names.TASK_ID]
+        record_id = call_id(agent_id, task_id)
+        repeated = self._repeated.get(record_id)
+        kept = KeptCall(
+            task_id=task_id,
+            method=request.method,
+            path=request.path,
+            query=request.query,
+            headers={name: request.headers[name] for name in _HEADERS if name in request.headers},
+            body=request.body,
+            authority=Authority.of(call),
+            attempts=1 if repeated is None else repeated.attempts,
+            status=response.status,
+            answer=_answer(response),
+            delay=None if repeated is None else repeated.delay,
+            max_attempts=None if repeated is None else repeated.max_attempts,
+            replayed=MARKER in response.headers,
+        )
+        asked = _encode([request.method, request.path, request.query, request.body])
+        return KeepCall(
+            record_id=record_id,
+            owner=agent_id,
+            key=f"{record_id} {hashlib.sha256(asked).hexdigest()}",
+            state=SUCCEEDED if status.is_success(response.status) else FAILED,
+            data=_encode(kept).decode(),
+            lifetime=KEPT,
+            most=MOST_KEPT,
+        )
+
+    async def find(self, agent_id: str, task_id: str) -> tuple[Record, KeptCall] | None:
+        """Return the call of a task of an agent."""
+        record: Record | None = await self._store.read(FindRecord((KIND,), call_id(agent_id, task_id)))
+        return None if record is None else (record, _decode(record.data))
+
+    def schedule(self, record: Record, kept: KeptCall, delay: float) -> ChangeRecord:
+        """Return the command that lets a call be repeated after some seconds."""
+        data = _encode(kept).decode()
+        return ChangeRecord(
+            record.record_id, (KIND,), (FAILED,), SCHEDULED, version=record.version, data=data, delay=delay
+        )
+
+    async def repeat(self, record: Record, kept: KeptCall, call: Call) -> KeptCall | None:
+        """Repeat a call for a verified caller; return None if another process does it."""
+        begun = msgspec.structs.replace(kept, attempts=kept.attempts + 1)
+        taken = await self._store.do(
+            ChangeRecord(
+                record.record_id,
+                (KIND,),
+                (FAILED, SCHEDULED),
+                REPEATING,
+                version=record.version,
+                data=_encode(begun).decode(),
+                delay=LEASE,
+            )
+        )
+        if isinstance(taken, Conflict):
+            return None
+        self._repeated[record.record_id] = begun
+        try:
+            assert self.dispatcher is not None
+            answer = self.dispatcher.repeat(call)
+            response = answer if isinstance(answer, Response) else await answer
+        finally:
+            del self._repeated[record.record_id]
+        ended = msgspec.structs.replace(
+            begun, status=response.status, answer=_answer(response), replayed=MARKER in response.headers
+        )
+        # What reached its endpoint has been noted with its answer; this is for a refusal of a gate.
+        state = SUCCEEDED if status.is_success(response.status) else FAILED
+        await self._store.do(ChangeRecord(record.record_id, (KIND,), (REPEATING,), state, data=_encode(ended).decode()))
+        return ended
+
+    async def carry(self, records: Sequence[Record]) -> None:
+        """Repeat the calls that are due. One whose repetition was interrupted counts as failed."""
+        for record in records:
+            kept = _decode(record.data)
+            caller = None
+            if self._enabled and self.dispatcher is not None:
+                caller = kept.authority.restore(self.dispatcher.server, RETRY)
+            if record.state != SCHEDULED or caller is None or isinstance(caller, Refused):
+                await self._store.do(
+                    ChangeRecord(record.record_id, (KIND,), (SCHEDULED, REPEATING), FAILED, fence=record.fence)
+                )
+                continue
+            await self._repeat_later(record, kept, caller)
+
+    async def _repeat_later(self, record: Record, kept: KeptCall, caller: RoutedCall) -> None:
+        done = await self.repeat(record, kept, restored(kept, caller, Connection(address=kept.authority.address)))
+        if done is None or done.status not in _TRANSIENT or done.delay is None:
+            return
+        if done.attempts < (done.max_attempts or done.attempts):
+            found = await self.find(kept.authority.agent_id, kept.task_id)
+            if found is not None:
+                delay = min(done.delay * 2 ** (done.attempts - 1), LONGEST_DELAY)
+                await self._store.do(self.schedule(*found, delay))
+
+
+def restored(kept: KeptCall, caller: Call, connection: Connection) -> Call:
+    """Return the kept call with the authority of a verified caller."""
+    call = Call(Request(kept.method, kept.path, kept.query, kept.headers, kept.body, connection), caller.server)
+    call.principal = caller.principal
+    return call
+
+
+def _answer(response: Response) -> Any:
+    if not response.body or len(response.body) > MOST_BODY:
+        return None
+    try:
+        return msgspec.json.decode(response.body)
+    except msgspec.DecodeError:
+        return None

@@ -1,0 +1,60 @@
+"""Repetitions that a crash has interrupted count as failed, and those of agents that may not act are not done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.service import AGENT, make_endpoint
+from tests.stateful import StatefulBench, keeping
+
+from bespeak.runtime.retries import call_id
+from bespeak.state.store.commands.kept_calls import FAILED, KIND, REPEATING, SCHEDULED
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
+
+pytestmark = pytest.mark.anyio
+
+
+def fail(_: dict[str, Any]) -> dict[str, Any]:
+    raise ValueError
+
+
+BOOK = make_endpoint("BOOK", "/rooms", fail, impact="reversible")
+
+
+async def failed(bench: StatefulBench, state: str) -> Record:
+    """Fail once, and put the record of it into a state."""
+    await bench.send("BOOK", "/rooms", {}, task_id="task-1")
+    done = await bench.store.do(ChangeRecord(call_id(AGENT, "task-1"), (KIND,), (FAILED,), state, delay=3600.0))
+    record: Record = done[0]
+    return record
+
+
+async def state_of(bench: StatefulBench) -> str:
+    record: Record = await bench.store.read(FindRecord((KIND,), call_id(AGENT, "task-1")))
+    return record.state
+
+
+async def test_an_interrupted_repetition_counts_as_failed() -> None:
+    async with keeping(BOOK, methods=("RETRY",)) as bench:
+        record = await failed(bench, REPEATING)
+        await bench.bench.server.retries.carry([record])
+        assert await state_of(bench) == FAILED
+
+
+async def test_nothing_is_repeated_where_retry_is_not_enabled() -> None:
+    async with keeping(BOOK, methods=("RETRY",)) as bench:
+        record = await failed(bench, SCHEDULED)
+        bench.bench.server.retries._enabled = False
+        await bench.bench.server.retries.carry([record])
+        assert await state_of(bench) == FAILED
+
+
+async def test_nothing_is_kept_without_a_task_an_agent_or_retry() -> None:
+    async with keeping(BOOK, methods=("RETRY",)) as bench:
+        await bench.send("BOOK", "/rooms", {})
+        await bench.send("BOOK", "/rooms", {}, agent=None, task_id="task-1")
+        assert await bench.store.read(FindRecord((KIND,), call_id("", "task-1"))) is None
+    async with keeping(BOOK, methods=("CHAIN",)) as bench:
+        await bench.send("BOOK", "/rooms", {}, task_id="task-1")
+        assert await bench.store.read(FindRecord((KIND,), call_id(AGENT, "task-1"))) is None

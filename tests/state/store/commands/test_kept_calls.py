@@ -1,0 +1,52 @@
+"""The call that failed is kept until it is repeated; the oldest calls make room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bespeak.state.store.commands.kept_calls import FAILED, KIND, SCHEDULED, SUCCEEDED, KeepCall
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords
+from bespeak.state.store.store import Store
+
+pytestmark = pytest.mark.anyio
+
+
+async def keep(store: Store, digest: str, state: str, record: str = "call-1", **fields: Any) -> bool:
+    command = KeepCall(
+        record, "agent", f"{record} {digest}", state, f'"{digest}"', lifetime=60.0, **{"most": 10, **fields}
+    )
+    done = await store.do(command)
+    kept: bool = done[0]
+    return kept
+
+
+async def kept(store: Store) -> tuple[str, str]:
+    record = await store.read(FindRecord((KIND,), "call-1"))
+    return record.content(), record.state
+
+
+async def test_a_success_replaces_a_failure_of_the_same_call_only(store: Store) -> None:
+    await keep(store, "a", FAILED)
+    assert not await keep(store, "b", SUCCEEDED)
+    assert await kept(store) == ("a", FAILED)
+    assert await keep(store, "a", SUCCEEDED)
+    assert await keep(store, "b", SUCCEEDED)
+    assert await kept(store) == ("b", SUCCEEDED)
+
+
+async def test_a_later_failure_replaces_an_earlier_one_unless_that_is_scheduled(store: Store) -> None:
+    await keep(store, "a", FAILED)
+    assert await keep(store, "b", FAILED)
+    await store.do(ChangeRecord("call-1", (KIND,), (FAILED,), SCHEDULED, delay=60.0))
+    assert not await keep(store, "c", FAILED)
+    assert await keep(store, "b", SUCCEEDED)
+    assert await kept(store) == ("b", SUCCEEDED)
+
+
+async def test_the_oldest_call_makes_room(store: Store) -> None:
+    for number in range(4):
+        await keep(store, "a", FAILED, f"call-{number}", most=3)
+    listed = await store.read(ListRecords(KIND))
+    assert [record.record_id for record in listed] == ["call-1", "call-2", "call-3"]
