@@ -76,6 +76,7 @@ async def test_a_hold_expires_after_a_restart(tmp_path: Path) -> None:
         assert (found[account_of(AGENT)], found["opening"]) == (10_000, -10_000)
 
 
+@pytest.mark.requirement("METHODS-5.7-2")
 async def test_a_provider_outside_holds_and_settles(provider: PaymentServer) -> None:
     async with keeping(methods=METHODS, document=outside(provider)) as bench:
         receipt = (await buy(bench, payment_method="card-1")).json["result"]

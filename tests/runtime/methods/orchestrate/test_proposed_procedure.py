@@ -36,6 +36,7 @@ async def decide(bench: StatefulBench, status: str) -> None:
     await bench.store.do(DecideCase(cases[-1].case_id, status, "operator:ann", "att-1", kinds=("escalation",)))
 
 
+@pytest.mark.requirement("METHODS-8.8-4", "METHODS-10.4-1", "METHODS-10.4-2")
 async def test_a_procedure_of_an_agent_waits_for_an_approval() -> None:
     async with keeping(ROOMS, methods=METHODS) as bench:
         made = (await propose(bench, {"steps": STEPS})).json["result"]
@@ -57,6 +58,7 @@ async def test_a_rejected_procedure_never_runs_and_is_nobody_elses() -> None:
         assert (other.status, other.error["code"]) == (404, "procedure-not-found")
 
 
+@pytest.mark.requirement("METHODS-10.4-1")
 @pytest.mark.parametrize(
     "data",
     [

@@ -71,6 +71,7 @@ async def run(
     return await bench.send("RUN", "/", body, authority_scope=scope)
 
 
+@pytest.mark.requirement("METHODS-8.8-2")
 @pytest.mark.process
 async def test_a_procedure_is_run_by_its_id_and_returns_its_output() -> None:
     async with keeping(ROOMS, methods=METHODS, procedures=ALL) as bench:
@@ -81,6 +82,7 @@ async def test_a_procedure_is_run_by_its_id_and_returns_its_output() -> None:
         assert (found["output"], found["steps"][0]["status"]) == ({"rooms": [3]}, "done")
 
 
+@pytest.mark.requirement("METHODS-8.8-3")
 async def test_running_takes_the_scope_and_those_of_the_procedure() -> None:
     async with keeping(methods=METHODS, procedures=(procedure("square", scopes=("math:square",)),)) as bench:
         assert (await run(bench, "square", {"number": 2}, scope="math:square")).status == 455
@@ -90,6 +92,7 @@ async def test_running_takes_the_scope_and_those_of_the_procedure() -> None:
         assert both.json["result"]["output"] == {"square": 4}
 
 
+@pytest.mark.requirement("METHODS-8.8-1", "METHODS-8.8-4", "METHODS-10.3-1", "CORE-4.13-2")
 @pytest.mark.parametrize("text", ["rm -rf /", "square; ls", "import os", "proc-" + "0" * 32, "SQUARE", "../square"])
 async def test_free_form_strings_are_never_run(text: str) -> None:
     async with keeping(methods=METHODS, procedures=ALL) as bench:
@@ -97,6 +100,7 @@ async def test_free_form_strings_are_never_run(text: str) -> None:
         assert (refused.status, refused.error["code"]) == (404, "procedure-not-found")
 
 
+@pytest.mark.requirement("METHODS-8.8-4")
 @pytest.mark.parametrize("given", [{"number": "4"}, {}, {"number": 4, "more": 1}, {"number": {"$expr": "2"}}])
 async def test_input_that_the_procedure_does_not_take_is_refused(given: dict[str, Any]) -> None:
     async with keeping(methods=METHODS, procedures=ALL) as bench:
@@ -113,12 +117,14 @@ async def test_a_refusal_of_the_procedure_is_told(caplog: pytest.LogCaptureFixtu
         assert f"RUN 'refuse' by {AGENT} with {{\"number\":3}}" in caplog.text
 
 
+@pytest.mark.requirement("METHODS-8.8-4")
 async def test_a_procedure_that_takes_too_long_is_answered_408() -> None:
     async with keeping(methods=METHODS, procedures=ALL) as bench:
         reply = await run(bench, "hang", timeout=0.01)
         assert (reply.status, reply.error["code"]) == (408, "timeout")
 
 
+@pytest.mark.requirement("METHODS-10.3-2")
 async def test_every_run_is_recorded_with_its_procedure_and_input() -> None:
     document = ServerDocument(audit=AuditSettings(enabled=True))
     async with keeping(methods=METHODS, procedures=ALL, document=document) as bench:

@@ -80,6 +80,7 @@ async def test_a_cancelled_hold_frees_the_money() -> None:
         assert (await confirm(bench, hold_id)).status == 409
 
 
+@pytest.mark.requirement("METHODS-5.5-3")
 @pytest.mark.parametrize(
     ("fields", "policy", "own"),
     [

@@ -32,6 +32,7 @@ async def test_a_purchase_is_paid_and_recorded() -> None:
         assert (record.record_id, record.owner, record.state) == (receipt["purchase_id"], AGENT, "settled")
 
 
+@pytest.mark.requirement("METHODS-5.7-3")
 async def test_without_immediate_confirmation_the_money_is_held() -> None:
     async with keeping(methods=METHODS, document=ledger()) as bench:
         receipt = (await buy(bench, confirm_immediately=False)).json["result"]
@@ -40,6 +41,9 @@ async def test_without_immediate_confirmation_the_money_is_held() -> None:
         assert await balances(bench) == {"own": 9000, "held": 1000, "sales": 0}
 
 
+@pytest.mark.requirement(
+    "METHODS-5.7-4", "METHODS-5.7-5", "METHODS-10.1-2", "CORE-2.3-11", "CORE-4.13-1", "CORE-6.1-10", "CORE-10.1-15"
+)
 @pytest.mark.parametrize(
     ("headers", "fields", "status", "code"),
     [
@@ -83,6 +87,7 @@ async def test_a_number_that_is_not_json_is_refused() -> None:
         assert (await bench.send("PURCHASE", "/", body, **merchant_headers(bench))).status == 400
 
 
+@pytest.mark.requirement("METHODS-10.1-1")
 async def test_gates_refuse_in_order_of_scope_principal_budget_merchant() -> None:
     wrong: list[tuple[dict[str, str | None], dict[str, Any], int]] = [
         ({"authority_scope": None}, {}, 455),
