@@ -205,8 +205,10 @@ async def test_every_parameter_refuses_what_its_schema_excludes_and_nothing_chan
     "METHODS-5.9-2",
     "METHODS-8.1-1",
     "METHODS-8.2-1",
+    "METHODS-8.5-1",
     "METHODS-8.6-1",
     "METHODS-8.7-1",
+    "METHODS-8.8-2",
     "METHODS-8.9-1",
 )
 async def test_a_call_without_a_required_parameter_names_it_and_changes_nothing() -> None:

@@ -55,6 +55,7 @@ async def retry(bench: StatefulBench, task: str = "task-1", **fields: Any) -> An
     return await bench.send("RETRY", "/", {"original_task_id": task, **fields})
 
 
+@pytest.mark.requirement("METHODS-8.5-3")
 async def test_a_failed_call_is_repeated_with_its_input() -> None:
     async with desk() as (made, bench):
         assert await book(bench) == 500
@@ -64,6 +65,7 @@ async def test_a_failed_call_is_repeated_with_its_input() -> None:
         assert (result["output"], made.booked) == ({"reservation": "res-12"}, ["12"])
 
 
+@pytest.mark.requirement("METHODS-8.5-2")
 async def test_a_call_that_succeeded_is_not_repeated() -> None:
     async with desk() as (made, bench):
         made.failing = 0
@@ -81,6 +83,7 @@ async def test_a_failed_call_is_not_displaced_by_another_one_of_its_task() -> No
         assert made.booked == ["14", "12"]
 
 
+@pytest.mark.requirement("METHODS-8.5-2")
 async def test_a_call_under_an_idempotency_key_returns_its_recorded_answer() -> None:
     async with desk() as (made, bench):
         assert await book(bench, idempotency_key="k1") == 500
@@ -89,6 +92,7 @@ async def test_a_call_under_an_idempotency_key_returns_its_recorded_answer() -> 
         assert (result["status"], result["code"], made.booked) == ("suppressed", 200, ["12"])
 
 
+@pytest.mark.requirement("METHODS-8.5-4")
 async def test_attempts_are_counted_in_the_store() -> None:
     async with desk() as (made, bench):
         made.failing = 9
@@ -122,6 +126,7 @@ async def test_a_scheduled_retry_cannot_be_retried_meanwhile() -> None:
         assert (refused.status, refused.error["code"]) == (409, "task-running")
 
 
+@pytest.mark.requirement("METHODS-8.5-4")
 async def test_tasks_of_others_and_unknown_ones_do_not_exist() -> None:
     async with desk() as (made, bench):
         await book(bench)
