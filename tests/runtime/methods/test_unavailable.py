@@ -47,7 +47,7 @@ def test_every_published_form_says_what_is_not_implemented() -> None:
     supported = (manifest.header("Supported-Methods") or "").split(", ")
     assert described == supported
     assert {"EXECUTE", "DISCOVER", "PROPOSE"} <= set(supported)
-    assert {"SUMMARIZE", "PLAN", "NOTIFY", "QUERY"}.isdisjoint(supported)
+    assert {"SUMMARIZE", "PLAN"}.isdisjoint(supported)
 
 
 def test_what_a_server_lacks_depends_on_its_store_and_resources() -> None:

@@ -27,6 +27,8 @@ _RECIPIENT: Final[Schema] = {
     "minItems": 1,
     "maxItems": 1000,
 }
+_PATH: Final[Schema] = {**_RECIPIENT, "maxItems": 16}
+_EXPIRED: Final = MethodError("invalid-expiry", status.BAD_REQUEST, "expiry is not a time in the future.")
 _UNDELIVERABLE: Final = MethodError("unknown-recipient", status.NOT_FOUND, "Nothing is known of this recipient.")
 _LATER: Final = MethodError("delivery-unavailable", status.UNAVAILABLE, "The channel cannot deliver now.")
 
@@ -44,12 +46,12 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
             "message": ANYTHING,
             "severity": one_of("critical", "high", "warning"),
             "acknowledge_by": TIME,
-            "escalation_path": _RECIPIENT,
+            "escalation_path": _PATH,
         },
         required=("recipient", "message", "severity"),
         result={
             "alert_id": NAME,
-            "status": one_of("sent", "delivered"),
+            "status": one_of("sent"),
             "recipients": COUNT,
             "acknowledge_by": TIME,
             "escalates_to": list_of(NAME),
@@ -81,6 +83,7 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
         errors=(
             MethodError("empty-audience", status.BAD_REQUEST, "The audience has no members."),
             MethodError("audience-refused", status.FORBIDDEN, "The caller may not address this audience."),
+            _EXPIRED,
             _LATER,
         ),
     ),
@@ -102,7 +105,8 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
         returned=("reply_id", "in_reply_to", "thread_id", "sent_at"),
         errors=(
             MethodError("message-not-found", status.NOT_FOUND, "The caller has received no such message."),
-            MethodError("reply-not-expected", status.BAD_REQUEST, "The message takes no reply."),
+            MethodError("reply-not-expected", status.BAD_REQUEST, "The message takes no reply, or has one."),
+            _LATER,
         ),
     ),
     StandardMethod(
@@ -140,7 +144,7 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
         category="communicate",
         description="Makes a report of recorded data and delivers it.",
         intent="Report on a scope to a principal.",
-        outcome="The report is stored, and its recipient is told where.",
+        outcome="The report is stored and on its way to its recipient.",
         impact="irreversible",
         idempotent=False,
         parameters={
@@ -156,8 +160,9 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
             "format": NAME,
             "bytes": COUNT,
             "digest": NAME,
-            "recipient": NAME,
-            "status": one_of("delivered", "queued"),
+            "recipient": LINE,
+            # An agent has it in its inbox, an address outside will get it, and a principal fetches it.
+            "status": one_of("delivered", "queued", "stored"),
         },
         returned=("document_id", "report_type", "format", "bytes", "digest", "recipient", "status"),
         errors=(

@@ -18,12 +18,15 @@ from bespeak.runtime.methods.confirm import confirm
 from bespeak.runtime.methods.delegate import delegate
 from bespeak.runtime.methods.describe import describe
 from bespeak.runtime.methods.discover import discover, discover_methods
+from bespeak.runtime.methods.documents import FETCH_DOCUMENT, PATH, fetch_document
 from bespeak.runtime.methods.escalate import escalate
 from bespeak.runtime.methods.execute import execute
 from bespeak.runtime.methods.floor import FLOOR
 from bespeak.runtime.methods.inspect import INSPECT, inspect
 from bespeak.runtime.methods.lifecycle import CHANGES, lifecycle
+from bespeak.runtime.methods.messages import MESSAGES, messages
 from bespeak.runtime.methods.needs import STORE
+from bespeak.runtime.methods.notify import notify
 from bespeak.runtime.methods.proposals import PROPOSAL_METHODS, proposals
 from bespeak.runtime.methods.propose import propose
 from bespeak.runtime.methods.query import query
@@ -60,8 +63,8 @@ def builtin_endpoints(
 ) -> list[Endpoint]:
     """List the endpoints of every server: floor, lifecycle of agents, INSPECT, RESUME, DISCOVER /methods, /agents.
 
-    Standard methods are there if they are enabled. A server that negotiates also has QUERY /proposals. Methods that a
-    server without a store, or without resources to search, cannot carry out say so.
+    Standard methods are there if they are enabled. A server that negotiates also has QUERY /proposals, one with a store
+    QUERY /messages. Methods that a server without a store, or without resources to search, cannot carry out say so.
     """
     handlers: dict[str, Callable[..., Any]] = {
         "QUERY": query,
@@ -73,6 +76,7 @@ def builtin_endpoints(
         "ESCALATE": escalate,
         "CONFIRM": confirm,
         "SUSPEND": suspend,
+        "NOTIFY": notify,
     }
     at_root = [
         *((method, handlers.get(method.name) or unavailable(method.name)) for method in FLOOR),
@@ -90,9 +94,16 @@ def builtin_endpoints(
         _endpoint(_INVENTORY, "/methods", discover_methods, _ARRAY_OUTPUT),
         *(_endpoint(method, path, agents) for path, method in AGENT_METHODS),
         *(_endpoint(method, path, proposals) for path, method in PROPOSAL_METHODS if negotiates),
+        *((_endpoint(MESSAGES, "/messages", messages),) if stored else ()),
         *(
             _with_missing(_endpoint(STANDARD[name], "/", HANDLERS[name]), None if stored else STORE)
             for name in implemented(enabled)
+        ),
+        # Documents exist where reports are made.
+        *(
+            replace(_endpoint(FETCH_DOCUMENT, PATH, fetch_document), enabled=True)
+            for name in implemented(enabled)
+            if name == "REPORT" and stored
         ),
     ]
 

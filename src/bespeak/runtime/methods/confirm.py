@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -14,7 +14,11 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.confirmations import is_case_id
+from bespeak.runtime.messages.confirmation import confirm_message
+from bespeak.runtime.messages.message import received_id
 from bespeak.runtime.methods.needs import invalid, refuse_without_needs, too_large
+from bespeak.runtime.methods.transact.hold import confirm_hold
+from bespeak.runtime.methods.transact.purchase import PREFIX as PURCHASE
 from bespeak.runtime.parties import deciding_parties
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import ACCEPTED, CONFIRMATION, ESCALATION, EXECUTED, Case, DecideCase
@@ -22,6 +26,8 @@ from bespeak.state.store.commands.cases import ACCEPTED, CONFIRMATION, ESCALATIO
 SCOPES: Final[Mapping[str, str]] = {ESCALATION: "escalation:confirm", CONFIRMATION: "confirmation:decide"}
 """Scope with which an agent may decide cases of a kind addressed to others."""
 
+CASES: Final = "esc-"
+"""Beginning of the ids of escalations: to confirm one is to decide it, not to acknowledge its message."""
 MOST_ATTESTATION: Final = 64 * 1024
 """Maximum bytes of an attestation."""
 _LONGEST_REASON: Final = 4096
@@ -29,7 +35,7 @@ _LONGEST_REASON: Final = 4096
 _NOT_FOUND: Final = Refused(status.NOT_FOUND, "target-not-found", "No case has this target_id.")
 
 
-def confirm(call: RoutedCall) -> Effects | Refused:
+def confirm(call: RoutedCall) -> Effects | Refused | Coroutine[Any, Any, Effects | Envelope | Refused]:
     """Answer CONFIRM /."""
     refused = refuse_without_needs(call)
     if refused is not None:
@@ -43,6 +49,11 @@ def confirm(call: RoutedCall) -> Effects | Refused:
         return too_large("attestation", MOST_ATTESTATION)
     if not is_case_id(given["target_id"]):
         return _NOT_FOUND
+    received = received_id(given["target_id"], call.agent_id or "")
+    if received is not None and not given["target_id"].startswith(CASES):
+        return confirm_message(call, received)
+    if given["target_id"].startswith(PURCHASE) and call.server.payments is not None:
+        return confirm_hold(call)
     command = DecideCase(
         case_id=given["target_id"],
         status=given["status"],

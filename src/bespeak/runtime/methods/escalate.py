@@ -17,12 +17,12 @@ from bespeak.protocol.exchange.task_id import LONGEST_TASK_ID, is_task_id
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.confirmations import too_many_cases
+from bespeak.runtime.messages.announcement import announce
 from bespeak.runtime.methods.needs import invalid, read_time, refuse_without_needs, too_large
 from bespeak.runtime.parties import parties_of
 from bespeak.runtime.pausing import working_agents
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import ESCALATION, Case, OpenCase
-from bespeak.state.store.commands.outbox import PutOutbox
 from bespeak.state.store.commands.tasks import PauseTask
 
 MOST_CONTENT: Final = 256 * 1024
@@ -52,7 +52,6 @@ def escalate(call: RoutedCall) -> Effects | Refused:
         return too_large("context", MOST_CONTENT)
     agent_id = call.agent_id or ""
     case_id = f"esc-{secrets.token_hex(16)}"
-    announcement = {"escalation_id": case_id, "agent_id": agent_id, "content": msgspec.Raw(content)}
     command = OpenCase(
         case_id=case_id,
         kind=ESCALATION,
@@ -61,7 +60,9 @@ def escalate(call: RoutedCall) -> Effects | Refused:
         digest=hashlib.sha256(_sorted([agent_id, _exactly(content)])).hexdigest(),
         subject=content.decode(),
         deadline=deadline,
-        announcement=PutOutbox(ESCALATION, recipient, msgspec.json.encode(announcement).decode()),
+        announcement=announce(
+            call.server, case_id, agent_id, recipient, msgspec.Raw(content), priority=given.get("priority", "normal")
+        ),
         parties=parties_of(call),
         pause=PauseTask(case_id, given["task_id"], working_agents(call)),
         most_open=call.server.cases.most_open,

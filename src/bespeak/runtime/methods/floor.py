@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from bespeak.contract.standard.method import StandardMethod
+from bespeak.contract.standard.method import MethodError, StandardMethod
+from bespeak.protocol import status
 from bespeak.runtime.candidate_filter import FILTER_SCHEMA
 
 ID_SCHEMA: Final[Mapping[str, Any]] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
@@ -200,7 +201,16 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
             "urgency": _one_of("critical", "informational", "background"),
             "delivery_guarantee": _one_of("at_most_once", "at_least_once", "exactly_once"),
             "expiry": _TEXT,
+            "event": _TEXT,
+            "subscription_id": _TEXT,
         },
         required=("recipient", "content"),
+        errors=(
+            MethodError("unknown-recipient", status.NOT_FOUND, "Nothing is known of this recipient."),
+            MethodError("subscription-not-found", status.NOT_FOUND, "The caller has no such monitor."),
+            MethodError("guarantee-impossible", status.BAD_REQUEST, "The recipient cannot be reached exactly once."),
+            MethodError("invalid-expiry", status.BAD_REQUEST, "expiry is not a time in the future."),
+            MethodError("delivery-unavailable", status.UNAVAILABLE, "The recipient has no room for more messages."),
+        ),
     ),
 )

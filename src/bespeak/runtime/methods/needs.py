@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+import time
+from typing import Any, Final
 
+import msgspec
+
+from bespeak.contract.standard.method import StandardMethod
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import read_instant
 from bespeak.protocol.exchange.refusal import Refused
@@ -35,6 +39,25 @@ def read_time(member: str, text: str) -> float | Refused:
     if seconds is None:
         return invalid(member, f"is {text[:80]!r}, which is not a valid time; write it like 2026-11-16T08:00:00Z.")
     return seconds
+
+
+_FURTHEST: Final = 366 * 86400.0
+"""Seconds into the future that a time in the input may be."""
+
+
+def read_future(method: StandardMethod, member: str, text: str) -> float | Refused:
+    """Parse a timestamp in the input that must be in the future, or return the refusal that the method declares."""
+    seconds, now = read_time(member, text), time.time()
+    if isinstance(seconds, Refused) or now < seconds <= now + _FURTHEST:
+        return seconds
+    fault = "in the past" if seconds <= now else "more than a year away"
+    message = f"`{member}` must be in the future; {text[:80]} is {fault}."
+    return method.refuse(f"invalid-{member.replace('_', '-')}", message, field=f"/{member}")
+
+
+def refuse_large(member: str, content: Any, most: int) -> Refused | None:
+    """Refuse content that has more bytes as JSON than it may have."""
+    return too_large(member, most) if len(msgspec.json.encode(content)) > most else None
 
 
 def invalid(member: str, fault: str) -> Refused:

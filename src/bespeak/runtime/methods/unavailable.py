@@ -13,12 +13,14 @@ from bespeak.runtime.methods.needs import RESOURCES, STORE, not_available
 MISSING: Final[Mapping[str, str]] = {
     "SUMMARIZE": "a summarizer",
     "PLAN": "a planner",
-    "NOTIFY": "a way to deliver notifications",
 }
 """Requirement of each method; an operator who can fulfil it binds the method to a handler at `/`."""
 
 _STATEFUL: Final = frozenset(
-    {"DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "RESUME", "INSPECT", *(change.method.name for change in CHANGES)}
+    {
+        *("DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "NOTIFY", "RESUME", "INSPECT"),
+        *(change.method.name for change in CHANGES),
+    }
 )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -13,13 +14,20 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.grants import GRANTED
+from bespeak.runtime.grants import GRANTED, Grant
 from bespeak.runtime.grants import KIND as GRANT
+from bespeak.runtime.messages.message import new_id
+from bespeak.runtime.messages.origin import BROADCAST, PUBLICATION, SCHEDULED, Origin, decode_origin, send
+from bespeak.runtime.messages.recipients import as_address, find_recipients
 from bespeak.runtime.methods.needs import refuse_without_needs
 from bespeak.runtime.methods.transact.entity import KIND as ENTITY
 from bespeak.runtime.methods.transact.entity import LIVE
-from bespeak.runtime.methods.transact.register import SUBSCRIPTION
+from bespeak.runtime.methods.transact.hold import cancel_purchase
+from bespeak.runtime.payments.purchase import HELD, SETTLED
+from bespeak.runtime.payments.purchase import KIND as PURCHASE
 from bespeak.state.store.command import Command, Conflict
+from bespeak.state.store.commands.messages import ALERT, SENT, SUBSCRIPTION, DropKey, Withdraw
+from bespeak.state.store.commands.monitors import ACTIVE, MONITOR
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
 from bespeak.state.store.commands.steps import CANCELLED, CANCELLING, PAUSED, RUNNING, WAITING, WORKFLOW
 
@@ -27,7 +35,7 @@ KEPT: Final = 30 * 86400.0
 """Seconds for which something that was cancelled can still be looked up."""
 _CANCEL: Final = STANDARD["CANCEL"]
 
-Also = Callable[[RoutedCall, Record], "tuple[Command, ...] | Refused"]
+CarryOut = Callable[[RoutedCall, Record], Awaitable[Effects | Envelope | Refused]]
 
 
 class Cancelling(NamedTuple):
@@ -36,9 +44,26 @@ class Cancelling(NamedTuple):
     allowed_from: tuple[str, ...]
     """States from which that is possible; empty for every state but cancelled."""
     state: str = CANCELLED
-    also: Also | None = None
-    """What else is done in the same transaction, such as a refund, or the refusal."""
+    carry_out: CarryOut | None = None
+    """What cancels the record and answers, if more than its state changes; a refund is an example."""
     refunds: bool = False
+    parties: Callable[[Record], tuple[str, ...]] | None = None
+    """Who is concerned, by the names of recipients; None if nobody else is."""
+    also: Callable[[Record], tuple[Command, ...]] | None = None
+    """What else is done in the same transaction."""
+
+
+def _recipients(record: Record) -> tuple[str, ...]:
+    return decode_origin(record.data).recipients
+
+
+def _subject(record: Record) -> tuple[str, ...]:
+    return (msgspec.json.decode(record.data, type=Grant).subject,)
+
+
+def _withdraw(record: Record) -> tuple[Command, ...]:
+    origin = decode_origin(record.data)
+    return (Withdraw(origin.later, origin.held),)
 
 
 CANCELS: Final[Mapping[str, Cancelling]] = {
@@ -46,29 +71,40 @@ CANCELS: Final[Mapping[str, Cancelling]] = {
     SUBSCRIPTION: Cancelling(()),
     # Its steps are undone first, by the process that takes it next.
     WORKFLOW: Cancelling((RUNNING, WAITING, PAUSED), CANCELLING),
-    GRANT: Cancelling((GRANTED,)),
+    GRANT: Cancelling((GRANTED,), parties=_subject),
+    PURCHASE: Cancelling((HELD, SETTLED), carry_out=cancel_purchase, refunds=True),
     "submission": Cancelling(("queued",)),
-    "publication": Cancelling(("scheduled",)),
+    PUBLICATION: Cancelling((SCHEDULED,), parties=_recipients),
+    ALERT: Cancelling((SENT,), parties=_recipients, also=_withdraw),
+    MONITOR: Cancelling((ACTIVE,)),
 }
 
 
-async def cancel(call: RoutedCall) -> Effects | Refused:
+async def cancel(call: RoutedCall) -> Effects | Envelope | Refused:
     """Answer CANCEL /. Only the owner can cancel; for others there is no such thing."""
     refused = refuse_without_needs(call)
     if refused is not None:
         return refused
+    return await revoke(call, call.input, tuple(CANCELS))
+
+
+async def revoke(call: RoutedCall, given: Mapping[str, Any], kinds: tuple[str, ...]) -> Effects | Envelope | Refused:
+    """Cancel something of certain kinds that belongs to the caller."""
     assert call.server.store is not None
-    given, agent_id = call.input, call.agent_id or ""
-    record: Record | None = await call.server.store.read(FindRecord(tuple(CANCELS), given["target_id"]))
+    agent_id = call.agent_id or ""
+    record: Record | None = await call.server.store.read(FindRecord(kinds, given["target_id"]))
     if record is None or record.owner not in (agent_id, call.principal.principal_id):
         return _CANCEL.refuse("target-not-found", f"This agent has nothing with the id {given['target_id'][:80]!r}.")
     how = CANCELS[record.kind]
     refused = _judge(record, how, given)
     if refused is not None:
         return refused
-    more = () if how.also is None else how.also(call, record)
-    if isinstance(more, Refused):
-        return more
+    if how.carry_out is not None:
+        return await how.carry_out(call, record)
+    notified: tuple[str, ...] = ()
+    notices: tuple[Command, ...] = ()
+    if how.parties is not None and given.get("notify_parties", False):
+        notified, notices = await _notify(call, record, how.parties(record), given.get("reason"))
     ends = how.state == CANCELLED
     command = ChangeRecord(
         record.record_id,
@@ -90,11 +126,28 @@ async def cancel(call: RoutedCall) -> Effects | Refused:
             "kind": record.kind,
             "status": how.state,
             "cancelled_at": write_instant(changed.updated),
-            "notified": [],
+            "notified": list(notified),
         }
         return Envelope(result, status.OK if ends else status.ACCEPTED)
 
-    return Effects((command, *more), tell)
+    # What is cancelled does not keep others from taking its place.
+    more = ((DropKey(record.record_id),) if ends else ()) + (() if how.also is None else how.also(record))
+    return Effects((command, *more, *notices), tell)
+
+
+async def _notify(
+    call: RoutedCall, record: Record, parties: tuple[str, ...], reason: Any
+) -> tuple[tuple[str, ...], tuple[Command, ...]]:
+    """Return the parties that are told of a cancellation, and the commands that tell them."""
+    found = await find_recipients(call, parties)
+    told = tuple(name for name in parties if as_address(name) not in found.faults)
+    if not told:
+        return (), ()
+    content = {"target_id": record.record_id, "kind": record.kind, "status": CANCELLED}
+    if reason is not None:
+        content["reason"] = reason
+    origin = Origin(sender=call.agent_id or "", kind="cancellation", content=content, recipients=told)
+    return told, send(new_id("brd"), BROADCAST, origin, found.of(told), time.time(), limited=False)
 
 
 def _judge(record: Record, how: Cancelling, given: Mapping[str, Any]) -> Refused | None:
@@ -102,7 +155,7 @@ def _judge(record: Record, how: Cancelling, given: Mapping[str, Any]) -> Refused
         return _CANCEL.refuse("already-cancelled", f"{record.record_id} is cancelled already.", kind=record.kind)
     if how.allowed_from and record.state not in how.allowed_from:
         return _ended(record)
-    if given.get("refund_policy", "none") != "none" and not how.refunds:
+    if (given.get("refund_policy", "none") != "none" or "refund_amount" in given) and not how.refunds:
         message = f"A {record.kind} costs nothing, so nothing can be refunded."
         return _CANCEL.refuse("refund-impossible", message, kind=record.kind)
     return None

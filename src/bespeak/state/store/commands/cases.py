@@ -7,7 +7,6 @@ from typing import ClassVar, Final
 import msgspec
 
 from bespeak.state.store.command import Command, Conflict, Notify, Statement, Steps
-from bespeak.state.store.commands.outbox import PutOutbox
 from bespeak.state.store.commands.tasks import PauseTask, ReleaseTask
 
 TOPIC: Final = "cases"
@@ -99,8 +98,8 @@ class OpenCase(Command, frozen=True):
     """Deadline in seconds since 1970."""
     lifetime: float | None = None
     """Seconds until the case can no longer be decided or used."""
-    announcement: PutOutbox | None = None
-    """Message for the outbox if the case is new."""
+    announcement: Command | None = None
+    """What tells the recipient, if the case is new."""
     pause: PauseTask | None = None
     """Task that waits for the decision."""
     parties: tuple[str, ...] = ()

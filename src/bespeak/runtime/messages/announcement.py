@@ -1,0 +1,40 @@
+"""Announcement of a case to whoever is to decide it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from bespeak.protocol.exchange.principal import is_canonical_id
+from bespeak.runtime.delivery.posting import Posting, is_deliverable, post
+from bespeak.runtime.messages.message import KEPT, Message, address_messages
+from bespeak.runtime.messages.recipients import as_address
+from bespeak.state.store.command import Command
+from bespeak.state.store.commands.cases import ESCALATION
+from bespeak.state.store.commands.messages import PutMessages
+from bespeak.state.store.commands.outbox import PutOutbox
+
+if TYPE_CHECKING:
+    from bespeak.runtime.server import Server
+
+_URGENCIES: Final = {"urgent": "critical", "low": "background"}
+
+
+def announce(
+    server: Server, case_id: str, agent_id: str, recipient: str, content: msgspec.Raw, *, priority: str = "normal"
+) -> Command:
+    """Return the command that tells the recipient of a case: in the inbox of an agent, or by a posting to an address.
+
+    Names of people are left to the operator, who reads the cases.
+    """
+    told: dict[str, Any] = {"escalation_id": case_id, "agent_id": agent_id, "content": content}
+    if is_canonical_id(recipient):
+        urgency = _URGENCIES.get(priority, "informational")
+        message = Message(sender=agent_id, kind=ESCALATION, content=told, urgency=urgency)
+        return PutMessages(address_messages(case_id, message, (recipient,), kept_until=time.time() + KEPT))
+    address = as_address(recipient)
+    if is_deliverable(address, server):
+        return post(address, Posting(case_id, ESCALATION, agent_id, told))
+    return PutOutbox(ESCALATION, recipient, msgspec.json.encode(told).decode())

@@ -1,0 +1,275 @@
+"""Messages of agents, and the channels that agents are subscribed to.
+
+A message is a record of its recipient. It can be written before its time: nobody finds it before that, so it arrives on
+time whatever else is going on, and can still be withdrawn.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final, NamedTuple
+
+import msgspec
+
+from bespeak.state.store.command import Command, Conflict, Notify, Statement, Steps
+from bespeak.state.store.commands.outbox import PutOutbox
+from bespeak.state.store.commands.records import PutRecord, Record, topic_of
+
+MESSAGE: Final = "message"
+SUBSCRIPTION: Final = "subscription"
+ALERT: Final = "alert"
+ENTITY: Final = "entity"
+
+UNREAD: Final = "unread"
+SENT: Final = "sent"
+ACKNOWLEDGED: Final = "acknowledged"
+
+_ROWS: Final = 200
+"""Rows of one INSERT."""
+_COLUMNS: Final = ", ".join(Record.__struct_fields__)
+# The time is a query of its own, so that PostgreSQL reads the clock once.
+_NOW: Final = "(SELECT {now})"
+_THERE: Final = f"kind = '{MESSAGE}' AND owner = ? AND created <= {_NOW} AND expires > {_NOW}"
+
+
+def channel_mark(channel: str) -> str:
+    """Return the state of the subscriptions to a channel, which is also the owner of its messages."""
+    return f"#{channel}"
+
+
+def channel_key(channel: str) -> str:
+    """Return the key of the entity that a channel is, once somebody has registered it."""
+    return f"channel {channel}"
+
+
+class NewMessage(msgspec.Struct, frozen=True):
+    """A message to write."""
+
+    record_id: str
+    owner: str
+    data: str
+    expires: float
+    at: float | None = None
+    """Time before which nobody finds it, in seconds since 1970; None for now."""
+
+
+class PutMessages(Command, frozen=True):
+    """Add messages; one that is there already is left as it is."""
+
+    guards: ClassVar[bool] = True
+    messages: tuple[NewMessage, ...]
+    most: int | None = None
+    """Limit of messages of one recipient. Those who have as many are left out."""
+    required: bool = True
+    """True if it is a Conflict that nobody has room for a message."""
+    once: bool = False
+    """True if it is a Conflict that a message is there already."""
+
+    def steps(self) -> Steps:
+        """Return the number of new messages, or a Conflict: inbox-full with the recipients, exists."""
+        wanted = self.messages
+        full = set()
+        if self.most is not None and wanted:
+            owners = tuple({message.owner for message in wanted})
+            rows = yield Statement(
+                f"SELECT column1 FROM (VALUES {', '.join(['(?)'] * len(owners))}) AS wanted WHERE EXISTS "
+                f"(SELECT 1 FROM records WHERE kind = '{MESSAGE}' AND owner = column1 LIMIT 1 OFFSET ?)",
+                (*owners, self.most - 1),
+            )
+            full = {row[0] for row in rows}
+            wanted = tuple(message for message in wanted if message.owner not in full)
+        if full and not wanted and self.required:
+            return Conflict("inbox-full", {"recipients": sorted(full)})
+        count = 0
+        for start in range(0, len(wanted), _ROWS):
+            part = wanted[start : start + _ROWS]
+            row = f"(?, '{MESSAGE}', ?, NULL, '{UNREAD}', 1, ?, coalesce(?, {{now}}), {{now}}, NULL, 0, ?)"
+            values = [(one.record_id, one.owner, one.data, one.at, one.expires) for one in part]
+            rows = yield Statement(
+                f"INSERT INTO records ({_COLUMNS}) VALUES {', '.join([row] * len(part))} "
+                "ON CONFLICT DO NOTHING RETURNING 1",
+                tuple(value for each in values for value in each),
+            )
+            count += len(rows)
+        if self.once and count < len(wanted):
+            return Conflict("exists")
+        if count:
+            yield Notify(topic_of(MESSAGE))
+        return count
+
+
+class FindMessage(Command, frozen=True):
+    """Find a message that has arrived."""
+
+    record_id: str
+    owner: str
+
+    def steps(self) -> Steps:
+        """Return a Record, or None."""
+        rows = yield Statement(
+            f"SELECT {_COLUMNS} FROM records WHERE record_id = ? AND {_THERE}", (self.record_id, self.owner)
+        )
+        return Record(*rows[0]) if rows else None
+
+
+class _Reference(msgspec.Struct):
+    ref: str | None = None
+
+
+class ListMessages(Command, frozen=True):
+    """List the messages of an owner that have arrived, oldest first."""
+
+    owner: str
+    state: str | None = None
+    prefix: str = ""
+    """Beginning of the ids to list: hexadecimal digits, letters and hyphens."""
+    after: tuple[float, str] = (0.0, "")
+    """Time and id of the last message of the previous page."""
+    limit: int = 100
+
+    def steps(self) -> Steps:
+        """Return a list of pairs: the Record, and the data of the record that it refers to, or None."""
+        where, values = [_THERE, "(created, record_id) > (?, ?)"], [self.owner, *self.after]
+        if self.state is not None:
+            where.append("state = ?")
+            values.append(self.state)
+        if self.prefix:
+            where.append("record_id LIKE ?")
+            values.append(f"{self.prefix}%")
+        rows = yield Statement(
+            f"SELECT {_COLUMNS} FROM records WHERE {' AND '.join(where)} ORDER BY created, record_id LIMIT ?",
+            (*values, self.limit),
+        )
+        records = [Record(*row) for row in rows]
+        refs = [msgspec.json.decode(record.data, type=_Reference).ref for record in records]
+        known = tuple({ref for ref in refs if ref is not None})
+        found = []
+        if known:
+            places = ", ".join("?" * len(known))
+            found = yield Statement(f"SELECT record_id, data FROM records WHERE record_id IN ({places})", known)
+        origins = {row[0]: row[1] for row in found}
+        return [(record, origins.get(ref)) for record, ref in zip(records, refs, strict=True)]
+
+
+class Subscriber(NamedTuple):
+    """One subscription to a channel."""
+
+    record_id: str
+    owner: str
+    data: str
+
+
+class ListSubscribers(Command, frozen=True):
+    """List the subscriptions to a channel by their ids."""
+
+    channel: str
+    after: str
+    limit: int
+
+    def steps(self) -> Steps:
+        """Return a list of Subscribers."""
+        rows = yield Statement(
+            f"SELECT record_id, owner, data FROM records WHERE kind = '{SUBSCRIPTION}' AND state = ? "
+            f"AND record_id > ? AND expires > {_NOW} ORDER BY record_id LIMIT ?",
+            (channel_mark(self.channel), self.after, self.limit),
+        )
+        return [Subscriber(*row) for row in rows]
+
+
+class Channel(NamedTuple):
+    """What is known of a channel."""
+
+    subscribers: int = 0
+    owner: str | None = None
+    """Agent or principal that has registered it; None if everybody may use it."""
+
+
+class FindChannels(Command, frozen=True):
+    """Find out who owns channels, and how many subscribers they have."""
+
+    names: tuple[str, ...]
+
+    def steps(self) -> Steps:
+        """Return a Channel for each name."""
+        places = ", ".join("?" * len(self.names))
+        counted = yield Statement(
+            f"SELECT state, count(*) FROM records WHERE kind = '{SUBSCRIPTION}' AND state IN ({places}) "
+            f"AND expires > {_NOW} GROUP BY state",
+            tuple(channel_mark(name) for name in self.names),
+        )
+        owned = yield Statement(
+            f"SELECT key, owner FROM records WHERE kind = '{ENTITY}' AND key IN ({places}) AND state = 'live'",
+            tuple(channel_key(name) for name in self.names),
+        )
+        numbers = {row[0]: row[1] for row in counted}
+        owners = {row[0]: row[1] for row in owned}
+        return {name: Channel(numbers.get(channel_mark(name), 0), owners.get(channel_key(name))) for name in self.names}
+
+
+class PutAlert(Command, frozen=True):
+    """Add the record of an alert and its later postings, which can be withdrawn until they are due."""
+
+    guards: ClassVar[bool] = True
+    record: PutRecord
+    held: tuple[PutOutbox, ...] = ()
+
+    def steps(self) -> Steps:
+        """Return the Record, whose content has the positions as `held`, or a Conflict: too-many."""
+        if not self.held:
+            return (yield from self.record.steps())
+        content = msgspec.json.decode(self.record.data)
+        content["held"] = []
+        for posting in self.held:
+            position = yield from posting.steps()
+            content["held"].append(position)
+        data = msgspec.json.encode(content).decode()
+        return (yield from msgspec.structs.replace(self.record, data=data).steps())
+
+
+class Withdraw(Command, frozen=True):
+    """Remove messages and postings whose time has not come."""
+
+    messages: tuple[str, ...]
+    positions: tuple[int, ...] = ()
+
+    def steps(self) -> Steps:
+        """Return the number of those removed."""
+        count = 0
+        for table, key, column, ids in (
+            ("records", "record_id", "created", self.messages),
+            ("outbox", "position", "due", self.positions),
+        ):
+            if ids:
+                places = ", ".join("?" * len(ids))
+                rows = yield Statement(
+                    f"DELETE FROM {table} WHERE {key} IN ({places}) AND {column} > {_NOW} RETURNING 1", ids
+                )
+                count += len(rows)
+        return count
+
+
+class AcknowledgeAlert(Command, frozen=True):
+    """End an alert that somebody has acknowledged, unless it has ended; nothing more of it is sent."""
+
+    alert_id: str
+    withdrawn: Withdraw
+
+    def steps(self) -> Steps:
+        """Return True if it had not ended."""
+        rows = yield Statement(
+            f"UPDATE records SET state = '{ACKNOWLEDGED}', version = version + 1, updated = {{now}}, due = NULL "
+            f"WHERE record_id = ? AND kind = '{ALERT}' AND state = '{SENT}' RETURNING 1",
+            (self.alert_id,),
+        )
+        if rows:
+            yield from self.withdrawn.steps()
+        return bool(rows)
+
+
+class DropKey(Command, frozen=True):
+    """Free the key of a record that has ended, so that another record can have it."""
+
+    record_id: str
+
+    def steps(self) -> Steps:
+        """Return None."""
+        yield Statement("UPDATE records SET key = NULL WHERE record_id = ?", (self.record_id,))

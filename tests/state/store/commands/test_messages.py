@@ -1,0 +1,120 @@
+"""Messages arrive once, at their time, at most as many as an inbox takes, and can be withdrawn before."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from bespeak.state.store.command import Command, Conflict
+from bespeak.state.store.commands.messages import (
+    AcknowledgeAlert,
+    Channel,
+    DropKey,
+    FindChannels,
+    FindMessage,
+    ListMessages,
+    ListSubscribers,
+    NewMessage,
+    PutAlert,
+    PutMessages,
+    Withdraw,
+    channel_key,
+    channel_mark,
+)
+from bespeak.state.store.commands.outbox import ClaimOutbox, PutOutbox
+from bespeak.state.store.commands.records import FindRecord, PutRecord, Record
+from bespeak.state.store.store import Store
+
+pytestmark = pytest.mark.anyio
+
+LATER = time.time() + 1000.0
+
+
+async def do(store: Store, command: Command) -> Any:
+    done = await store.do(command)
+    return done if isinstance(done, Conflict) else done[0]
+
+
+def new(name: str, owner: str = "ann", data: str = '{"n":1}', **fields: Any) -> NewMessage:
+    return NewMessage(name, owner, data, fields.pop("expires", LATER), **fields)
+
+
+async def names(store: Store, owner: str = "ann", **fields: Any) -> list[str]:
+    return [record.record_id for record, _ in await store.read(ListMessages(owner, **fields))]
+
+
+async def test_a_message_is_put_once_and_only_its_owner_finds_it(store: Store) -> None:
+    assert await do(store, PutMessages((new("msg-1"), new("msg-2", "bob")))) == 2
+    assert await do(store, PutMessages((new("msg-1", data="{}"),))) == 0
+    assert await do(store, PutMessages((new("msg-1"),), once=True)) == Conflict("exists")
+    found: Record = await store.read(FindMessage("msg-1", "ann"))
+    assert (found.state, found.data) == ("unread", '{"n":1}')
+    assert await store.read(FindMessage("msg-1", "bob")) is None
+    assert (await names(store), await names(store, "bob")) == (["msg-1"], ["msg-2"])
+
+
+async def test_messages_before_their_time_and_after_their_end_are_not_there(store: Store) -> None:
+    past = time.time() - 10
+    await do(store, PutMessages((new("msg-1", at=LATER), new("msg-2", expires=past), new("msg-3", at=past))))
+    assert await names(store) == ["msg-3"]
+    assert await store.read(FindMessage("msg-1", "ann")) is None
+
+
+async def test_a_full_inbox_takes_no_more_and_others_do(store: Store) -> None:
+    await do(store, PutMessages((new("msg-1"), new("msg-2"))))
+    full = Conflict("inbox-full", {"recipients": ["ann"]})
+    assert await do(store, PutMessages((new("msg-3"),), most=2)) == full
+    assert await do(store, PutMessages((new("msg-3"),), most=2, required=False)) == 0
+    assert await do(store, PutMessages((new("msg-3"), new("msg-4", "bob")), most=2)) == 1
+    assert await do(store, PutMessages((new("msg-3"),), most=3)) == 1
+
+
+async def test_pages_follow_each_other_and_filters_choose(store: Store) -> None:
+    for number in range(5):
+        await do(store, PutMessages((new(f"msg-a{number % 2}-{number}", at=1e9 + number),)))
+    first = await store.read(ListMessages("ann", limit=3))
+    last = first[-1][0]
+    assert [record.record_id for record, _ in first] == ["msg-a0-0", "msg-a1-1", "msg-a0-2"]
+    assert await names(store, after=(last.created, last.record_id)) == ["msg-a1-3", "msg-a0-4"]
+    assert await names(store, prefix="msg-a1-") == ["msg-a1-1", "msg-a1-3"]
+    assert await names(store, state="acknowledged") == []
+
+
+async def test_messages_come_with_the_content_that_they_share(store: Store) -> None:
+    await do(store, PutRecord("brd-1", "broadcast", "bob", "sent", '{"content":"shared"}'))
+    await do(store, PutMessages((new("msg-1", data='{"ref":"brd-1"}'), new("msg-2", data='{"ref":"brd-0"}'))))
+    assert [origin for _, origin in await store.read(ListMessages("ann"))] == ['{"content":"shared"}', None]
+
+
+async def test_subscribers_of_a_channel_are_counted_and_listed_in_pages(store: Store) -> None:
+    for number in range(3):
+        await do(store, PutRecord(f"sub-{number}", "subscription", f"a{number}", channel_mark("news"), "{}"))
+    await do(store, PutRecord("sub-x", "subscription", "a0", "cancelled", "{}"))
+    await do(store, PutRecord("ent-1", "entity", "bob", "live", "{}", key=channel_key("news")))
+    found = await store.read(FindChannels(("news", "cancelled")))
+    assert found == {"news": Channel(3, "bob"), "cancelled": Channel(0, None)}
+    page = await store.read(ListSubscribers("news", "sub-0", 1))
+    assert [subscriber.owner for subscriber in page] == ["a1"]
+
+
+async def test_what_an_alert_would_send_is_withdrawn_once_it_is_acknowledged(store: Store) -> None:
+    held = (PutOutbox("delivery", "mailto:a@example.com", "{}", 60.0), PutOutbox("delivery", "x", "{}"))
+    record: Record = await do(store, PutAlert(PutRecord("alert-1", "alert", "bob", "sent", '{"n":1}'), held))
+    assert len(record.content()["held"]) == 2
+    await do(store, PutMessages((new("msg-1", at=LATER), new("msg-2"))))
+    withdrawn = Withdraw(("msg-1", "msg-2"), tuple(record.content()["held"]))
+    assert await do(store, AcknowledgeAlert("alert-1", withdrawn)) is True
+    assert await do(store, AcknowledgeAlert("alert-1", withdrawn)) is False
+    assert await do(store, Withdraw(("msg-1", "msg-2"))) == 0
+    assert await names(store) == ["msg-2"]
+    # What is due already is on its way.
+    assert [message.recipient for message in await do(store, ClaimOutbox("delivery", 10, 60.0))] == ["x"]
+    assert (await store.read(FindRecord(("alert",), "alert-1"))).state == "acknowledged"
+
+
+async def test_the_key_of_what_has_ended_can_be_taken_again(store: Store) -> None:
+    await do(store, PutRecord("a", "grant", "ann", "cancelled", "{}", key="k"))
+    await do(store, DropKey("a"))
+    assert isinstance(await do(store, PutRecord("b", "grant", "ann", "granted", "{}", key="k")), Record)
