@@ -106,14 +106,15 @@ def draw_svg(record: Record, spec: Spec, rows: Rows) -> str:
     for number, step in enumerate(spec.steps, 1):
         row, top = rows.get(number), _TOP + (number - 1) * (_HEIGHT + _GAP)
         colour, middle = _COLOURS.get(_state(row), _COLOURS[PENDING]), top + _HEIGHT / 2
-        undo = "" if step.compensate is None else f" · undone by {step.compensate.method} {step.compensate.path}"
+        undo = "" if step.compensate is None else f"undone by {step.compensate.method} {step.compensate.path}"
+        outcome = " · ".join(part for part in (_outcome(row).strip(), undo) if part)
         parts += [
             _edge(spec, number, top, middle),
             f'<rect x="{_LEFT}" y="{top}" width="{_WIDTH}" height="{_HEIGHT}" fill="#fafafa" stroke="{colour}"/>',
             f'<rect x="{_LEFT}" y="{top}" width="6" height="{_HEIGHT}" fill="{colour}"/>',
             f'<text x="{_LEFT + 18}" y="{top + 19}">{_written(f"{number}  {_call(spec, number)}")}</text>',
             f'<text x="{_LEFT + 18}" y="{top + 36}" fill="#546e7a" font-size="12">'
-            f"{_written(_outcome(row).strip() + undo, 62)}</text>",
+            f"{_written(outcome, 62)}</text>",
             f'<text x="{_LEFT + _WIDTH - 12}" y="{top + 19}" text-anchor="end" fill="{colour}">{_state(row)}</text>',
         ]
     return "\n".join([*parts, "</svg>"])

@@ -23,6 +23,7 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.runtime.access_log import access_log
 from bespeak.runtime.additions import Additions
 from bespeak.runtime.auditor import Auditor
+from bespeak.runtime.call_statistics import CallStatistics
 from bespeak.runtime.confirmations import Confirmations
 from bespeak.runtime.cost_history import CostHistory
 from bespeak.runtime.dispatcher import Dispatcher
@@ -30,8 +31,10 @@ from bespeak.runtime.exchange import Subscriber
 from bespeak.runtime.idempotency import Idempotency
 from bespeak.runtime.methods.builtin import builtin_endpoints
 from bespeak.runtime.pausing import Pausing
+from bespeak.runtime.payments.purchases import open_purchases
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.responder import Responder
+from bespeak.runtime.retries import RETRY, Retries
 from bespeak.runtime.server import Server
 from bespeak.runtime.sessions import Sessions
 from bespeak.runtime.settlement import Settlement
@@ -78,6 +81,8 @@ class Assembled:
         )
         responder = Responder()
         settlement = None
+        if store is not None and self.registrar.service.methods:
+            server.retries = Retries(store, enabled=RETRY in self.registrar.service.methods)
         if store is not None:
             sessions = Sessions(document.sessions)
             sessions.watch(store)
@@ -93,11 +98,21 @@ class Assembled:
                 pausing=Pausing(server.tasks),
                 confirmations=Confirmations(document.cases),
                 auditor=auditor,
+                keeping=server.retries,
             )
-        if "QUOTE" in self.registrar.service.methods:
+        if store is not None and self.registrar.service.methods:
+            server.payments = open_purchases(store, document.payments, os.environ)
+        enabled = set(self.registrar.service.methods)
+        if enabled & {"QUOTE", "ROUTE"}:
             server.costs = CostHistory()
             subscribers = (*subscribers, server.costs)
-        return Dispatcher(server, responder, settlement, (*access_log(), *subscribers))
+        if enabled & {"MONITOR", "ROUTE"}:
+            server.statistics = CallStatistics()
+            subscribers = (*subscribers, server.statistics)
+        dispatcher = Dispatcher(server, responder, settlement, (*access_log(), *subscribers))
+        if server.retries is not None:
+            server.retries.dispatcher = dispatcher
+        return dispatcher
 
     def _negotiation(self, store: Store | None, document: ServerDocument) -> Callable[[Additions], Negotiator] | None:
         """Return what makes the negotiator of a server; None if the policy of the service says that it has none."""

@@ -11,8 +11,10 @@ from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.runtime.delivery.delivery import Delivery
 from bespeak.runtime.delivery.drain import Drain
 from bespeak.runtime.due import DueLoop
+from bespeak.runtime.methods.orchestrate.monitor import OBSERVABLE
 from bespeak.runtime.methods.standard import DUE
 from bespeak.runtime.metrics import Metrics
+from bespeak.runtime.monitors.monitors import Monitors
 from bespeak.runtime.rate_exchange import RateExchange
 from bespeak.runtime.workflows.engine import Workflows
 from bespeak.state.store.store import Store
@@ -46,6 +48,7 @@ class Keeper:
         enabled = assembled.registrar.service.methods
         lease = document.idempotency.lease
         self._workflows = self._server.workflows = Workflows(self.dispatcher, store, lease=lease)
+        self._monitors = self._server.monitors = Monitors(self.dispatcher, store, OBSERVABLE)
         kinds = {kind: make(self._server) for kind, make in DUE.items()} if enabled else {}
         self._due = DueLoop(store, kinds, lease=lease)
         self._drain: Drain | None = None
@@ -73,6 +76,8 @@ class Keeper:
             self._exchange.start()
         self._sweeper.start()
         await self._workflows.start()
+        if "MONITOR" in self._server.registrar.service.methods:
+            self._monitors.start()
         self._due.start()
         if self._drain is not None:
             self._drain.start()
@@ -82,6 +87,7 @@ class Keeper:
         if self._drain is not None:
             await self._drain.stop()
         await self._due.stop()
+        await self._monitors.close()
         await self._workflows.close()
         await self._sweeper.stop()
         if self._exchange is not None:

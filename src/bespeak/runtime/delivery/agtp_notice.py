@@ -58,11 +58,21 @@ class AgtpNotice:
         locator = _parse(address)
         if isinstance(locator, Undeliverable):
             return locator
+        body = self._body(address, locator, posting)
+        answer = await self.request(address, "NOTIFY", "/", posting.posting_id, body)
+        return _judge(answer) if isinstance(answer, ResponseMessage) else answer
+
+    async def request(
+        self, address: str, method: str, path: str, task_id: str, body: bytes
+    ) -> ResponseMessage | Retry | Undeliverable:
+        """Call an endpoint of the server at an address. `task_id` is also the key for duplicates."""
+        locator = _parse(address)
+        if isinstance(locator, Undeliverable):
+            return locator
         found = await self._guard.addresses(locator.host, locator.port)
         if isinstance(found, BlockedAddress):
             return blocked(found)
         tls = self._choose_tls(locator)
-        body = self._body(address, locator, posting)
         fault = ""
         for host in found:
             try:
@@ -73,10 +83,10 @@ class AgtpNotice:
                 fault = str(error) or type(error).__name__
                 continue
             try:
-                headers = self._headers(locator, posting, body)
-                return _judge(await connection.request("NOTIFY", "/", headers.items(), body))
+                headers = self._headers(locator, method, path, task_id, body)
+                return await connection.request(method, path, headers.items(), body)
             except (OSError, BespeakError) as error:
-                return Retry("The receiver did not answer.", str(error))
+                return Retry("The receiver did not answer.", str(error), sent=True)
             finally:
                 connection.abort()
         return Retry("The receiver did not answer.", fault)
@@ -96,11 +106,11 @@ class AgtpNotice:
             parameters["expiry"] = write_instant(posting.expires)
         return msgspec.json.encode(parameters)
 
-    def _headers(self, locator: Locator, posting: Posting, body: bytes) -> dict[str, str]:
+    def _headers(self, locator: Locator, method: str, path: str, task_id: str, body: bytes) -> dict[str, str]:
         headers = {
             "Agent-ID": self._agent_id,
-            "Task-ID": posting.posting_id,
-            "Idempotency-Key": posting.posting_id,
+            "Task-ID": task_id,
+            "Idempotency-Key": task_id,
             "Content-Type": MEDIA_AGTP,
         }
         if self._signer is not None:
@@ -108,8 +118,8 @@ class AgtpNotice:
 
             # The audience is the host that the address names: another server cannot use the signature.
             headers["Agent-Signature"] = sign_request(
-                "NOTIFY",
-                "/",
+                method,
+                path,
                 headers,
                 body,
                 key=self._signer.private_key,

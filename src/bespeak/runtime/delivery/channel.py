@@ -29,6 +29,8 @@ class Retry(msgspec.Struct, frozen=True):
     """What only the operator is told: it may show names and addresses inside a network."""
     after: float | None = None
     """Seconds that the receiver asks to wait."""
+    sent: bool = False
+    """True if the receiver may have taken it all the same."""
 
 
 class Undeliverable(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from bespeak.contract.delivery import DeliverySettings, SmtpSettings
 from bespeak.errors import ConfigError
 from bespeak.protocol.address_guard import AddressGuard, Resolver
 from bespeak.protocol.allowed_hosts import AllowedHosts
+from bespeak.protocol.wire.messages import ResponseMessage
 from bespeak.runtime.bindings.function import resolve_function
 from bespeak.runtime.delivery.agtp_notice import AgtpNotice
 from bespeak.runtime.delivery.channel import Channel, Outcome, Retry, Undeliverable
@@ -49,8 +50,8 @@ class Delivery:
         allowed = AllowedHosts(settings.allow)
         guard = AddressGuard(allowed, networks=allowed.networks, resolve=resolve)
         web = Webhook(guard, allowed, settings.ca_file, server_id, signer)
-        notice = AgtpNotice(guard, settings.ca_file, server_id, settings.agent_id, signer)
-        self._channels: dict[str, Channel] = {"https": web, "http": web, "agtp": notice}
+        self._notice = AgtpNotice(guard, settings.ca_file, server_id, settings.agent_id, signer)
+        self._channels: dict[str, Channel] = {"https": web, "http": web, "agtp": self._notice}
         if settings.smtp is not None:
             self._channels["mailto"] = _open_mail(settings.smtp, settings, server_id, environment or {})
         for name, dotted in settings.channels.items():
@@ -93,6 +94,19 @@ class Delivery:
                 return await self.deliver(address, posting)
         except TimeoutError:
             return Retry(f"The receiver did not answer within {seconds:g} s.")
+
+    async def call(
+        self, address: str, method: str, path: str, task_id: str, body: bytes
+    ) -> ResponseMessage | Retry | Undeliverable:
+        """Call an endpoint of an AGTP server that the operator lists, under the server's own identity."""
+        if _scheme(address) != "agtp" or not self.takes(address):
+            return Undeliverable("The operator does not list the address as a recipient.")
+        seconds = self.settings.timeout
+        try:
+            async with asyncio.timeout(seconds), self._places:
+                return await self._notice.request(address, method, path, task_id, body)
+        except TimeoutError:
+            return Retry(f"The receiver did not answer within {seconds:g} s.", sent=True)
 
     async def deliver(self, address: str, posting: Posting) -> Outcome:
         """Make one attempt, in bounded time. It never raises."""

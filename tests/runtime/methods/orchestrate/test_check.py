@@ -34,10 +34,22 @@ async def test_a_deep_check_asks_the_store_and_the_upstreams() -> None:
         states = {one["name"]: one["status"] for one in result["components"]}
         assert (states["store"], result["status"]) == ("ok", "failing")
         assert states["upstream of FETCH /rates"] == "failing"
+        assert states["queue of deliveries"] == states["queue of what is due"] == "ok"
         assert "127.0.0.1" not in str(result)
 
 
 @pytest.mark.requirement("METHODS-8.9-4")
+async def test_an_endpoint_is_checked_with_its_upstream() -> None:
+    declared = tuple(f"upstream_{name}" for name in ("timeout", "connection_error", "malformed_response", "error"))
+    endpoint = make_endpoint("FETCH", "/rates", dict, errors=(*declared, "upstream_authentication_failed"))
+    upstream = replace(endpoint, handler=ExternalService(url="https://127.0.0.1:9/rates", method="GET"))
+    async with keeping(upstream, make_endpoint("FIND", "/rooms", lambda _: {}), methods=METHODS) as bench:
+        result = (await bench.send("CHECK", "/", {"target": "FETCH /rates"})).json["result"]
+        assert (result["status"], len(result["components"])) == ("failing", 2)
+        assert (await bench.send("CHECK", "/", {"target": "FIND /rooms"})).json["result"]["status"] == "ok"
+        assert (await bench.send("CHECK", "/", {"target": "FIND /nothing"})).status == 404
+
+
 async def test_the_state_of_an_agent_is_told() -> None:
     agent = Agent(agent_id=AGENT, name="porter")
     async with keeping(methods=METHODS, agents=(agent,)) as bench:

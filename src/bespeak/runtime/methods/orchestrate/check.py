@@ -3,72 +3,54 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-from bespeak.contract.handler import ExternalService
 from bespeak.contract.standard.methods import STANDARD
-from bespeak.errors import StoreError
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Envelope
-from bespeak.runtime.bindings.upstream_probe import find_unreachable
 from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.disclosure import find_visible
+from bespeak.runtime.health import OK, WITHIN, examine, examine_upstreams, judge
 from bespeak.runtime.methods.transact.cancel import CANCELS
 from bespeak.runtime.workflows.engine import receipt_steps
-from bespeak.state.store.commands.nonces import UseNonce
 from bespeak.state.store.commands.records import FindRecord, Record
 from bespeak.state.store.commands.steps import WORKFLOW
 
 _CHECK: Final = STANDARD["CHECK"]
-_SECONDS: Final = 10.0
-"""Time for a deep check."""
 _SERVER: Final = ("server", "self")
-_OK: Final = "ok"
-_FAILING: Final = "failing"
 
 
 async def check(call: RoutedCall) -> Envelope | Refused:
     """Answer CHECK /."""
     target = call.input["target"]
     deep = call.input.get("depth", "shallow") == "deep"
-    if target in (*_SERVER, call.routes.service.identity.server_id):
-        try:
-            async with asyncio.timeout(_SECONDS):
-                found = [component async for component in _server(call, deep=deep)]
-        except TimeoutError:
-            return _CHECK.refuse("timeout", f"The check took longer than {_SECONDS:g} s.", target=target)
-        failing = any(component["status"] == _FAILING for component in found)
-        return _report(target, _FAILING if failing else _OK, found)
     if is_canonical_id(target):
         return _agent(call, target)
+    try:
+        if target in (*_SERVER, call.routes.service.identity.server_id):
+            # Whoever answers is reachable, which is all that a shallow check asks.
+            found = await examine(call.server) if deep else [{"name": "server", "status": OK}]
+            return _report(target, judge(found), found)
+        method, _, path = target.partition(" ")
+        if path.startswith("/"):
+            async with asyncio.timeout(WITHIN):
+                return await _endpoint(call, target, method, path)
+    except TimeoutError:
+        return _CHECK.refuse("timeout", f"The check took longer than {WITHIN:g} s.", target=target)
     return await _owned(call, target)
 
 
-async def _server(call: RoutedCall, *, deep: bool) -> AsyncIterator[dict[str, Any]]:
-    """Yield the components of this server. Whoever answers is reachable, which is all that a shallow check asks."""
-    yield {"name": "server", "status": _OK}
-    if not deep:
-        return
-    store = call.server.store
-    if store is not None:
-        try:
-            await store.do(UseNonce("check", secrets.token_hex(8), 1.0))
-            yield {"name": "store", "status": _OK}
-        except StoreError:
-            yield {"name": "store", "status": _FAILING, "message": "It cannot be written."}
-    if call.server.workflows is not None:
-        yield {"name": "workflows", "status": _OK, "message": f"{call.server.workflows.driven} are running here."}
-    external = [each for each in call.routes.endpoints.values() if isinstance(each.handler, ExternalService)]
-    listed = [endpoint for endpoint in external if endpoint.is_listed]
-    # Where an upstream is, is the operator's business; what it does is published.
-    unreachable = {endpoint.key for endpoint, _, _ in await find_unreachable(listed)}
-    for endpoint in listed:
-        state = _FAILING if endpoint.key in unreachable else _OK
-        yield {"name": f"upstream of {endpoint}", "status": state}
+async def _endpoint(call: RoutedCall, target: str, method: str, path: str) -> Envelope | Refused:
+    """Tell whether an endpoint is there, and whether its upstream can be reached."""
+    found = find_visible(call, method, path)
+    if found is None:
+        return _CHECK.refuse("target-not-found", f"There is no endpoint {target[:80]!r} here.")
+    components = [{"name": str(found[0].endpoint), "status": OK}, *await examine_upstreams([found[0].endpoint])]
+    return _report(target, judge(components), components)
 
 
 def _agent(call: RoutedCall, agent_id: str) -> Envelope | Refused:

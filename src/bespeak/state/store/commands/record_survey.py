@@ -43,7 +43,7 @@ class FindAnyRecord(Command, frozen=True):
 
 
 class ExpireRecord(Command, frozen=True):
-    """End the life of a record, with the steps of a workflow: nobody finds it from now on, and nothing of it is due.
+    """End the life of a record: nobody finds it from now on, and nothing of it is due. Steps of a workflow are removed.
 
     A process that works on it loses its claim.
     """
@@ -58,6 +58,6 @@ class ExpireRecord(Command, frozen=True):
         )
         if not rows:
             return None
-        yield Statement("UPDATE steps SET expires = {now} WHERE workflow_id = ?", (self.record_id,))
+        yield Statement("DELETE FROM steps WHERE workflow_id = ?", (self.record_id,))
         yield Notify(topic_of(rows[0][0]))
         return rows[0][0]

@@ -1,0 +1,86 @@
+"""How the calls of each endpoint go in this process: how many run, how long they took, how many failed."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from statistics import median
+from typing import Final, NamedTuple
+
+from bespeak.protocol import status
+from bespeak.runtime.exchange import Exchange
+
+_KEPT: Final = 256
+"""Calls of each endpoint that are remembered."""
+WINDOW: Final = 300.0
+"""Seconds for which a call counts."""
+
+Key = tuple[str, str]
+
+
+class Summary(NamedTuple):
+    """Recent calls of one endpoint."""
+
+    calls: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    """Sum of the times they took."""
+
+    def __add__(self, other: tuple[object, ...]) -> Summary:
+        """Add the calls of another process."""
+        assert isinstance(other, Summary)
+        return Summary(self.calls + other.calls, self.failed + other.failed, self.seconds + other.seconds)
+
+
+class _Seen(NamedTuple):
+    at: float
+    seconds: float
+    failed: bool
+
+
+class CallStatistics:
+    """A subscriber of exchanges."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Key, deque[_Seen]] = {}
+        self._running: Counter[Key] = Counter()
+
+    def __call__(self, exchange: Exchange) -> None:
+        """Take in a call that reached an endpoint."""
+        route = exchange.call.route
+        if route is not None and exchange.seconds is not None and not exchange.replayed:
+            self.note(route.endpoint.key, exchange.seconds, exchange.response.status)
+
+    def note(self, key: Key, seconds: float, code: int) -> None:
+        """Take in a call of an endpoint. A refusal is not a failure of the endpoint; an error of the server is."""
+        failed = code >= status.SERVER_ERROR or code == status.TIMEOUT
+        self._seen.setdefault(key, deque(maxlen=_KEPT)).append(_Seen(time.monotonic(), seconds, failed))
+
+    @contextmanager
+    def running(self, key: Key) -> Iterator[None]:
+        """Count a call while it runs."""
+        self._running[key] += 1
+        try:
+            yield
+        finally:
+            self._running[key] -= 1
+
+    def count_running(self, key: Key) -> int:
+        """Return the number of calls that were handed to an endpoint here and have not ended."""
+        return self._running[key]
+
+    def find_latency(self, key: Key) -> float | None:
+        """Return the median of the recent times of an endpoint; None if it was not called."""
+        times = [one.seconds for one in self._recent(key)]
+        return median(times) if times else None
+
+    def summarize(self, key: Key) -> Summary:
+        """Return the recent calls of an endpoint."""
+        recent = self._recent(key)
+        return Summary(len(recent), sum(one.failed for one in recent), sum(one.seconds for one in recent))
+
+    def _recent(self, key: Key) -> list[_Seen]:
+        since = time.monotonic() - WINDOW
+        return [one for one in self._seen.get(key, ()) if one.at >= since]

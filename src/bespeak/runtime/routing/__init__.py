@@ -1,0 +1,1 @@
+"""Routing: which of several handlers takes a work item."""

@@ -1,0 +1,186 @@
+"""Candidates of ROUTE: endpoints here, agents, and endpoints of other services, with what is known of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.agent import Agent
+from bespeak.contract.standard.method import METHOD, PATH
+from bespeak.protocol.exchange.principal import is_canonical_id
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.condition import find_fault, find_member, holds
+from bespeak.runtime.delivery.posting import is_deliverable
+from bespeak.runtime.disclosure import find_visible
+from bespeak.runtime.route import Route
+
+AGENT: Final = "agent"
+ENDPOINT: Final = "endpoint"
+SERVICE: Final = "service"
+MOST_CANDIDATES: Final = 64 * 1024
+"""Maximum bytes of all candidates."""
+_AGTP: Final = "agtp://"
+_MEMBERS: Final = frozenset({"agent", "service", "method", "path", "attributes", "when"})
+_LONGEST: Final = 1000
+_METHOD: Final = re.compile(METHOD["pattern"])
+_PATH: Final = re.compile(PATH["pattern"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One candidate."""
+
+    name: str
+    """Agent-ID, `METHOD /path`, or both with the address of a service."""
+    kind: str
+    method: str = ""
+    path: str = ""
+    address: str = ""
+    """Address of another service."""
+    declared: Mapping[str, Any]
+    """Attributes that the caller gives it."""
+    when: Mapping[str, Any]
+    """Conditions on the payload, by path."""
+    position: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handler:
+    """A candidate that could take the item."""
+
+    candidate: Candidate
+    attributes: Mapping[str, Any]
+    route: Route | None = None
+    given: dict[str, Any] | None = None
+    """Input of an endpoint here."""
+
+
+def parse_candidate(written: Any, position: int = 0) -> Candidate | str:
+    """Read a candidate; return what is wrong with it as a text."""
+    if isinstance(written, str):
+        method, _, path = written.partition(" ")
+        written = {"agent": written} if is_canonical_id(written) else {"method": method, "path": path}
+    unknown = written.keys() - _MEMBERS
+    if unknown:
+        return f"has the unknown member {min(unknown)[:40]!r}; it takes {', '.join(sorted(_MEMBERS))}"
+    texts = {name: written[name] for name in ("agent", "service", "method", "path") if name in written}
+    common = {"declared": written.get("attributes", {}), "when": written.get("when", {})}
+    if not all(isinstance(text, str) and 0 < len(text) <= _LONGEST for text in texts.values()):
+        return "must have texts of at most 1,000 characters as agent, service, method and path"
+    if not all(isinstance(table, dict) for table in common.values()):
+        return "must have objects as attributes and when"
+    faults = [fault for condition in common["when"].values() if (fault := find_fault(condition))]
+    return f"has a condition that cannot be tested: {faults[0]}" if faults else _read(texts, common, position)
+
+
+def _read(texts: dict[str, str], common: dict[str, Any], position: int) -> Candidate | str:
+    common = {**common, "position": position}
+    if "agent" in texts:
+        if len(texts) > 1 or not is_canonical_id(texts["agent"]):
+            return "names an agent, so it takes an Agent-ID of 64 digits and neither method, path nor service"
+        return Candidate(name=texts["agent"], kind=AGENT, **common)
+    path = texts.get("path", "/")
+    if "method" not in texts or not path.startswith("/"):
+        return "is neither an Agent-ID nor METHOD /path"
+    if _METHOD.fullmatch(texts["method"]) is None or _PATH.fullmatch(path) is None:
+        return "has a method or a path that cannot be called"
+    call = f"{texts['method']} {path}"
+    address = texts.get("service", "")
+    if not address:
+        return Candidate(name=call, kind=ENDPOINT, method=texts["method"], path=path, **common)
+    if not address.startswith(_AGTP):
+        return "names a service that is not written as agtp://host"
+    return Candidate(
+        name=f"{address} {call}", kind=SERVICE, method=texts["method"], path=path, address=address, **common
+    )
+
+
+def list_endpoints(call: RoutedCall) -> list[Candidate]:
+    """Return the published endpoints of this server as candidates, for a caller that names none."""
+    return [
+        Candidate(name=str(one), kind=ENDPOINT, method=one.method, path=one.path, declared={}, when={})
+        for one in call.routes.endpoints.values()
+        if one.is_listed and not one.passes_on and not one.builtin
+    ]
+
+
+def find_handler(call: RoutedCall, candidate: Candidate) -> Handler | str:
+    """Find what a candidate means; return why it cannot take the item as a text."""
+    payload = call.input["payload"]
+    for path, condition in candidate.when.items():
+        if not holds(condition, find_member(payload, path)):
+            return "the payload does not meet its conditions"
+    if candidate.kind == AGENT:
+        return _find_agent(call, candidate)
+    if candidate.kind == SERVICE:
+        known = {"kind": SERVICE, "method": candidate.method, "path": candidate.path, "service": candidate.address}
+        return Handler(candidate=candidate, attributes={**candidate.declared, **known})
+    return _find_endpoint(call, candidate, payload)
+
+
+def is_recursive(call: RoutedCall, candidate: Candidate) -> bool:
+    """Return True for a candidate that would pass the item on in turn: ROUTE, CHAIN and the like, here or elsewhere."""
+    if candidate.kind == SERVICE:
+        builtin = call.routes.router.find(candidate.method, "/")
+        return candidate.path == "/" and builtin is not None and builtin[0].endpoint.passes_on
+    found = find_visible(call, candidate.method, candidate.path) if candidate.kind == ENDPOINT else None
+    return found is not None and (found[0].endpoint.passes_on or (found[0].builtin and found[0].composes))
+
+
+def is_allowed(call: RoutedCall, candidate: Candidate) -> bool:
+    """Return True unless it is a service that the operator does not list as a recipient."""
+    return candidate.kind != SERVICE or is_deliverable(candidate.address, call.server)
+
+
+def _find_agent(call: RoutedCall, candidate: Candidate) -> Handler | str:
+    agent: Agent | None = call.server.agents.get(candidate.name)
+    if agent is None:
+        if call.server.principals.requires_known:
+            return "the agent is not registered here"
+        return Handler(candidate=candidate, attributes={**candidate.declared, "kind": AGENT})
+    if not agent.is_active:
+        return "the agent is not active"
+    if call.routes.service.agent_disclosure != "public" and agent.agent_id != call.agent_id:
+        return Handler(candidate=candidate, attributes={**candidate.declared, "kind": AGENT})
+    known = {"kind": AGENT, "name": agent.name, "trust_tier": agent.trust_tier, "trust_score": agent.trust_score}
+    listed = agent.document.get("capabilities")
+    return Handler(
+        candidate=candidate,
+        attributes={**candidate.declared, **({} if listed is None else {"capability": listed}), **known},
+    )
+
+
+def _find_endpoint(call: RoutedCall, candidate: Candidate, payload: Any) -> Handler | str:
+    found = find_visible(call, candidate.method, candidate.path)
+    if found is None or candidate.method not in call.routes.allowed:
+        return "there is no such endpoint"
+    route, captures = found
+    endpoint = route.endpoint
+    if call.principal.scopes.missing(endpoint.required_scopes):
+        return "the caller lacks its scopes"
+    if not isinstance(payload, dict):
+        return "the payload is not an object"
+    given = dict(payload)
+    for name, text in (captures or {}).items():
+        read = route.coercions.get(name)
+        given.setdefault(name, read(text) if read else text)
+    if not route.input.is_valid(given):
+        return "the payload does not fit its input schema"
+    known = {
+        "kind": ENDPOINT,
+        "method": endpoint.method,
+        "path": endpoint.path,
+        "namespace": endpoint.namespace,
+        "capability": endpoint.semantic.capability,
+        "impact": endpoint.semantic.impact,
+    }
+    return Handler(candidate=candidate, attributes={**candidate.declared, **known}, route=route, given=given)
+
+
+def size_of(candidates: list[Any]) -> int:
+    """Return the bytes of candidates as they were written."""
+    return len(msgspec.json.encode(candidates))

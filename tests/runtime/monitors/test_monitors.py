@@ -1,0 +1,87 @@
+"""Monitors survive what happens around them: full inboxes, lost claims, restarts."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.service import AGENT
+from tests.stateful import StatefulBench, keeping
+
+from bespeak.runtime.messages.message import MOST_RECEIVED
+from bespeak.runtime.monitors.monitors import describe
+from bespeak.runtime.monitors.target import Target, parse_target
+from bespeak.state.store.commands.messages import ListMessages
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, RemoveRecord
+from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Store
+
+pytestmark = pytest.mark.anyio
+
+
+async def subscribe(bench: StatefulBench) -> str:
+    await bench.store.do(PutRecord("item-1", "submission", AGENT, "queued", "{}"))
+    body = {"target": "item-1", "events": ["state_changed"], "callback": "inbox"}
+    reply = await bench.send("MONITOR", "/", body)
+    subscription_id: str = reply.json["result"]["subscription_id"]
+    return subscription_id
+
+
+def take() -> ChangeRecord:
+    return ChangeRecord("item-1", ("submission",), ("queued",), "taken")
+
+
+async def told(store: Store) -> list[Any]:
+    found = await store.read(ListMessages(AGENT, limit=MOST_RECEIVED + 1))
+    return [record.content()["content"]["value"] for record, _ in found if record.content()["kind"] == "monitor"]
+
+
+async def until_told(store: Store, *, count: int = 1) -> list[Any]:
+    async with asyncio.timeout(10):
+        while len(found := await told(store)) < count:
+            await asyncio.sleep(0.01)
+    return found
+
+
+async def test_a_change_that_nobody_looked_at_is_told_once_after_a_restart(tmp_path: Path) -> None:
+    place = str(tmp_path / "store.db")
+    async with keeping(methods=("MONITOR",), store=open_store(place, role="sole")) as bench:
+        subscription_id = await subscribe(bench)
+    visitor = open_store(place)
+    await visitor.start()
+    again = ChangeRecord(subscription_id, ("monitor",), ("active",), "active", delay=0.0)
+    await visitor.do(take(), again)
+    await visitor.close()
+    for _ in range(2):
+        async with keeping(methods=("MONITOR",), store=open_store(place, role="sole")) as bench:
+            assert await until_told(bench.store) == ["taken"]
+
+
+async def test_a_change_waits_for_room_in_the_inbox() -> None:
+    async with keeping(methods=("MONITOR",)) as bench:
+        subscription_id = await subscribe(bench)
+        rows = [PutRecord(f"m-{n}", "message", AGENT, "unread", "{}") for n in range(MOST_RECEIVED)]
+        for start in range(0, len(rows), 1000):
+            await bench.store.do(*rows[start : start + 1000])
+        await bench.store.do(take())
+        async with asyncio.timeout(10):
+            while (await bench.store.read(FindRecord(("monitor",), subscription_id))).version == 1:
+                await asyncio.sleep(0.01)
+        record = await bench.store.read(FindRecord(("monitor",), subscription_id))
+        assert (record.state, record.content()["seen"]["state_changed"]) == ("active", {"value": "queued"})
+        await bench.store.do(RemoveRecord("m-0"), RemoveRecord("m-1"))
+        await bench.store.do(ChangeRecord(subscription_id, ("monitor",), ("active",), "active", delay=0.0))
+        async with asyncio.timeout(10):
+            while "taken" not in (await bench.store.read(FindRecord(("monitor",), subscription_id))).data:
+                await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    "written", ["a" * 64, "FETCH /rates", "chain-1", {"method": "FETCH", "path": "/r", "parameters": {}}]
+)
+def test_a_target_is_told_as_it_was_written(written: Any) -> None:
+    target = parse_target(written, ())
+    assert isinstance(target, Target)
+    assert parse_target(describe(target), ()) == target

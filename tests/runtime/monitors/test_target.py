@@ -1,0 +1,36 @@
+"""A target is read by its form, and anything else is told what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.runtime.monitors.target import EVENTS, Target, parse_target
+
+AGENT = "a" * 64
+NAMES = ("server", "rooms.example")
+
+
+@pytest.mark.parametrize(
+    ("written", "kind", "mark"),
+    [
+        (AGENT, "agent", f"agent {AGENT}"),
+        ("rooms.example", "server", "server server"),
+        ("FETCH /rates", "endpoint", "endpoint /rates"),
+        ({"method": "FETCH", "path": "/rates", "select": "eur"}, "endpoint", "endpoint /rates"),
+        ("chain-1", "record", "chain-1"),
+    ],
+)
+def test_the_form_of_a_target_says_what_it_is(written: Any, kind: str, mark: str) -> None:
+    target = parse_target(written, NAMES)
+    assert isinstance(target, Target)
+    assert (target.kind, target.mark) == (kind, mark)
+    assert target.kind in EVENTS
+
+
+@given(st.text() | st.dictionaries(st.text() | st.sampled_from(["method", "path"]), st.none() | st.text()))
+def test_anything_is_a_target_or_a_fault(written: Any) -> None:
+    assert isinstance(parse_target(written, NAMES), Target | str)
