@@ -11,9 +11,11 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService, McpTool
 from bespeak.errors import StoreError
 from bespeak.runtime.bindings.upstream_probe import find_unreachable
+from bespeak.runtime.presence import SILENT
 from bespeak.runtime.server import Server
 from bespeak.state.store.commands.nonces import UseNonce
 from bespeak.state.store.commands.queues import MOST_COUNTED, MeasureQueues, Queues
+from bespeak.state.store.commands.workers import CountWorkers, Workers
 from bespeak.state.store.store import Store
 
 OK: Final = "ok"
@@ -32,7 +34,7 @@ async def examine(server: Server) -> list[Component]:
     async with asyncio.timeout(WITHIN):
         found: list[Component] = [{"name": "server", "status": OK}]
         if server.store is not None:
-            found += await _examine_store(server.store)
+            found += await _examine_store(server.store, server.registrar.service.identity.server_id)
         if server.workflows is not None:
             found.append({"name": "workflows", "status": OK, "message": f"{server.workflows.driven} are running here."})
         return found + await examine_upstreams(server.routes.endpoints.values())
@@ -53,18 +55,28 @@ def judge(components: Iterable[Component]) -> str:
     return FAILING if any(component["status"] == FAILING for component in components) else OK
 
 
-async def _examine_store(store: Store) -> list[Component]:
+async def _examine_store(store: Store, server_id: str) -> list[Component]:
     try:
         await store.do(UseNonce("check", secrets.token_hex(8), 1.0))
         queues: Queues = await store.read(MeasureQueues())
+        # A process with a store of its own has no others beside it.
+        workers = Workers(1, 0) if store.sole else await store.read(CountWorkers(server_id, SILENT))
     except StoreError:
         return [{"name": "store", "status": FAILING, "message": "It cannot be written."}]
     return [
         {"name": "store", "status": OK},
+        _workers(workers),
         _queue("queue of deliveries", queues.posting_lag, f"{_count(queues.postings)} wait"),
         _queue("queue of what is due", queues.due_lag, ""),
         _queue("queue of submissions", 0.0, f"{_count(queues.submissions)} wait"),
     ]
+
+
+def _workers(workers: Workers) -> Component:
+    message = f"{workers.alive} {'process works' if workers.alive == 1 else 'processes work'} on the store."
+    if workers.silent:
+        message += f" {workers.silent} more said nothing for {SILENT:g} s."
+    return {"name": "workers", "status": FAILING if workers.silent else OK, "message": message}
 
 
 def _queue(name: str, lag: float, waiting: str) -> Component:

@@ -15,6 +15,7 @@ from bespeak.runtime.methods.orchestrate.monitor import OBSERVABLE
 from bespeak.runtime.methods.standard import DUE
 from bespeak.runtime.metrics import Metrics
 from bespeak.runtime.monitors.monitors import Monitors
+from bespeak.runtime.presence import Presence
 from bespeak.runtime.rate_exchange import RateExchange
 from bespeak.runtime.workflows.engine import Workflows
 from bespeak.state.store.store import Store
@@ -57,6 +58,7 @@ class Keeper:
             delivery = Delivery(document.delivery, server_id=server_id, signer=signer, environment=os.environ)
             self._server.delivery = delivery
             self._drain = Drain(store, delivery)
+        self._presence = Presence(store, server_id) if "CHECK" in enabled and not store.sole else None
         rates = self._server.rates
         # A process with a store of its own counts on its own too.
         self._exchange = RateExchange(rates, store) if rates is not None and not store.sole else None
@@ -74,6 +76,8 @@ class Keeper:
             await self._trail.start()
         if self._exchange is not None:
             self._exchange.start()
+        if self._presence is not None:
+            await self._presence.start()
         self._sweeper.start()
         await self._workflows.start()
         if "MONITOR" in self._server.registrar.service.methods:
@@ -90,6 +94,8 @@ class Keeper:
         await self._monitors.close()
         await self._workflows.close()
         await self._sweeper.stop()
+        if self._presence is not None:
+            await self._presence.stop()
         if self._exchange is not None:
             await self._exchange.close()
         await self._server.close()

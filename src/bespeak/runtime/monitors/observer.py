@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import secrets
 import time
@@ -29,6 +30,8 @@ from bespeak.state.store.store import Store
 GONE: Final = "gone"
 """State of a record or an agent that is not there any more."""
 _AVAILABLE: Final = "available"
+_FRESH: Final = 1.0
+"""Seconds for which an examination of the server is good enough."""
 _MOST_VALUE: Final = 4096
 """Maximum bytes of a value that is stored and told; of a larger one it is the digest."""
 _AUTHORITY_LOST: Final = frozenset(
@@ -58,6 +61,9 @@ class Observer:
         self._kinds = kinds
         self._name = secrets.token_hex(8)
         """Name of this process among the views of a monitor."""
+        self._examining = asyncio.Lock()
+        self._examined = (-_FRESH, "")
+        """Time and result of the last examination."""
 
     async def look(self, call: RoutedCall, monitor: Monitor) -> Look | Refused:
         """Look once; a Refused if the target is not there for the owner, or its authority does not suffice."""
@@ -67,11 +73,18 @@ class Observer:
         if target.kind == targets.RECORD:
             return await self._look_at_record(call, target)
         if target.kind == targets.SERVER:
-            try:
-                return Look({targets.HEALTH: judge(await examine(call.server))})
-            except TimeoutError:
-                return Look({targets.HEALTH: FAILING})
+            return Look({targets.HEALTH: await self._examine(call)})
         return await self._look_at_endpoint(call, monitor)
+
+    async def _examine(self, call: RoutedCall) -> str:
+        """Return the health of the server. Those who look at the same time share one examination."""
+        async with self._examining:
+            if time.monotonic() >= self._examined[0] + _FRESH:
+                try:
+                    self._examined = time.monotonic(), judge(await examine(call.server))
+                except TimeoutError:
+                    self._examined = time.monotonic(), FAILING
+            return self._examined[1]
 
     def _look_at_agent(self, call: RoutedCall, target: Target) -> Look | Refused:
         agent: Agent | None = call.server.agents.get(target.name)

@@ -11,6 +11,9 @@ from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
+from bespeak.contract.delivery import DeliverySettings
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.faces.agtp.server import AgtpServer
 from bespeak.protocol.exchange.context import Context
 from bespeak.runtime.methods.orchestrate.monitor import MOST_MONITORS
 from bespeak.state.store.command import Conflict
@@ -18,6 +21,7 @@ from bespeak.state.store.commands.agents import SetAgentStatus
 from bespeak.state.store.commands.messages import ListMessages
 from bespeak.state.store.commands.monitors import MONITOR
 from bespeak.state.store.commands.records import ChangeRecord, ListRecords, PutRecord, Record
+from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio
 
@@ -72,6 +76,7 @@ def _content(found: tuple[Record, Any]) -> Any:
     return found[0].content()["content"]
 
 
+@pytest.mark.requirement("METHODS-8.3-2", "METHODS-8.3-3")
 async def test_a_change_of_state_is_pushed_once() -> None:
     async with keeping(methods=METHODS) as bench:
         await bench.store.do(PutRecord("item-1", "submission", AGENT, "queued", "{}"))
@@ -169,12 +174,52 @@ async def test_an_expression_that_begins_to_hold_is_told() -> None:
         assert await inbox(bench) == [("state_changed", "taken", "done")]
 
 
-async def test_the_health_of_the_server_is_a_target() -> None:
+async def test_the_health_of_the_server_is_a_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bespeak.runtime.monitors.observer._FRESH", 0.0)
     async with keeping(methods=METHODS) as bench:
         subscription_id = await subscribe(bench, "server", "health_changed")
         await bench.store.do(PutRecord("x-1", "x", AGENT, "open", "{}", due=1.0))
         await poll(bench, subscription_id)
         assert await inbox(bench) == [("health_changed", "ok", "failing")]
+
+
+async def test_a_callback_elsewhere_agrees_before_it_is_told() -> None:
+    document = ServerDocument(delivery=DeliverySettings(allow=("127.0.0.1",)))
+    async with (
+        keeping(agents=(Agent(agent_id=AGENT, name="porter"),), require_known_agents=False) as home,
+        keeping(methods=METHODS, document=document) as bench,
+    ):
+        server = AgtpServer(home.bench.dispatcher)
+        [(_, port)] = await server.start("127.0.0.1", 0)
+        callback = f"agtp://127.0.0.1:{port}"
+        await bench.store.do(*(PutRecord(f"item-{one}", "submission", one, "queued", "{}") for one in (AGENT, OTHER)))
+        refused = await monitor(bench, f"item-{OTHER}", "state_changed", agent=OTHER, callback=callback)
+        assert (refused.status, refused.error["code"]) == (400, "callback-refused")
+        assert await bench.store.read(ListRecords(MONITOR)) == []
+        await subscribe(bench, f"item-{AGENT}", "state_changed", callback=callback)
+        assert await home.store.read(ListMessages(AGENT)) == []
+        await bench.store.do(ChangeRecord(f"item-{AGENT}", ("submission",), ("queued",), "taken"))
+        async with asyncio.timeout(10):
+            while not (received := await home.store.read(ListMessages(AGENT))):
+                await asyncio.sleep(0.01)
+        [(record, _)] = received
+        assert '"value":"taken"' in record.data
+        assert await bench.store.read(ListMessages(AGENT)) == []
+        await server.close()
+
+
+@pytest.mark.process
+async def test_processes_on_a_database_tell_of_a_change_once(postgres_dsn: str) -> None:
+    async with (
+        keeping(methods=METHODS, store=open_store(postgres_dsn, role="shared")) as bench,
+        keeping(methods=METHODS, store=open_store(postgres_dsn, role="shared")) as second,
+    ):
+        await bench.store.do(PutRecord("item-1", "submission", AGENT, "queued", "{}"))
+        ids = [await subscribe(bench, "item-1", "state_changed") for _ in range(5)]
+        await second.store.do(ChangeRecord("item-1", ("submission",), ("queued",), "taken"))
+        for subscription_id in ids:
+            await until(bench, subscription_id, lambda record: '"taken"' in record.data)
+        assert await inbox(bench) == [("state_changed", "queued", "taken")] * 5
 
 
 async def test_two_processes_tell_of_a_change_once() -> None:
@@ -187,6 +232,7 @@ async def test_two_processes_tell_of_a_change_once() -> None:
         assert await inbox(bench) == [("state_changed", "queued", "taken")] * 5
 
 
+@pytest.mark.requirement("METHODS-8.3-4")
 async def test_cancel_ends_a_monitor() -> None:
     async with keeping(methods=METHODS) as bench:
         await bench.store.do(PutRecord("item-1", "submission", AGENT, "queued", "{}"))
@@ -200,6 +246,7 @@ async def test_cancel_ends_a_monitor() -> None:
         assert await inbox(bench) == []
 
 
+@pytest.mark.requirement("METHODS-8.3-5", "METHODS-10.5-1", "METHODS-10.5-2")
 @pytest.mark.parametrize(
     ("fields", "status", "code"),
     [
