@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -25,8 +25,18 @@ def json_table(data: bytes, file: str, *, tolerant: bool = False, repeats: bool 
     """
     if tolerant:  # RFC 8259 8.1: readers may ignore a byte order mark, which writers must not add
         data = data.removeprefix(BOM_UTF8)
+    value = json_value(data, file, repeats=repeats)
+    if isinstance(value, Diagnostic):
+        return value
+    if not isinstance(value, dict):
+        return WRONG_VALUE.found(f"the document is {kind(value)}, not an object", Location(file))
+    return Table(value, "", Findings(lambda _: Location(file), tolerant=tolerant))
+
+
+def json_value(data: bytes, file: str, *, repeats: bool = False) -> Any | Diagnostic:
+    """Parse any JSON value, or return the error with its place."""
     try:
-        value = msgspec.json.decode(data) if repeats else decode_json(data)
+        return msgspec.json.decode(data) if repeats else decode_json(data)
     except RecursionError:
         return _fault("it is nested too deeply", Location(file))
     except ValueError as error:  # msgspec's errors, and text that is not UTF-8
@@ -35,9 +45,6 @@ def json_table(data: bytes, file: str, *, tolerant: bool = False, repeats: bool 
         if place is None:
             return _fault(message, Location(file))
         return _fault(message[: place.start()], _location(data, int(place[1]), file))
-    if not isinstance(value, dict):
-        return WRONG_VALUE.found(f"the document is {kind(value)}, not an object", Location(file))
-    return Table(value, "", Findings(lambda _: Location(file), tolerant=tolerant))
 
 
 def _fault(reason: str, location: Location) -> Diagnostic:

@@ -1,0 +1,124 @@
+"""JSON-LD contexts: shipped or registered ones are written into a document, and all others are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+
+import msgspec
+
+from bespeak.documents.ontology.fault import DocumentRefused
+from bespeak.documents.ontology.limits import Limits
+from bespeak.documents.ontology.rules import BAD_CONTEXT, REMOTE_CONTEXT, TOO_LARGE
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.reading.json_text import json_value
+from bespeak.text.source.pointer import child
+from bespeak.text.source.span import Location
+
+Contexts = Mapping[str, Any]
+"""Definitions of known contexts by their IRIs: the value that stands behind `@context`."""
+
+# Keywords that may be entries of a context (JSON-LD 1.1, 9.15); @import would fetch.
+_ENTRIES: Final = frozenset({"@version", "@vocab", "@base", "@language", "@direction", "@protected", "@propagate"})
+
+
+def inline_contexts(data: bytes, file: str, contexts: Contexts, limits: Limits) -> bytes:
+    """Write every known context into a JSON-LD document, or raise DocumentRefused at a pointer."""
+    if 4 * len(data) > limits.size:  # as objects, JSON takes several times the memory of its text
+        message = f"a JSON-LD ontology may have {limits.size // 4} bytes; got {len(data)}"
+        raise DocumentRefused(TOO_LARGE.found(message, Location(file)))
+    document = json_value(data, file)
+    if isinstance(document, Diagnostic):
+        raise DocumentRefused(document)
+    inliner = _Inliner(contexts, file, limits)
+    inliner.walk(document)
+    return msgspec.json.encode(document)
+
+
+class _Inliner:
+    def __init__(self, contexts: Contexts, file: str, limits: Limits) -> None:
+        self._known, self._file, self._limits = contexts, file, limits
+        self._contexts = self._terms = 0
+        self._protected: dict[str, Any] = {}
+
+    def walk(self, document: Any) -> None:
+        """Replace contexts in place. A loop with a stack: depth is input."""
+        waiting = [(document, "", 1)]
+        while waiting:
+            value, at, depth = waiting.pop()
+            if depth > self._limits.depth:
+                self._refuse(TOO_LARGE, at, f"objects and lists may be nested {self._limits.depth} deep")
+            if isinstance(value, dict):
+                if "@context" in value:
+                    value["@context"] = self._resolve(value["@context"], child(at, "@context"))
+                waiting += [
+                    (part, child(at, key), depth + 1)
+                    for key, part in value.items()
+                    if isinstance(part, dict | list) and key != "@context"
+                ]
+            elif isinstance(value, list):
+                waiting += [
+                    (part, child(at, number), depth + 1)
+                    for number, part in enumerate(value)
+                    if isinstance(part, dict | list)
+                ]
+
+    def _resolve(self, context: Any, at: str) -> Any:
+        parts = context if isinstance(context, list) else [context]
+        found: list[Any] = []
+        for number, part in enumerate(parts):
+            here = child(at, number) if isinstance(context, list) else at
+            self._contexts += 1
+            if self._contexts > self._limits.contexts:
+                self._refuse(BAD_CONTEXT, here, f"a document may have {self._limits.contexts} contexts")
+            if isinstance(part, str):
+                found.append(self._lookup(part, here))
+            else:
+                self._check(part, here)
+                found.append(part)
+        return found
+
+    def _lookup(self, iri: str, at: str) -> Any:
+        if iri not in self._known:
+            self._refuse(
+                *(REMOTE_CONTEXT, at, f"the context {brief(iri)} is neither shipped nor registered"),
+                "Contexts are never fetched. Write it inline, or register it.",
+            )
+        context = self._known[iri]
+        if isinstance(context, dict) and context.get("@protected"):
+            self._protected |= {term: one for term, one in context.items() if not term.startswith("@")}
+        return context
+
+    def _check(self, context: Any, at: str) -> None:
+        """Refuse what would fetch, redefine a keyword, or make every node expensive. The parser finds cycles."""
+        if context is None and self._protected:
+            self._refuse(BAD_CONTEXT, at, "a null context must not remove protected terms")
+        if context is None:
+            return
+        if not isinstance(context, dict):
+            self._refuse(BAD_CONTEXT, at, f"a context must be an object or an IRI; got {brief(context)}")
+        self._terms += len(context)
+        if self._terms > self._limits.context_terms:
+            self._refuse(BAD_CONTEXT, at, f"contexts may define {self._limits.context_terms} terms")
+        for term, definition in context.items():
+            self._check_term(term, definition, child(at, term))
+
+    def _check_term(self, term: str, definition: Any, at: str) -> None:
+        known = self._protected.get(term, definition)
+        if definition != known and not (isinstance(known, dict) and definition == known["@id"]):
+            self._refuse(BAD_CONTEXT, at, f"the term {brief(term)} is protected and must not be redefined")
+        if term == "@import":
+            self._refuse(REMOTE_CONTEXT, at, "@import would fetch a context")
+        if term.startswith("@") and term not in _ENTRIES:
+            self._refuse(BAD_CONTEXT, at, f"the keyword {brief(term)} must not be redefined")
+        if isinstance(definition, list):
+            self._refuse(BAD_CONTEXT, at, f"the definition of {brief(term)} must be an IRI or an object")
+        if isinstance(definition, dict) and "@context" in definition:
+            self._refuse(BAD_CONTEXT, at, f"the term {brief(term)} must not have a context of its own")
+        if isinstance(definition, dict) and any(isinstance(part, dict) for part in definition.values()):
+            self._refuse(BAD_CONTEXT, at, f"the definition of {brief(term)} must not be nested")
+
+    def _refuse(self, rule: Rule, at: str, message: str, advice: str = "") -> NoReturn:
+        raise DocumentRefused(rule.found(message, Location(self._file), at[:500], advice))
