@@ -94,6 +94,7 @@ async def test_a_claim_that_was_lost_delivers_nothing(shared_place: str) -> None
         assert await received(bench) == []
 
 
+@pytest.mark.requirement("METHODS-7.2-4")
 async def test_what_has_expired_is_not_delivered() -> None:
     async with keeping(methods=METHODS) as bench:
         await begun(bench, expiry=soon(0.05))

@@ -27,6 +27,7 @@ def body(**fields: Any) -> dict[str, Any]:
     return {"recipient": BOB, "content": {"text": "hello"}, **fields}
 
 
+@pytest.mark.requirement("CORE-4.12-2")
 async def test_an_agent_finds_the_message_in_its_inbox() -> None:
     async with keeping() as bench:
         receipt = await sent(bench, "NOTIFY", body(urgency="critical", delivery_guarantee="exactly_once"))
@@ -38,6 +39,7 @@ async def test_an_agent_finds_the_message_in_its_inbox() -> None:
         assert await inbox(bench, CAT) == []
 
 
+@pytest.mark.requirement("CORE-4.12-3")
 async def test_the_recipient_confirms_it_and_the_author_is_told() -> None:
     async with keeping() as bench:
         receipt = await sent(bench, "NOTIFY", body())
@@ -113,6 +115,7 @@ async def test_a_full_inbox_takes_no_more(monkeypatch: pytest.MonkeyPatch) -> No
         assert await refusal(bench, "NOTIFY", body()) == (503, "delivery-unavailable")
 
 
+@pytest.mark.requirement("METHODS-8.3-4")
 async def test_a_notification_cancels_a_monitor_of_its_sender() -> None:
     async with keeping(methods=METHODS) as bench:
         wanted = {"target": "server", "events": ["health_changed"], "callback": ANN}

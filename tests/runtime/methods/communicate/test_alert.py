@@ -33,6 +33,7 @@ async def state_of(bench: StatefulBench, alert_id: str) -> str:
     return state
 
 
+@pytest.mark.requirement("METHODS-7.1-2", "METHODS-7.1-3", "METHODS-7.1-4")
 async def test_an_alert_is_received_at_once_and_acknowledged_by_its_id(shared_place: str) -> None:
     async with keeping(methods=METHODS, store=open_store(shared_place)) as bench:
         receipt = await sent(bench, "ALERT", body(acknowledge_by=soon(600), escalation_path=[CAT]))
@@ -47,6 +48,7 @@ async def test_an_alert_is_received_at_once_and_acknowledged_by_its_id(shared_pl
         assert (told["kind"], told["content"]["origin_id"]) == ("confirmation", receipt["alert_id"])
 
 
+@pytest.mark.requirement("METHODS-7.1-2", "METHODS-7.1-5")
 async def test_it_walks_the_path_to_its_end_after_a_restart_too(shared_place: str) -> None:
     async with keeping(methods=METHODS, store=open_store(shared_place)) as bench:
         receipt = await sent(bench, "ALERT", body(acknowledge_by=soon(0.2), escalation_path=[CAT, DAN]))
@@ -59,6 +61,7 @@ async def test_it_walks_the_path_to_its_end_after_a_restart_too(shared_place: st
         await acknowledge(bench, receipt["alert_id"], DAN)
 
 
+@pytest.mark.requirement("METHODS-7.1-4")
 async def test_an_acknowledged_alert_goes_no_further(shared_place: str) -> None:
     async with keeping(methods=METHODS, store=open_store(shared_place)) as bench:
         await subscribe(bench, DAN, channel="on-call")
@@ -108,6 +111,7 @@ async def test_the_author_cancels_an_alert_and_the_recipients_are_told() -> None
         assert message["origin_id"] == later["alert_id"]
 
 
+@pytest.mark.requirement("METHODS-7.1-6")
 async def test_bad_input_is_refused_and_changes_nothing() -> None:
     cases = {
         "unknown": (body(recipient=["nobody"]), (404, "unknown-recipient")),

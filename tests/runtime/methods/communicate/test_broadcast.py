@@ -17,6 +17,7 @@ def body(audience: Any, **fields: Any) -> dict[str, Any]:
     return {"audience": audience, "content": "maintenance", **fields}
 
 
+@pytest.mark.requirement("METHODS-7.2-3")
 async def test_agents_and_subscribers_receive_it_once(shared_place: str) -> None:
     async with keeping(methods=METHODS, store=open_store(shared_place)) as bench:
         await subscribe(bench, BOB, CAT)
@@ -42,6 +43,7 @@ async def test_nobody_is_asked_for_an_answer_to_a_broadcast() -> None:
         assert await inbox(bench, ANN) == []
 
 
+@pytest.mark.requirement("METHODS-7.2-2", "METHODS-7.2-5")
 async def test_an_audience_that_cannot_be_reached_is_refused() -> None:
     cases = {
         "nobody": (body("nobody"), (400, "empty-audience")),

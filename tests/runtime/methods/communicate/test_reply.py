@@ -19,6 +19,7 @@ async def notify(bench: StatefulBench) -> dict[str, Any]:
     return message
 
 
+@pytest.mark.requirement("METHODS-7.3-3", "METHODS-7.3-4")
 async def test_a_thread_goes_on_as_long_as_both_reply(shared_place: str) -> None:
     async with keeping(methods=METHODS, store=open_store(shared_place)) as bench:
         asked = await notify(bench)
@@ -33,6 +34,7 @@ async def test_a_thread_goes_on_as_long_as_both_reply(shared_place: str) -> None
         assert len(await inbox(bench, thread_id=asked["thread_id"])) == 2
 
 
+@pytest.mark.requirement("METHODS-7.3-5")
 async def test_a_message_has_one_reply() -> None:
     async with keeping(methods=METHODS) as bench:
         asked = await notify(bench)
@@ -41,6 +43,7 @@ async def test_a_message_has_one_reply() -> None:
         assert await refusal(bench, "REPLY", {**answer, "content": "no"}, BOB) == (400, "reply-not-expected")
 
 
+@pytest.mark.requirement("METHODS-7.3-5")
 async def test_only_the_recipient_can_reply() -> None:
     async with keeping(methods=METHODS) as bench:
         asked = await notify(bench)

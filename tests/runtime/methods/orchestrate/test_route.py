@@ -44,6 +44,7 @@ async def chosen(bench: StatefulBench, *candidates: Any, **fields: Any) -> Any:
     return reply.json["result"]
 
 
+@pytest.mark.requirement("METHODS-8.4-2", "METHODS-8.4-4")
 async def test_equal_candidates_are_chosen_by_name() -> None:
     async with keeping(desk("/b"), desk("/a"), methods=METHODS) as bench:
         result = await chosen(bench, "BOOK /b", "BOOK /a", criteria={"prefer": "cost"})
@@ -139,6 +140,7 @@ async def test_an_agent_receives_the_item_in_its_inbox() -> None:
         assert (record.content()["content"], record.content()["sender"]) == ({"n": 1}, AGENT)
 
 
+@pytest.mark.requirement("METHODS-8.4-3", "METHODS-8.4-5")
 async def test_the_fallback_takes_what_no_candidate_takes() -> None:
     async with keeping(desk("/a"), desk("/b"), methods=METHODS) as bench:
         result = await chosen(bench, "BOOK /a", criteria={"capability": "none"}, fallback="BOOK /b")
@@ -146,6 +148,7 @@ async def test_the_fallback_takes_what_no_candidate_takes() -> None:
         assert (await route(bench, "BOOK /a", criteria={"capability": "none"})).status == 404
 
 
+@pytest.mark.requirement("METHODS-8.4-5")
 async def test_an_item_is_routed_to_another_service_that_the_operator_lists() -> None:
     remote = build(make_endpoint("FETCH", "/news", lambda _: {"from": "elsewhere"}))
     server = AgtpServer(remote.dispatcher)
@@ -180,6 +183,7 @@ async def test_an_expression_filters_or_scores() -> None:
             assert (refused.status, refused.error["code"]) == (422, "invalid-criteria")
 
 
+@pytest.mark.requirement("METHODS-8.4-5")
 @pytest.mark.parametrize(
     ("fields", "status", "code"),
     [

@@ -19,6 +19,7 @@ def body(**fields: Any) -> dict[str, Any]:
     return {"channel": "news", "content": {"title": "Rain"}, "format": "text/markdown", **fields}
 
 
+@pytest.mark.requirement("METHODS-5.10-2", "METHODS-5.10-3")
 async def test_subscribers_and_later_readers_find_it(shared_place: str) -> None:
     async with keeping(methods=METHODS, store=open_store(shared_place)) as bench:
         await subscribe(bench, BOB)
@@ -36,6 +37,7 @@ async def test_subscribers_and_later_readers_find_it(shared_place: str) -> None:
         assert (await inbox(bench, CAT, channel="weather"), await inbox(bench, CAT)) == ([], [])
 
 
+@pytest.mark.requirement("METHODS-5.10-4")
 async def test_a_scheduled_publication_survives_a_restart(shared_place: str) -> None:
     async with keeping(methods=METHODS, store=open_store(shared_place)) as bench:
         await subscribe(bench, BOB)
@@ -64,6 +66,7 @@ async def test_a_scheduled_publication_is_cancelled_and_its_subscribers_are_told
         assert (await sent(bench, "PUBLISH", body()))["status"] == "published"
 
 
+@pytest.mark.requirement("METHODS-5.10-5")
 async def test_bad_input_is_refused_and_changes_nothing() -> None:
     async with keeping(methods=METHODS) as bench:
         await sent(bench, "REGISTER", {"entity_type": "channel", "data": {"channel": "own"}}, BOB)
