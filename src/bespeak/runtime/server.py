@@ -123,7 +123,7 @@ class Server:
         self.grants = Grants(self.agents)
         """What agents have granted to each other; empty without a store."""
         self.retries: Any = None
-        """Keeps and repeats calls, a `Retries`; None unless RETRY is enabled."""
+        """Keeps and repeats calls, a `Retries`; None if no standard method is enabled."""
         self.workflows: Any = None
         """The workflows of this process, a `Workflows`; None before the server is kept running."""
         self.delivery: Any = None

@@ -14,7 +14,6 @@ from bespeak.runtime.methods.unavailable import MISSING, find_missing
 
 VALID: dict[str, dict[str, Any]] = {
     "SUMMARIZE": {"source": "text"},
-    "PLAN": {"goal": "rest"},
     "EXECUTE": {"action": "run"},
     "NOTIFY": {"recipient": "r", "content": "c"},
 }
@@ -47,7 +46,7 @@ def test_every_published_form_says_what_is_not_implemented() -> None:
     supported = (manifest.header("Supported-Methods") or "").split(", ")
     assert described == supported
     assert {"EXECUTE", "DISCOVER", "PROPOSE"} <= set(supported)
-    assert {"SUMMARIZE", "PLAN"}.isdisjoint(supported)
+    assert "SUMMARIZE" not in supported
 
 
 def test_what_a_server_lacks_depends_on_its_store_and_resources() -> None:

@@ -13,12 +13,14 @@ from bespeak.contract.delivery import DeliverySettings
 from bespeak.contract.duration import read_duration
 from bespeak.contract.negotiation import NegotiationSettings
 from bespeak.contract.policy import Policies
+from bespeak.contract.procedure import Procedure
 from bespeak.contract.service import ServerIdentity
+from bespeak.contract.standard.payments import PaymentSettings
 from bespeak.contract.standard.settings import MethodSettings
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.deployment.handlers_toml import HandlerEntry, read_handlers
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.documents.deployment.rules import CONTRADICTION, DATA_SET, INCOMPLETE_IDENTITY, NO_EFFECT
+from bespeak.documents.deployment.rules import CONTRADICTION, DATA_SET, INCOMPLETE_IDENTITY, NO_EFFECT, PROCEDURE
 from bespeak.documents.deployment.server_settings import (
     A2aSettings,
     AgentSettings,
@@ -94,6 +96,7 @@ class ServerDocument:
     a2a: A2aSettings = table(A2aSettings)
     methods: MethodSettings = table(MethodSettings)
     delivery: DeliverySettings | None = optional_table(DeliverySettings)
+    payments: PaymentSettings = table(PaymentSettings)
     limits: LimitSettings = table(LimitSettings)
     upstream: UpstreamSettings = table(UpstreamSettings)
     document: Path | None = setting(None, "An AGIS document whose endpoints are served.", kind="path")
@@ -105,6 +108,7 @@ class ServerDocument:
     """The manifest with the sources of `data`, unless a document has the manifest."""
     data: tuple[DataSet, ...] = tables(DataSet)
     resources: tuple[ResourceSettings, ...] = tables(ResourceSettings)
+    procedures: tuple[Procedure, ...] = tables(Procedure)
     recipes: Path | None = None
     """File of the recipes, from `[server]` or the key of the reference implementation."""
     signing_key: Path | None = None
@@ -152,6 +156,9 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
         document = replace(document, data_manifest=manifest)
         for number, fault in faults:
             root.findings.error(DATA_SET, fault, child(root.pointer("data"), number))
+    for number, one in enumerate(document.procedures):
+        for fault in one.faults():
+            root.findings.error(PROCEDURE, fault, child(root.pointer("procedures"), number))
     _check(document, root)
     _check_protection(document, policies, signing, root)
     _report_unused(root, policies, signing, *synthesis)

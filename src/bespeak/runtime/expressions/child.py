@@ -50,7 +50,7 @@ class Evaluator:
     """Compiles and evaluates with the library of CEL."""
 
     def __init__(self) -> None:
-        from cel_expr_python import cel  # noqa: PLC0415 - an extra, and large
+        from cel_expr_python import cel  # type: ignore[import-untyped] # noqa: PLC0415 - an extra, and large
 
         self._cel: Any = cel
         self._programs: OrderedDict[tuple[str, tuple[str, ...]], Any] = OrderedDict()

@@ -27,6 +27,7 @@ from bespeak.runtime.methods.lifecycle import CHANGES, lifecycle
 from bespeak.runtime.methods.messages import MESSAGES, messages
 from bespeak.runtime.methods.needs import STORE
 from bespeak.runtime.methods.notify import notify
+from bespeak.runtime.methods.plan import plan
 from bespeak.runtime.methods.proposals import PROPOSAL_METHODS, proposals
 from bespeak.runtime.methods.propose import propose
 from bespeak.runtime.methods.query import query
@@ -70,6 +71,7 @@ def builtin_endpoints(
         "QUERY": query,
         "DISCOVER": discover,
         "DESCRIBE": describe,
+        "PLAN": plan,
         "PROPOSE": propose,
         "EXECUTE": StepTaker(execute),
         "DELEGATE": delegate,

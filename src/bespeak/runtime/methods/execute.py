@@ -1,4 +1,4 @@
-"""EXECUTE: carries out an endpoint by the name of its tool, or a tool call of MCP as a payload (core 4.7, 9).
+"""EXECUTE: carries out an endpoint or a procedure by its name, a plan, or a tool call of MCP (core 4.7, 9).
 
 Every gate of the endpoint judges the caller, as for a step of a composition. Nothing in a payload gives authority.
 """
@@ -16,6 +16,9 @@ import msgspec
 from bespeak.contract.filled_path import fill_path
 from bespeak.contract.mcp_result import result_of
 from bespeak.contract.mcp_tool import Tool
+from bespeak.contract.schema.report import refuse_input
+from bespeak.contract.schema.violation import Violation
+from bespeak.contract.standard.orchestrate import RUNS
 from bespeak.contract.tool_error import Granting
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
@@ -25,11 +28,14 @@ from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.outcome import Outcome
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.fault import Fault
-from bespeak.runtime.answer import Answer
+from bespeak.runtime.answer import Answer, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.composition.step import Step, Steps
 from bespeak.runtime.disclosure import may_discover, sees, undisclosed
-from bespeak.runtime.methods.needs import invalid
+from bespeak.runtime.methods.needs import invalid, refuse_without_needs
+from bespeak.runtime.methods.orchestrate.run import run_procedure
+from bespeak.runtime.methods.plan_execution import execute_plan
+from bespeak.runtime.procedures import METHOD
 from bespeak.runtime.route import Route
 
 _logger = logging.getLogger(__name__)
@@ -39,6 +45,8 @@ MCP_SCOPE: Final = "mcp:tools:execute"
 """Scope that core 9 names for tool calls of MCP. Those of the endpoint are needed too."""
 CALL: Final = "mcp.tools.call"
 LIST: Final = "mcp.tools.list"
+_WHAT: Final = ("action", "plan_id", "plan")
+"""Members that say what is to be executed."""
 _PAYLOAD: Final = frozenset({"tool", "name", "arguments", "_meta"})
 _CLAIMS: Final[Mapping[str, str]] = {
     "agent_id": names.AGENT_ID,
@@ -69,6 +77,14 @@ class _Wish:
 
 async def execute(call: RoutedCall, steps: Steps) -> Answer | Refused:
     """Answer EXECUTE /."""
+    named = [name for name in _WHAT if name in call.input]
+    if len(named) != 1:
+        message = f"exactly one of {', '.join(_WHAT)} is required"
+        return refuse_input(call.method, call.path, [Violation("", "", "required", message)])
+    if named != ["action"]:
+        return _attribute(call, await execute_plan(call))
+    if _is_procedure(call):
+        return await _run(call)
     media_type = _payload_type(call)
     if isinstance(media_type, Refused):
         return media_type
@@ -82,6 +98,34 @@ async def execute(call: RoutedCall, steps: Steps) -> Answer | Refused:
     path = wish.tool.endpoint.path if isinstance(filled, Fault) else filled[0]
     done = steps.run_step(call, wish.route, wish.arguments, path, "1")
     return _answer(call, wish, await done if isinstance(done, Coroutine) else done, path)
+
+
+def _is_procedure(call: RoutedCall) -> bool:
+    """Return True if the action is a procedure of the operator, which a tool of the same name goes before."""
+    action = call.input["action"]
+    return (
+        "payload" not in call.input
+        and _find(call, action) is None
+        and METHOD in call.server.registrar.service.methods
+        and action in call.server.registrar.procedures
+        and call.parent is None
+    )
+
+
+async def _run(call: RoutedCall) -> Answer | Refused:
+    refused = refuse_without_needs(call) or _refuse_without_scope(call, RUNS, "RUN")
+    if refused is not None:
+        return refused
+    return _attribute(call, await run_procedure(call, call.input["action"], call.input.get("parameters", {})))
+
+
+def _attribute(call: RoutedCall, made: Envelope | Refused) -> Answer | Refused:
+    """Wrap the receipt of a workflow (core 5.3)."""
+    if isinstance(made, Refused):
+        return made
+    attribution = {"server_id": call.routes.service.identity.server_id, "agent_id": call.agent_id}
+    members = {"result": made.result, "attribution": attribution}
+    return Answer(_encode(_envelope(call, made.status, members)), made.status)
 
 
 def _payload_type(call: RoutedCall) -> str | Refused | None:
@@ -120,25 +164,25 @@ def _read_payload(call: RoutedCall) -> _Wish | Refused:
     if not isinstance(name, str) or not isinstance(arguments, dict):
         return invalid("payload", "needs a text `tool` and an object `arguments`.")
     _report_claims(call, payload)
-    refused = _refuse_without_scope(call)
+    refused = _refuse_without_scope(call, MCP_SCOPE, CALL)
     if refused is not None:
         return refused
     found = _find(call, name)
     return _unknown(call, "tool", name) if found is None else _Wish(*found, arguments, MEDIA_MCP_TOOLS)
 
 
-def _refuse_without_scope(call: RoutedCall) -> Refused | None:
+def _refuse_without_scope(call: RoutedCall, scope: str, what: str) -> Refused | None:
     principal = call.principal
     if principal.agent_id is None:
-        return call.server.principals.credentials_missing(f"{CALL} requires an agent with the scope {MCP_SCOPE}")
-    missing = principal.scopes.missing((MCP_SCOPE,))
+        return call.server.principals.credentials_missing(f"{what} requires an agent with the scope {scope}")
+    missing = principal.scopes.missing((scope,))
     if not missing:
         return None
     return Refused(
         status.SCOPE_VIOLATION,
         "scope-violation",
-        f"{CALL} needs the scope {MCP_SCOPE}, beside those of the tool.",
-        {"missing_scopes": missing, "required_scopes": [MCP_SCOPE], "declared_scopes": list(principal.scopes)},
+        f"{what} needs the scope {scope}, beside those of what is called.",
+        {"missing_scopes": missing, "required_scopes": [scope], "declared_scopes": list(principal.scopes)},
     )
 
 

@@ -88,7 +88,7 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
         description="Lays out the steps towards a goal without taking any of them.",
         intent="Plan the calls that reach a stated goal.",
         outcome="An ordered list of calls is returned; nothing has been executed.",
-        parameters={"goal": _TEXT, "constraints": _TEXT_OR_OBJECT, "available_methods": _TEXT_OR_LIST},
+        parameters={"goal": _TEXT_OR_OBJECT, "constraints": _TEXT_OR_OBJECT, "available_methods": _TEXT_OR_LIST},
         required=("goal",),
     ),
     StandardMethod(
@@ -109,7 +109,7 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
     ),
     StandardMethod(
         name="EXECUTE",
-        description="Carries out an action, which is an endpoint by the name of its tool, or a tool call of MCP.",
+        description="Carries out an endpoint by the name of its tool, a procedure, a plan, or a tool call of MCP.",
         intent="Execute a named action with the given arguments.",
         outcome="The action has been carried out and its result is returned.",
         impact="irreversible",
@@ -120,8 +120,10 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
             "payload": {},
             "payload_type": _TEXT,
             "idempotency_key": _TEXT,
+            "plan_id": {"type": "string", "pattern": "^plan-[0-9a-f]{32}$"},
+            "plan": {"type": ["array", "object"]},
+            "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 366 * 86400},
         },
-        required=("action",),
     ),
     StandardMethod(
         name="DELEGATE",

@@ -12,7 +12,6 @@ from bespeak.runtime.methods.needs import RESOURCES, STORE, not_available
 
 MISSING: Final[Mapping[str, str]] = {
     "SUMMARIZE": "a summarizer",
-    "PLAN": "a planner",
 }
 """Requirement of each method; an operator who can fulfil it binds the method to a handler at `/`."""
 

@@ -24,6 +24,7 @@ from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.runtime.gates import find_route
 from bespeak.runtime.parties import parties_of
+from bespeak.runtime.procedures import METHOD, path_of
 from bespeak.runtime.route import Route
 from bespeak.runtime.workflows.journal import StepJournal, WorkflowJournal, answered
 from bespeak.runtime.workflows.reference import INPUT, expressions_in, resolve, variables_of
@@ -41,6 +42,7 @@ from bespeak.state.store.commands.steps import (
     PENDING,
     RUNNING,
     SKIPPED,
+    STARTED,
     UNDONE,
     WAITING,
     StepRow,
@@ -67,6 +69,7 @@ _LOST: Final = "idempotency-lease-lost"
 _TAKEN: Final = "taken over"
 """State of a journal whose workflow another process has taken over."""
 _TRANSIENT: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED, status.UNAVAILABLE, status.SERVER_ERROR})
+_GONE: Final = Refused(status.NOT_FOUND, "procedure-not-found", "The procedure is not registered any more.")
 _SETTLED: Final = (DONE, SKIPPED, UNDONE)
 
 
@@ -114,6 +117,11 @@ class Drive:
         return self.journal.state != _TAKEN
 
     async def _do(self) -> None:
+        if self.journal.state in (PAUSED, WAITING):
+            await self._write(RUNNING)
+        for row in tuple(self.journal.rows.values()):
+            if row.state == STARTED:
+                self.journal.add(_interrupted(row))
         if self.journal.state == CANCELLING:
             await self._undo(len(self.spec.steps) + 1)
             await self._end(CANCELLED)
@@ -225,6 +233,9 @@ class Drive:
         route, given = found
         reads = route.endpoint.semantic.impact == "informational"
         row = StepRow(number, attempt, DONE, status.OK, "null")
+        if step.procedure is not None and not route.endpoint.semantic.is_idempotent:
+            self.journal.add(msgspec.structs.replace(row, state=STARTED, code=0))
+            await self._write(RUNNING)
         # A step that changes nothing may be repeated after a crash, so it needs no commit of its own.
         key = f"{self.journal.workflow_id}-{number}"
         ends = number == len(self.spec.steps) and not self.spec.parallel
@@ -346,6 +357,9 @@ class Drive:
         self, step: StepSpec, number: int, outputs: Mapping[str, Any]
     ) -> tuple[Route, dict[str, Any]] | Fault | Refused:
         """Find the endpoint of a step and put its input together."""
+        if step.procedure is not None:
+            procedure = self._call.routes.steps.get((METHOD, path_of(step.procedure)))
+            return _GONE if procedure is None else (procedure, dict(self.spec.given or {}))
         computed = {}
         for text in expressions_in(step.parameters):
             computed[text] = await self._evaluate(text, outputs, number)
@@ -390,6 +404,12 @@ def _failed(number: int, attempt: int, response: Response) -> StepRow:
     error = body.get("error", {}) if isinstance(body, dict) else {}
     waits = response.status == status.AUTHORIZATION_REQUIRED and error.get("code") == "confirmation-required"
     return StepRow(number, attempt, WAITING if waits else FAILED, response.status, _text(error))
+
+
+def _interrupted(row: StepRow) -> StepRow:
+    """Return the row of a procedure whose process died while it ran."""
+    message = "The server stopped while the procedure ran. How far it came is not known, so it was not run again."
+    return msgspec.structs.replace(row, state=FAILED, output=_text({"code": "interrupted", "message": message}))
 
 
 def _faulty(number: int, attempt: int, fault: Fault) -> StepRow:

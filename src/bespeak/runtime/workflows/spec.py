@@ -18,7 +18,11 @@ KEPT_HEADERS: Final = (
     names.AGENT_ID,
     names.AUTHORITY_SCOPE,
     names.BUDGET_LIMIT,
+    names.CART_DIGEST,
     names.DELEGATION_CHAIN,
+    names.INTENT_ASSERTION,
+    names.MERCHANT_ID,
+    names.MERCHANT_MANIFEST_FINGERPRINT,
     names.REQUEST_ID,
     names.SESSION_ID,
     names.TASK_ID,
@@ -37,6 +41,8 @@ class StepSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     when: str | None = None
     """Expression without whose truth the step is skipped."""
     compensate: StepSpec | None = None
+    procedure: str | None = None
+    """Id of a procedure of the operator that the step runs in place of a call; its input is that of the workflow."""
 
 
 class Authority(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -1,0 +1,1 @@
+"""Plans for PLAN: calls that reach a goal, composed by the planner of negotiation."""

@@ -1,0 +1,123 @@
+"""EXECUTE runs the calls of a plan as a workflow: by the id of a plan of the caller, or as they are sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.runtime.methods.test_plan import BOOKING, GOAL, GUEST
+from tests.service import AGENT, echo, make_endpoint
+from tests.stateful import StatefulBench, keeping
+
+from bespeak.contract.procedure import Procedure
+
+pytestmark = pytest.mark.anyio
+
+FRIEND = "b" * 64
+SCOPE = "guests:read, activation:run"
+
+
+async def execute(bench: StatefulBench, scope: str = SCOPE, **body: Any) -> Any:
+    return await bench.send("EXECUTE", "/", body, authority_scope=scope)
+
+
+async def plan(bench: StatefulBench) -> dict[str, Any]:
+    result: dict[str, Any] = (await bench.send("PLAN", "/", GOAL, authority_scope=SCOPE)).json["result"]
+    return result
+
+
+async def test_a_kept_plan_is_executed_by_its_id() -> None:
+    async with keeping(BOOKING, GUEST) as bench:
+        reply = await execute(bench, plan_id=(await plan(bench))["plan_id"])
+        result = reply.json["result"]
+        assert (reply.status, result["status"]) == (200, "completed")
+        assert result["output"] == {"name": "name of guest_id of b-1"}
+        assert reply.json["attribution"]["agent_id"] == AGENT
+
+
+async def test_a_plan_is_executed_as_it_was_returned() -> None:
+    async with keeping(BOOKING, GUEST) as bench:
+        made = await plan(bench)
+        result = (await execute(bench, plan={"ordered_steps": made["ordered_steps"]})).json["result"]
+        assert [step["status"] for step in result["steps"]] == ["done", "done"]
+
+
+async def test_parameters_are_the_input_of_the_plan() -> None:
+    async with keeping(BOOKING, GUEST) as bench:
+        step = {"method": "FETCH", "path": "/bookings/{id}", "parameters": {"id": {"$from": "input.id"}}}
+        reply = await execute(bench, plan=[step], parameters={"id": "b-7"})
+        assert reply.json["result"]["output"]["guest_id"] == "guest_id of b-7"
+        failed = (await execute(bench, plan=[step])).json["result"]
+        assert (failed["status"], failed["error"]["code"]) == ("failed", "invalid-reference")
+
+
+async def test_a_repeated_request_runs_the_plan_once() -> None:
+    ran: list[int] = []
+    book = make_endpoint("BOOK", "/rooms", lambda _: {"number": len(ran), "x": ran.append(1)}, impact="reversible")
+    async with keeping(book) as bench:
+        body = {"plan": [{"method": "BOOK", "path": "/rooms"}], "idempotency_key": "k-1"}
+        first, second = await execute(bench, **body), await execute(bench, **body)
+        assert (first.json["result"], len(ran)) == (second.json["result"], 1)
+
+
+async def test_the_authority_of_the_caller_counts_for_every_step() -> None:
+    async with keeping(BOOKING, GUEST) as bench:
+        plan_id = (await plan(bench))["plan_id"]
+        result = (await execute(bench, "other:scope", plan_id=plan_id)).json["result"]
+        assert (result["status"], result["error"]["code"]) == ("failed", "scope-violation")
+
+
+async def test_a_plan_of_another_agent_does_not_exist() -> None:
+    async with keeping(BOOKING, GUEST) as bench:
+        plan_id = (await plan(bench))["plan_id"]
+        for agent, wanted in ((FRIEND, plan_id), (AGENT, "plan-" + "0" * 32)):
+            refused = await bench.send("EXECUTE", "/", {"plan_id": wanted}, agent=agent, authority_scope=SCOPE)
+            assert (refused.status, refused.error["code"]) == (404, "plan-not-found")
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({}, "input-validation-failed"),
+        ({"plan_id": "plan-" + "0" * 32, "action": "x"}, "input-validation-failed"),
+        ({"plan_id": "rm -rf /"}, "input-validation-failed"),
+        ({"plan": "ls"}, "input-validation-failed"),
+        ({"plan": []}, "invalid-plan"),
+        ({"plan": ["ls"]}, "invalid-plan"),
+        ({"plan": {"steps": 3}}, "invalid-plan"),
+        ({"plan": [{"method": "FETCH", "path": "/nowhere"}]}, "invalid-plan"),
+        ({"plan": [{"method": "FETCH", "path": "/bookings/{id}"}]}, "invalid-plan"),
+        ({"plan": [{"method": "CHAIN", "parameters": {"steps": []}}]}, "invalid-plan"),
+        (
+            {"plan": [{"method": "FETCH", "path": "/bookings/1", "parameters": {"id": {"$from": "2.id"}}}]},
+            "invalid-plan",
+        ),
+        ({"plan": [{"method": "FETCH", "path": "/bookings/1", "procedure": "x"}]}, "invalid-plan"),
+    ],
+)
+async def test_a_wrong_plan_is_refused_and_nothing_runs(body: dict[str, Any], code: str) -> None:
+    async with keeping(BOOKING, methods=("CHAIN",)) as bench:
+        refused = await execute(bench, **body)
+        assert (refused.status, refused.error["code"]) == (422, code)
+
+
+async def test_a_plan_is_not_a_step_of_a_workflow() -> None:
+    async with keeping(BOOKING, methods=("CHAIN",)) as bench:
+        inner = {"plan": [{"method": "FETCH", "path": "/bookings/1"}]}
+        chain = await bench.send("CHAIN", "/", {"steps": [{"method": "EXECUTE", "parameters": inner}]})
+        assert chain.json["result"]["steps"][0]["error"]["code"] == "invalid-plan"
+
+
+def check(number: int) -> dict[str, int]:
+    """Check a number."""
+    return {"number": number}
+
+
+async def test_an_action_may_be_a_procedure() -> None:
+    procedures = (Procedure(procedure_id="check", target=check),)
+    async with keeping(make_endpoint("FIND", "/rooms", echo), methods=("RUN",), procedures=procedures) as bench:
+        reply = await execute(bench, action="check", parameters={"number": 3})
+        assert reply.json["result"]["output"] == {"number": 3}
+        assert reply.json["attribution"]["agent_id"] == AGENT
+        assert (await execute(bench, "other:scope", action="check", parameters={"number": 3})).status == 455
+        assert (await execute(bench, action="rm -rf /")).error["code"] == "unknown-action"
