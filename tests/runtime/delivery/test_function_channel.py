@@ -25,6 +25,7 @@ async def test_a_function_gets_the_recipient_and_the_letter_and_may_be_async() -
 
     assert await outcome_of(text) == Delivered({"to": "+4930123456", "id": "posting-1"})
     assert await outcome_of(lambda *_: None) == Delivered({})
+    assert await outcome_of(lambda *_: {"client": object()}) == Delivered({})
 
 
 async def test_a_refusal_is_final_and_any_other_exception_is_not(caplog: pytest.LogCaptureFixture) -> None:

@@ -17,6 +17,7 @@ from tests.runtime.delivery.parts import SERVER, posting
 from bespeak.contract.delivery import SmtpSettings
 from bespeak.runtime.delivery.channel import Delivered, Retry, Undeliverable
 from bespeak.runtime.delivery.mail import Mail
+from bespeak.runtime.reports.document import Document
 
 pytestmark = pytest.mark.anyio
 
@@ -144,3 +145,21 @@ async def test_a_mail_server_without_tls_is_not_used_if_tls_is_wanted() -> None:
     async with mail_server(mailbox) as port:
         assert isinstance(await mail(port, tls="starttls").deliver("mailto:ann@acme.example", posting()), Retry)
     assert mailbox.received == []
+
+
+async def test_a_report_becomes_a_file() -> None:
+    mailbox = Mailbox()
+    document = Document.of("log", "Weekly łog", "pdf", "ann@acme.example", b"%PDF-1.7 \xff").letter("doc-1")
+    async with mail_server(mailbox) as port:
+        outcome = await mail(port).deliver("mailto:ann@acme.example", posting(kind="report", content=document))
+    assert isinstance(outcome, Delivered)
+    [(_, message)] = mailbox.received
+    [file] = message.iter_attachments()
+    assert (file.get_content_type(), file.get_filename(), file.get_content()) == (
+        "application/pdf",
+        "doc-1.pdf",
+        b"%PDF-1.7 \xff",
+    )
+    about = message.get_body()
+    assert about is not None
+    assert "Weekly łog" in about.get_content()

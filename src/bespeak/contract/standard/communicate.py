@@ -32,6 +32,9 @@ _EXPIRED: Final = MethodError("invalid-expiry", status.BAD_REQUEST, "expiry is n
 _UNDELIVERABLE: Final = MethodError("unknown-recipient", status.NOT_FOUND, "Nothing is known of this recipient.")
 _LATER: Final = MethodError("delivery-unavailable", status.UNAVAILABLE, "The channel cannot deliver now.")
 
+SENDS: Final = "messages:send"
+"""Scope of SEND. The draft names none, but what leaves the server is sent in the operator's name."""
+
 COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
     StandardMethod(
         name="ALERT",
@@ -138,6 +141,8 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
             MethodError("channel-not-available", status.UNAVAILABLE, "This server has no such channel."),
             _LATER,
         ),
+        scopes=(SENDS,),
+        recorded=("recipient", "channel", "template_id"),
     ),
     StandardMethod(
         name="REPORT",

@@ -51,11 +51,18 @@ def backoff(attempts: int) -> float:
 class Drain:
     """A task that claims postings, and a task for each attempt. Processes on one store share the work."""
 
-    def __init__(self, store: Store, delivery: Delivery, *, backoff: Callable[[int], float] = backoff) -> None:
+    def __init__(
+        self,
+        store: Store,
+        delivery: Delivery,
+        *,
+        backoff: Callable[[int], float] = backoff,
+        lease: float | None = None,
+    ) -> None:
         self._store = store
         self._delivery = delivery
         self._backoff = backoff
-        self._lease = delivery.settings.timeout + _MARGIN
+        self._lease = delivery.settings.timeout + _MARGIN if lease is None else lease
         self._woken = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._attempts: dict[asyncio.Task[bool], Message] = {}

@@ -7,6 +7,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from bespeak.contract.refusal import Refusal
 from bespeak.runtime.bindings.function import describe_failure
 from bespeak.runtime.delivery.channel import Delivered, Outcome, Retry, Undeliverable
@@ -52,7 +54,15 @@ class FunctionChannel:
             return Retry(f"{self._name} failed.")
         if isinstance(result, Delivered | Retry | Undeliverable):
             return result
-        return Delivered(dict(result) if isinstance(result, Mapping) else {})
+        return Delivered(self._confirmation(result) if isinstance(result, Mapping) else {})
+
+    def _confirmation(self, result: Mapping[Any, Any]) -> dict[str, Any]:
+        try:
+            told: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(result))
+        except (TypeError, ValueError, RecursionError) as error:
+            _logger.warning("the confirmation of the channel %s cannot be written as JSON: %s", self._name, error)
+            return {}
+        return told
 
     def _recipient(self, address: str) -> str:
         return address[len(self._name) + 1 :]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import re
+from collections.abc import Mapping
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import formatdate
@@ -17,7 +19,7 @@ import msgspec
 from bespeak.contract.delivery import SmtpSettings
 from bespeak.protocol.pinned_transport import trust
 from bespeak.runtime.delivery.channel import Delivered, Outcome, Retry, Undeliverable
-from bespeak.runtime.delivery.posting import Posting
+from bespeak.runtime.delivery.posting import REPORT, Posting
 
 SCHEME: Final = "mailto:"
 # Without `%`, with which addresses name relays, and `?`, with which they name further headers.
@@ -81,7 +83,7 @@ class Mail:
             return Retry("The mail server is not available.", str(error) or type(error).__name__)
         finally:
             client.close()
-        return Delivered({"message_id": message["Message-ID"], "response": answer[:200]})
+        return Delivered({"message_id": str(message["Message-ID"]), "response": answer[:200]})
 
     def _compose(self, mailbox: str, posting: Posting) -> EmailMessage:
         message = EmailMessage(policy=SMTP)
@@ -92,8 +94,20 @@ class Mail:
         # The same for all attempts, so that a mailbox can drop duplicates.
         message["Message-ID"] = f"<{posting.posting_id}@{_host(self._server_id)}>"
         message["Auto-Submitted"] = "auto-generated"
-        message.set_content(_text(posting.content))
+        if posting.kind == REPORT:
+            _attach(message, posting.content)
+        else:
+            message.set_content(_text(posting.content))
         return message
+
+
+def _attach(message: EmailMessage, document: Mapping[str, Any]) -> None:
+    """Add a report as a file, with a few lines about it."""
+    about = f"{document['title']}\n\n{document['file_name']}, {document['bytes']} bytes, {document['digest']}\n"
+    message.set_content(_text(about))
+    content = document["text"].encode() if "text" in document else base64.b64decode(document["base64"])
+    kind, _, subtype = document["content_type"].partition(";")[0].partition("/")
+    message.add_attachment(content, maintype=kind, subtype=subtype, filename=document["file_name"])
 
 
 def _line(text: str) -> str:

@@ -14,6 +14,7 @@ from bespeak.runtime.methods.communicate.alert import alert
 from bespeak.runtime.methods.communicate.broadcast import broadcast
 from bespeak.runtime.methods.communicate.reply import reply
 from bespeak.runtime.methods.communicate.report import report
+from bespeak.runtime.methods.communicate.send import send
 from bespeak.runtime.methods.orchestrate.batch import batch
 from bespeak.runtime.methods.orchestrate.chain import chain
 from bespeak.runtime.methods.orchestrate.check import check
@@ -56,6 +57,7 @@ HANDLERS: Final[Mapping[str, Callable[..., Any]]] = {
     "BROADCAST": broadcast,
     "REPLY": reply,
     "REPORT": report,
+    "SEND": send,
     "CHAIN": chain,
     "BATCH": batch,
     "MONITOR": monitor,

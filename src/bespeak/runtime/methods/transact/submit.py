@@ -13,8 +13,10 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.delivery.posting import Posting, new_posting_id, post
+from bespeak.runtime.delivery.verification import verify_callback
 from bespeak.runtime.methods.needs import refuse_without_needs, too_large
-from bespeak.state.store.command import Conflict
+from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.records import PutRecord, Record
 
 KIND: Final = "submission"
@@ -27,14 +29,12 @@ _PRIORITIES: Final = {"low": 1, "normal": 5, "high": 9}
 _SUBMIT: Final = STANDARD["SUBMIT"]
 
 
-def submit(call: RoutedCall) -> Effects | Refused:
-    """Answer SUBMIT /."""
+async def submit(call: RoutedCall) -> Effects | Refused:
+    """Answer SUBMIT /. A callback is verified first; it is told when the item is in its queue."""
     refused = refuse_without_needs(call)
     if refused is not None:
         return refused
     given = call.input
-    if "callback" in given:
-        return _SUBMIT.refuse("callback-refused", "This server does not call back; CHECK tells what became of an item.")
     priority = given.get("priority", "normal")
     item = {
         "target": given["target"],
@@ -44,8 +44,18 @@ def submit(call: RoutedCall) -> Effects | Refused:
     text = msgspec.json.encode(item).decode()
     if len(text) > MOST_PAYLOAD:
         return too_large("payload", MOST_PAYLOAD)
+    callback = given.get("callback")
+    refused = None if callback is None else await verify_callback(call, callback)
+    if refused is not None:
+        return refused
     tracking_id = f"item-{secrets.token_hex(16)}"
-    command = PutRecord(tracking_id, KIND, call.agent_id or "", "queued", text, lifetime=_KEPT, most=MOST_QUEUED)
+    commands: list[Command] = [
+        PutRecord(tracking_id, KIND, call.agent_id or "", "queued", text, lifetime=_KEPT, most=MOST_QUEUED)
+    ]
+    if callback is not None:
+        told = {"tracking_id": tracking_id, "target": given["target"], "status": "queued"}
+        sender = call.server.registrar.service.identity.server_id
+        commands.append(post(callback, Posting(new_posting_id(), "callback", sender, told, recipient=call.agent_id)))
 
     def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
         if isinstance(results, Conflict):
@@ -60,4 +70,4 @@ def submit(call: RoutedCall) -> Effects | Refused:
             }
         )
 
-    return Effects((command,), tell)
+    return Effects(tuple(commands), tell)
