@@ -17,7 +17,7 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.protocol.exchange.instant import read_instant, write_instant
 from bespeak.runtime.idempotency import MARKER
 from bespeak.runtime.methods.suspend import MOST_CHECKPOINT, hash_nonce
-from bespeak.state.store.commands.sessions import BindSession, ReadSession, ResumeSession
+from bespeak.state.store.commands.sessions import BindSession, ReadSession, ResumeSession, SuspendSession
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import SessionSettings
 from bespeak.state.store.sqlite import SqliteStore
@@ -117,6 +117,14 @@ async def test_a_suspended_session_cannot_be_suspended_again() -> None:
         await suspended(bench)
         reply = await bench.send("SUSPEND", "/", {"session_id": SESSION})
         assert (reply.status, reply.error["code"]) == (409, "session-suspended")
+
+
+async def test_a_session_that_was_not_resumed_in_time_is_408() -> None:
+    async with keeping() as bench:
+        await bench.store.do(BindSession(SESSION, AGENT, "", 600.0))
+        await bench.store.do(SuspendSession(SESSION, AGENT, "", "susp-1", hash_nonce("n"), time.time() - 1))
+        reply = await bench.send("SUSPEND", "/", {"session_id": SESSION})
+        assert (reply.status, reply.error["code"]) == (408, "session-expired")
 
 
 async def test_a_checkpoint_is_bounded() -> None:

@@ -19,6 +19,7 @@ from bespeak.protocol.exchange.session_id import is_session_id
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.needs import invalid, read_time, refuse_without_needs, too_large
+from bespeak.runtime.sessions import EXPIRED
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.proposals import ProposalRow, ReleaseSynthesis, proposal_id_of
 from bespeak.state.store.commands.sessions import SUSPENDED, SuspendSession
@@ -111,7 +112,7 @@ def _resume_by(text: str | None, now: float, most: float) -> float | Refused:
 
 def _respond(command: SuspendSession, nonce: str, outcome: Sequence[Any] | Conflict) -> Envelope | Refused:
     if isinstance(outcome, Conflict):
-        return _ALREADY if outcome.reason == "suspended" else NOT_FOUND
+        return {"suspended": _ALREADY, "expired": EXPIRED}.get(outcome.reason, NOT_FOUND)
     return Envelope(
         {
             "suspension_id": command.suspension_id,

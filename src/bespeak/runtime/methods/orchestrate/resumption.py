@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import re
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -14,15 +15,19 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.orchestrate.pause import KIND, hash_nonce, pause_id
+from bespeak.runtime.workflows.driving import KEPT
 from bespeak.runtime.workflows.engine import Workflow, Workflows
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
-from bespeak.state.store.commands.steps import DONE, PAUSED, RUNNING, WORKFLOW, JournalSteps, StepRow
+from bespeak.state.store.commands.steps import DONE, FAILED, PAUSED, RUNNING, WORKFLOW, JournalSteps, StepRow
 
 _WORKFLOW_ID: Final = re.compile(r"[a-z]+-[0-9a-f]{32}")
 _NOT_FOUND: Final = Refused(status.NOT_FOUND, "workflow-not-found", "This agent has no such workflow.")
 _WRONG: Final = Refused(
     status.CONFLICT, "resumption-nonce-wrong", "This is not the nonce that PAUSE returned for the workflow."
+)
+_EXPIRED: Final = Refused(
+    status.TIMEOUT, "workflow-expired", "The time of the workflow ran out while it was paused; it has failed."
 )
 _USED: Final = Refused(status.CONFLICT, "resumption-nonce-used", "The nonce has already been used.")
 
@@ -48,6 +53,9 @@ async def resume_workflow(call: RoutedCall) -> Effects | Refused:
         if paused is None or not hmac.compare_digest(paused.content(), hash_nonce(given["resumption_nonce"])):
             return _WRONG
         commands.append(ChangeRecord(paused.record_id, (KIND,), ("open",), "used"))
+    if found.spec.deadline <= time.time():
+        ended = ChangeRecord(found.record.record_id, (WORKFLOW,), (PAUSED,), FAILED, owner=agent_id, lifetime=KEPT)
+        return Effects((*commands, ended), lambda _: _EXPIRED)
     rows = _override(found, given.get("checkpoint"))
     if isinstance(rows, Refused):
         return rows

@@ -118,7 +118,7 @@ class SuspendSession(Command, frozen=True):
     """JSON checkpoint."""
 
     def steps(self) -> Steps:
-        """Return True, or a Conflict: not-found, suspended."""
+        """Return True, or a Conflict: not-found, suspended, expired."""
         rows = yield Statement(
             "UPDATE sessions SET state = 'suspended', suspension_id = ?, nonce_hash = ?, resume_by = ?, reason = ?, "
             "checkpoint = ?, expires = ? "
@@ -134,10 +134,13 @@ class SuspendSession(Command, frozen=True):
             yield Notify(TOPIC)
             return True
         rows = yield Statement(
-            "SELECT 1 FROM sessions WHERE session_id = ? AND agent_id = ? AND state = 'suspended' AND expires > {now}",
+            "SELECT resume_by <= {now} FROM sessions "
+            "WHERE session_id = ? AND agent_id = ? AND state = 'suspended' AND expires > {now}",
             (self.session_id, self.agent_id),
         )
-        return Conflict("suspended" if rows else "not-found")
+        if not rows:
+            return Conflict("not-found")
+        return Conflict("expired" if rows[0][0] else "suspended")
 
 
 class ResumeSession(Command, frozen=True):
