@@ -38,6 +38,7 @@ GUEST = endpoint("FETCH", "/guests/{id}", ("id",), ("id", "name"), scopes=("gues
 GOAL = {"goal": {"path": "/bookings/{id}/guest", "output": ["name"]}, "constraints": {"given": {"id": "b-1"}}}
 
 
+@pytest.mark.requirement("CORE-4.5-2")
 async def test_a_plan_names_calls_that_can_be_executed() -> None:
     async with keeping(BOOKING, GUEST) as bench:
         CALLED.clear()
@@ -57,6 +58,7 @@ async def test_a_plan_names_calls_that_can_be_executed() -> None:
             "confidence": 1.0,
         }
         assert (result["estimated_cost"], result["needs"]) == ({"calls": 2, "USD": 0.5}, [])
+        assert {"confidence", "assumptions"} <= result.keys()
         assert CALLED == []
         again = await bench.send("PLAN", "/", GOAL, authority_scope="guests:read")
         assert again.json["result"] == result

@@ -51,6 +51,7 @@ async def state_of(bench: StatefulBench, reply: Reply) -> str:
     return str(record.state)
 
 
+@pytest.mark.requirement("METHODS-7.4-2")
 async def test_an_email_is_filled_in_from_a_template_and_confirmed() -> None:
     mailbox = Mailbox()
     async with mail_server(mailbox) as port:
@@ -135,6 +136,7 @@ async def test_a_recipient_that_the_receiver_refuses_is_an_error_and_is_not_trie
     assert len(web.asked) == 1
 
 
+@pytest.mark.requirement("METHODS-7.4-3")
 @pytest.mark.parametrize(
     ("channel", "recipient", "more", "status", "code"),
     [
