@@ -26,6 +26,8 @@ EXPIRED: Final = "expired"
 
 VERIFICATION: Final = "verification"
 """Kind of a posting that asks an address whether it agrees to receive; its answer is read."""
+REPORT: Final = "report"
+"""Kind of a posting whose content is a document, which a mailbox receives as a file."""
 
 AT_LEAST_ONCE: Final = "at_least_once"
 AT_MOST_ONCE: Final = "at_most_once"

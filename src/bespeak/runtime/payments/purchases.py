@@ -74,7 +74,8 @@ class Purchases:
     ) -> Effects | Envelope | Refused:
         """Carry out the phase of a purchase, and those behind it, and answer."""
         if self._provider.in_store:
-            commands, state = [], PENDING
+            commands: list[Command] = []
+            state = PENDING
             while state == PENDING:
                 outcome = await self._ask(purchase_id, purchase)
                 assert isinstance(outcome, Done)
@@ -133,7 +134,7 @@ class Purchases:
             if record.record_id not in self._carried and len(self._carried) < _MOST_CARRIED:
                 task = asyncio.get_running_loop().create_task(self._continue(record), name=record.record_id)
                 self._carried[record.record_id] = task
-                task.add_done_callback(lambda done, name=record.record_id: self._finish(name, done))
+                task.add_done_callback(self._finish)
 
     async def _continue(self, record: Record) -> Record:
         if record.state != HELD:
@@ -151,7 +152,8 @@ class Purchases:
         )
         return record if isinstance(done, Conflict) else done
 
-    def _finish(self, name: str, task: asyncio.Task[Record]) -> None:
+    def _finish(self, task: asyncio.Task[Record]) -> None:
+        name = task.get_name()
         self._carried.pop(name, None)
         error = None if task.cancelled() else task.exception()
         if error is not None:

@@ -1,0 +1,169 @@
+"""REPORT: makes a document of recorded data, stores it and delivers it (Tier 2 7.5)."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.standard.methods import STANDARD
+from bespeak.protocol import status
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.delivery.posting import DELIVERED, REPORT, WAITING, Posting, post
+from bespeak.runtime.messages.message import KEPT as MESSAGE_KEPT
+from bespeak.runtime.messages.message import MOST_RECEIVED, Message, address_messages
+from bespeak.runtime.messages.recipients import Recipients, find_recipients
+from bespeak.runtime.methods.needs import invalid, refuse_without_needs
+from bespeak.runtime.reports.document import KEPT, KIND, MOST_BYTES, MOST_KEPT, STORED, Document
+from bespeak.runtime.reports.pdf import has_typst, write_pdf
+from bespeak.runtime.reports.report import Report
+from bespeak.runtime.reports.scope import Scope, read_scope
+from bespeak.runtime.reports.sources import SOURCES
+from bespeak.runtime.reports.writing import write_html, write_json, write_markdown
+from bespeak.state.store.command import Command, Conflict
+from bespeak.state.store.commands.messages import PutMessages
+from bespeak.state.store.commands.records import PutRecord
+
+_REPORT: Final = STANDARD["REPORT"]
+_WRITERS: Final[Mapping[str, Callable[[Report], bytes | None]]] = {
+    "json": write_json,
+    "html": write_html,
+    "markdown": write_markdown,
+    "pdf": write_pdf,
+}
+# A long report takes seconds to set; handlers that block must not wait for that.
+_pool: Final = ThreadPoolExecutor(2, "bespeak-report")
+
+
+async def report(call: RoutedCall) -> Effects | Refused:
+    """Answer REPORT /. A report has what its caller may see; who receives it sees no more."""
+    refused = refuse_without_needs(call)
+    if refused is not None:
+        return refused
+    given = call.input
+    form, recipient = given.get("format", "json"), given["recipient"]
+    scope = _judge(call, form)
+    if isinstance(scope, Refused):
+        return scope
+    found = await find_recipients(call, (recipient,))
+    refused = _refuse_recipient(found)
+    if refused is not None:
+        return refused
+    made = await _make(call, scope)
+    if isinstance(made, Refused):
+        return made
+    content = await asyncio.get_running_loop().run_in_executor(_pool, _WRITERS[form], made)
+    if content is None:
+        return _REPORT.refuse("format-not-available", f"The report could not be written as {form}.")
+    if len(content) > MOST_BYTES:
+        message = f"The report has {len(content)} bytes, more than {MOST_BYTES}; narrow its scope."
+        return _REPORT.refuse("invalid-scope", message, field="/scope")
+    document = Document.of(made.report_type, made.title, form, recipient, content)
+    document_id = f"doc-{secrets.token_hex(16)}"
+    state = WAITING if found.addresses else DELIVERED if found.agents else STORED
+    command = PutRecord(
+        *(document_id, KIND, call.agent_id or "", state, msgspec.json.encode(document).decode()),
+        lifetime=KEPT,
+        most=MOST_KEPT,
+    )
+
+    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
+        if isinstance(results, Conflict):
+            return _refuse(results)
+        return Envelope(
+            {
+                "document_id": document_id,
+                "report_type": document.report_type,
+                "format": form,
+                "bytes": document.size,
+                "digest": document.digest,
+                "recipient": recipient,
+                "status": state,
+            }
+        )
+
+    return Effects((command, *_deliver(call, document_id, document, found)), tell)
+
+
+def _judge(call: RoutedCall, form: str) -> Scope | Refused:
+    given = call.input
+    if given["report_type"] not in SOURCES:
+        message = f"{given['report_type'][:80]!r} is not a report of this server; it has {', '.join(SOURCES)}."
+        return _REPORT.refuse("unknown-report-type", message, report_types=list(SOURCES))
+    if form == "pdf" and not has_typst():
+        message = "This server cannot write PDF; ask for html, markdown or json."
+        return _REPORT.refuse("format-not-available", message, formats=["html", "markdown", "json"])
+    scope = read_scope(given["scope"], time.time())
+    return _invalid_scope(scope) if isinstance(scope, str) else scope
+
+
+def _invalid_scope(fault: str) -> Refused:
+    return _REPORT.refuse("invalid-scope", f"`scope` {fault}.", field="/scope")
+
+
+def _refuse_recipient(found: Recipients) -> Refused | None:
+    for name in (*found.agents, *found.addresses):
+        fault = found.faults.get(name)
+        if fault is not None and name in found.addresses:
+            return _REPORT.refuse("delivery-unavailable", f"The recipient {fault}.", field="/recipient")
+        if fault is not None:
+            return invalid("recipient", f"{fault}.")
+    return None
+
+
+async def _make(call: RoutedCall, scope: Scope) -> Report | Refused:
+    kind = call.input["report_type"]
+    found = await SOURCES[kind](call, scope)
+    if isinstance(found, str):
+        return _invalid_scope(found)
+    service = call.routes.service
+    subject = scope.data if scope.data is not None else kind
+    return Report(
+        title=f"{service.identity.name or service.identity.server_id}: {subject}",
+        report_type=kind,
+        scope=str(scope),
+        generated_at=write_instant(time.time()),
+        generated_by=service.identity.server_id,
+        generated_for=call.agent_id or "",
+        columns=found.columns,
+        rows=found.rows,
+        truncated=found.truncated,
+        chart_title=found.chart_title,
+        chart=found.chart,
+    )
+
+
+def _deliver(call: RoutedCall, document_id: str, document: Document, found: Recipients) -> tuple[Command, ...]:
+    """Return the commands that tell the recipient. A principal fetches what is for it."""
+    sender = call.agent_id or ""
+    if found.addresses:
+        posting = Posting(
+            posting_id=document_id,
+            kind=REPORT,
+            sender=sender,
+            content=document.letter(document_id),
+            subject=document.title,
+            record_id=document_id,
+        )
+        return tuple(post(address, posting) for address in found.addresses)
+    message = Message(sender=sender, kind=REPORT, content=document.notice(document_id))
+    kept_until = time.time() + MESSAGE_KEPT
+    messages = address_messages(document_id, message, found.agents, kept_until=kept_until)
+    return (PutMessages(messages, most=MOST_RECEIVED),) if messages else ()
+
+
+def _refuse(conflict: Conflict) -> Refused:
+    if conflict.reason == "too-many":
+        message = (
+            f"The agent has {conflict.details['most']} documents, the maximum; they expire after {KEPT / 86400:g} days."
+        )
+        return Refused(status.RATE_LIMITED, "too-many-documents", message, headers=(("Retry-After", "3600"),))
+    return _REPORT.refuse("delivery-unavailable", "The recipient has no room for more messages.", field="/recipient")

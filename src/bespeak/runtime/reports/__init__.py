@@ -1,0 +1,1 @@
+"""Reports: tables of what a caller has recorded here, written in several formats."""
