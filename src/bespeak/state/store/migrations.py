@@ -246,6 +246,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "CREATE INDEX records_open ON records (kind, owner) WHERE due IS NOT NULL",
         "CREATE INDEX records_expires ON records (expires)",
         "CREATE UNIQUE INDEX records_key ON records (kind, key) WHERE key IS NOT NULL",
+        "CREATE INDEX records_channel ON records (state, record_id) WHERE kind = 'subscription'",
         """CREATE TABLE steps (
             workflow_id TEXT NOT NULL,
             number BIGINT NOT NULL,
@@ -255,6 +256,23 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             output TEXT NOT NULL,
             PRIMARY KEY (workflow_id, number)
         )""",
+        """CREATE TABLE ledger_accounts (
+            account TEXT NOT NULL,
+            currency TEXT NOT NULL,
+            balance BIGINT NOT NULL,
+            credit BIGINT NOT NULL,
+            PRIMARY KEY (account, currency)
+        )""",
+        """CREATE TABLE ledger_entries (
+            position {appended},
+            transaction_id TEXT NOT NULL,
+            account TEXT NOT NULL,
+            currency TEXT NOT NULL,
+            amount BIGINT NOT NULL,
+            at {real} NOT NULL
+        )""",
+        "CREATE UNIQUE INDEX ledger_entries_transaction ON ledger_entries (transaction_id, account, currency)",
+        "CREATE INDEX ledger_entries_account ON ledger_entries (account, position)",
     ),
 )
 
