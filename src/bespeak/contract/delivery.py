@@ -136,7 +136,9 @@ class DeliverySettings:
         None, "The authorities of receivers, a PEM bundle. Without it: those of the system.", kind="path"
     )
     timeout: float = setting(10.0, "Seconds for one attempt.", kind="seconds", bounds=(0.1, 60))
-    attempts: int = setting(8, "Attempts before a delivery has failed; the pauses between them grow.", bounds=(1, 20))
+    attempts: int = setting(
+        8, "Attempts before a delivery has failed; the pauses between them grow.", bounds=(1, 20), security=True
+    )
     agent_id: str | None = setting(
         None,
         "The Agent-ID under which the server delivers to other AGTP servers. Without it: derived from its name.",
@@ -156,5 +158,4 @@ class DeliverySettings:
         "`NAME = FUNCTION`: channels of your own, such as sms, by the dotted paths of the functions that deliver.",
         kind="map",
         read=_read_channels,
-        security=True,
     )

@@ -14,6 +14,7 @@ from tests.runtime.delivery.parts import letter_of
 from tests.service import AGENT, Reply
 from tests.stateful import StatefulBench, keeping
 
+from bespeak.contract.agent import Agent
 from bespeak.contract.delivery import DeliverySettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.faces.agtp.server import AgtpServer
@@ -48,6 +49,7 @@ async def calling_back(**settings: Any) -> AsyncIterator[Callable[[str], Any]]:
         yield submit
 
 
+@pytest.mark.requirement("METHODS-10.5-2")
 async def test_a_callback_that_repeats_the_challenge_for_the_agent_is_used() -> None:
     async with serving(echo, tls=False) as web, calling_back() as submit:
         _, reply = await submit(f"http://127.0.0.1:{web.port}/hook")
@@ -60,6 +62,7 @@ async def test_a_callback_that_repeats_the_challenge_for_the_agent_is_used() -> 
     assert (told["kind"], told["content"]["tracking_id"]) == ("callback", reply.json["result"]["tracking_id"])
 
 
+@pytest.mark.requirement("METHODS-10.5-2")
 @pytest.mark.parametrize("script", [always(200), always(200, []), echo_for_another, always(500), redirect("/x"), flood])
 async def test_a_callback_that_does_not_agree_is_refused_and_nothing_is_kept(script: Script) -> None:
     async with serving(script, tls=False) as web, calling_back() as submit:
@@ -69,6 +72,7 @@ async def test_a_callback_that_does_not_agree_is_refused_and_nothing_is_kept(scr
     assert len(web.asked) == 1
 
 
+@pytest.mark.requirement("METHODS-10.5-1")
 async def test_the_operator_may_vouch_for_a_callback_but_it_must_be_reachable() -> None:
     async with calling_back(recipients=("127.0.0.1",)) as submit:
         async with serving(always(204), tls=False) as web:
@@ -108,3 +112,23 @@ async def test_an_agtp_server_answers_in_its_envelope() -> None:
     finally:
         await server.close()
     assert seen[0]["recipient"] == AGENT
+
+
+async def test_another_bespeak_server_answers_for_its_agents_and_takes_the_posting_into_their_inbox() -> None:
+    ann = Agent(agent_id=AGENT, name="ann")
+    async with keeping(agents=(ann,), require_known_agents=False) as home, calling_back() as submit:
+        server = AgtpServer(home.bench.dispatcher)
+        [(_, port)] = await server.start("127.0.0.1", 0)
+        try:
+            stranger = await submit(f"agtp://{'e' * 64}@127.0.0.1:{port}")
+            assert stranger[1].error["code"] == "callback-refused"
+            _, reply = await submit(f"agtp://127.0.0.1:{port}")
+            assert reply.status == 200
+            inbox: list[Any] = []
+            async with asyncio.timeout(20):
+                while not inbox:
+                    inbox = (await home.send("QUERY", "/messages")).json["result"]["messages"]
+        finally:
+            await server.close()
+    letter = inbox[0]["content"]
+    assert (letter["kind"], letter["content"]["tracking_id"]) == ("callback", reply.json["result"]["tracking_id"])

@@ -34,7 +34,7 @@ def deliver_text(recipient: str, letter: dict[str, Any]) -> dict[str, Any]:
 async def sending(**settings: Any) -> AsyncIterator[StatefulBench]:
     settings.setdefault("recipients", ("*",))
     delivery = DeliverySettings(allow=("127.0.0.1",), templates=TEMPLATES, **settings)
-    async with keeping(methods=("SEND",), document=ServerDocument(delivery=delivery)) as bench:
+    async with keeping(methods=("SEND", "CHECK"), document=ServerDocument(delivery=delivery)) as bench:
         yield bench
 
 
@@ -86,9 +86,11 @@ async def test_a_webhook_that_fails_at_first_gets_the_message_later_under_the_sa
     async with serving(in_turn(always(503), always(200)), tls=False) as web, sending() as bench:
         reply = await send(bench, "webhook", f"http://127.0.0.1:{web.port}/hook", {"text": "hello"})
         assert reply.json["result"]["status"] == "queued"
+        target = {"target": reply.json["result"]["delivery_id"]}
         async with asyncio.timeout(20):
-            while await state_of(bench, reply) != "delivered":
+            while (await bench.send("CHECK", "/", target)).json["result"]["status"] != "delivered":
                 await asyncio.sleep(0.02)
+        assert (await bench.send("CHECK", "/", target, agent="d" * 64)).status == 404
     first, second = web.asked
     assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
     assert letter_of(second)["sender"] == AGENT

@@ -15,6 +15,7 @@ from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.disclosure import find_visible
 from bespeak.runtime.health import OK, WITHIN, examine, examine_upstreams, judge
+from bespeak.runtime.methods.communicate.send import KIND as DELIVERY
 from bespeak.runtime.methods.transact.cancel import CANCELS
 from bespeak.runtime.workflows.engine import receipt_steps
 from bespeak.state.store.commands.records import FindRecord, Record
@@ -64,7 +65,7 @@ def _agent(call: RoutedCall, agent_id: str) -> Envelope | Refused:
 async def _owned(call: RoutedCall, target: str) -> Envelope | Refused:
     """Tell the state of a record of the caller, and what became of the steps of a workflow."""
     store = call.server.store
-    record: Record | None = None if store is None else await store.read(FindRecord(tuple(CANCELS), target))
+    record: Record | None = None if store is None else await store.read(FindRecord((*CANCELS, DELIVERY), target))
     if record is None or call.agent_id is None or record.owner not in (call.agent_id, call.principal.principal_id):
         message = f"This agent has nothing with the id {target[:80]!r}; `server` checks this server."
         return _CHECK.refuse("target-not-found", message)
