@@ -8,6 +8,8 @@ from typing import Final
 from bespeak.state.identity.key_text import generate_key, private_text
 
 AGENT: Final = "a" * 64
+EFFECTS: Final = "effects.log"
+"""File with the effects of steps outside the store: a line with the key of the step and its mark."""
 LEASE: Final = 1
 """Lease in seconds; the minimum, so that another process soon takes over a request whose process was killed."""
 
@@ -22,6 +24,9 @@ scope_required_for_invocation = false
 
 [idempotency]
 lease = {lease}
+
+[methods]
+enable = ["CHAIN", "BATCH", "LOG"]
 """
 
 _SIGNING = 'signing_key = "server.pem"'
@@ -31,7 +36,7 @@ enabled = true
 checkpoint_every = 50
 """
 
-_BOOK = """
+_SEAT = """
 [endpoint]
 method = "BOOK"
 path = "/seat"
@@ -65,17 +70,61 @@ type = "registered_function"
 function = "desk.book_seat"
 """
 
+_TAXI = """
+[endpoint]
+method = "BOOK"
+path = "/taxi"
+description = "Reserve a taxi."
+namespace = "taxis"
+errors = []
+
+[endpoint.semantic]
+intent = "Reserve a taxi for a passenger."
+actor = "agent"
+outcome = "A taxi is reserved."
+capability = "transaction"
+confidence = 0.9
+impact = "reversible"
+is_idempotent = false
+
+[[endpoint.input.required]]
+name = "mark"
+type = "string"
+
+[[endpoint.output]]
+name = "mark"
+type = "string"
+
+[endpoint.handler]
+type = "registered_function"
+function = "desk.book_taxi"
+"""
+
 # Every run of the handler makes another ticket, so that an answer tells which run it comes from. It takes a moment, in
 # which its process can be killed or stopped.
 _DESK = """
 import asyncio
+import os
 import random
 import uuid
+
+from bespeak import Context
+
+LOG = os.path.join(os.path.dirname(__file__), "effects.log")
 
 
 async def book_seat(passenger: str) -> dict[str, str]:
     await asyncio.sleep(random.random() * 0.005)
     return {"ticket_id": str(uuid.uuid4()), "passenger": passenger}
+
+
+async def book_taxi(mark: str, context: Context) -> dict[str, str]:
+    line = context.request.headers["idempotency-key"] + "\\t" + mark + "\\n"
+    log = os.open(LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(log, line.encode())
+    os.close(log)
+    await asyncio.sleep(random.random() * 0.01)
+    return {"mark": mark}
 """
 
 
@@ -87,6 +136,7 @@ def write_deployment(folder: Path, *, audited: bool = True) -> Path:
         (folder / "server.pem").write_text(private_text(generate_key()), "utf-8")
         configuration += _AUDIT
     (folder / "bespeak.toml").write_text(configuration, "utf-8")
-    (folder / "endpoints" / "book-seat.toml").write_text(_BOOK, "utf-8")
+    (folder / "endpoints" / "book-seat.toml").write_text(_SEAT, "utf-8")
+    (folder / "endpoints" / "book-taxi.toml").write_text(_TAXI, "utf-8")
     (folder / "desk.py").write_text(_DESK, "utf-8")
     return folder

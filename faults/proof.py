@@ -62,7 +62,7 @@ async def prove(ledger: Ledger, subject: Subject) -> None:
     ledger.counts["acknowledged under load"] = acknowledged
     server = await asyncio.to_thread(subject.serve)
     try:
-        await _ask_for_all(ledger, server.port)
+        await ask_for_all(ledger, server.port)
         code = await asyncio.to_thread(server.stop)
     finally:
         server.kill()
@@ -71,7 +71,8 @@ async def prove(ledger: Ledger, subject: Subject) -> None:
     await asyncio.to_thread(_inspect, ledger, subject)
 
 
-async def _ask_for_all(ledger: Ledger, port: int) -> None:
+async def ask_for_all(ledger: Ledger, port: int) -> None:
+    """Send every order until it is acknowledged."""
     pool = Pool("127.0.0.1", port, size=_AT_ONCE, read_timeout=LONGEST)
     orders = iter(list(ledger.orders))
     deadline = time.monotonic() + _PATIENCE
@@ -84,7 +85,8 @@ async def _ask_for_all(ledger: Ledger, port: int) -> None:
     await pool.close()
 
 
-def _inspect(ledger: Ledger, subject: Subject) -> None:
+def export(ledger: Ledger, subject: Subject) -> dict[str, list[dict[str, Any]]] | None:
+    """Check the store and return the rows of its tables; None if that fails, which is a fault."""
     place = ("--store", subject.place)
     checked = bespeak("store", "check", str(subject.target), *place)
     if checked.returncode:
@@ -94,13 +96,19 @@ def _inspect(ledger: Ledger, subject: Subject) -> None:
         exported = bespeak("store", "export", str(subject.target), *place, "-o", str(file))
         if exported.returncode:
             ledger.faults.append(f"store export: {exported.stdout}{exported.stderr}")
-            return
-        tables = _rows(file)
+            return None
+        return _rows(file)
+
+
+def _inspect(ledger: Ledger, subject: Subject) -> None:
+    tables = export(ledger, subject)
+    if tables is None:
+        return
     _inspect_answers(ledger, tables.get("idempotency", []))
     _inspect_cases(ledger, tables.get("cases", []), tables.get("outbox", []))
     if subject.audited:
         _inspect_records(ledger, tables.get("audit", []))
-        verified = bespeak("audit", "verify", str(subject.target), *place)
+        verified = bespeak("audit", "verify", str(subject.target), "--store", subject.place)
         if verified.returncode:
             ledger.faults.append(f"audit verify: {verified.stdout}{verified.stderr}")
 
@@ -117,15 +125,15 @@ def _rows(file: Path) -> dict[str, list[dict[str, Any]]]:
 
 def _inspect_answers(ledger: Ledger, rows: list[dict[str, Any]]) -> None:
     kept = Counter(row["key"] for row in rows if row["answer"] is not None)
-    _compare(ledger, "kept answers", kept, (order.key for order in ledger.orders))
+    compare(ledger, "kept answers", kept, (order.key for order in ledger.orders))
 
 
 def _inspect_cases(ledger: Ledger, cases: list[dict[str, Any]], outbox: list[dict[str, Any]]) -> None:
     escalations = [order for order in ledger.orders if order.method == "ESCALATE" and order.answer is not None]
     promised = [_escalation_id(order) for order in escalations]
-    _compare(ledger, "cases", Counter(row["case_id"] for row in cases), promised)
+    compare(ledger, "cases", Counter(row["case_id"] for row in cases), promised)
     announced = Counter(json.loads(row["payload"])["escalation_id"] for row in outbox)
-    _compare(ledger, "announcements of cases", announced, promised)
+    compare(ledger, "announcements of cases", announced, promised)
     ledger.counts["cases"] = len(promised)
 
 
@@ -146,7 +154,7 @@ def _inspect_records(ledger: Ledger, rows: list[dict[str, Any]]) -> None:
             if told[request_id] != 1
         ]
     runs = Counter(payload["request_id"].rpartition(".")[0] for payload in good if not payload.get("replayed"))
-    _compare(ledger, "records of runs", runs, (order.key for order in ledger.orders))
+    compare(ledger, "records of runs", runs, (order.key for order in ledger.orders))
     ledger.counts["records"] = len(rows)
 
 
@@ -156,7 +164,7 @@ def _payload(jws: str) -> dict[str, Any]:
     return found
 
 
-def _compare(ledger: Ledger, what: str, found: Counter[str], wanted: Iterator[str] | list[str]) -> None:
+def compare(ledger: Ledger, what: str, found: Counter[str], wanted: Iterator[str] | list[str]) -> None:
     """Check that each expected item occurs exactly once, and no others."""
     expected = set(wanted)
     for name, wrong in (
@@ -168,8 +176,8 @@ def _compare(ledger: Ledger, what: str, found: Counter[str], wanted: Iterator[st
             ledger.faults.append(f"{what}: {len(wrong)} {name}, such as {wrong[0]}")
 
 
-def tell(ledger: Ledger, title: str) -> int:
-    """Print a summary and the faults; return the exit code."""
+def tell(ledger: Ledger, title: str, names: tuple[str, ...] = ("cases", "records")) -> int:
+    """Print a summary with the named counts and the faults; return the exit code."""
     counts = ledger.counts
     acknowledged = counts["acknowledged under load"]
     print(title)
@@ -178,7 +186,7 @@ def tell(ledger: Ledger, title: str) -> int:
         f"{counts[name]} {name}" for name in ("replays", "broken off", "409", "taken over", "503") if counts[name]
     )
     print(f"  {others or 'nothing was refused'}; the slowest answer took {ledger.slowest:.2f} s")
-    found = ", ".join(f"{counts[name]} {name}" for name in ("cases", "records") if name in counts)
+    found = ", ".join(f"{counts[name]} {name}" for name in names if name in counts)
     if found:
         print(f"  {found}")
     for fault in ledger.faults[:20]:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from tests.postgres import why_not
 
-from faults import disk, kill, outage
+from faults import disk, kill, outage, workflows
 
 Run = Callable[[int], int]
 """A run with a seed; returns the exit code."""
@@ -28,6 +28,8 @@ def runs(*, postgres: bool) -> list[Run]:
         lambda seed: kill.run("sqlite", rounds=6, clients=16, workers=1, seed=seed, audited=False),
         lambda seed: disk.run(rounds=10, clients=16, seed=seed),
         lambda seed: disk.run(rounds=10, clients=16, seed=seed, mounted=False),
+        lambda seed: workflows.run("sqlite", rounds=8, clients=24, seed=seed),
+        lambda seed: workflows.run("sqlite", rounds=4, clients=16, seed=seed, workers=2),
     ]
     if postgres:
         found += [
@@ -36,6 +38,9 @@ def runs(*, postgres: bool) -> list[Run]:
             lambda seed: kill.run("postgres", rounds=6, clients=16, workers=2, seed=seed, audited=False),
             lambda seed: outage.run(rounds=6, clients=16, workers=1, seed=seed),
             lambda seed: outage.run(rounds=3, clients=16, workers=2, seed=seed),
+            lambda seed: workflows.run("postgres", rounds=6, clients=24, seed=seed, workers=2),
+            lambda seed: workflows.run("postgres", rounds=4, clients=12, seed=seed, harm="machine"),
+            lambda seed: workflows.run("postgres", rounds=4, clients=16, seed=seed, harm="database"),
         ]
     return found
 

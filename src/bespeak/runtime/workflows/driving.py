@@ -6,13 +6,13 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from types import CoroutineType
 from typing import Any, Final
 
 import msgspec
 
-from bespeak.errors import StoreError
+from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import CONFIRMATION_ID
 from bespeak.protocol.exchange.messages import Request, Response
@@ -66,6 +66,7 @@ _AFTER: Final = 0.005
 _RECHECK: Final = 60.0
 """Seconds after which a workflow that waits looks for its decision by itself."""
 _LOST: Final = "idempotency-lease-lost"
+_UNAVAILABLE: Final = "store-unavailable"
 _TAKEN: Final = "taken over"
 """State of a journal whose workflow another process has taken over."""
 _TRANSIENT: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED, status.UNAVAILABLE, status.SERVER_ERROR})
@@ -184,8 +185,9 @@ class Drive:
                     if row is None or row.state not in (*_SETTLED, FAILED):
                         group.create_task(one(number, step, row))
         except BaseExceptionGroup as failures:
-            if failures.subgroup(LostError) is not None:
-                raise LostError from None
+            for kind in (LostError, StoreError):
+                if (found := failures.subgroup(kind)) is not None:
+                    raise _first(found) from None
             raise
         if self.journal.state == RUNNING:
             failed = any(row.state == FAILED for row in self.journal.rows.values())
@@ -244,11 +246,9 @@ class Drive:
         called = self._dispatcher.run_step(
             self._parent(_confirmation(earlier)), route, given, step.path, str(number), journal=journal
         )
-        done: StepCall = await called if type(called) is CoroutineType else called  # type: ignore[assignment]
+        done = await _answer_of(called)
         response = done.response
         assert response is not None, "the step has been answered"
-        if response.code == _LOST:
-            raise LostError
         if not status.is_success(response.status):
             return _failed(number, attempt, response)
         if reads:
@@ -294,8 +294,7 @@ class Drive:
             called = self._dispatcher.run_step(
                 self._call, route, given, step.path, f"{before} undone", flags=UNDOES, journal=journal
             )
-            if type(called) is CoroutineType:
-                await called
+            await _answer_of(called)
 
     async def _escalate(self, row: StepRow) -> StepRow:
         """Open a case that decides whether a failed step is tried again."""
@@ -396,6 +395,24 @@ class Drive:
         if isinstance(done, Conflict):
             raise LostError
         self.journal.state = done[0]
+
+
+async def _answer_of(called: StepCall | Coroutine[Any, Any, StepCall]) -> StepCall:
+    """Wait for a step; raise an exception if its outcome cannot be known here, and whoever drives next repeats it."""
+    done: StepCall = await called if type(called) is CoroutineType else called  # type: ignore[assignment]
+    code = None if done.response is None else done.response.code
+    if code == _LOST:
+        raise LostError
+    if code == _UNAVAILABLE:
+        raise StoreUnavailableError(f"the outcome of step {done.number} could not be noted")
+    return done
+
+
+def _first(failures: BaseException) -> BaseException:
+    """Return the first exception of a group."""
+    while isinstance(failures, BaseExceptionGroup):
+        failures = failures.exceptions[0]
+    return failures
 
 
 def _failed(number: int, attempt: int, response: Response) -> StepRow:

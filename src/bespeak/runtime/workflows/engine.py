@@ -186,10 +186,11 @@ class Workflows:
 
     def _finished(self, workflow_id: str, task: asyncio.Task[Workflow | None]) -> None:
         del self._driving[workflow_id], self._journals[workflow_id]
-        if not task.cancelled() and task.exception() is not None:
-            _logger.error(
-                "%s failed here; it is taken over when its lease ends", workflow_id, exc_info=task.exception()
-            )
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, StoreError):
+            _logger.warning("%s continues when its lease ends: %s", workflow_id, error)
+        elif error is not None:
+            _logger.error("%s failed here; it is taken over when its lease ends", workflow_id, exc_info=error)
         self._tell()
 
     def _tell(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 AGAIN: Final = object()
-"""Result of a command that has to run again by itself."""
+"""Result of the first command of a unit that has to run again by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Grouping:
     seal: Callable[[Any], tuple[str, Any]] | None = None
     """Agent and payload to seal; the `Sealed` record then takes the command's place in the other functions."""
     single: bool = False
-    """True if a command is grouped only when it is its whole unit: its result may be `AGAIN`."""
+    """True if a command is grouped only when it is its whole unit."""
     parts: tuple[str, Mapping[str, str]] | None = None
     """Attribute with a command's parts, and the attributes of a part that the statement needs, with their types."""
     after: str | None = None

@@ -175,7 +175,11 @@ class Lane:
         await connection.execute("BEGIN")
         try:
             await self._send(connection, [task.entries[0] for task in group])
-            passed = [task for task in group if not isinstance(task.entries[0].result, Conflict)]
+            passed = [
+                task
+                for task in group
+                if not isinstance(task.entries[0].result, Conflict) and task.entries[0].result is not AGAIN
+            ]
             rest = [entry for task in passed for entry in task.entries[1:]]
             if rest:
                 await self._send(connection, rest)

@@ -50,6 +50,8 @@ class Record(msgspec.Struct, frozen=True):
 
 
 _COLUMNS: Final = ", ".join(Record.__struct_fields__)
+_COMMA: Final = "\x1f"
+"""Separator of lists, which is in no kind or state."""
 _COUNTS: Final = {
     "most": "SELECT count(*) FROM (SELECT 1 FROM records AS r WHERE r.kind = {kind} AND r.owner = {owner} "
     "AND r.expires > {{now}} LIMIT {most}) AS counted",
@@ -104,7 +106,6 @@ class PutRecord(Command, frozen=True):
         """,
         result=_added,
         row=lambda command: ("records", command.record_id),
-        single=True,
         topics=_topics,
     )
     record_id: str
@@ -157,6 +158,29 @@ class ChangeRecord(Command, frozen=True):
     """Change a record, if it is in one of the states named."""
 
     guards: ClassVar[bool] = True
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={
+            **dict.fromkeys(("record_id", "kind_list", "state_list"), "text"),
+            **dict.fromkeys(("state", "owner", "data", "new_owner"), "text"),
+            **dict.fromkeys(("version", "fence"), "bigint"),
+            **dict.fromkeys(("due", "delay", "lifetime"), "float8"),
+        },
+        change=f"""
+            UPDATE records AS r SET state = i.state, version = r.version + 1, data = coalesce(i.data, r.data),
+                owner = coalesce(i.new_owner, r.owner), updated = {{now}}, due = coalesce({{now}} + i.delay, i.due),
+                expires = coalesce({{now}} + i.lifetime, r.expires)
+            FROM {{input}} AS i WHERE r.record_id = i.record_id AND r.expires > {{now}}
+                AND r.kind = ANY(string_to_array(i.kind_list, '{_COMMA}'))
+                AND r.state = ANY(string_to_array(i.state_list, '{_COMMA}'))
+                AND (i.owner IS NULL OR r.owner = i.owner) AND (i.version IS NULL OR r.version = i.version)
+                AND (i.fence IS NULL OR r.fence = i.fence)
+            RETURNING i.n, {", ".join(f"r.{column}" for column in Record.__struct_fields__)}
+        """,
+        answer="SELECT * FROM {change}",
+        result=lambda _, row: AGAIN if row is None else Record(*row[1:]),  # its own steps tell why
+        row=lambda command: ("records", command.record_id),
+        topics=lambda command: command.topics,
+    )
     record_id: str
     kinds: tuple[str, ...]
     allowed_from: tuple[str, ...]
@@ -175,6 +199,22 @@ class ChangeRecord(Command, frozen=True):
     """Seconds until it is due next, if that is not a time."""
     lifetime: float | None = None
     """Seconds until it may be removed; None to leave that as it is."""
+
+    @property
+    def kind_list(self) -> str:
+        """Kinds as one text."""
+        return _COMMA.join(self.kinds)
+
+    @property
+    def state_list(self) -> str:
+        """States that it may be in, as one text."""
+        return _COMMA.join(self.allowed_from)
+
+    @property
+    def topics(self) -> list[str]:
+        """Topics of those who hold records of its kind or wait for what is due."""
+        soon = self.delay < SOON if self.delay is not None else self.due is not None
+        return [*map(topic_of, self.kinds), *([TOPIC] if soon else [])]
 
     def steps(self) -> Steps:
         """Return the Record after the change, or a Conflict: not-found; state, version or claim-lost with the state."""
