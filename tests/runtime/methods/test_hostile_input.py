@@ -208,6 +208,7 @@ async def test_every_parameter_refuses_what_its_schema_excludes_and_nothing_chan
     "METHODS-7.2-1",
     "METHODS-7.3-1",
     "METHODS-7.4-1",
+    "METHODS-7.5-1",
     "METHODS-8.1-1",
     "METHODS-8.2-1",
     "METHODS-8.3-1",

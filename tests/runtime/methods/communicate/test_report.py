@@ -35,6 +35,7 @@ async def fetch(bench: StatefulBench, document_id: str, agent: str = AGENT) -> R
     return answer if isinstance(answer, Response) else await answer
 
 
+@pytest.mark.requirement("METHODS-7.5-2", "METHODS-7.5-3")
 @pytest.mark.parametrize(
     ("form", "content_type", "start"),
     [
@@ -102,6 +103,7 @@ async def test_an_address_outside_is_refused_where_nothing_is_delivered() -> Non
         assert claimed == [[]]
 
 
+@pytest.mark.requirement("METHODS-7.5-4")
 @pytest.mark.parametrize(
     ("fields", "status", "code"),
     [
