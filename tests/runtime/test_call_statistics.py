@@ -36,6 +36,14 @@ def test_a_call_runs_until_it_ends() -> None:
     assert statistics.count_running(KEY) == 0
 
 
+def test_endpoints_that_were_called_long_ago_are_forgotten() -> None:
+    statistics = CallStatistics()
+    for number in range(1500):
+        statistics.note(KEY, 1.0, 200)
+        statistics.note(("FETCH", f"/{number}"), 1.0, 200)
+    assert (statistics.summarize(KEY).calls, statistics.summarize(("FETCH", "/0")).calls) == (256, 0)
+
+
 @pytest.mark.anyio
 async def test_the_calls_of_a_server_are_taken_in() -> None:
     async with keeping(make_endpoint("FETCH", "/rates", lambda _: {}), methods=("MONITOR",)) as bench:

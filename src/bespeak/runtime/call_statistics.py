@@ -14,6 +14,8 @@ from bespeak.runtime.exchange import Exchange
 
 _KEPT: Final = 256
 """Calls of each endpoint that are remembered."""
+_MOST_KEYS: Final = 1000
+"""Endpoints that are remembered: callers of ROUTE choose paths of other services."""
 WINDOW: Final = 300.0
 """Seconds for which a call counts."""
 
@@ -56,7 +58,12 @@ class CallStatistics:
     def note(self, key: Key, seconds: float, code: int) -> None:
         """Take in a call of an endpoint. A refusal is not a failure of the endpoint; an error of the server is."""
         failed = code >= status.SERVER_ERROR or code == status.TIMEOUT
-        self._seen.setdefault(key, deque(maxlen=_KEPT)).append(_Seen(time.monotonic(), seconds, failed))
+        # The endpoint that was called last stands at the end.
+        seen = self._seen.pop(key, None) or deque(maxlen=_KEPT)
+        self._seen[key] = seen
+        seen.append(_Seen(time.monotonic(), seconds, failed))
+        if len(self._seen) > _MOST_KEYS:
+            del self._seen[next(iter(self._seen))]
 
     @contextmanager
     def running(self, key: Key) -> Iterator[None]:
@@ -66,6 +73,8 @@ class CallStatistics:
             yield
         finally:
             self._running[key] -= 1
+            if not self._running[key]:
+                del self._running[key]
 
     def count_running(self, key: Key) -> int:
         """Return the number of calls that were handed to an endpoint here and have not ended."""

@@ -58,6 +58,14 @@ class Handler:
     given: dict[str, Any] | None = None
     """Input of an endpoint here."""
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """Key under which its calls are counted."""
+        candidate = self.candidate
+        if self.route is not None:
+            return self.route.endpoint.key
+        return candidate.method, f"{candidate.address}{candidate.path}" if candidate.address else candidate.name
+
 
 def parse_candidate(written: Any, position: int = 0) -> Candidate | str:
     """Read a candidate; return what is wrong with it as a text."""

@@ -101,10 +101,7 @@ async def _judge(call: RoutedCall, criteria: Criteria, handler: Handler) -> Rank
         if not any(holds(condition, one) for one in (value, *(value if isinstance(value, list) else ()))):
             return None
     statistics = call.server.statistics
-    key = (handler.candidate.method, handler.candidate.path)
-    if handler.route is not None:
-        key = handler.route.endpoint.key
-    running, latency = statistics.count_running(key), statistics.find_latency(key)
+    running, latency = statistics.count_running(handler.key), statistics.find_latency(handler.key)
     cost = find_cost(call, handler, criteria.unit)
     if criteria.max_latency is not None and latency is not None and latency > criteria.max_latency:
         return None

@@ -146,7 +146,7 @@ async def _hand_over(
     if handler.candidate.kind == AGENT:
         return _send(call, handler.candidate.name, decision)
     if handler.candidate.kind == SERVICE:
-        return await _call_service(call, handler.candidate, decision)
+        return await _call_service(call, handler, decision)
     return await _call_endpoint(call, steps, handler, decision)
 
 
@@ -173,12 +173,12 @@ async def _call_endpoint(call: RoutedCall, steps: Steps, handler: Handler, decis
     assert route is not None
     assert handler.given is not None
     statistics, began = call.server.statistics, time.perf_counter()
-    with statistics.running(route.endpoint.key):
+    with statistics.running(handler.key):
         called = steps.run_step(call, route, dict(handler.given), candidate.path, "1")
         done = await called if isinstance(called, Coroutine) else called
     response: Response | None = done.response
     assert response is not None, "the step has run"
-    statistics.note(route.endpoint.key, time.perf_counter() - began, response.status)
+    statistics.note(handler.key, time.perf_counter() - began, response.status)
     if status.is_success(response.status):
         return Envelope({**decision, "delivered": True, "code": response.status, "output": done.output})
     if response.status in _UNREACHED or response.code == _NOT_CONNECTED:
@@ -186,10 +186,10 @@ async def _call_endpoint(call: RoutedCall, steps: Steps, handler: Handler, decis
     return Envelope({**decision, "delivered": False, "code": response.status, "error": _error(response.body)})
 
 
-async def _call_service(call: RoutedCall, candidate: Candidate, decision: dict[str, Any]) -> Envelope | Refused | None:
+async def _call_service(call: RoutedCall, handler: Handler, decision: dict[str, Any]) -> Envelope | Refused | None:
     """Call an endpoint of another service, within the guard of delivery."""
     body = msgspec.json.encode(call.input["payload"])
-    key, began = (candidate.method, f"{candidate.address}{candidate.path}"), time.perf_counter()
+    candidate, key, began = handler.candidate, handler.key, time.perf_counter()
     task_id = f"route-{secrets.token_hex(16)}"
     with call.server.statistics.running(key):
         answer = await call.server.delivery.call(candidate.address, candidate.method, candidate.path, task_id, body)
