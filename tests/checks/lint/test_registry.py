@@ -16,7 +16,7 @@ from bespeak.checks.evolution.registry import RULES as CHANGES
 from bespeak.checks.lint.passes import pass_of
 from bespeak.checks.lint.registry import all_rules, find_rule, near_rules
 
-DECLARING: Final = ("Rule", "wire_rule", "contract_rule", "prose_rule")
+DECLARING: Final = ("Rule", "ProfileRule", "wire_rule", "contract_rule", "prose_rule")
 
 
 @cache

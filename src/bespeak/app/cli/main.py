@@ -61,6 +61,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "catalog": Entry("catalog", "catalog", "Check a contract", "Look up verbs and compare catalogs."),
     "methods": Entry("methods", "methods", "Check a contract", "Look up the standard methods."),
     "diff": Entry("diff", "diff", "Check a contract", "Compare two contracts and find breaking changes."),
+    "semantic": Entry("semantic", "semantic", "Check a contract", "Publish, register and align ontologies."),
     "lsp": Entry("lsp", "lsp", "Check a contract", "Run the language server for editors."),
     "conform": Entry("conform", "conform", "Check a contract", "Run the AGTP-API or AGIS conformance checks."),
 }

@@ -17,10 +17,12 @@ from bespeak.checks.lint import baseline, failed_check, served_agreement, served
 from bespeak.checks.lint.passes import RULES
 from bespeak.contract import rules as contract
 from bespeak.contract.catalog import rules as catalog
+from bespeak.contract.ontology import rules as profiles
 from bespeak.documents import rules as files
 from bespeak.documents.agis import rules as agis
 from bespeak.documents.ai import rules as ai
 from bespeak.documents.deployment import rules as deployment
+from bespeak.documents.ontology import rules as ontologies
 from bespeak.documents.openapi import rules as openapi
 from bespeak.state.audit import rules as audit
 from bespeak.state.identity import rules as identity
@@ -33,6 +35,7 @@ ALWAYS: Final = frozenset({reading.UNREADABLE.id, reading.MALFORMED.id, failed_c
 
 _DECLARED: Final = (
     *(reading, contract, catalog, audit, identity, store, files, deployment, agis, ai, openapi),
+    *(ontologies, profiles),
     *(suppress, baseline, failed_check, served_answer, served_agreement),
 )
 """The modules that declare rules, other than those of the passes."""

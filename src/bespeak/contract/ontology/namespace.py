@@ -7,6 +7,9 @@ from typing import Final
 
 import msgspec
 
+from bespeak.protocol.fault import Fault
+from bespeak.text.diagnostics.brief import brief
+
 RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"
 OWL: Final = "http://www.w3.org/2002/07/owl#"
@@ -40,6 +43,11 @@ class Namespace(msgspec.Struct, frozen=True):
         """IRI of the base JSON-LD context."""
         return f"{self.base}ctx"
 
+    @property
+    def core(self) -> str:
+        """IRI of the core ontology, as the examples of the draft name it."""
+        return f"{self.base}onto/agent-core"
+
     def __call__(self, name: str) -> str:
         """Return the IRI of a class or property of the core."""
         return self.terms + name
@@ -50,6 +58,13 @@ class Namespace(msgspec.Struct, frozen=True):
 
 
 DEFAULT: Final = Namespace()
+
+
+def parse_base(text: str) -> Namespace | Fault:
+    """Parse the base IRI of the core ontology."""
+    if not is_iri(text) or not text.endswith("/"):
+        return Fault(f"the base must be an absolute IRI that ends in '/'; got {brief(text)}")
+    return Namespace(text)
 
 
 def is_iri(text: str) -> bool:
