@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
+from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.fault import Fault
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.expressions.pool import find_missing
-from bespeak.runtime.methods.needs import not_available
 from bespeak.runtime.workflows.reference import INPUT, check_references, expressions_in, variables_of
 from bespeak.runtime.workflows.spec import StepSpec
 
@@ -41,7 +41,8 @@ async def check_steps(
         for text, names in texts:
             missing = find_missing()
             if missing is not None:
-                return not_available(call.method, missing)
+                message = f"{call.method} with expressions requires {missing}, which this server lacks."
+                return Refused(status.NOT_IMPLEMENTED, "not-implemented", message, {"missing": missing})
             wrong = await call.server.expressions.check(text, variables_of(names))
             if wrong is not None:
                 message = f"Step {number}: the expression {text[:80]!r} is not valid: {wrong}.{_advice(names)}"

@@ -17,7 +17,7 @@ from bespeak.protocol.fault import Fault
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.needs import refuse_without_needs
-from bespeak.runtime.methods.orchestrate.proposed_procedure import KIND, ProposedProcedure, find_obstacle, procedure_of
+from bespeak.runtime.methods.proposed_procedure import KIND, ProposedProcedure, find_obstacle, procedure_of
 from bespeak.runtime.procedures import METHOD, Registered
 from bespeak.runtime.workflows.beginning import begin, find_uncallable
 from bespeak.runtime.workflows.checking import check_steps

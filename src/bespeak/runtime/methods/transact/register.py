@@ -15,8 +15,8 @@ from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.delivery.verification import verify_callback
 from bespeak.runtime.methods.needs import refuse_without_needs
-from bespeak.runtime.methods.orchestrate.proposed_procedure import KIND as PROCEDURE
-from bespeak.runtime.methods.orchestrate.proposed_procedure import register_procedure
+from bespeak.runtime.methods.proposed_procedure import KIND as PROCEDURE
+from bespeak.runtime.methods.proposed_procedure import register_procedure
 from bespeak.runtime.methods.transact.entity import KIND, LIVE, MOST_DATA, MOST_OWNED, Entity
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.messages import SUBSCRIPTION, channel_key, channel_mark
