@@ -47,6 +47,8 @@ from bespeak.faces.timeouts import Timeouts
 from bespeak.protocol import status
 from bespeak.protocol.wire.limits import Limits
 from bespeak.runtime.bindings.upstream_outcome import MAX_RESPONSE_BYTES
+from bespeak.runtime.delivery import drain
+from bespeak.runtime.methods.communicate import send
 from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.toml_tree import MAX_BYTES as DOCUMENT_BYTES
 from bespeak.text.source.tree import MAX_BYTES as TREE_BYTES
@@ -362,6 +364,14 @@ def limits_table() -> str:
             "",
             "cut with a note; refused",
         ),
+        (
+            "attempts to deliver a message at a time per worker",
+            f"{drain._PLACES}; {drain._FOR_RECEIVER} for a receiver, {drain._FOR_SENDER} for a sender",
+            "",
+            "it waits",
+        ),
+        ("a message of SEND", _size(send.MOST_CONTENT), "", "413"),
+        ("messages of one agent with SEND in 30 days", f"{send.MOST:,}", "", "503"),
         ("findings in the lint report that MCP clients read", f"{manifest_report._MOST}", "", "counted as left out"),
         (
             "arguments of a model's tool call",
