@@ -6,7 +6,6 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -187,9 +186,8 @@ asyncio.run(main())
 @pytest.mark.process
 @pytest.mark.parametrize(("guarantee", "times", "end"), [("at_least_once", 2, "delivered"), (AT_MOST_ONCE, 1, "sent")])
 async def test_after_a_kill_a_posting_is_repeated_only_if_it_may_be(
-    tmp_path: Path, guarantee: str, times: int, end: str
+    shared_place: str, guarantee: str, times: int, end: str
 ) -> None:
-    place = str(tmp_path / "store.db")
     arrived, gate = asyncio.Event(), asyncio.Event()
 
     async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
@@ -197,11 +195,11 @@ async def test_after_a_kill_a_posting_is_repeated_only_if_it_may_be(
         await gate.wait()
         send(writer, 200)
 
-    store = open_store(place)
+    store = open_store(shared_place)
     await store.start()
     async with serving(answer, tls=False) as web:
         await put(store, web.url, guarantee=guarantee)
-        child = await asyncio.create_subprocess_exec(sys.executable, "-c", CHILD, place)
+        child = await asyncio.create_subprocess_exec(sys.executable, "-c", CHILD, shared_place)
         async with asyncio.timeout(60):
             await arrived.wait()
         child.kill()

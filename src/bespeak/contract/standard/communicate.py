@@ -142,7 +142,8 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
             _LATER,
         ),
         scopes=(SENDS,),
-        recorded=("recipient", "channel", "template_id"),
+        # Without the recipient: the address of a webhook may be a secret.
+        recorded=("channel", "template_id"),
     ),
     StandardMethod(
         name="REPORT",
