@@ -20,6 +20,8 @@ from bespeak.state.store.store import Store
 
 OK: Final = "ok"
 FAILING: Final = "failing"
+UPSTREAM: Final = "upstream of "
+"""Beginning of the name of an upstream, before its endpoint."""
 WITHIN: Final = 10.0
 """Seconds for an examination."""
 LATE: Final = 60.0
@@ -45,7 +47,7 @@ async def examine_upstreams(endpoints: Iterable[Endpoint]) -> list[Component]:
     external = [one for one in endpoints if one.is_listed and isinstance(one.handler, ExternalService | McpTool)]
     unreachable = {endpoint.key for endpoint, _, _ in await find_unreachable(external)}
     return [
-        {"name": f"upstream of {endpoint}", "status": FAILING if endpoint.key in unreachable else OK}
+        {"name": f"{UPSTREAM}{endpoint}", "status": FAILING if endpoint.key in unreachable else OK}
         for endpoint in external
     ]
 

@@ -43,6 +43,8 @@ _WITHIN: Final = 20.0
 """Seconds for one look: less than the time for which it is claimed."""
 _CALM: Final = 0.2
 """Seconds between two searches for monitors that are behind."""
+_SHARE: Final = 20
+"""Ratio of waiting to searching: with many monitors a search takes time that requests need."""
 
 
 class Monitors:
@@ -192,12 +194,12 @@ class Monitors:
     async def _wake_changed(self) -> None:
         """Make the monitors due whose targets have changed. What is missed here is seen at the next interval."""
         while self._changed:
-            agents = self._changed.pop()
+            agents, began = self._changed.pop(), time.monotonic()
             try:
                 await self._store.do(WakeMonitors(agents=agents))
             except StoreError as error:
                 _logger.info("could not look for monitors that are behind: %s", error)
-            await asyncio.sleep(_CALM)
+            await asyncio.sleep(max(_CALM, _SHARE * (time.monotonic() - began)))
 
 
 def describe(target: targets.Target) -> Any:

@@ -44,8 +44,9 @@ async def test_an_endpoint_is_checked_with_its_upstream() -> None:
     endpoint = make_endpoint("FETCH", "/rates", dict, errors=(*declared, "upstream_authentication_failed"))
     upstream = replace(endpoint, handler=ExternalService(url="https://127.0.0.1:9/rates", method="GET"))
     async with keeping(upstream, make_endpoint("FIND", "/rooms", lambda _: {}), methods=METHODS) as bench:
-        result = (await bench.send("CHECK", "/", {"target": "FETCH /rates"})).json["result"]
-        assert (result["status"], len(result["components"])) == ("failing", 2)
+        for target in ("FETCH /rates", "upstream of FETCH /rates"):
+            result = (await bench.send("CHECK", "/", {"target": target})).json["result"]
+            assert (result["status"], len(result["components"])) == ("failing", 2)
         assert (await bench.send("CHECK", "/", {"target": "FIND /rooms"})).json["result"]["status"] == "ok"
         assert (await bench.send("CHECK", "/", {"target": "FIND /nothing"})).status == 404
 

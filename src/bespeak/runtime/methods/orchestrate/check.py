@@ -14,7 +14,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.disclosure import find_visible
-from bespeak.runtime.health import OK, WITHIN, examine, examine_upstreams, judge
+from bespeak.runtime.health import OK, UPSTREAM, WITHIN, examine, examine_upstreams, judge
 from bespeak.runtime.methods.communicate.send import KIND as DELIVERY
 from bespeak.runtime.methods.transact.cancel import CANCELS
 from bespeak.runtime.workflows.engine import receipt_steps
@@ -36,7 +36,7 @@ async def check(call: RoutedCall) -> Envelope | Refused:
             # Whoever answers is reachable, which is all that a shallow check asks.
             found = await examine(call.server) if deep else [{"name": "server", "status": OK}]
             return _report(target, judge(found), found)
-        method, _, path = target.partition(" ")
+        method, _, path = target.removeprefix(UPSTREAM).partition(" ")
         if path.startswith("/"):
             async with asyncio.timeout(WITHIN):
                 return await _endpoint(call, target, method, path)
