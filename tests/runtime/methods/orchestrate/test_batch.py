@@ -62,3 +62,11 @@ async def test_a_call_of_nothing_is_refused_before_anything_runs() -> None:
     async with keeping(ENDPOINT, methods=("BATCH",)) as bench:
         reply = await bench.send("BATCH", "/", {"calls": [{"method": "BOOK", "path": "/cellars"}]})
         assert (reply.status, reply.error["code"]) == (422, "endpoint-not-found")
+
+
+@pytest.mark.parametrize("reference", [{"$from": 3}, {"$from": "1.room"}, {"$expr": 3}, {"$from": "1", "x": 2}])
+async def test_calls_that_refer_to_others_are_refused_and_none_runs(reference: dict[str, Any]) -> None:
+    async with keeping(ENDPOINT, methods=("BATCH",)) as bench:
+        calls = [{"method": "BOOK", "path": "/rooms", "parameters": {"room": one}} for one in ("1", reference)]
+        refused = await bench.send("BATCH", "/", {"calls": calls})
+        assert (refused.status, refused.error["code"]) == (422, "invalid-calls")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +14,7 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.contract.procedure import Procedure
 from bespeak.contract.refusal import Refusal
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.runtime.workflows.spec import Authority, Spec, StepSpec, encode
 from bespeak.state.audit.settings import AuditSettings
-from bespeak.state.store.commands.records import PutRecord
-from bespeak.state.store.commands.steps import RUNNING, STARTED, WORKFLOW, JournalSteps, StepRow
 from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio
@@ -133,25 +131,28 @@ async def test_every_run_is_recorded_with_its_procedure_and_input() -> None:
         assert seen.json["result"]["record"]["extra"]["input"] == {"procedure_id": "square", "input": {"number": 4}}
 
 
-@pytest.mark.parametrize(("idempotent", "state"), [(True, "completed"), (False, "failed")])
-async def test_a_run_that_was_interrupted_is_repeated_only_if_it_is_idempotent(idempotent: bool, state: str) -> None:
-    store = open_store("memory", role="sole")
-    given = (procedure("square", idempotent=idempotent),)
-    spec = Spec(
-        method="RUN",
-        steps=(StepSpec("RUN", procedure="square"),),
-        authority=Authority(AGENT, ("activation:run",), {"agent-id": AGENT, "authority-scope": "activation:run"}),
-        deadline=4e9,
-        propagates=True,
-        given={"number": 5},
-    )
-    async with keeping(methods=METHODS, procedures=given, store=store) as bench:
-        workflow_id = "run-" + "0" * 32
-        await store.do(
-            PutRecord(workflow_id, WORKFLOW, AGENT, RUNNING, encode(spec).decode(), delay=60.0),
-            *(() if idempotent else (JournalSteps(workflow_id, 0, (StepRow(1, 1, STARTED, 0, "null"),), 60.0),)),
-        )
-        await store.do(JournalSteps(workflow_id, 0, (), 60.0, delay=0.0))
+@pytest.mark.parametrize(("idempotent", "state", "runs"), [(True, "completed", 2), (False, "failed", 1)])
+async def test_a_run_that_was_interrupted_is_repeated_only_if_it_is_idempotent(
+    tmp_path: Path, *, idempotent: bool, state: str, runs: int
+) -> None:
+    begun: list[str] = []
+    started, place = asyncio.Event(), str(tmp_path / "bespeak.db")
+
+    async def work(part: str) -> dict[str, str]:
+        """Work on a part; the first time, for ever."""
+        begun.append(part)
+        started.set()
+        if len(begun) == 1:
+            await asyncio.Event().wait()
+        return {"part": part}
+
+    given = {"methods": METHODS, "procedures": (procedure("work", work, idempotent=idempotent),)}
+    async with keeping(store=open_store(place, role="sole"), **given) as bench:
+        waiting = asyncio.create_task(run(bench, "work", {"part": "a"}))
+        await started.wait()
+        [workflow_id] = bench.bench.server.workflows._driving
+    waiting.cancel()
+    async with keeping(store=open_store(place, role="sole"), **given) as bench:
         found = await bench.bench.server.workflows.wait(workflow_id, 20.0)
-        assert found.record.state == state
+        assert (found.record.state, begun) == (state, ["a"] * runs)
         assert ("interrupted" in found.rows[0].output) is not idempotent

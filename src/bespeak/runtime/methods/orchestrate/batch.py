@@ -12,8 +12,9 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.methods.needs import refuse_without_needs
+from bespeak.runtime.methods.needs import invalid, refuse_without_needs
 from bespeak.runtime.workflows.beginning import LONGEST, begin, check_calls
+from bespeak.runtime.workflows.checking import check_steps
 from bespeak.runtime.workflows.engine import Workflow, receipt_steps
 from bespeak.runtime.workflows.spec import Authority, Spec, StepSpec
 from bespeak.state.store.commands.steps import COMPLETED, FAILED
@@ -31,6 +32,9 @@ async def batch(call: RoutedCall) -> Envelope | Refused:
     refused = check_calls(call, calls)
     if refused is not None:
         return refused
+    fault = await check_steps(call, calls, propagates=False)
+    if fault is not None:
+        return fault if isinstance(fault, Refused) else invalid("calls", f"cannot be run. {fault.message}")
     spec = Spec(
         method=call.method,
         steps=calls,
