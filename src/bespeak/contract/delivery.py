@@ -76,7 +76,7 @@ class SmtpSettings:
             present, absent = ("user", "password") if self.user else ("password", "user")
             block.error(WRONG_VALUE, present, f"`{present}` needs `{absent}`", "A login needs both.")
         if self.user is not None and self.tls == "none" and not is_loopback(self.host):
-            message = "`tls` must not be none with a `user`: the password would be readable on the way"
+            message = "`tls` must be starttls or tls if a `user` logs in: the password would be readable on the way"
             block.error(WRONG_VALUE, "tls", message, 'Write tls = "starttls" or "tls".')
         return self
 

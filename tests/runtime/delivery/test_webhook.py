@@ -152,3 +152,18 @@ async def test_a_name_is_resolved_once_so_that_it_cannot_change_after_the_check(
             assert "127.0.0.1" not in outcome.message
         assert asked == ["rebinding.example"] * 2
         assert web.asked == []
+
+
+async def test_the_connection_uses_the_address_that_was_checked() -> None:
+    answers = [["127.0.0.1"], ["10.0.0.1"]]
+
+    async def rebind(_: str, __: int) -> list[str]:
+        return answers.pop(0)
+
+    async with serving(lambda _, writer: send(writer, 200), tls=False) as web:
+        allowed = AllowedHosts((f"rebinding.example:{web.port}",))
+        hook = Webhook(AddressGuard(allowed, resolve=rebind), allowed, None, SERVER, None)
+        outcome = await hook.deliver(f"http://rebinding.example:{web.port}/", posting())
+        assert isinstance(outcome, Delivered)
+    assert web.asked[0].headers["host"] == f"rebinding.example:{web.port}"
+    assert answers == [["10.0.0.1"]]
