@@ -61,6 +61,14 @@ class Route:
     proposer: str | None = None
     """Agent for which alone it was synthesized; None if it is for every caller."""
 
+    def fill_captures(self, given: dict[str, Any], captures: Mapping[str, str] | None) -> dict[str, Any]:
+        """Return an input with the values of the path's parameters; a member of the same name takes precedence."""
+        filled = dict(given)
+        for name, text in (captures or {}).items():
+            read = self.coercions.get(name)
+            filled.setdefault(name, read(text) if read else text)
+        return filled
+
 
 _MOST_DIGITS = 300
 """Maximum length of an integer in a path or a query: covers every integer of a body, and parses fast."""

@@ -128,13 +128,11 @@ class Observer:
 
     async def _poll(self, call: RoutedCall, found: RoutedCall, target: Target) -> Any | Refused:
         """Call the endpoint; return MISSING if it has no answer now, or none that has the selected member."""
-        route, given = found.route, dict(target.parameters)
+        route = found.route
         if route.endpoint.semantic.impact != "informational" or route.endpoint.passes_on:
             message = f"{route.endpoint} does more than to inform, so it is not called to observe its output."
             return Refused(status.NOT_FOUND, "target-not-found", message)
-        for name, text in (found.captures or {}).items():
-            read = route.coercions.get(name)
-            given.setdefault(name, read(text) if read else text)
+        given = route.fill_captures(target.parameters, found.captures)
         call.composing = Composing(self._dispatcher.new_id(), {}, is_keyed=False)
         began = time.perf_counter()
         called = self._dispatcher.run_step(call, route, given, target.name, "1")

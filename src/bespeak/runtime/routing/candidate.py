@@ -172,10 +172,7 @@ def _find_endpoint(call: RoutedCall, candidate: Candidate, payload: Any) -> Hand
         return "the caller lacks its scopes"
     if not isinstance(payload, dict):
         return "the payload is not an object"
-    given = dict(payload)
-    for name, text in (captures or {}).items():
-        read = route.coercions.get(name)
-        given.setdefault(name, read(text) if read else text)
+    given = route.fill_captures(payload, captures)
     if not route.input.is_valid(given):
         return "the payload does not fit its input schema"
     known = {

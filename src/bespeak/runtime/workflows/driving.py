@@ -371,10 +371,7 @@ class Drive:
         found = find_route(call)
         if isinstance(found, Refused):
             return found
-        for name, text in (found.captures or {}).items():
-            read = found.route.coercions.get(name)
-            given.setdefault(name, read(text) if read else text)
-        return found.route, given
+        return found.route, found.route.fill_captures(given, found.captures)
 
     def _outputs(self, before: int, *, propagated: bool = True) -> Mapping[str, Any]:
         """Return the outputs of earlier steps by name and by number, and the input."""

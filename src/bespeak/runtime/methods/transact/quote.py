@@ -30,16 +30,14 @@ _SECONDS: Final = "compute-seconds"
 def quote(call: RoutedCall) -> Envelope | Refused:
     """Answer QUOTE /."""
     given = call.input
-    method, path, parameters = given["method"], given.get("path", "/"), dict(given["parameters"])
+    method, path, parameters = given["method"], given.get("path", "/"), given["parameters"]
     asked = Call(msgspec.structs.replace(call.request, method=method, path=path, body=b""), call.server)
     asked.principal = call.principal
     found = find_route(asked)
     if isinstance(found, Refused):
         return _QUOTE.refuse("endpoint-not-found", found.message, method=method, path=path)
     route = found.route
-    for name, text in (found.captures or {}).items():
-        read = route.coercions.get(name)
-        parameters.setdefault(name, read(text) if read else text)
+    parameters = route.fill_captures(parameters, found.captures)
     if not route.input.is_valid(parameters):
         violations = refuse_input(method, path, route.input.violations(parameters))
         return _QUOTE.refuse("invalid-parameters", violations.message, **violations.details)
