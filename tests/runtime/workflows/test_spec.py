@@ -37,3 +37,8 @@ async def test_an_agent_that_was_suspended_since_does_not_act_any_more() -> None
         await bench.store.do(SetAgentStatus(AGENT, "DEACTIVATE", frozenset({"active"}), "suspended", "operator", ""))
         await bench.bench.server.agents.follow(bench.store)
         assert isinstance(AUTHORITY.restore(bench.bench.server, "CHAIN"), Refused)
+
+
+async def test_a_workflow_of_a_method_that_was_disabled_does_not_go_on() -> None:
+    async with keeping(make_endpoint("BOOK", "/rooms", dict), methods=("CHAIN",)) as bench:
+        assert isinstance(AUTHORITY.restore(bench.bench.server, "RUN"), Refused)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import Principal
@@ -98,7 +99,9 @@ class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
             delegators=self.delegators,
         )
         found = call.routes.router.find(method, "/")
-        assert found is not None, "the method that began the workflow is enabled"
+        if found is None:
+            message = f"{method} is not enabled any more."
+            return Refused(status.NOT_IMPLEMENTED, "not-implemented", message)
         return RoutedCall(call, found[0])
 
 

@@ -18,7 +18,7 @@ from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.needs import refuse_without_needs
 from bespeak.runtime.methods.proposed_procedure import KIND, ProposedProcedure, find_obstacle, procedure_of
-from bespeak.runtime.procedures import METHOD, Registered
+from bespeak.runtime.procedures import METHOD, Registered, path_of
 from bespeak.runtime.workflows.beginning import begin, find_uncallable
 from bespeak.runtime.workflows.checking import check_steps
 from bespeak.runtime.workflows.engine import Workflow, receipt_steps
@@ -79,10 +79,14 @@ async def _find(call: RoutedCall, procedure_id: str) -> Plan | Refused:
     registered: Registered | None = call.server.registrar.procedures.get(procedure_id)
     if registered is not None:
         procedure = registered.procedure
+        missing = call.principal.scopes.missing(procedure.scopes)
+        if missing:
+            message = f"The procedure needs the scopes {', '.join(missing)}, beside those of RUN."
+            required = {"missing_scopes": missing, "required_scopes": list(procedure.scopes)}
+            return Refused(status.SCOPE_VIOLATION, "scope-violation", message, required)
         steps = tuple(msgspec.convert(one, StepSpec) for one in procedure.steps)
-        return await _checked(
-            call, Plan(steps or (StepSpec(METHOD, procedure=procedure_id),), registered.input, procedure.timeout)
-        )
+        steps = steps or (StepSpec(METHOD, path_of(procedure_id), procedure=procedure_id),)
+        return await _checked(call, Plan(steps, registered.input, procedure.timeout))
     assert call.server.store is not None, "RUN needs a store"
     record: Record | None = None
     if procedure_id.startswith("proc-"):
