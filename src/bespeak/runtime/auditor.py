@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
+from bespeak.protocol.exchange.headers import MERCHANT_ID, MERCHANT_MANIFEST_FINGERPRINT
 from bespeak.runtime.call import Call, RoutedCall, StepCall
 from bespeak.runtime.exchange import Exchange
 from bespeak.state.audit.record import make_payload
 from bespeak.state.store.command import Sealed
 from bespeak.state.store.commands.audit import AppendAudit
+
+_MERCHANT: Final = {"merchant_id": MERCHANT_ID, "merchant_fingerprint": MERCHANT_MANIFEST_FINGERPRINT}
+"""Core 10.3: what the record of a purchase has beside its input."""
 
 
 class Auditor:
@@ -73,4 +77,8 @@ class Auditor:
             return None
         endpoint = call.route.endpoint
         names = (*endpoint.recorded, *self._fields.get(endpoint.key, ()))
-        return {name: call.input[name] for name in names if name in call.input} if names else None
+        recorded = {name: call.input[name] for name in names if name in call.input} if names else None
+        if recorded is not None and call.method == "PURCHASE":
+            headers = call.request.headers
+            recorded |= {name: headers[header] for name, header in _MERCHANT.items() if header in headers}
+        return recorded

@@ -167,6 +167,8 @@ class Server:
             await self._issue(self.store)
         if self.payments is not None:
             await self.payments.start()
+            if self.payments.settings.accounts and self.principals.authenticator is None:
+                _logger.warning("[auth] is open: whoever names the owner of an account can spend its money")
         self._warn_of_unknown_agents()
         await self._additions.start()
         if self.negotiator is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.payments import METHODS, PaymentServer, buy, ledger, payment_server
+from tests.payments import EUR, METHODS, PaymentServer, buy, ledger, merchant_headers, payment_server
 from tests.service import AGENT
 from tests.stateful import StatefulBench, keeping
 
@@ -176,3 +176,25 @@ async def test_an_account_that_cannot_be_opened_stops_the_start() -> None:
         purchases = open_purchases(bench.store, PaymentSettings(accounts=accounts), {})
         with pytest.raises(ConfigError, match="insufficient-funds"):
             await purchases.start()
+
+
+async def test_steps_of_one_keyed_call_are_purchases_of_their_own(provider: PaymentServer) -> None:
+    async with keeping(methods=(*METHODS, "CHAIN", "BATCH"), document=outside(provider)) as bench:
+        step = {"method": "PURCHASE", "parameters": {"item": "seat", "principal_id": AGENT, "amount": EUR}}
+        headers = {**merchant_headers(bench), "idempotency_key": "k-1"}
+        replies = [await bench.send("CHAIN", "/", {"steps": [step, step]}, **headers) for _ in range(2)]
+        assert replies[0].json == replies[1].json
+        assert [one["code"] for one in replies[0].json["result"]["steps"]] == [200, 200]
+        assert provider.charged() == 2
+
+
+async def test_a_step_that_stays_unclear_is_pending_and_paid_once(provider: PaymentServer) -> None:
+    provider.faults["settle"] = ["500"]
+    async with keeping(methods=(*METHODS, "CHAIN"), document=outside(provider)) as bench:
+        step = {"method": "PURCHASE", "parameters": {"item": "seat", "principal_id": AGENT, "amount": EUR}}
+        reply = await bench.send("CHAIN", "/", {"steps": [step]}, **merchant_headers(bench))
+        [made] = reply.json["result"]["steps"]
+        result = made["output"].get("result", made["output"])
+        assert (made["code"], result["status"]) == (202, "pending")
+        await until(bench, result["purchase_id"], "settled")
+        assert provider.charged() == 1

@@ -29,11 +29,12 @@ async def report(bench: StatefulBench, report_type: str, scope: Any = "all", **h
     made = await bench.send("REPORT", "/", body, **headers)
     if "error" in made.json:
         return made.error
-    return (await bench.send("FETCH", f"/documents/{made.json['result']['document_id']}")).json
+    document = (await bench.send("FETCH", f"/documents/{made.json['result']['document_id']}")).json["result"]
+    return json.loads(document["text"])
 
 
 async def put(
-    bench: StatefulBench, kind: str, name: str, content: Any, owner: str = AGENT, state: str = "sent"
+    bench: StatefulBench, kind: str, name: str, content: Any, *, owner: str = AGENT, state: str = "sent"
 ) -> None:
     await bench.store.do(PutRecord(name, kind, owner, state, json.dumps(content)))
 
@@ -42,7 +43,7 @@ async def test_records_are_chosen_by_time_and_id() -> None:
     async with keeping(methods=("REPORT", "LOG")) as bench:
         for owner in (AGENT, FRIEND):
             content = {"event_type": "door", "data": 1, "severity": "info"}
-            await put(bench, "log", f"log-{owner[0]}", content, owner)
+            await put(bench, "log", f"log-{owner[0]}", content, owner=owner)
 
         async def ids(scope: Any) -> list[str]:
             return [row["Id"] for row in (await report(bench, "log", scope))["rows"]]

@@ -96,6 +96,11 @@ class Purchases:
         return found
 
     @property
+    def in_store(self) -> bool:
+        """True if a purchase and its answer are one transaction."""
+        return self._provider.in_store
+
+    @property
     def lease(self) -> float:
         """Seconds after which another process continues what this one has begun."""
         return self.settings.timeout * 2 + 1

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import json
 from typing import Any
 
 import pytest
+from tests.agent.discovery.web import always, serving
 from tests.payments import buy, ledger
 from tests.service import AGENT
 from tests.stateful import StatefulBench, keeping
 
+from bespeak.contract.delivery import DeliverySettings
+from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.state.store.commands.outbox import ClaimOutbox
 from bespeak.state.store.commands.records import ListRecords
@@ -30,7 +35,8 @@ async def log(bench: StatefulBench, event: str, agent: str = AGENT) -> None:
 
 async def fetch(bench: StatefulBench, document_id: str, agent: str = AGENT) -> Response:
     """Fetch a document, which may be anything but JSON."""
-    request = Request("FETCH", f"/documents/{document_id}", "", {"agent-id": agent}, b"", bench.connection)
+    headers = {"agent-id": agent, "accept": "application/octet-stream"}
+    request = Request("FETCH", f"/documents/{document_id}", "", headers, b"", bench.connection)
     answer = bench.bench.dispatcher(request)
     return answer if isinstance(answer, Response) else await answer
 
@@ -151,3 +157,20 @@ async def test_purchases_are_reported_with_exact_amounts() -> None:
         body = (await fetch(bench, document_id)).body
         assert b'"Amount": "10.00"' in body
         assert b'"settled, EUR": 10.0' in body
+
+
+async def test_an_address_outside_receives_the_document() -> None:
+    settings = DeliverySettings(recipients=("127.0.0.1",), allow=("127.0.0.1",))
+    async with (
+        serving(always(200), tls=None) as web,
+        keeping(methods=METHODS, document=ServerDocument(delivery=settings)) as bench,
+    ):
+        receipt = (await report(bench, format="markdown", recipient=f"http://127.0.0.1:{web.port}/in")).json["result"]
+        assert receipt["status"] == "queued"
+        async with asyncio.timeout(20):
+            while (record := (await bench.store.read(ListRecords("report")))[0]).state != "delivered":
+                await asyncio.sleep(0.01)
+        [asked] = web.asked
+        content = json.loads(asked.body)["content"]
+        assert (content["document_id"], content["digest"]) == (record.record_id, receipt["digest"])
+        assert content["text"].startswith("# test")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,11 @@ from tests.service import AGENT
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
+from bespeak.contract.policy import Policies
+from bespeak.state.audit.reading import payload_of
+from bespeak.state.audit.settings import AuditSettings
+from bespeak.state.store.commands.audit import ScanAudit
+from bespeak.state.store.commands.cases import ListCases
 from bespeak.state.store.commands.ledger import CheckLedger, ListAccounts, account_of
 from bespeak.state.store.commands.records import ListRecords
 
@@ -140,4 +146,33 @@ async def test_steps_of_a_chain_share_one_budget() -> None:
         reply = await bench.send("CHAIN", "/", {"steps": [step, step]}, **headers)
         steps = reply.json["result"]["steps"] if "result" in reply.json else reply.error["steps"]
         assert [one.get("code", 200) for one in steps] == [200, 456]
+        assert (await balances(bench))["sales"] == 1000
+
+
+async def test_the_audit_record_names_the_merchant() -> None:
+    document = replace(ledger(), audit=AuditSettings(enabled=True))
+    async with keeping(methods=METHODS, document=document) as bench:
+        assert (await buy(bench)).status == 200
+        [row] = await bench.store.read(ScanAudit())
+        payload = payload_of(row[-1])
+        assert payload is not None
+        recorded = payload["extra"]["input"]
+        assert (recorded["merchant_id"], recorded["amount"], len(recorded["merchant_fingerprint"])) == (
+            *("test.example", EUR, 64),
+        )
+
+
+async def test_another_party_confirms_a_purchase_that_is_in_order() -> None:
+    policies = Policies(scope_required_for_invocation=False, confirm_irreversible=True)
+    async with keeping(methods=METHODS, document=ledger(), policies=policies) as bench:
+        assert (await buy(bench, {"budget_limit": "EUR=1"})).status == 456
+        assert await bench.store.read(ListCases()) == []
+        asked = await buy(bench)
+        assert (asked.status, asked.error["type"]) == (262, "confirmation-required")
+        assert (await balances(bench))["own"] == 10_000
+        case_id = asked.error["confirmation_id"]
+        decision = {"target_id": case_id, "status": "accepted"}
+        await bench.send("CONFIRM", "/", decision, agent="b" * 64, authority_scope="confirmation:decide")
+        paid, again = [await buy(bench, {"confirmation_id": case_id}) for _ in range(2)]
+        assert (paid.status, again.status) == (200, 409)
         assert (await balances(bench))["sales"] == 1000

@@ -52,7 +52,7 @@ async def purchase(call: RoutedCall) -> Effects | Envelope | Refused:
     )
     purchases: Purchases = call.server.payments
     purchase_id, owner, key = f"{PREFIX}{secrets.token_hex(16)}", call.agent_id or "", _key(call)
-    if key is not None:
+    if key is not None and not purchases.in_store:
         # A provider outside may have been paid by a process that died before it could answer.
         found = await purchases.find(key=key)
         if found is not None:
@@ -81,10 +81,15 @@ async def _repeat(call: RoutedCall, found: Record, bought: Purchase) -> Envelope
 
 
 def _key(call: RoutedCall) -> str | None:
-    """Return the key of the request, or of the step that it is, for this agent alone."""
-    journal = call.journal if isinstance(call, StepCall) else None
+    """Return the key under which the purchase is made once: that of the request or workflow, and of the step it is."""
+    numbers: list[str] = []
+    one = call
+    while isinstance(one, StepCall) and one.journal is None:
+        numbers.append(one.number)
+        one = one.parent
+    journal = one.journal if isinstance(one, StepCall) else None
     key = call.request.headers.get(names.IDEMPOTENCY_KEY) if journal is None else journal.key
-    return None if key is None else f"{call.agent_id} {key}"
+    return None if key is None else " ".join((call.agent_id or "", key, *numbers))
 
 
 def _tell(call: RoutedCall, done: Record | Conflict) -> Envelope | Refused:
@@ -95,7 +100,7 @@ def _tell(call: RoutedCall, done: Record | Conflict) -> Envelope | Refused:
         error = "insufficient-funds" if bought.fault_code == "insufficient-funds" else "payment-refused"
         message = f"The payment was refused: {bought.fault or 'the provider gave no reason'}."
         return _PURCHASE.refuse(error, message, purchase_id=done.record_id)
-    if done.state == PENDING and _key(call) is not None:
+    if done.state == PENDING and _key(call) is not None and not isinstance(call, StepCall):
         # The answer under the key must be the final one, so this one is not kept.
         message = "The payment provider has not answered yet; repeat the request with the same Idempotency-Key."
         refused = _PURCHASE.refuse("purchase-pending", message, purchase_id=done.record_id)
