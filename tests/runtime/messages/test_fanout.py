@@ -12,7 +12,7 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.errors import StoreError
 from bespeak.runtime.messages.fanout import Fanout
 from bespeak.state.store.command import Conflict
-from bespeak.state.store.commands.messages import PutMessages
+from bespeak.state.store.commands.messages import AdvanceMany
 from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, FindRecord, ListRecords, Record
 from bespeak.state.store.opening import open_store
 
@@ -66,7 +66,7 @@ async def test_a_process_that_dies_between_batches_leaves_the_rest_to_another(
 
         async def die(*commands: Any, **given: Any) -> Any:
             nonlocal batches
-            batches += any(isinstance(command, PutMessages) for command in commands)
+            batches += any(isinstance(command, AdvanceMany) for command in commands)
             if batches == 2:
                 raise StoreError("killed")
             return await do(*commands, **given)

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from bespeak.runtime.messages.message import address_messages
-from bespeak.runtime.messages.origin import EXACTLY_ONCE, PUBLICATION, PUBLISHED, Origin, decode_origin
-from bespeak.state.store.command import Command, Conflict
-from bespeak.state.store.commands.messages import ListSubscribers, PutMessages, Subscriber, channel_mark
-from bespeak.state.store.commands.records import ChangeRecord, Record
+from bespeak.runtime.messages.origin import EXACTLY_ONCE, PUBLICATION, PUBLISHED, Origin, Pending, decode_origin
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.messages import Advance, AdvanceMany, ListSubscribers, Subscriber, channel_mark
+from bespeak.state.store.commands.records import Record
 
 if TYPE_CHECKING:
     from bespeak.runtime.server import Server
 
 BATCH: Final = 500
-"""Subscribers of one transaction."""
+"""Subscribers that one thing is sent to in a transaction."""
+_AT_ONCE: Final = 1_000
+"""Messages of one transaction, unless a single batch has more."""
 _LEASE: Final = 30.0
+
+Pages = dict[tuple[str, str], list[Subscriber]]
+"""Subscribers by channel and by the subscription that they come after."""
 
 
 class _Subscription(msgspec.Struct):
@@ -34,65 +38,84 @@ _callback = msgspec.json.Decoder(_Subscription).decode
 
 
 class Fanout:
-    """Carries out what is due of things that were sent to channels."""
+    """Carries out what is due of things that were sent to channels: many of them in one transaction."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
 
     async def carry(self, records: Sequence[Record]) -> None:
-        """Deliver each of these; their transactions are grouped by the store."""
-        outcomes = await asyncio.gather(*(self._deliver(record) for record in records), return_exceptions=True)
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
-
-    async def _deliver(self, record: Record) -> None:
+        """Send each of these as far as it is due."""
         store = self._server.store
         assert store is not None
-        origin = decode_origin(record.data)
-        state = PUBLISHED if record.kind == PUBLICATION else record.state
-        while origin.pending:
-            pending, *rest = origin.pending
-            now = time.time()
-            late = origin.expires is not None and origin.expires <= now
-            batch: list[Subscriber] = []
-            if not late:
-                batch = await store.read(ListSubscribers(pending.channel, pending.after, BATCH))
-            if len(batch) == BATCH:
-                rest = [msgspec.structs.replace(pending, after=batch[-1].record_id), *rest]
-            origin = msgspec.structs.replace(origin, pending=tuple(rest))
-            later = bool(rest) and rest[0].at > now
-            change = ChangeRecord(
-                record.record_id,
-                (record.kind,),
-                (record.state,),
-                state,
-                fence=record.fence,
-                data=origin.text(),
-                due=rest[0].at if later else None,
-                delay=_LEASE if rest and not later else None,
-            )
-            more = () if late else self._commands(record.record_id, origin, pending.channel, batch, not pending.after)
-            done = await store.do(change, *more)
-            if isinstance(done, Conflict) or later:
-                return  # another process has it, it was cancelled or acknowledged, or the rest has time
-            record = done[0]
+        waiting = [(record, decode_origin(record.data)) for record in records]
+        while waiting:
+            pages: Pages = {}
+            for key in {_place(origin.pending[0]) for _, origin in waiting if origin.pending}:
+                pages[key] = await store.read(ListSubscribers(*key, BATCH))
+            left: list[tuple[Record, Origin]] = []
+            for batches in _grouped(self._advance(record, origin, pages) for record, origin in waiting):
+                done = await store.do(AdvanceMany(tuple(batches)))
+                assert not isinstance(done, Conflict)
+                # Those of another process, and what was cancelled or acknowledged, are not among them.
+                going_on = {batch.record_id: batch for batch in batches if batch.delay is not None}
+                left += [
+                    (msgspec.structs.replace(record, state=batch.state), decode_origin(batch.data))
+                    for record, _ in waiting
+                    if (batch := going_on.get(record.record_id)) is not None and record.record_id in done[0]
+                ]
+            waiting = left
 
-    def _commands(
-        self, origin_id: str, origin: Origin, channel: str, batch: Sequence[Subscriber], first: bool
-    ) -> tuple[Command, ...]:
-        """Return what delivers to a batch; the first one of a publication also keeps it for later readers."""
-        owners = tuple(subscriber.owner for subscriber in batch)
-        if first and origin.kind == PUBLICATION:
-            owners = (channel_mark(channel), *owners)
-        messages = address_messages(
-            origin_id, origin.message(origin_id, channel), owners, kept_until=origin.kept_until(time.time())
+    def _advance(self, record: Record, origin: Origin, pages: Pages) -> Advance:
+        """Return the next batch of something."""
+        now = time.time()
+        state = PUBLISHED if record.kind == PUBLICATION else record.state
+        ended = origin.expires is not None and origin.expires <= now
+        messages, postings, rest = (), (), ()
+        if origin.pending and not ended:
+            pending, *others = origin.pending
+            page = pages[_place(pending)]
+            if len(page) == BATCH:
+                others.insert(0, msgspec.structs.replace(pending, after=page[-1].record_id))
+            rest = tuple(others)
+            owners = tuple(subscriber.owner for subscriber in page)
+            if origin.kind == PUBLICATION and not pending.after:  # kept for later readers
+                owners = (channel_mark(pending.channel), *owners)
+            message = origin.message(record.record_id, pending.channel)
+            messages = address_messages(record.record_id, message, owners, kept_until=origin.kept_until(now))
+            # Only an inbox can keep the promise of exactly once. The callbacks have agreed to receive.
+            if origin.guarantee != EXACTLY_ONCE and self._server.delivery is not None:
+                postings = tuple(
+                    origin.posting(record.record_id, callback, recipient=subscriber.owner)
+                    for subscriber in page
+                    if (callback := _callback(subscriber.data).data.callback) is not None
+                )
+        later = bool(rest) and rest[0].at > now
+        return Advance(
+            record.record_id,
+            record.fence,
+            record.state,
+            state,
+            msgspec.structs.replace(origin, pending=rest).text(),
+            due=rest[0].at if later else None,
+            delay=_LEASE if rest and not later else None,
+            messages=messages,
+            postings=postings,
         )
-        postings = []
-        # Only an inbox can keep the promise of exactly once. The callbacks have agreed to receive.
-        if origin.guarantee != EXACTLY_ONCE and self._server.delivery is not None:
-            for subscriber in batch:
-                callback = _callback(subscriber.data).data.callback
-                if callback is not None:
-                    postings.append(origin.posting(origin_id, callback, recipient=subscriber.owner))
-        return (PutMessages(messages), *postings) if messages else ()
+
+
+def _place(pending: Pending) -> tuple[str, str]:
+    return (pending.channel, pending.after)
+
+
+def _grouped(batches: Iterator[Advance]) -> Iterator[list[Advance]]:
+    """Divide batches into those of one transaction."""
+    group: list[Advance] = []
+    size = 0
+    for batch in batches:
+        size += len(batch.messages) + 1
+        if group and size > _AT_ONCE:
+            yield group
+            group, size = [], len(batch.messages) + 1
+        group.append(batch)
+    if group:
+        yield group

@@ -10,6 +10,8 @@ import pytest
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.messages import (
     AcknowledgeAlert,
+    Advance,
+    AdvanceMany,
     Channel,
     DropKey,
     FindChannels,
@@ -24,7 +26,7 @@ from bespeak.state.store.commands.messages import (
     channel_mark,
 )
 from bespeak.state.store.commands.outbox import ClaimOutbox, PutOutbox
-from bespeak.state.store.commands.records import FindRecord, PutRecord, Record
+from bespeak.state.store.commands.records import ClaimDue, FindRecord, PutRecord, Record
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio
@@ -118,3 +120,23 @@ async def test_the_key_of_what_has_ended_can_be_taken_again(store: Store) -> Non
     await do(store, PutRecord("a", "grant", "ann", "cancelled", "{}", key="k"))
     await do(store, DropKey("a"))
     assert isinstance(await do(store, PutRecord("b", "grant", "ann", "granted", "{}", key="k")), Record)
+
+
+async def test_batches_go_out_only_while_the_claim_and_the_state_hold(store: Store) -> None:
+    for name in ("brd-1", "brd-2", "brd-3"):
+        await do(store, PutRecord(name, "broadcast", "ann", "sent", "{}", delay=-1.0))
+    claimed = await do(store, ClaimDue("broadcast", 10, 30.0))
+    assert {record.fence for record in claimed} == {1}
+    posting = PutOutbox("delivery", "x", "{}")
+    batches = (
+        Advance("brd-1", 1, "sent", "done", '{"n":2}', None, None, (new("msg-1"),), (posting,)),
+        Advance("brd-2", 0, "sent", "done", "{}", None, None, (new("msg-2"),), (posting,)),
+        Advance("brd-3", 1, "paused", "done", "{}", 5.0, None, (new("msg-3"),), ()),
+    )
+    assert await do(store, AdvanceMany(batches)) == {"brd-1"}
+    changed: Record = await store.read(FindRecord(("broadcast",), "brd-1"))
+    assert (changed.state, changed.data, changed.due, changed.version) == ("done", '{"n":2}', None, 2)
+    assert await names(store) == ["msg-1"]
+    assert len(await do(store, ClaimOutbox("delivery", 10, 60.0))) == 1
+    again = Advance("brd-3", 1, "sent", "sent", "{}", None, 60.0, (), ())
+    assert await do(store, AdvanceMany((again,))) == {"brd-3"}

@@ -57,7 +57,7 @@ async def alert(call: RoutedCall) -> Effects | Refused:
         recipients=tuple(names),
     )
     alert_id = new_id(ALERT)
-    commands = _commands(alert_id, origin, found, path, now=now, deadline=deadline)
+    commands = compose_alert(alert_id, origin, found, path, now=now, deadline=deadline)
 
     def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
         if isinstance(results, Conflict):
@@ -77,7 +77,7 @@ def _names(given: str | Sequence[str]) -> list[str]:
     return list(dict.fromkeys([given] if isinstance(given, str) else given))
 
 
-def _commands(
+def compose_alert(
     alert_id: str, origin: Origin, found: Recipients, path: list[str], *, now: float, deadline: float | None
 ) -> tuple[Command, ...]:
     """Return what sends an alert now, and what sends it on at each deadline. Every step has as long as the first."""

@@ -225,6 +225,52 @@ class PutAlert(Command, frozen=True):
         return (yield from msgspec.structs.replace(self.record, data=data).steps())
 
 
+class Advance(msgspec.Struct, frozen=True):
+    """One batch of something that is sent to channels: how its record changes, and what goes out with that."""
+
+    record_id: str
+    fence: int
+    before: str
+    """State that it must have."""
+    state: str
+    data: str
+    due: float | None
+    """Time at which it is due next; None if nothing is due any more."""
+    delay: float | None
+    """Seconds until it is due next, if that is not a time."""
+    messages: tuple[NewMessage, ...]
+    postings: tuple[PutOutbox, ...]
+
+
+class AdvanceMany(Command, frozen=True):
+    """Send batches of many things at once, each of them if its claim still holds and its state is the same."""
+
+    batches: tuple[Advance, ...]
+
+    def steps(self) -> Steps:
+        """Return the ids of the records that were changed."""
+        # The types of the first row are those of all.
+        first = "(CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), "
+        first += "CAST(? AS DOUBLE PRECISION), CAST(? AS DOUBLE PRECISION))"
+        rows = ", ".join([first, *["(?, ?, ?, ?, ?, ?, ?)"] * (len(self.batches) - 1)])
+        values = [
+            (one.record_id, one.fence, one.before, one.state, one.data, one.due, one.delay) for one in self.batches
+        ]
+        changed = yield Statement(
+            "UPDATE records SET state = column4, version = version + 1, data = column5, updated = {now}, "
+            f"due = coalesce({{now}} + column7, column6) FROM (VALUES {rows}) AS batches "
+            "WHERE record_id = column1 AND fence = column2 AND state = column3 RETURNING record_id",
+            tuple(value for each in values for value in each),
+        )
+        advanced = {row[0] for row in changed}
+        sent = [batch for batch in self.batches if batch.record_id in advanced]
+        yield from PutMessages(tuple(message for batch in sent for message in batch.messages)).steps()
+        for batch in sent:
+            for posting in batch.postings:
+                yield from posting.steps()
+        return advanced
+
+
 class Withdraw(Command, frozen=True):
     """Remove messages and postings whose time has not come."""
 
