@@ -8,6 +8,7 @@ import pytest
 from tests.service import make_endpoint
 from tests.stateful import StatefulBench, keeping
 
+from bespeak.runtime.methods.proposed_procedure import release
 from bespeak.state.store.commands.cases import ACCEPTED, REJECTED, DecideCase, ListCases
 
 pytestmark = pytest.mark.anyio
@@ -46,6 +47,13 @@ async def test_a_procedure_of_an_agent_waits_for_an_approval() -> None:
         assert own.status == 403
         await decide(bench, ACCEPTED)
         assert (await run(bench, made["entity_id"], {"floor": 2})).json["result"]["output"] == {"rooms": [2]}
+
+
+async def test_a_validation_releases_a_procedure_too() -> None:
+    async with keeping(ROOMS, methods=METHODS) as bench:
+        made = (await propose(bench, {"steps": STEPS})).json["result"]
+        await bench.store.do(release(made["entity_id"]))
+        assert (await run(bench, made["entity_id"], {"floor": 1})).json["result"]["status"] == "completed"
 
 
 async def test_a_rejected_procedure_never_runs_and_is_nobody_elses() -> None:

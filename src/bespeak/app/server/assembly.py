@@ -98,7 +98,7 @@ class Assembled:
                 pausing=Pausing(server.tasks),
                 confirmations=Confirmations(document.cases),
                 auditor=auditor,
-                keeping=server.retries,
+                keeping=server.retries if RETRY in self.registrar.service.methods else None,
             )
         if store is not None and self.registrar.service.methods:
             server.payments = open_purchases(store, document.payments, os.environ)

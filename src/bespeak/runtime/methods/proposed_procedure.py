@@ -27,7 +27,7 @@ from bespeak.runtime.workflows.spec import StepSpec
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, Case, OpenCase, ReadCase
 from bespeak.state.store.commands.outbox import PutOutbox
-from bespeak.state.store.commands.records import PutRecord, Record
+from bespeak.state.store.commands.records import ChangeRecord, PutRecord, Record
 from bespeak.state.store.store import Store
 
 KIND: Final = "procedure"
@@ -58,6 +58,11 @@ _decode = msgspec.json.Decoder(ProposedProcedure).decode
 def procedure_of(record: Record) -> ProposedProcedure:
     """Read the content of a record."""
     return _decode(record.data)
+
+
+def release(procedure_id: str) -> ChangeRecord:
+    """Return the command by which a validation releases a procedure in place of an approval."""
+    return ChangeRecord(procedure_id, (KIND,), (HELD,), RELEASED)
 
 
 async def find_obstacle(store: Store, record: Record, procedure: ProposedProcedure) -> str | None:
