@@ -87,6 +87,8 @@ def payment_server() -> Iterator[PaymentServer]:
                 provider.released.wait(20)
             if fault == "wrong":
                 return self._answer(200, b'{"ok": true}')
+            if fault == "large":
+                return self._answer(200, b" " * 100_000)
             if fault == "other":
                 key = "pur-0/hold"
             return self._answer(200, json.dumps({"key": key, "status": "done", "reference": reference}).encode())

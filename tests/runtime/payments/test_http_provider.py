@@ -40,7 +40,7 @@ async def test_a_refusal_is_clear(server: PaymentServer) -> None:
     assert await ask(server, token="stolen") == Declined("insufficient-funds", "no money")
 
 
-@pytest.mark.parametrize("fault", ["500", "wrong", "other"])
+@pytest.mark.parametrize("fault", ["500", "wrong", "other", "large"])
 async def test_any_other_answer_is_unclear(server: PaymentServer, fault: str) -> None:
     server.faults["hold"] = [fault]
     assert isinstance(await ask(server), Unclear)

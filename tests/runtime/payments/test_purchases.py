@@ -198,3 +198,22 @@ async def test_a_step_that_stays_unclear_is_pending_and_paid_once(provider: Paym
         assert (made["code"], result["status"]) == (202, "pending")
         await until(bench, result["purchase_id"], "settled")
         assert provider.charged() == 1
+
+
+@pytest.mark.process
+async def test_two_servers_on_one_database_share_the_accounts(postgres_dsn: str) -> None:
+    document = ledger("50.00", hold=0.2)
+    async with (
+        keeping(methods=METHODS, document=document, store=open_store(postgres_dsn)) as first,
+        keeping(methods=METHODS, document=document, store=open_store(postgres_dsn)) as second,
+    ):
+        replies = await asyncio.gather(
+            *(buy(bench, confirm_immediately=False) for _ in range(6) for bench in (first, second))
+        )
+        assert sorted(reply.status for reply in replies) == [200] * 5 + [409] * 7
+        for reply in replies:
+            if reply.status == 200:
+                await until(second, reply.json["result"]["hold_id"], "expired")
+        found = {one.account: one.balance for one in await first.store.read(ListAccounts())}
+        assert (found[account_of(AGENT)], found["held"]) == (5000, 0)
+        assert await second.store.read(CheckLedger()) == []
