@@ -274,6 +274,25 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "CREATE UNIQUE INDEX ledger_entries_transaction ON ledger_entries (transaction_id, account, currency)",
         "CREATE INDEX ledger_entries_account ON ledger_entries (account, position)",
     ),
+    (
+        """CREATE TABLE ontologies (
+            kind TEXT NOT NULL,
+            id TEXT NOT NULL,
+            version TEXT NOT NULL,
+            digest TEXT NOT NULL,
+            content {blob} NOT NULL,
+            refs TEXT NOT NULL,
+            source TEXT NOT NULL,
+            signer TEXT NOT NULL,
+            signature TEXT NOT NULL,
+            actor TEXT NOT NULL,
+            supersedes TEXT NOT NULL,
+            revision BIGINT NOT NULL,
+            registered {real} NOT NULL,
+            PRIMARY KEY (kind, id, version)
+        )""",
+        "CREATE INDEX ontologies_revision ON ontologies (revision)",
+    ),
 )
 
 CURRENT: Final = len(MIGRATIONS)

@@ -1,0 +1,210 @@
+"""Registry of ontologies, alignments and contexts: exact versions with their provenance (IoA 4, 13)."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Generator, Sequence
+from functools import cmp_to_key
+from typing import Any, ClassVar, Final, Literal
+
+import msgspec
+
+from bespeak.contract.ontology.ontology import OntologyRef
+from bespeak.contract.ontology.version import parse_version, succession_fault
+from bespeak.state.store.command import Command, Conflict, Notify, Statement, Step, Steps
+
+TOPIC: Final = "ontologies"
+"""Topic to watch for changes of the registry."""
+
+ArtifactKind = Literal["ontology", "alignment", "context"]
+
+MOST_VERSIONS: Final = 1_000
+"""Most versions of one artifact."""
+MOST_CONTENT: Final = 64 * 1024 * 1024
+"""Most bytes of the content of an artifact, before compression."""
+
+_COLUMNS: Final = "kind, id, version, digest, refs, source, signer, signature, actor, supersedes, revision, registered"
+
+
+class ArtifactRow(msgspec.Struct, frozen=True):
+    """A registered artifact without its content."""
+
+    kind: ArtifactKind
+    id: str
+    version: str
+    digest: str
+    """SHA-256 of the content: canonical N-Quads of an ontology, canonical JSON of others."""
+    refs: tuple[OntologyRef, ...]
+    """Exact versions of ontologies that an alignment relates."""
+    source: str
+    """File or address that it came from."""
+    signer: str
+    """Id of the key whose signature was verified, or an empty string."""
+    signature: str
+    """Token of the signature, so that others can verify it again."""
+    actor: str
+    """Agent or operator that registered it."""
+    supersedes: str
+    """Version that was the latest before, or an empty string."""
+    revision: int
+    """Number of the change of the registry that brought it."""
+    registered: float
+
+
+class Artifact(msgspec.Struct, frozen=True):
+    """A registered artifact with its content."""
+
+    row: ArtifactRow
+    content: bytes
+
+
+class RegisterArtifact(Command, frozen=True):
+    """Register one version of an artifact, completely or not at all. Registered versions never change."""
+
+    guards: ClassVar[bool] = True
+    kind: ArtifactKind
+    id: str
+    version: str
+    digest: str
+    content: bytes
+    """Compressed by `compress`."""
+    refs: tuple[OntologyRef, ...] = ()
+    source: str = ""
+    signer: str = ""
+    signature: str = ""
+    actor: str = ""
+
+    def steps(self) -> Steps:
+        """Return the ArtifactRow, also of an earlier registration of the same content, or a Conflict.
+
+        `version-taken` with the digest, `version-order` with the fault, `signature-missing` with the signer of the
+        latest version, `reference-unknown` with the reference, `too-many-versions`, or `changed` if another
+        registration came between: try again.
+        """
+        rows = yield Statement("SELECT revision FROM revisions WHERE topic = ? {lock}", (TOPIC,))
+        revision = rows[0][0] if rows else 0
+        rows = yield Statement(
+            f"SELECT {_COLUMNS} FROM ontologies WHERE kind = ? AND id = ? LIMIT ?", (self.kind, self.id, MOST_VERSIONS)
+        )
+        known = [_row(row) for row in rows]
+        same = next((row for row in known if row.version == self.version), None)
+        if same is not None:
+            return same if same.digest == self.digest else Conflict("version-taken", {"digest": same.digest})
+        fault = yield from self._fault(known)
+        if fault is not None:
+            return fault
+        # Of two processes that begin at once, the second finds the row of the first here and changes nothing.
+        changed = yield Statement(
+            "INSERT INTO revisions (topic, revision, updated) VALUES (?, 1, {now}) ON CONFLICT (topic) DO UPDATE SET "
+            "revision = revisions.revision + 1, updated = excluded.updated WHERE revisions.revision = ? "
+            "RETURNING revision",
+            (TOPIC, revision),
+        )
+        if not changed:
+            return Conflict("changed")
+        latest = latest_of(known)
+        inserted = yield Statement(
+            f"INSERT INTO ontologies ({_COLUMNS}, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, {{now}}, ?) "
+            f"RETURNING {_COLUMNS}",
+            (
+                *(self.kind, self.id, self.version, self.digest, msgspec.json.encode(self.refs).decode()),
+                *(self.source, self.signer, self.signature, self.actor, latest.version if latest else ""),
+                *(changed[0][0], self.content),
+            ),
+        )
+        yield Notify(TOPIC)
+        return _row(inserted[0])
+
+    def _fault(self, known: Sequence[ArtifactRow]) -> Generator[Step, Any, Conflict | None]:
+        """Check the version, the signature and the references before anything is written."""
+        latest = latest_of(known)
+        if latest is not None:
+            if len(known) >= MOST_VERSIONS:
+                return Conflict("too-many-versions", {"most": MOST_VERSIONS})
+            order = succession_fault(self.version, latest.version)
+            if order is not None:
+                return Conflict("version-order", {"fault": order, "latest": latest.version})
+            if latest.signer and not self.signer:
+                return Conflict("signature-missing", {"signer": latest.signer})
+        for ref in self.refs:
+            rows = yield Statement(
+                "SELECT 1 FROM ontologies WHERE kind = ? AND id = ? AND version = ?", ("ontology", ref.id, ref.version)
+            )
+            if not rows:
+                return Conflict("reference-unknown", {"id": ref.id, "version": ref.version})
+        return None
+
+
+class ReadArtifact(Command, frozen=True):
+    """Read an artifact with its content: one version, or the latest."""
+
+    kind: ArtifactKind
+    id: str
+    version: str | None = None
+
+    def steps(self) -> Steps:
+        """Return an Artifact or None."""
+        rows = yield Statement(f"SELECT {_COLUMNS} FROM ontologies WHERE kind = ? AND id = ?", (self.kind, self.id))
+        found = [_row(row) for row in rows]
+        wanted = (row for row in found if row.version == self.version)
+        row = latest_of(found) if self.version is None else next(wanted, None)
+        if row is None:
+            return None
+        rows = yield Statement(
+            "SELECT content FROM ontologies WHERE kind = ? AND id = ? AND version = ?",
+            (self.kind, self.id, row.version),
+        )
+        return Artifact(row, decompress(rows[0][0])) if rows else None
+
+
+class ListArtifacts(Command, frozen=True):
+    """List artifacts without their content, in the order of registration."""
+
+    kind: ArtifactKind | None = None
+    since: int = 0
+    """Revision after which they were registered."""
+    limit: int = 1_000
+
+    def steps(self) -> Steps:
+        """Return ArtifactRows."""
+        rows = yield Statement(
+            f"SELECT {_COLUMNS} FROM ontologies WHERE revision > ? AND (kind = ? OR ? = '') ORDER BY revision LIMIT ?",
+            (self.since, self.kind or "", self.kind or "", self.limit),
+        )
+        return [_row(row) for row in rows]
+
+
+class ReadRegistryRevision(Command, frozen=True):
+    """Read the number of changes of the registry, which a server compares with its own."""
+
+    def steps(self) -> Steps:
+        """Return a number, 0 before the first change."""
+        rows = yield Statement("SELECT revision FROM revisions WHERE topic = ?", (TOPIC,))
+        return rows[0][0] if rows else 0
+
+
+def latest_of(rows: Sequence[ArtifactRow]) -> ArtifactRow | None:
+    """Return the artifact with the highest version; every registered version of one id compares with the others."""
+    return max(rows, key=cmp_to_key(_order), default=None)
+
+
+def compress(content: bytes) -> bytes:
+    """Compress the content of an artifact for the store."""
+    return zlib.compress(content)
+
+
+def decompress(stored: bytes) -> bytes:
+    """Return the content of an artifact; what is beyond the limit is cut, and its digest no longer matches."""
+    return zlib.decompressobj().decompress(bytes(stored), MOST_CONTENT)
+
+
+def _order(first: ArtifactRow, second: ArtifactRow) -> int:
+    one, other = parse_version(first.version), parse_version(second.version)
+    if one is None or other is None or one == other:
+        return first.revision - second.revision
+    return 1 if one > other else -1
+
+
+def _row(row: Sequence[Any]) -> ArtifactRow:
+    kind, id_, version, digest, refs, *rest = row
+    return ArtifactRow(kind, id_, version, digest, msgspec.json.decode(refs, type=tuple[OntologyRef, ...]), *rest)
