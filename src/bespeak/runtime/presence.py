@@ -15,10 +15,11 @@ from bespeak.state.store.store import Store
 
 _logger = logging.getLogger(__name__)
 
-EVERY: Final = 15.0
+EVERY: Final = 5.0
 SILENT: Final = 3 * EVERY
 """Seconds after which a process that has said nothing is in trouble."""
-_KEPT: Final = 20 * EVERY
+_KEPT: Final = 12 * EVERY
+"""Seconds for which one that died is remembered."""
 
 
 class Presence:
