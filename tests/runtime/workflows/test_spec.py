@@ -42,3 +42,10 @@ async def test_an_agent_that_was_suspended_since_does_not_act_any_more() -> None
 async def test_a_workflow_of_a_method_that_was_disabled_does_not_go_on() -> None:
     async with keeping(make_endpoint("BOOK", "/rooms", dict), methods=("CHAIN",)) as bench:
         assert isinstance(AUTHORITY.restore(bench.bench.server, "RUN"), Refused)
+
+
+def test_the_path_of_a_step_may_name_its_parameters() -> None:
+    step = StepSpec("FETCH", "/rooms/{room}/{part}", {"room": {"$from": "1"}})
+    assert step.sought == "/rooms/-/{part}"
+    assert step.path_for({"room": "a b", "part": 7}) == "/rooms/a%20b/7"
+    assert StepSpec("FETCH", "/rooms/12").path_for({"room": "x"}) == "/rooms/12"

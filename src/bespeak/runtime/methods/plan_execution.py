@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -30,7 +29,6 @@ from bespeak.state.store.commands.steps import COMPLETED, DONE, ENDED, FAILED
 
 _TOLD: Final = ("step", "purpose", "impact", "required_scopes", "estimated_cost", "confidence")
 """Members of a step that PLAN adds for its reader."""
-_TEMPLATE: Final = re.compile(r"\{(\w+)\}")
 
 
 async def execute_plan(call: RoutedCall) -> Envelope | Refused:
@@ -98,15 +96,7 @@ def _read_steps(given: tuple[Any, ...]) -> tuple[StepSpec, ...] | str:
     violations = validator.violations(plain)
     if violations:
         return f"{violations[0].message}."
-    steps = []
-    for one in plain:
-        names = _TEMPLATE.findall(one.get("path", "/"))
-        missing = [name for name in names if name not in one.get("parameters", {})]
-        if missing:
-            return f"{one['method']} {one['path']} has no parameter {missing[0]!r}."
-        # The value of the parameter takes the place of the one in the path.
-        steps.append(msgspec.convert({**one, "path": _TEMPLATE.sub("-", one.get("path", "/"))}, StepSpec))
-    return tuple(steps)
+    return tuple(msgspec.convert(one, StepSpec) for one in plain)
 
 
 def _tell(result: Mapping[str, Any], workflow: Workflow) -> Envelope:

@@ -64,7 +64,7 @@ def find_uncallable(call: RoutedCall, steps: tuple[StepSpec, ...]) -> Uncallable
     """Return the first step that calls something that is not there, or that would call others in turn."""
     for number, step in enumerate(steps, 1):
         for one in (step, *([step.compensate] if step.compensate else [])):
-            request = msgspec.structs.replace(call.request, method=one.method, path=one.path, body=b"")
+            request = msgspec.structs.replace(call.request, method=one.method, path=one.sought, body=b"")
             asked = Call(request, call.server)
             asked.principal = call.principal
             found = find_route(asked)

@@ -244,7 +244,7 @@ class Drive:
         kept = KEPT if ends else None
         journal = None if reads else StepJournal(self.journal, row, key, builtin=route.builtin, kept=kept)
         called = self._dispatcher.run_step(
-            self._parent(_confirmation(earlier)), route, given, step.path, str(number), journal=journal
+            self._parent(_confirmation(earlier)), route, given, step.path_for(given), str(number), journal=journal
         )
         done = await _answer_of(called)
         response = done.response
@@ -292,7 +292,7 @@ class Drive:
             key = f"{self.journal.workflow_id}-{before}-undo"
             journal = StepJournal(self.journal, undone, key, builtin=route.builtin, answers=False)
             called = self._dispatcher.run_step(
-                self._call, route, given, step.path, f"{before} undone", flags=UNDOES, journal=journal
+                self._call, route, given, step.path_for(given), f"{before} undone", flags=UNDOES, journal=journal
             )
             await _answer_of(called)
 
@@ -366,7 +366,7 @@ class Drive:
         if isinstance(given, Fault):
             return given
         outer = self._call.request
-        call = Call(Request(step.method, step.path, "", outer.headers, b"", outer.connection), self._call.server)
+        call = Call(Request(step.method, step.sought, "", outer.headers, b"", outer.connection), self._call.server)
         call.principal = self._call.principal
         found = find_route(call)
         if isinstance(found, Refused):

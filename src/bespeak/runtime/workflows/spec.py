@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import msgspec
 
+from bespeak.contract.filled_path import fill_path
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.scope import Scopes
+from bespeak.protocol.fault import Fault
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.server import Server
 
@@ -31,6 +34,9 @@ KEPT_HEADERS: Final = (
 """Headers of the request that hold for the steps too. Credentials are never stored."""
 
 
+_NAME: Final = re.compile(r"\{(\w+)\}")
+
+
 class StepSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """One call."""
 
@@ -44,6 +50,18 @@ class StepSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     compensate: StepSpec | None = None
     procedure: str | None = None
     """Id of a procedure of the operator that the step runs in place of a call; its input is that of the workflow."""
+
+    @property
+    def sought(self) -> str:
+        """Path by which the endpoint is found: `{names}` that the parameters have stand for any value."""
+        if "{" not in self.path:
+            return self.path
+        return _NAME.sub(lambda found: "-" if found[1] in self.parameters else found[0], self.path)
+
+    def path_for(self, given: dict[str, Any]) -> str:
+        """Return the path with the values of an input in place of its `{names}`."""
+        filled = fill_path(self.path, given) if "{" in self.path else (self.path, None)
+        return self.sought if isinstance(filled, Fault) else filled[0]
 
 
 class Authority(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -289,3 +289,12 @@ async def test_a_compensation_may_compute_from_its_own_step() -> None:
         }
         reply = await send(bench, {**BOOK, "compensate": undo}, PAY)
         assert (states(reply), made.cancelled) == (["undone", "failed"], ["res-12!"])
+
+
+async def test_the_path_of_a_step_may_name_its_parameters() -> None:
+    async with hotel() as (made, bench):
+        book = {"method": "BOOK", "path": "/rooms/{room}", "parameters": {"room": {"$from": "search.rooms[1].id"}}}
+        reply = await send(bench, FIND, book, context_propagation=True)
+        assert (states(reply), made.booked) == (["done", "done"], ["14"])
+        refused = await send(bench, {"method": "BOOK", "path": "/rooms/{room}"})
+        assert (refused.status, refused.error["code"]) == (422, "endpoint-not-found")
