@@ -10,6 +10,7 @@ from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
+from bespeak.contract.refusal import Refusal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call_statistics import Summary
 from bespeak.runtime.monitors.monitor import Monitor, View
@@ -59,14 +60,24 @@ async def test_an_endpoint_without_an_answer_has_no_output_now_and_one_that_refu
     def fail(_: Any) -> Any:
         raise RuntimeError
 
-    endpoints = (make_endpoint("FETCH", "/a", fail), make_endpoint("FETCH", "/b", lambda _: {}, scopes=("b:read",)))
+    def refuse(_: Any) -> Any:
+        raise Refusal("closed")
+
+    endpoints = (
+        make_endpoint("FETCH", "/a", fail),
+        make_endpoint("FETCH", "/b", refuse, errors=("closed",)),
+        make_endpoint("FETCH", "/c", lambda _: {}, scopes=("c:read",)),
+        make_endpoint("FETCH", "/d", lambda _: {}, properties={"n": {"type": "integer"}}, required=("n",)),
+    )
     async with keeping(*endpoints, methods=("MONITOR",)) as bench:
-        found = await look(bench, Target("endpoint", "/a", "FETCH"), "output_changed")
-        assert isinstance(found, Look)
-        assert "output_changed" not in found.values
-        refused = await look(bench, Target("endpoint", "/b", "FETCH"), "output_changed")
-        assert isinstance(refused, Refused)
-        assert refused.status in (262, 455)
+        for path in ("/a", "/b"):
+            found = await look(bench, Target("endpoint", path, "FETCH"), "output_changed")
+            assert isinstance(found, Look)
+            assert "output_changed" not in found.values
+        for path, expected in (("/c", 455), ("/d", 422)):
+            refused = await look(bench, Target("endpoint", path, "FETCH"), "output_changed")
+            assert isinstance(refused, Refused)
+            assert refused.status == expected
 
 
 def test_a_large_value_is_known_by_its_digest() -> None:

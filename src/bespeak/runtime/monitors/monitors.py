@@ -25,7 +25,7 @@ from bespeak.runtime.monitors.observer import GONE, Look, Observer, bound_value
 from bespeak.runtime.monitors.threshold import is_beyond, is_news
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.messages import PutMessages
-from bespeak.state.store.commands.monitors import ACTIVE, AGENT, MONITOR, NoteVersion, WakeMonitors, monitor_key
+from bespeak.state.store.commands.monitors import ACTIVE, MONITOR, NoteVersion, WakeMonitors, monitor_key
 from bespeak.state.store.commands.records import ChangeRecord, Record, topic_of
 from bespeak.state.store.store import Store
 
@@ -35,8 +35,6 @@ STOPPED: Final = "stopped"
 """State of a monitor that ended by itself."""
 NOTICE: Final = "monitor"
 """Kind of the messages and postings of monitors."""
-_ENDED: Final = {AGENT: targets.STATUS, targets.RECORD: targets.STATE, targets.ENDPOINT: targets.AVAILABILITY}
-"""Event that says that a target is gone."""
 _AT_ONCE: Final = 32
 """Looks of this process at the same time."""
 _WITHIN: Final = 20.0
@@ -149,9 +147,9 @@ class Monitors:
     async def _stop(self, record: Record, monitor: Monitor, refused: Refused, *, tell: bool) -> None:
         """End a monitor whose target is gone, or whose owner must not observe it any more."""
         _logger.info("%s ends: %s", record.record_id, refused.message)
-        event = _ENDED.get(monitor.target.kind)
         told: tuple[Command, ...] = ()
-        if tell and event is not None:
+        if tell:
+            event = monitor.events[0]
             before = monitor.seen.get(event, Seen()).value
             told = self._tell(record, monitor, {"event": event, "value": GONE, "previous": before})
         stopped = ChangeRecord(

@@ -30,6 +30,7 @@ from bespeak.state.store.store import Store
 GONE: Final = "gone"
 """State of a record or an agent that is not there any more."""
 _AVAILABLE: Final = "available"
+_INVALID: Final = "input-validation-failed"
 _FRESH: Final = 1.0
 """Seconds for which an examination of the server is good enough."""
 _MOST_VALUE: Final = 4096
@@ -142,8 +143,9 @@ class Observer:
         self._statistics.note(route.endpoint.key, time.perf_counter() - began, code)
         if status.is_success(code):
             return find_member(done.output, target.select) if target.select else done.output
-        if code in _AUTHORITY_LOST or code == status.UNPROCESSABLE:
-            error = msgspec.json.decode(done.response.body).get("error", {})
+        error = msgspec.json.decode(done.response.body).get("error", {})
+        # Other refusals may pass: they are about the state of things.
+        if code in _AUTHORITY_LOST or error.get("code") == _INVALID:
             return Refused(code, error.get("code", "refused"), error.get("message", "The call was refused."))
         return MISSING
 
