@@ -121,3 +121,35 @@ async def test_an_action_may_be_a_procedure() -> None:
         assert reply.json["attribution"]["agent_id"] == AGENT
         assert (await execute(bench, "other:scope", action="check", parameters={"number": 3})).status == 455
         assert (await execute(bench, action="rm -rf /")).error["code"] == "unknown-action"
+
+
+def rows(name: str, *fields: str) -> dict[str, Any]:
+    item = {"type": "object", "properties": {key: {"type": "string"} for key in fields}, "required": list(fields)}
+    return {"type": "object", "properties": {name: {"type": "array", "items": item}}, "required": [name]}
+
+
+GUESTS = [{"id": "g-1", "email": "a@x.example"}, {"id": "g-2", "email": "b@x.example"}]
+LISTED = make_endpoint("LIST", "/guests", lambda _: {"guests": GUESTS}, output=rows("guests", "id", "email"))
+BOOKED = make_endpoint(
+    "LIST",
+    "/bookings",
+    lambda given: {"bookings": [{"id": f"b of {given['guest_id']}", "total": "7"}]},
+    properties={"guest_id": {"type": "string"}},
+    required=("guest_id",),
+    output=rows("bookings", "id", "total"),
+)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("email", "state"), [("b@x.example", "completed"), ("c@x.example", "failed")])
+async def test_a_plan_may_choose_among_what_a_call_returned(email: str, state: str) -> None:
+    goal = {"method": "LIST", "path": "/guest/bookings", "output": rows("bookings", "total")}
+    async with keeping(LISTED, BOOKED) as bench:
+        made = await bench.send("PLAN", "/", {"goal": goal, "constraints": {"given": {"email": email}}})
+        assert "$expr" in str(made.json["result"]["ordered_steps"][1]["parameters"])
+        result = (await execute(bench, plan_id=made.json["result"]["plan_id"])).json["result"]
+        assert result["status"] == state
+        if state == "completed":
+            assert result["steps"][1]["output"]["bookings"][0]["id"] == "b of g-2"
+        else:
+            assert result["error"]["code"] == "expression-failed"

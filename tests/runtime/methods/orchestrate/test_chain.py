@@ -222,7 +222,7 @@ async def test_another_agent_does_not_find_the_workflow() -> None:
 
 
 def found(text: str) -> dict[str, Any]:
-    """A booking whose room is computed."""
+    """Return a booking whose room is computed."""
     return {**BOOK, "path": "/rooms/0", "parameters": {"room": {"$expr": text}}}
 
 
