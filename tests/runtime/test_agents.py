@@ -143,3 +143,15 @@ async def test_a_broken_file_stays_refused_in_every_state_of_the_store(store: St
     agent = agents.get(FILED)
     assert agent is not None
     assert agent.status == "unreadable"
+
+
+async def test_processes_that_learn_of_agents_one_by_one_or_at_once_list_them_alike(store: Store) -> None:
+    early, late = filed(), filed()
+    await early.follow(store)
+    for number, name in (("4", "spa"), ("3", "desk"), ("5", "bar")):
+        seen = early.revision
+        await store.do(put(number * 64, name))
+        await changed(early, seen)
+    await late.follow(store)
+    assert [agent.name for agent in early] == [agent.name for agent in late] == ["lobby", "bar", "desk", "spa"]
+    assert early.updated == late.updated > 0.0

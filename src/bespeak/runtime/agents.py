@@ -61,6 +61,11 @@ class Agents:
         row = self._rows.get(agent_id)
         return row.updated if row is not None else None
 
+    @property
+    def updated(self) -> float:
+        """Time of the latest change in the store; 0 if there is none. It is the same in every process."""
+        return max((row.updated for row in self._rows.values()), default=0.0)
+
     def grant_of(self, agent_id: str) -> Scopes | None:
         """Return the authority of an agent; None if it is not known and active."""
         agent = self._known.get(agent_id)
@@ -103,6 +108,8 @@ class Agents:
         marked = {mark.agent_id for mark in marks}
         rows = {agent_id: row for agent_id, row in self._rows.items() if agent_id in marked}
         rows |= {row.agent_id: row for row in found if row is not None}
+        # In the order in which a process that starts now reads them: all publish the same manifest.
+        rows = dict(sorted(rows.items(), key=lambda item: (item[1].name, item[0])))
         self._stored = {
             row.agent_id: self._stored[row.agent_id] if self._rows.get(row.agent_id) is row else self._read(row)
             for row in rows.values()

@@ -183,7 +183,7 @@ class Publication:
         self._identities.clear()
         if self._service.agent_disclosure != "private":
             self._manifests.clear()
-            self._updated = write_instant(self._clock())
+            self._updated = max(self._updated, write_instant(self._agents.updated))
 
     def _build_manifest(self, *, disclosed: bool) -> Document:
         manifest = project_manifest(
