@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import click
+
+from bespeak.errors import ConfigError
 
 _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     # Name, and the module and attribute of its command.
     "publish": ("semantic_publish", "publish"),
+    "register": ("semantic_register", "register"),
+    "sign": ("semantic_register", "sign"),
+    "list": ("semantic_list", "list_"),
+    "show": ("semantic_list", "show"),
 }
+
+_PACKAGES: Final = frozenset({"pyld", "pyoxigraph", "rapidfuzz"})
+"""Packages of the extra."""
 
 
 class LazyCommands(click.Group):
@@ -27,6 +36,14 @@ class LazyCommands(click.Group):
         command = getattr(importlib.import_module(f"bespeak.app.cli.{module}"), attribute)
         assert isinstance(command, click.Command)
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            if error.name not in _PACKAGES:
+                raise
+            raise ConfigError(f"{error.name} is not installed: pip install 'bespeak[semantic]'") from error
 
 
 @click.group(cls=LazyCommands)

@@ -21,7 +21,9 @@ class Meanings:
 
     def __init__(self, ontologies: Iterable[Ontology] = (), namespace: Namespace = DEFAULT) -> None:
         self.namespace = namespace
-        self.ontologies: Mapping[OntologyRef, Ontology] = {one.ref: one for one in ontologies}
+        given = tuple(ontologies)  # drafts without an id may share a reference, and all of them count
+        self.ontologies: Mapping[OntologyRef, Ontology] = {one.ref: one for one in given}
+        self._terms = frozenset(iri for one in given for iri in one.terms)
         self._above: dict[str, frozenset[str]] = {}
         self._types: dict[str, frozenset[str]] = {}
         self._wider: dict[str, frozenset[str]] = {}
@@ -31,7 +33,7 @@ class Meanings:
         """Domains that an intent applies to; nothing means all."""
         self.in_domain: dict[str, frozenset[str]] = {}
         """Domains of a concept."""
-        for ontology in self.ontologies.values():
+        for ontology in given:
             for term in ontology.terms.values():
                 self._add(term)
         kind = self.of_type
@@ -73,7 +75,7 @@ class Meanings:
 
     def __contains__(self, iri: str) -> bool:
         """Return True if an ontology declares the term."""
-        return any(iri in ontology.terms for ontology in self.ontologies.values())
+        return iri in self._terms
 
     def _below(self, wanted: str) -> frozenset[str]:
         children: dict[str, set[str]] = {}

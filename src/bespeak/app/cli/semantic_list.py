@@ -1,0 +1,72 @@
+"""`bespeak semantic list` and `show`: look into the registry of a store."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import click
+import msgspec
+
+from bespeak.app.cli.console import print_json
+from bespeak.app.cli.deciding import visit_store
+from bespeak.app.cli.main import CommandFailedError
+from bespeak.app.cli.target_store import store_options
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.state.store.commands.ontologies import Artifact, ArtifactKind, ArtifactRow, ListArtifacts, ReadArtifact
+from bespeak.text.diagnostics.printable import printable
+
+_KINDS: Final[tuple[ArtifactKind, ...]] = ("ontology", "alignment", "context")
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.command("list")
+@store_options
+@click.option("--kind", type=click.Choice(_KINDS), help="Only artifacts of this kind.")
+@_json_option
+def list_(target: str, override: str | None, kind: ArtifactKind | None, as_json: bool) -> None:
+    """List registered ontologies, alignments and contexts, oldest first."""
+    rows: list[ArtifactRow] = visit_store(target, override, lambda store: store.read(ListArtifacts(kind)))
+    if as_json:
+        print_json([as_dict(row) for row in rows])
+        return
+    for row in rows:
+        click.echo(printable(f"{row.kind:<10} {row.id} {row.version}  {row.digest[:12]}  {row.signer or 'unsigned'}"))
+
+
+@click.command()
+@click.argument("artifact")
+@store_options
+@click.option("--version", help="Version.  [default: the latest]")
+@click.option("--kind", type=click.Choice(_KINDS), default="ontology", show_default=True, help="Kind of the artifact.")
+@click.option("--content", is_flag=True, help="Print the content: canonical N-Quads of an ontology.")
+@_json_option
+def show(
+    *,
+    artifact: str,
+    target: str,
+    override: str | None,
+    version: str | None,
+    kind: ArtifactKind,
+    content: bool,
+    as_json: bool,
+) -> None:
+    """Show a registered ontology by its IRI: version, digest, source, signer and time."""
+    found: Artifact | None = visit_store(
+        target, override, lambda store: store.read(ReadArtifact(kind, artifact, version))
+    )
+    if found is None:
+        raise CommandFailedError(f"{artifact} {version or ''}".strip() + " is not registered")
+    if content:
+        click.echo(found.content.decode(errors="replace"), nl=False)
+    elif as_json:
+        print_json(as_dict(found.row))
+    else:
+        for name, value in as_dict(found.row).items():
+            shown = ", ".join(f"{one['id']} {one['version']}" for one in value) if isinstance(value, list) else value
+            click.echo(printable(f"{name:<12} {shown if shown != '' else '-'}"))
+
+
+def as_dict(row: ArtifactRow) -> dict[str, Any]:
+    """Return an artifact for JSON, with its time in RFC 3339 form."""
+    found: dict[str, Any] = msgspec.to_builtins(row)
+    return {**found, "registered": write_instant(row.registered)}

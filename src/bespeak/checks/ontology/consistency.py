@@ -1,0 +1,30 @@
+"""Consistency of an ontology with the core (IoA 5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from bespeak.contract.ontology.meanings import Meanings
+from bespeak.contract.ontology.namespace import DEFAULT, Namespace
+from bespeak.contract.ontology.ontology import Ontology
+from bespeak.contract.ontology.rules import CAPABILITY_RANGE
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+
+def check_consistency(
+    ontology: Ontology, known: Iterable[Ontology] = (), namespace: Namespace = DEFAULT
+) -> Iterator[Diagnostic]:
+    """Yield what breaks the range of hasCapability; `known` are ontologies that this one may refer to."""
+    meanings = Meanings([*known, ontology], namespace)
+    for agent, capabilities in ontology.agents.items():
+        if agent not in meanings.agents:
+            yield CAPABILITY_RANGE.found(_message(agent, agent, "an ioa:Agent"))
+        for capability in capabilities:
+            if capability not in meanings.capabilities:
+                yield CAPABILITY_RANGE.found(_message(agent, capability, "an ioa:Capability"))
+
+
+def _message(agent: str, value: str, wanted: str) -> str:
+    path = f"ioa:hasCapability of {brief(agent)}"
+    return CAPABILITY_RANGE.message.format(path=path, value=brief(value), other=wanted)

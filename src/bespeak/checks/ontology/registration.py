@@ -1,0 +1,88 @@
+"""Judgement of a registration: a document becomes a command for the store, or findings say why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import msgspec
+
+from bespeak.checks.ontology.consistency import check_consistency
+from bespeak.contract.ontology.namespace import DEFAULT, Namespace, is_iri
+from bespeak.contract.ontology.ontology import Ontology
+from bespeak.documents.ontology.canonical import canonical_quads, content_digest
+from bespeak.documents.ontology.contexts import Contexts
+from bespeak.documents.ontology.limits import LIMITS, Limits
+from bespeak.documents.ontology.notation import RdfNotation
+from bespeak.documents.ontology.reader import read_ontology
+from bespeak.documents.ontology.rules import BAD_IRI, IDENTITY, TOO_LARGE, VERSION
+from bespeak.state.identity.artifact_signature import ArtifactStatement
+from bespeak.state.store.commands.ontologies import MOST_CONTENT, RegisterArtifact, compress
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.text.source.span import Location
+
+_DECISIVE = frozenset({IDENTITY.id, VERSION.id})
+"""Rules that are advice for a reader, and conditions for the registry."""
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """Result of the judgement."""
+
+    findings: list[Diagnostic]
+    ontology: Ontology | None = None
+    command: RegisterArtifact | None = None
+    """Command to run, without signer and actor; None if the document is refused."""
+
+    @property
+    def statement(self) -> ArtifactStatement:
+        """Statement that a signature of this content has."""
+        assert self.command is not None, "only a document that is not refused can be signed"
+        return ArtifactStatement(self.command.kind, self.command.id, self.command.version, self.command.digest)
+
+
+def judge_registration(
+    data: bytes,
+    file: str,
+    notation: RdfNotation | None = None,
+    *,
+    id: str = "",  # noqa: A002 - the word of the draft
+    version: str = "",
+    known: Iterable[Ontology] = (),
+    namespace: Namespace = DEFAULT,
+    contexts: Contexts | None = None,
+    limits: Limits = LIMITS,
+) -> Judged:
+    """Read an ontology and prepare its registration. Only a document without errors is registered."""
+    ontology, findings = read_ontology(
+        data, file, notation, id=id, version=version, namespace=namespace, contexts=contexts, limits=limits
+    )
+    if ontology is None:
+        return Judged(findings)
+    findings = [replace(one, severity="error") if one.rule in _DECISIVE else one for one in findings]
+    findings += _check_id(ontology, file)
+    findings += check_consistency(ontology, known, namespace)
+    if has_errors(findings):
+        return Judged(findings, ontology)
+    content = canonical_quads(data, file, notation, namespace=namespace, contexts=contexts, limits=limits)
+    if isinstance(content, bytes) and len(content) > MOST_CONTENT:
+        message = f"canonical N-Quads may have {MOST_CONTENT} bytes; got {len(content)}"
+        content = TOO_LARGE.found(message, Location(file))
+    if isinstance(content, Diagnostic):
+        return Judged([*findings, content], ontology)
+    command = RegisterArtifact(
+        kind="ontology",
+        id=ontology.id,
+        version=ontology.version,
+        digest=content_digest(content),
+        content=compress(content),
+        source=file[:500],
+    )
+    return Judged(findings, ontology, command)
+
+
+def _check_id(ontology: Ontology, file: str) -> list[Diagnostic]:
+    """Check the id, which may come from the caller instead of the document."""
+    if is_iri(ontology.id):
+        return []
+    return [BAD_IRI.found(f"the id of an ontology must be an absolute IRI; got {brief(ontology.id)}", Location(file))]

@@ -1,0 +1,103 @@
+"""`bespeak semantic register`, `sign`, `list` and `show` on a real store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.documents.ontology.figures import FIGURE_3
+
+from bespeak.app.cli.main import CommandFailedError, bespeak
+from bespeak.errors import ConfigError
+from bespeak.state.identity.key_text import generate_key, private_text, public_jwk
+
+CS = "https://ex.org/onto/cs"
+HEADER = f'@prefix owl: <http://www.w3.org/2002/07/owl#> . <{CS}> a owl:Ontology ; owl:versionInfo "VERSION" .\n'
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.chdir(tmp_path)
+    return lambda *args: CliRunner().invoke(bespeak, ["semantic", *args])
+
+
+def document(version: str, more: str = "") -> str:
+    path = Path(f"cs-{version}.ttl")
+    path.write_text(HEADER.replace("VERSION", version) + FIGURE_3 + more)
+    return str(path)
+
+
+def refusal(result: Result) -> str:
+    assert isinstance(result.exception, CommandFailedError | ConfigError), (result.output, result.exception)
+    return str(result.exception)
+
+
+def test_ontology_is_registered_listed_and_shown(run: Run) -> None:
+    first = run("register", document("1.0"), "--store", "s.db", "--by", "alice")
+    assert first.exit_code == 0, first.exception
+    assert first.output.startswith(f"registered   {CS} 1.0\nsha256       ")
+    again = run("register", document("1.0"), "--store", "s.db")
+    assert again.exit_code == 0
+    second = run("register", document("1.1"), "--store", "s.db", "--json")
+    assert json.loads(second.output)["supersedes"] == "1.0"
+    listed = json.loads(run("list", "--store", "s.db", "--json").output)
+    assert [(row["id"], row["version"], row["source"]) for row in listed] == [
+        (CS, "1.0", "cs-1.0.ttl"),
+        (CS, "1.1", "cs-1.1.ttl"),
+    ]
+    assert f"ontology   {CS} 1.0" in run("list", "--store", "s.db").output
+    shown = json.loads(run("show", CS, "--store", "s.db", "--version", "1.0", "--json").output)
+    assert shown["actor"] == "alice"
+    assert "version      1.1" in run("show", CS, "--store", "s.db").output
+    assert '<https://ex.org/ioa/semantic#abbr> "LLM" .\n' in run("show", CS, "--store", "s.db", "--content").output
+
+
+def test_refusals_name_what_to_do_and_register_nothing(run: Run) -> None:
+    run("register", document("1.5"), "--store", "s.db")
+    other = run("register", document("1.5", "cs:More a ioa:Concept ."), "--store", "s.db")
+    assert refusal(other) == f"{CS} 1.5 is registered with other content; give the change a new version"
+    older = run("register", document("1.4"), "--store", "s.db")
+    assert refusal(older) == f"{CS}: version '1.4' is older than '1.5'; register a newer version"
+    broken = run("register", document("2.0", "cs:x"), "--store", "s.db")
+    assert refusal(broken) == "cs-2.0.ttl cannot be used as it is; see the findings"
+    assert "I102" in broken.output
+    assert refusal(run("register", "missing.ttl", "--store", "s.db")).startswith("missing.ttl: the file cannot be read")
+    assert refusal(run("show", "x:unknown", "--store", "s.db")) == "x:unknown is not registered"
+    assert len(json.loads(run("list", "--store", "s.db", "--json").output)) == 1
+
+
+@pytest.mark.requirement("IOA-13-5")
+def test_signature_is_verified_with_trusted_keys_and_then_required(run: Run) -> None:
+    key, stranger = generate_key(), generate_key()
+    Path("key.pem").write_text(private_text(key))
+    Path("trusted.json").write_text(json.dumps(public_jwk(key)))
+    Path("stranger.json").write_text(json.dumps(public_jwk(stranger)))
+    token = run("sign", document("1.0"), "--key", "key.pem").output
+    Path("cs.jws").write_text(token)
+    with_token = ("--store", "s.db", "--signature", "cs.jws", "--trusted")
+    assert refusal(run("register", document("1.0"), *with_token, "stranger.json")).endswith("which is not trusted")
+    assert "the signature is for the version '1.0'" in refusal(
+        run("register", document("1.1"), *with_token, "trusted.json")
+    )
+    changed = run("register", document("1.0", "cs:More a ioa:Concept ."), *with_token, "trusted.json")
+    assert "the signature is for the sha256" in refusal(changed)
+    signed = run("register", document("1.0"), *with_token, "trusted.json", "--json")
+    assert json.loads(signed.output)["signature"] == token.strip()
+    unsigned = run("register", document("1.1"), "--store", "s.db")
+    assert refusal(unsigned).endswith("sign this version too")
+    assert run("register", document("1.1"), "--store", "s.db", "--signature", "cs.jws").exit_code == 2
+    assert "holds a public key" in refusal(run("sign", document("1.0"), "--key", "trusted.json"))
+
+
+def test_id_and_version_may_be_given(run: Run) -> None:
+    Path("plain.ttl").write_text(FIGURE_3)
+    refused = run("register", "plain.ttl", "--store", "s.db")
+    assert "I106" in refused.output
+    assert not Path("s.db").exists()
+    assert run("register", "plain.ttl", "--store", "s.db", "--id", CS, "--version", "1.0").exit_code == 0

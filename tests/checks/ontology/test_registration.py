@@ -1,0 +1,61 @@
+"""Only a document with an id, a comparable version and without errors becomes a registration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.documents.ontology.figures import FIGURE_3, PREFIXES
+
+from bespeak.checks.ontology import registration
+from bespeak.checks.ontology.registration import Judged, judge_registration
+from bespeak.documents.ontology.canonical import content_digest
+from bespeak.documents.ontology.limits import Limits
+from bespeak.state.identity.artifact_signature import ArtifactStatement
+from bespeak.state.store.commands.ontologies import decompress
+
+CS = "https://ex.org/onto/cs"
+
+
+def judge(text: str, **given: Any) -> Judged:
+    return judge_registration(text.encode(), "cs.ttl", **given)
+
+
+def test_document_becomes_a_command_with_the_digest_of_its_canonical_form() -> None:
+    judged = judge(FIGURE_3, id=CS, version="1.0")
+    assert judged.findings == []
+    command = judged.command
+    assert command is not None
+    assert (command.kind, command.id, command.version, command.source) == ("ontology", CS, "1.0", "cs.ttl")
+    assert content_digest(decompress(command.content)) == command.digest
+    assert judged.statement == ArtifactStatement("ontology", CS, "1.0", command.digest)
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "rules"),
+    [
+        (FIGURE_3, {}, ["I106", "I107"]),
+        (FIGURE_3, {"id": CS, "version": "latest"}, ["I107"]),
+        (FIGURE_3, {"id": "relative", "version": "1"}, ["I103"]),
+        ("<x:a> <x:p>", {}, ["I102"]),
+        (FIGURE_3, {"id": CS, "version": "1", "limits": Limits(triples=2)}, ["I101"]),
+        ("\n".join(f"_:a{n} <x:p> _:a{n + 1} ." for n in range(900)), {"id": CS, "version": "1"}, ["I110"]),
+    ],
+)
+def test_unfit_document_is_refused_with_errors(text: str, given: dict[str, Any], rules: list[str]) -> None:
+    judged = judge(text, **given)
+    assert judged.command is None
+    assert [finding.rule for finding in judged.findings if finding.severity == "error"] == rules
+
+
+def test_warnings_do_not_prevent_a_registration() -> None:
+    judged = judge(f"{PREFIXES} cs:a a ioa:Task ; ioa:hasCapability cs:b .", id=CS, version="1.0")
+    assert [finding.rule for finding in judged.findings] == ["I221", "I221"]
+    assert judged.command is not None
+
+
+def test_content_beyond_the_limit_of_the_store_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registration, "MOST_CONTENT", 100)
+    judged = judge(FIGURE_3, id=CS, version="1.0")
+    assert judged.command is None
+    assert judged.findings[-1].rule == "I101"

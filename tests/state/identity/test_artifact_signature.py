@@ -1,0 +1,56 @@
+"""Signatures of ontologies and alignments name the exact content."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from bespeak.protocol.fault import Fault
+from bespeak.state.audit.trusted_keys import trusted
+from bespeak.state.identity.artifact_signature import (
+    ArtifactStatement,
+    SignedArtifact,
+    sign_artifact,
+    signature_fault,
+    verify_artifact,
+)
+from bespeak.state.identity.jws import PrivateKey, sign_compact
+from bespeak.state.identity.key_text import generate_key, key_id
+
+KEY, OTHER = generate_key(), generate_key()
+STATEMENT = ArtifactStatement("ontology", "https://ex.org/onto/cs", "1.0", "ab" * 32)
+
+
+def private() -> PrivateKey:
+    assert isinstance(KEY.private_key, PrivateKey)
+    return KEY.private_key
+
+
+TOKEN = sign_artifact(STATEMENT, private(), key_id(KEY), 1_790_000_000.0)
+
+
+def test_signature_of_a_trusted_key_is_verified() -> None:
+    signed = verify_artifact(TOKEN, trusted([KEY]))
+    assert signed == SignedArtifact(STATEMENT, key_id(KEY), "2026-09-21T14:13:20Z")
+    assert signature_fault(signed, STATEMENT) is None
+
+
+@pytest.mark.parametrize("field", ["kind", "id", "version", "sha256"])
+def test_signature_of_other_content_does_not_fit(field: str) -> None:
+    signed = verify_artifact(TOKEN, trusted([KEY]))
+    assert isinstance(signed, SignedArtifact)
+    fault = signature_fault(signed, msgspec.structs.replace(STATEMENT, **{field: "other"}))
+    assert fault is not None
+    assert fault.at == field
+
+
+def test_foreign_changed_and_malformed_tokens_are_faults() -> None:
+    head, body, sealed = TOKEN.split(".")
+    header = {"alg": "EdDSA", "kid": key_id(KEY), "typ": "agtp-signed+json"}
+    record = sign_compact(header, b'{"agtp_signed":{}}', private())
+    changed = (f"{head}.{body}.{sealed[::-1]}", f"{head}.{head}.{sealed}", f"{record.split('.')[0]}.{body}.{sealed}")
+    for token in ("", "a.b", "a.b.c", record, "x" * 20_000, *changed):
+        assert isinstance(verify_artifact(token, trusted([KEY])), Fault), token
+    fault = verify_artifact(TOKEN, trusted([OTHER]))
+    assert isinstance(fault, Fault)
+    assert fault.message.endswith("which is not trusted")
