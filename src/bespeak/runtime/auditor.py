@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from bespeak.protocol.exchange.headers import MERCHANT_ID, MERCHANT_MANIFEST_FINGERPRINT
+from bespeak.protocol.exchange.headers import INTENT_ASSERTION, MERCHANT_ID, MERCHANT_MANIFEST_FINGERPRINT
 from bespeak.runtime.call import Call, RoutedCall, StepCall
 from bespeak.runtime.exchange import Exchange
+from bespeak.state.audit.reading import payload_of
 from bespeak.state.audit.record import make_payload
 from bespeak.state.store.command import Sealed
 from bespeak.state.store.commands.audit import AppendAudit
@@ -81,4 +82,7 @@ class Auditor:
         if recorded is not None and call.method == "PURCHASE":
             headers = call.request.headers
             recorded |= {name: headers[header] for name, header in _MERCHANT.items() if header in headers}
+            intent = payload_of(headers.get(INTENT_ASSERTION, ""))
+            if intent is not None and isinstance(intent.get("jti"), str):
+                recorded["intent_assertion_jti"] = intent["jti"]
         return recorded

@@ -13,6 +13,7 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import Policies
+from bespeak.protocol.exchange.base64url import encode64
 from bespeak.state.audit.reading import payload_of
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.commands.audit import ScanAudit
@@ -149,17 +150,19 @@ async def test_steps_of_a_chain_share_one_budget() -> None:
         assert (await balances(bench))["sales"] == 1000
 
 
-async def test_the_audit_record_names_the_merchant() -> None:
+async def test_the_audit_record_names_the_merchant_and_the_intent() -> None:
     document = replace(ledger(), audit=AuditSettings(enabled=True))
+    intent = ".".join(encode64(part).decode() for part in (b'{"alg":"EdDSA"}', b'{"jti":"intent-7"}', b"signature"))
     async with keeping(methods=METHODS, document=document) as bench:
-        assert (await buy(bench)).status == 200
-        [row] = await bench.store.read(ScanAudit())
-        payload = payload_of(row[-1])
-        assert payload is not None
-        recorded = payload["extra"]["input"]
+        for text in (intent, "not a token", "..", intent.replace(".", "")):
+            assert (await buy(bench, {"intent_assertion": text})).status == 200
+        payloads = [payload_of(row[-1]) or {} for row in await bench.store.read(ScanAudit())]
+        recorded, *others = (payload["extra"]["input"] for payload in payloads)
         assert (recorded["merchant_id"], recorded["amount"], len(recorded["merchant_fingerprint"])) == (
             *("test.example", EUR, 64),
         )
+        assert recorded["intent_assertion_jti"] == "intent-7"
+        assert not any("intent_assertion_jti" in other for other in others)
 
 
 async def test_another_party_confirms_a_purchase_that_is_in_order() -> None:
