@@ -8,8 +8,12 @@ import argparse
 import os
 import platform
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import alerts
 import composition
 import endpoints
 import importing
@@ -20,23 +24,79 @@ import memory
 import planning
 import throughput
 import web
-from load import find_loader
+import workflows
+from load import Loader, find_loader
 
 import state
 
-PARTS = (
-    "throughput",
-    "web",
-    "mcp",
-    "tokens",
-    "state",
-    "composition",
-    "endpoints",
-    "memory",
-    "lint",
-    "import",
-    "planning",
-)
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How much is measured."""
+
+    loader: Loader
+    rounds: int
+    seconds: float
+    connections: int
+    depth: int
+    quick: bool
+    peers: Path | None
+
+    def shape(self, depth: int = 1) -> throughput.Shape:
+        """Return the amount and duration of the load."""
+        return throughput.Shape(self.rounds, self.seconds, self.connections, depth)
+
+    @property
+    def timed(self) -> dict[str, Any]:
+        """Number and length of the rounds."""
+        return {"rounds": self.rounds, "seconds": self.seconds}
+
+
+Part = tuple[str, Callable[[Run], bool]]
+_ROUNDS = "{rounds} x {seconds:g} s, medians"
+PARTS: dict[str, Part] = {
+    "throughput": (
+        f"BOOK /room, one worker, {{connections}} connections, {{depth}} in flight on each, {_ROUNDS}",
+        lambda run: throughput.measure(run.loader, run.shape(run.depth)),
+    ),
+    "web": (
+        f"The HTTP face, one worker, {{connections}} connections, {_ROUNDS}",
+        lambda run: web.measure(run.loader, run.shape()),
+    ),
+    "mcp": (
+        f"MCP over HTTP, {{connections}} connections, {_ROUNDS}",
+        lambda run: mcp_calls.measure(run.loader, run.shape()),
+    ),
+    "tokens": ("Tokens of MCP catalogs, by the tokenizer of GPT-3", lambda _: mcp_tokens.measure()),
+    "state": (
+        f"BOOK /room, every request with its own key and audit record, {_ROUNDS}",
+        lambda run: state.measure(run.loader, **run.timed),
+    ),
+    "workflows": (
+        f"Workflows of three steps, one worker, {_ROUNDS}",
+        lambda run: workflows.measure(run.loader, **run.timed),
+    ),
+    "alerts": ("Alerts that all escalate at one moment", lambda _: alerts.measure()),
+    "composition": (
+        f"Compositions, one worker, {_ROUNDS}",
+        lambda run: composition.measure(run.loader, **run.timed),
+    ),
+    "endpoints": ("10,000 endpoints", lambda run: endpoints.measure(run.loader, **run.timed)),
+    "memory": (
+        "Memory of the example hotel",
+        lambda run: memory.measure(run.loader, requests=10_000 if run.quick else 100_000),
+    ),
+    "lint": (
+        "bespeak lint with every rule, one core, medians of {rounds}; rates by processor time",
+        lambda run: lint.measure(rounds=run.rounds, installed=run.peers),
+    ),
+    "import": ("bespeak import openapi, wall time of the whole process", lambda _: importing.measure()),
+    "planning": (
+        f"Plans for proposed endpoints, best of {planning.REPEATS} for each",
+        lambda _: planning.measure(),
+    ),
+}
+"""Title of each part, and the function that measures it; False means that a server answered wrongly."""
 
 
 def main() -> int:
@@ -53,49 +113,16 @@ def main() -> int:
     parser.add_argument("--peers", type=Path, metavar="FOLDER", help="folder in which npm installed the other linters")
     options = parser.parse_args()
     rounds, seconds = (1, 1.0) if options.quick else (options.rounds, options.seconds)
-
     loader = find_loader()
+    run = Run(loader, rounds, seconds, options.connections, options.pipeline, options.quick, options.peers)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     pinned = "server on one core, loader on another" if cores and cores > 1 else "one core for everything"
     print(f"Python {platform.python_version()}, {cores} cores ({pinned}); load by {loader.description}")
     good = True
     for part in options.only or PARTS:
-        if part == "throughput":
-            print(
-                f"\nBOOK /room, one worker, {options.connections} connections, {options.pipeline} in flight on each, "
-                f"{rounds} x {seconds:g} s, medians"
-            )
-            good &= throughput.measure(loader, throughput.Shape(rounds, seconds, options.connections, options.pipeline))
-        elif part == "web":
-            print(f"\nThe HTTP face, one worker, {options.connections} connections, {rounds} x {seconds:g} s, medians")
-            good &= web.measure(loader, throughput.Shape(rounds, seconds, options.connections, 1))
-        elif part == "mcp":
-            print(f"\nMCP over HTTP, {options.connections} connections, {rounds} x {seconds:g} s, medians")
-            good &= mcp_calls.measure(loader, throughput.Shape(rounds, seconds, options.connections, 1))
-        elif part == "tokens":
-            print("\nTokens of MCP catalogs, by the tokenizer of GPT-3")
-            good &= mcp_tokens.measure()
-        elif part == "state":
-            print(f"\nBOOK /room, every request with its own key and audit record, {rounds} x {seconds:g} s, medians")
-            good &= state.measure(loader, rounds=rounds, seconds=seconds)
-        elif part == "composition":
-            print(f"\nCompositions, one worker, {rounds} x {seconds:g} s, medians")
-            good &= composition.measure(loader, rounds=rounds, seconds=seconds)
-        elif part == "endpoints":
-            print("\n10,000 endpoints")
-            good &= endpoints.measure(loader, rounds=rounds, seconds=seconds)
-        elif part == "lint":
-            print(f"\nbespeak lint with every rule, one core, medians of {rounds}; rates by processor time")
-            good &= lint.measure(rounds=rounds, installed=options.peers)
-        elif part == "import":
-            print("\nbespeak import openapi, wall time of the whole process")
-            good &= importing.measure()
-        elif part == "planning":
-            print(f"\nPlans for proposed endpoints, best of {planning.REPEATS} for each")
-            good &= planning.measure()
-        else:
-            print("\nMemory of the example hotel")
-            good &= memory.measure(loader, requests=10_000 if options.quick else 100_000)
+        title, measure = PARTS[part]
+        print("\n" + title.format(rounds=rounds, seconds=seconds, connections=run.connections, depth=run.depth))
+        good &= measure(run)
     return 0 if good else 1
 
 

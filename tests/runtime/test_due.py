@@ -57,3 +57,53 @@ async def test_a_kind_that_fails_does_not_hold_up_others_and_is_due_again() -> N
         assert done == ["g", "g"]
     finally:
         await store.close()
+
+
+async def test_a_kind_that_takes_long_does_not_hold_up_others() -> None:
+    store = open_store("memory", role="sole")
+    await store.start()
+    begun, carried = asyncio.Event(), asyncio.Event()
+
+    async def wait(_: Sequence[Record]) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def carry(_: Sequence[Record]) -> None:
+        carried.set()
+
+    loop = DueLoop(store, {"slow": wait, "quick": carry})
+    loop.start()
+    try:
+        async with asyncio.timeout(10):
+            await store.do(PutRecord("s", "slow", "ann", "open", "{}", delay=0.0))
+            await begun.wait()
+            await store.do(PutRecord("q", "quick", "ann", "open", "{}", delay=0.0))
+            await carried.wait()
+    finally:
+        await loop.stop()
+        await store.close()
+
+
+async def test_more_than_one_group_that_is_due_at_once_is_carried_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bespeak.runtime.due._AT_ONCE", 4)
+    store = open_store("memory", role="sole")
+    await store.start()
+    groups: list[int] = []
+    done = asyncio.Event()
+
+    async def carry(records: Sequence[Record]) -> None:
+        groups.append(len(records))
+        if sum(groups) == 10:
+            done.set()
+
+    for number in range(10):
+        await store.do(PutRecord(f"r{number}", "alert", "ann", "open", "{}", delay=0.0))
+    loop = DueLoop(store, {"alert": carry})
+    loop.start()
+    try:
+        async with asyncio.timeout(10):
+            await done.wait()
+        assert groups == [4, 4, 2]
+    finally:
+        await loop.stop()
+        await store.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
@@ -14,7 +15,7 @@ from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.workflows.driving import Drive
 from bespeak.runtime.workflows.journal import WorkflowJournal
 from bespeak.runtime.workflows.spec import Authority, Spec, StepSpec
-from bespeak.state.store.commands.records import ClaimDue, ListRecords, PutRecord
+from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, ListRecords, PutRecord
 from bespeak.state.store.commands.steps import ReadSteps, StepRow
 
 pytestmark = pytest.mark.anyio
@@ -58,3 +59,34 @@ async def test_a_chain_that_failed_is_undone_to_the_end_and_not_run_again() -> N
         await drive(bench, spec(booked, StepSpec("PAY", "/rooms")), WorkflowJournal("w", 0, 30.0, rows)).run()
         assert called == ["CANCEL /rooms"]
         assert [row.state for row in await bench.store.read(ReadSteps("w"))] == ["undone"]
+
+
+async def test_a_drive_whose_lease_was_taken_begins_no_further_step() -> None:
+    called: list[str] = []
+    release = asyncio.Event()
+
+    async def slow(context: Context) -> dict[str, Any]:
+        called.append(context.path)
+        await release.wait()
+        return {}
+
+    # The first step changes nothing, so that it is not its own write that tells of the loss.
+    endpoints = [
+        make_endpoint("FIND", "/rooms", slow, impact="informational"),
+        make_endpoint("BOOK", "/rooms", slow, impact="reversible"),
+    ]
+    async with keeping(*endpoints, methods=("CHAIN",)) as bench:
+        await bench.store.do(PutRecord("w", "workflow", AGENT, "running", "{}", delay=-1.0))
+        journal = WorkflowJournal("w", 0, 0.03)
+        driven = drive(bench, spec(StepSpec("FIND", "/rooms"), StepSpec("BOOK", "/rooms")), journal)
+        task = asyncio.ensure_future(driven.run())
+        async with asyncio.timeout(10):
+            while not called:
+                await asyncio.sleep(0.01)
+            await bench.store.do(ChangeRecord("w", ("workflow",), ("running",), "running", delay=-1.0))
+            await bench.store.do(ClaimDue("workflow", 1, 30.0))
+            while journal.state == "running":
+                await asyncio.sleep(0.01)
+        release.set()
+        assert await task is False
+        assert called == ["/rooms"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.protocol.exchange.context import Context
 from bespeak.runtime.workflows.spec import Authority, Spec, StepSpec, encode
-from bespeak.state.store.commands.records import ChangeRecord, PutRecord
+from bespeak.state.store.commands.records import ChangeRecord, NextDue, PutRecord
 from bespeak.state.store.commands.steps import JournalSteps, StepRow
+from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio
 
@@ -96,3 +98,78 @@ async def test_a_workflow_that_is_cancelled_is_undone() -> None:
         await bench.store.do(ChangeRecord("chain-1", ("workflow",), ("running",), "cancelling", delay=0.0))
         found = await until(bench, "cancelled")
         assert ([row.state for row in found.rows], undone) == (["undone"], ["/rooms"])
+
+
+async def test_a_step_that_runs_while_its_workflow_is_paused_and_resumed_runs_once() -> None:
+    begun: list[str] = []
+    release = asyncio.Event()
+
+    async def slow(context: Context) -> dict[str, Any]:
+        begun.append(context.path)
+        await release.wait()
+        return {}
+
+    endpoints = [make_endpoint("BOOK", step.path, slow, impact="reversible") for step in STEPS]
+    async with keeping(*endpoints, methods=("CHAIN",)) as bench:
+        workflows = bench.bench.server.workflows
+        await bench.store.do(PutRecord("chain-1", "workflow", AGENT, "running", spec(), delay=0.0))
+        async with asyncio.timeout(10):
+            while not begun:
+                await asyncio.sleep(0.01)
+        await bench.store.do(ChangeRecord("chain-1", ("workflow",), ("running",), "paused"))
+        fence = (await workflows.find("chain-1")).record.fence
+        await bench.store.do(ChangeRecord("chain-1", ("workflow",), ("paused",), "running", delay=0.0))
+        async with asyncio.timeout(10):
+            while (await workflows.find("chain-1")).record.fence == fence:
+                await asyncio.sleep(0.01)
+        release.set()
+        found = await until(bench, "completed", "failed")
+        assert [row.state for row in found.rows] == ["done", "done", "done"]
+        assert begun == [step.path for step in STEPS]
+
+
+async def test_a_server_alone_on_its_store_continues_what_it_left_without_waiting_for_leases() -> None:
+    called: list[str] = []
+
+    def book(context: Context) -> dict[str, Any]:
+        called.append(context.path)
+        return {}
+
+    endpoints = [make_endpoint("BOOK", step.path, book, impact="reversible") for step in STEPS]
+    store = open_store("memory", role="sole")
+    await store.start()
+    try:
+        ids = [f"chain-{number}" for number in range(1, 31)]
+        for name in ids:
+            await store.do(PutRecord(name, "workflow", AGENT, "running", spec(), delay=3600.0))
+            await store.do(JournalSteps(name, 0, (StepRow(1, 1, "done", 200, "{}"),), 3600.0))
+        async with keeping(*endpoints, store=store, methods=("CHAIN",)) as bench:
+            async with asyncio.timeout(10):
+                for name in ids:
+                    while (await bench.bench.server.workflows.find(name)).record.state != "completed":
+                        await asyncio.sleep(0.01)
+        assert sorted(called) == ["/cars"] * 30 + ["/seats"] * 30
+    finally:
+        await store.close()
+
+
+async def test_a_server_that_stops_leaves_its_workflows_to_others_at_once(tmp_path: Path) -> None:
+    begun = asyncio.Event()
+
+    async def forever(_: dict[str, Any]) -> dict[str, Any]:
+        begun.set()
+        await asyncio.Event().wait()
+        return {}
+
+    endpoints = [make_endpoint("BOOK", step.path, forever, impact="reversible") for step in STEPS]
+    async with keeping(*endpoints, store=open_store(str(tmp_path / "s.db"), role="sole"), methods=("CHAIN",)) as bench:
+        await bench.store.do(PutRecord("chain-1", "workflow", AGENT, "running", spec(), delay=0.0))
+        async with asyncio.timeout(10):
+            await begun.wait()
+        assert bench.bench.server.workflows.driven == 1
+    store = open_store(str(tmp_path / "s.db"))
+    try:
+        due = await store.read(NextDue(("workflow",)))
+        assert due["workflow"] <= 0
+    finally:
+        await store.close()

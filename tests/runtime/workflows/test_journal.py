@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bespeak.protocol.exchange.messages import Response
 from bespeak.runtime.workflows.journal import StepJournal, WorkflowJournal, answered
-from bespeak.state.store.commands.steps import StepRow
+from bespeak.state.store.commands.steps import JournalSteps, StepRow
 
 READ = StepRow(1, 1, "done", 200, "1")
 CHANGE = StepRow(2, 1, "done", 0, "null")
@@ -19,6 +19,21 @@ def test_pending_rows_are_written_together_and_once() -> None:
     assert (command.fence, command.rows) == (3, (READ, StepRow(2, 1, "done", 200, '{"x":2}')))
     assert journal.write().rows == ()
     assert journal.output(2) == {"x": 2}
+
+
+def test_the_last_step_ends_the_workflow() -> None:
+    journal = WorkflowJournal("w", 0, 30.0)
+    command = StepJournal(journal, CHANGE, "w-2", builtin=False, kept=9.0).note(Response(200, b"1"))
+    assert isinstance(command, JournalSteps)
+    assert (command.state, command.expected, command.kept) == ("completed", "running", 9.0)
+
+
+def test_a_renewal_writes_no_rows_and_a_new_claim_begins_with_those_of_the_store() -> None:
+    journal = WorkflowJournal("w", 0, 30.0)
+    journal.add(READ)
+    assert journal.renew().rows == ()
+    journal.reset([CHANGE])
+    assert (journal.rows, journal.write().rows) == ({2: CHANGE}, ())
 
 
 def test_a_failure_is_not_noted_by_the_step_itself() -> None:

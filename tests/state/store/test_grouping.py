@@ -88,6 +88,8 @@ SCRIPT: list[list[Command]] = [
     *([ChangeRecord("w4", ("workflow",), ("a",), "b", fence=fence)] for fence in (1, 0)),
     *([ChangeRecord("w4", ("workflow",), ("b",), "running", version=at, data="1")] for at in (1, 4)),
     [NoteSteps(f"w{number}", number % 3, ROWS[: number % 4]) for number in range(9)],
+    [NoteSteps("w6", 0, (row,)) for row in ROWS],
+    [NoteSteps("w6", 0, ROWS[:1]), JournalSteps("w6", 0, ROWS[1:2], 30.0), NoteSteps("w6", 0, ROWS[2:])],
     [JournalSteps(f"w{number}", 0, ROWS[1:], 30.0, "completed", kept=9.0) for number in range(3)],
     [JournalSteps(f"w{number}", 0, (), 30.0, "waiting", delay=60.0) for number in range(2, 9)],
     [NoteSteps("w0", 0, (StepRow(2, 2, "undone", 0, "null"),))],

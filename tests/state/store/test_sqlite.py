@@ -7,6 +7,7 @@ import json
 import os
 import sqlite3
 import subprocess
+import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,6 +23,7 @@ from bespeak.state.store.commands.idempotency import Claimed, ClaimKey
 from bespeak.state.store.commands.nonces import UseNonce
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.sqlite import SqliteStore
+from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio
 
@@ -157,6 +159,30 @@ async def test_changes_of_other_processes_are_distinguished_from_own_ones(
     finally:
         await visitor.close()
         await server.close()
+
+
+async def test_a_change_of_another_process_right_after_the_start_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bespeak.state.store.sqlite.POLL_SECONDS", 0.01)
+    server = open_store(str(tmp_path / "s.db"))
+    visitor = open_store(str(tmp_path / "s.db"))
+    noticed = asyncio.Event()
+    server.watch("agents", noticed.set)
+    await server.start()
+    try:
+        # In another thread, so that the loop does not look for changes in the meantime.
+        visiting = threading.Thread(target=lambda: asyncio.run(put_once(visitor)))
+        visiting.start()
+        visiting.join()
+        await asyncio.wait_for(noticed.wait(), 10)
+    finally:
+        await visitor.close()
+        await server.close()
+
+
+async def put_once(store: Store) -> None:
+    await store.do(Put("a", 1))
 
 
 async def test_a_store_that_is_closed_is_one_file(tmp_path: Path) -> None:

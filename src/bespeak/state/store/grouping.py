@@ -29,6 +29,8 @@ class Grouping:
     """SELECT with the number of the command in its first column, `n`; None if there is no result."""
     row: Callable[[Any], Hashable] | None = None
     """Row that a command changes: commands that change the same row do not share a statement."""
+    shared: Callable[[Any], Hashable] | None = None
+    """Row that a command only needs to stay as it is: commands that change it do not share a statement with it."""
     seal: Callable[[Any], tuple[str, Any]] | None = None
     """Agent and payload to seal; the `Sealed` record then takes the command's place in the other functions."""
     single: bool = False

@@ -31,11 +31,13 @@ _BY_KEY: Final = {"enable_seqscan": "off"}
 class Task:
     """A unit as the writer sees it."""
 
-    __slots__ = ("entries", "rows", "unit")
+    __slots__ = ("entries", "rows", "shared", "unit")
 
     def __init__(self, unit: Unit, rows: frozenset[Hashable]) -> None:
         self.unit = unit
         self.rows = rows
+        groupings = ((command, grouping_of(type(command))) for command in unit.commands)
+        self.shared = {grouping.shared(command) for command, grouping in groupings if grouping.shared is not None}
         self.entries: list[Entry] = []
 
     @property
@@ -111,10 +113,13 @@ class Lane:
         group: list[Task] = []
         left: list[Task] = []
         rows: set[Hashable] = set()
+        shared: set[Hashable] = set()
         while self._queue and len(group) < GROUP and len(left) < GROUP:
             task = self._queue.popleft()
-            (group if rows.isdisjoint(task.rows) else left).append(task)
+            apart = rows.isdisjoint(task.rows) and rows.isdisjoint(task.shared) and shared.isdisjoint(task.rows)
+            (group if apart else left).append(task)
             rows |= task.rows
+            shared |= task.shared
         self._queue.extendleft(reversed(left))
         return group
 

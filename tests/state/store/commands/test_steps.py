@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from bespeak.state.store.command import Command, Conflict
-from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord
-from bespeak.state.store.commands.steps import JournalSteps, ReadSteps, StepRow, WakeWaiting
+from bespeak.state.store.commands.expiry import PurgeExpired
+from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, FindRecord, PutRecord
+from bespeak.state.store.commands.steps import (
+    JournalSteps,
+    NoteSteps,
+    ReadJournals,
+    ReadSteps,
+    ReleaseWorkflows,
+    StepRow,
+    WakeWaiting,
+)
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio
@@ -63,3 +73,35 @@ async def test_waiting_workflows_are_due_when_something_was_decided(store: Store
     assert await do(store, WakeWaiting()) == 0
     await do(store, JournalSteps("w", 0, (), 30.0, "waiting", delay=60.0))
     assert await do(store, WakeWaiting()) == 1
+
+
+async def test_a_note_leaves_the_workflow_as_it_is(store: Store) -> None:
+    await begin(store)
+    before = await store.read(FindRecord(("workflow",), "w"))
+    assert await do(store, NoteSteps("w", 0, (ROW,))) == "running"
+    assert await do(store, NoteSteps("w", 1, (StepRow(2, 1, "done", 200, "{}"),))) == Conflict("claim-lost")
+    assert await store.read(FindRecord(("workflow",), "w")) == before
+    assert await store.read(ReadJournals(("other", "w"))) == {"other": [], "w": [ROW]}
+
+
+async def test_notes_of_many_steps_of_one_workflow_are_all_written(store: Store) -> None:
+    await begin(store)
+    rows = [StepRow(number, 1, "done", 200, "{}") for number in range(1, 20)]
+    renewed = store.do(JournalSteps("w", 0, (), 30.0))
+    done = await asyncio.gather(*(store.do(NoteSteps("w", 0, (row,))) for row in rows), renewed)
+    assert set(map(str, done)) == {"['running']"}
+    assert await store.read(ReadSteps("w")) == rows
+
+
+async def test_released_workflows_are_due_but_not_those_that_wait(store: Store) -> None:
+    await begin(store)
+    await store.do(PutRecord("p", "workflow", "ann", "waiting", "{}", delay=30.0))
+    assert await do(store, ReleaseWorkflows()) == 1
+    assert [record.record_id for record in await do(store, ClaimDue("workflow", 9, 1.0))] == ["w"]
+
+
+async def test_the_journal_goes_with_an_expired_workflow(store: Store) -> None:
+    await begin(store)
+    await do(store, JournalSteps("w", 0, (ROW,), 30.0, "completed", kept=-1.0))
+    assert await do(store, PurgeExpired()) == 1
+    assert await store.read(ReadSteps("w")) == []

@@ -92,7 +92,8 @@ class NoteSteps(Command, frozen=True):
         after=_WRITE_MANY,
         answer="SELECT n, state FROM {change}",
         result=_state,
-        row=lambda command: ("records", command.workflow_id),
+        row=lambda command: ("steps", command.workflow_id, *(row.number for row in command.rows)),
+        shared=lambda command: ("records", command.workflow_id),
     )
     workflow_id: str
     fence: int
