@@ -34,6 +34,7 @@ from bespeak.runtime.gates import ARRIVAL, ROUTED, STEP, find_route
 from bespeak.runtime.gates.budget import budget_gate
 from bespeak.runtime.gates.confirmation import confirmation_gate
 from bespeak.runtime.gates.input import step_input_gate
+from bespeak.runtime.gates.purchase import purchase_gate
 from bespeak.runtime.gates.rate import address_rate_gate, agent_rate_gate, endpoint_rate_gate
 from bespeak.runtime.gates.scope import scope_gate
 from bespeak.runtime.responder import Responder
@@ -95,6 +96,8 @@ class Dispatcher:
         self._settlement = settlement
         self._subscribers = subscribers
         left_out = {*(() if server.rates else _COUNTING), *(() if server.store is None else (confirmation_gate,))}
+        if "PURCHASE" not in server.registrar.service.methods:
+            left_out.add(purchase_gate)
         self._arrival = tuple(gate for gate in ARRIVAL if gate not in left_out)
         self._routed = tuple(gate for gate in ROUTED if gate not in left_out)
         self._steps = tuple(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.payments import EUR, METHODS, buy, ledger, merchant_headers
-from tests.service import AGENT
+from tests.service import AGENT, echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
@@ -150,6 +150,7 @@ async def test_steps_of_a_chain_share_one_budget() -> None:
         assert (await balances(bench))["sales"] == 1000
 
 
+@pytest.mark.requirement("CORE-10.3-5")
 async def test_the_audit_record_names_the_merchant_and_the_intent() -> None:
     document = replace(ledger(), audit=AuditSettings(enabled=True))
     intent = ".".join(encode64(part).decode() for part in (b'{"alg":"EdDSA"}', b'{"jti":"intent-7"}', b"signature"))
@@ -179,3 +180,9 @@ async def test_another_party_confirms_a_purchase_that_is_in_order() -> None:
         paid, again = [await buy(bench, {"confirmation_id": case_id}) for _ in range(2)]
         assert (paid.status, again.status) == (200, 409)
         assert (await balances(bench))["sales"] == 1000
+
+
+async def test_an_endpoint_of_the_operator_has_its_own_rules() -> None:
+    own = make_endpoint("PURCHASE", "/seat", echo)
+    async with keeping(own, methods=METHODS, document=ledger()) as bench:
+        assert (await bench.send("PURCHASE", "/seat")).status == 200
