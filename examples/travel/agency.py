@@ -73,7 +73,7 @@ async def book_stay(guest_id: UUID, room_id: str, arrival: date, departure: date
     return Stay(UUID(booked["reservation_id"]))
 
 
-@app.endpoint("CANCEL", "/stay", impact="irreversible", confidence=0.9, errors=REFUSED)
+@app.endpoint("CANCEL", "/stays/{reservation_id}", impact="irreversible", confidence=0.9, errors=REFUSED)
 async def cancel_stay(reservation_id: UUID, context: Context) -> Stay:
     """Cancel a reservation at the harbour hotel.
 
@@ -93,7 +93,7 @@ async def book_flight(passenger: str, flight: str, context: Context) -> Ticket:
     return Ticket(booked["ticket_id"])
 
 
-@app.endpoint("CANCEL", "/flight", impact="irreversible", confidence=0.9, errors=REFUSED)
+@app.endpoint("CANCEL", "/flights/{ticket_id}", impact="irreversible", confidence=0.9, errors=REFUSED)
 async def cancel_flight(ticket_id: str, context: Context) -> Ticket:
     """Give a seat back.
 

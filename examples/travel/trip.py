@@ -32,7 +32,7 @@ def plan_trip(name: str, guest_id: str, room_id: str) -> list[dict[str, Any]]:
             "parameters": {"guest_id": guest_id, "room_id": room_id, **DAYS},
             "compensate": {
                 "method": "CANCEL",
-                "path": "/stay",
+                "path": "/stays/{reservation_id}",
                 "parameters": {"reservation_id": {"$from": "stay.reservation_id"}},
             },
         },
@@ -43,7 +43,7 @@ def plan_trip(name: str, guest_id: str, room_id: str) -> list[dict[str, Any]]:
             "parameters": {"passenger": name, "flight": "CA 17"},
             "compensate": {
                 "method": "CANCEL",
-                "path": "/flight",
+                "path": "/flights/{ticket_id}",
                 "parameters": {"ticket_id": {"$from": "flight.ticket_id"}},
             },
         },

@@ -49,6 +49,7 @@ async def test_a_procedure_of_an_agent_waits_for_an_approval() -> None:
         assert (await run(bench, made["entity_id"], {"floor": 2})).json["result"]["output"] == {"rooms": [2]}
 
 
+@pytest.mark.requirement("METHODS-10.4-2")
 async def test_a_validation_releases_a_procedure_too() -> None:
     async with keeping(ROOMS, methods=METHODS) as bench:
         made = (await propose(bench, {"steps": STEPS})).json["result"]

@@ -92,6 +92,7 @@ async def test_running_takes_the_scope_and_those_of_the_procedure() -> None:
             assert both.json["result"]["status"] == "completed"
 
 
+@pytest.mark.requirement("METHODS-8.8-1", "METHODS-8.8-4", "METHODS-10.3-1", "CORE-4.13-2")
 @pytest.mark.parametrize("text", ["rm -rf /", "square; ls", "import os", "proc-" + "0" * 32, "SQUARE", "../square"])
 async def test_free_form_strings_are_never_run(text: str) -> None:
     async with keeping(methods=METHODS, procedures=ALL) as bench:
