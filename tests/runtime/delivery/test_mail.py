@@ -125,7 +125,7 @@ async def test_a_login_crosses_the_network_only_under_tls() -> None:
 
     def authenticate(_server: Any, _session: Any, _envelope: Any, _mechanism: str, given: Any) -> AuthResult:
         logins.append(given)
-        return AuthResult(success=given.password == b"secret")
+        return AuthResult(success=given.password == b"secret", handled=False)
 
     options = {"tls_context": server_tls(), "require_starttls": True, "authenticator": authenticate}
     mailbox = Mailbox()
