@@ -43,6 +43,9 @@ SERVER_ENDPOINTS: Final = frozenset(
 )
 """Built-in endpoints of every server. They are not part of the contract that its operator wrote."""
 
+INBOX: Final = ("floor", "QUERY", "/messages")
+"""Namespace, method and path of the built-in inbox. Operators may have messages of their own at the same path."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirect:

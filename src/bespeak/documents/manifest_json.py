@@ -10,7 +10,7 @@ from bespeak.contract.agent import DISCLOSURES
 from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import OpaqueHandler
-from bespeak.contract.policy import SERVER_ENDPOINTS, Policies
+from bespeak.contract.policy import INBOX, SERVER_ENDPOINTS, Policies
 from bespeak.contract.semantic import Semantic
 from bespeak.contract.service import ServerIdentity
 from bespeak.contract.standard.methods import CATEGORIES
@@ -75,6 +75,7 @@ class ManifestDocument:
             for endpoint in self.endpoints
             if (endpoint.path not in _SERVERS or endpoint.namespace in CATEGORIES)
             and endpoint.key not in SERVER_ENDPOINTS
+            and (endpoint.namespace, *endpoint.key) != INBOX
         )
 
     @property

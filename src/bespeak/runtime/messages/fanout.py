@@ -11,7 +11,15 @@ import msgspec
 from bespeak.runtime.messages.message import address_messages
 from bespeak.runtime.messages.origin import EXACTLY_ONCE, PUBLICATION, PUBLISHED, Origin, Pending, decode_origin
 from bespeak.state.store.command import Conflict
-from bespeak.state.store.commands.messages import Advance, AdvanceMany, ListSubscribers, Subscriber, channel_mark
+from bespeak.state.store.commands.messages import (
+    Advance,
+    AdvanceMany,
+    ListSubscribers,
+    NewMessage,
+    Subscriber,
+    channel_mark,
+)
+from bespeak.state.store.commands.outbox import PutOutbox
 from bespeak.state.store.commands.records import Record
 
 if TYPE_CHECKING:
@@ -70,7 +78,9 @@ class Fanout:
         now = time.time()
         state = PUBLISHED if record.kind == PUBLICATION else record.state
         ended = origin.expires is not None and origin.expires <= now
-        messages, postings, rest = (), (), ()
+        messages: tuple[NewMessage, ...] = ()
+        postings: tuple[PutOutbox, ...] = ()
+        rest: tuple[Pending, ...] = ()
         if origin.pending and not ended:
             pending, *others = origin.pending
             page = pages[_place(pending)]

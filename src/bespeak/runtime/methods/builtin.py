@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.handler import RegisteredFunction
+from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.contract.schema.compile import DIALECT
 from bespeak.contract.semantic import Semantic
 from bespeak.contract.standard.method import StandardMethod, object_of
@@ -60,7 +61,12 @@ _ARRAY_OUTPUT: Final[Mapping[str, Any]] = {
 
 
 def builtin_endpoints(
-    *, stored: bool = True, searchable: bool = False, negotiates: bool = False, enabled: Iterable[str] = ()
+    *,
+    stored: bool = True,
+    searchable: bool = False,
+    negotiates: bool = False,
+    enabled: Iterable[str] = (),
+    semantic: SemanticSettings | None = None,
 ) -> list[Endpoint]:
     """List the endpoints of every server: floor, lifecycle of agents, INSPECT, RESUME, DISCOVER /methods, /agents.
 
@@ -107,7 +113,21 @@ def builtin_endpoints(
             for name in implemented(enabled)
             if name == "REPORT" and stored
         ),
+        *(_registry_endpoints(semantic) if semantic is not None and semantic.registry and stored else ()),
     ]
+
+
+def _registry_endpoints(settings: SemanticSettings) -> Iterable[Endpoint]:
+    """List the endpoints of the registry of ontologies, whose modules most servers do not need."""
+    from bespeak.runtime.methods import ontologies  # noqa: PLC0415
+    from bespeak.runtime.semantic.registry import open_registry  # noqa: PLC0415
+
+    register = ontologies.register_ontology(open_registry(settings))
+    for method, handler in (
+        (ontologies.QUERY_ONTOLOGIES, ontologies.query_ontologies),
+        (ontologies.REGISTER_ONTOLOGY, register),
+    ):
+        yield replace(_endpoint(method, ontologies.PATH, handler), enabled=True)
 
 
 def _endpoint(
@@ -159,6 +179,7 @@ def _output(method: StandardMethod) -> Mapping[str, Any]:
             "result": object_of(method.result, *method.returned),
         },
         "required": ["status", "result"],
+        "additionalProperties": True,
     }
 
 

@@ -19,6 +19,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.fault import Fault
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.messages.announcement import announce
 from bespeak.runtime.parties import parties_of
 from bespeak.runtime.procedures import STEPS
 from bespeak.runtime.workflows.beginning import find_uncallable
@@ -26,7 +27,6 @@ from bespeak.runtime.workflows.checking import check_steps
 from bespeak.runtime.workflows.spec import StepSpec
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, Case, OpenCase, ReadCase
-from bespeak.state.store.commands.outbox import PutOutbox
 from bespeak.state.store.commands.records import ChangeRecord, PutRecord, Record
 from bespeak.state.store.store import Store
 
@@ -121,7 +121,7 @@ def _keep(
             recipient=recipient,
             digest=hashlib.sha256(told.encode()).hexdigest(),
             subject=told,
-            announcement=PutOutbox(ESCALATION, recipient, told),
+            announcement=announce(call.server, case_id, owner, recipient, msgspec.Raw(told.encode())),
             parties=parties_of(call),
             most_open=call.server.cases.most_open,
         ),

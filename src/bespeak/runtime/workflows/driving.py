@@ -23,6 +23,7 @@ from bespeak.runtime.composition.step import UNDOES
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.runtime.gates import find_route
+from bespeak.runtime.messages.announcement import announce
 from bespeak.runtime.parties import parties_of
 from bespeak.runtime.procedures import METHOD, path_of
 from bespeak.runtime.route import Route
@@ -31,7 +32,6 @@ from bespeak.runtime.workflows.reference import INPUT, expressions_in, resolve, 
 from bespeak.runtime.workflows.spec import Spec, StepSpec
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, OpenCase, ReadCase
-from bespeak.state.store.commands.outbox import PutOutbox
 from bespeak.state.store.commands.steps import (
     CANCELLED,
     CANCELLING,
@@ -310,7 +310,7 @@ class Drive:
                 recipient=recipient,
                 digest=f"{self.journal.workflow_id}-{row.number}-{row.attempt}",
                 subject=subject,
-                announcement=PutOutbox(ESCALATION, recipient, subject),
+                announcement=announce(self._call.server, case_id, agent_id, recipient, msgspec.Raw(subject.encode())),
                 parties=parties_of(self._call),
             )
         )
