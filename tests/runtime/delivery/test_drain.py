@@ -200,10 +200,12 @@ async def test_after_a_kill_a_posting_is_repeated_only_if_it_may_be(
     async with serving(answer, tls=False) as web:
         await put(store, web.url, guarantee=guarantee)
         child = await asyncio.create_subprocess_exec(sys.executable, "-c", CHILD, shared_place)
-        async with asyncio.timeout(60):
-            await arrived.wait()
-        child.kill()
-        await child.wait()
+        try:
+            async with asyncio.timeout(60):
+                await arrived.wait()
+        finally:
+            child.kill()
+            await child.wait()
         gate.set()
         async with draining(store):
             await put(store, web.url, "last")
