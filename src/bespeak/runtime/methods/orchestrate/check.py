@@ -15,6 +15,7 @@ from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.disclosure import find_visible
 from bespeak.runtime.health import OK, UPSTREAM, WITHIN, examine, examine_upstreams, judge
+from bespeak.runtime.messages.origin import BROADCAST, NOTIFICATION
 from bespeak.runtime.methods.communicate.send import KIND as DELIVERY
 from bespeak.runtime.methods.transact.cancel import CANCELS
 from bespeak.runtime.workflows.engine import receipt_steps
@@ -23,6 +24,8 @@ from bespeak.state.store.commands.steps import WORKFLOW
 
 _CHECK: Final = STANDARD["CHECK"]
 _SERVER: Final = ("server", "self")
+_KINDS: Final = (*CANCELS, DELIVERY, NOTIFICATION, BROADCAST)
+"""Kinds of records whose owner can ask for their state."""
 
 
 async def check(call: RoutedCall) -> Envelope | Refused:
@@ -65,7 +68,7 @@ def _agent(call: RoutedCall, agent_id: str) -> Envelope | Refused:
 async def _owned(call: RoutedCall, target: str) -> Envelope | Refused:
     """Tell the state of a record of the caller, and what became of the steps of a workflow."""
     store = call.server.store
-    record: Record | None = None if store is None else await store.read(FindRecord((*CANCELS, DELIVERY), target))
+    record: Record | None = None if store is None else await store.read(FindRecord(_KINDS, target))
     if record is None or call.agent_id is None or record.owner not in (call.agent_id, call.principal.principal_id):
         message = f"This agent has nothing with the id {target[:80]!r}; `server` checks this server."
         return _CHECK.refuse("target-not-found", message)
