@@ -74,6 +74,7 @@ LETTERS = {
     "Y": "Y8xx: scopes, policies, recipes (AGTP-API 6.3, 6.4, 8.7, 9); settings of identity, state and limits",
     "X": "X9xx: security",
     "R": "R9xx: unreviewed guesses of an importer (AGTP-API 14.1)",
+    "I": "I1xx, I2xx: ontologies and semantic profiles (IoA 5, 6)",
     "W": "W1xx, W9xx: discovering and linting services on the web (AI-Discovery, AGIS 11)",
 }
 """Headings for rules that do not belong to a pass, by their letter."""

@@ -10,6 +10,7 @@ from typing import Any, Final
 from bespeak.contract.agent import Agent
 from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.contract.policy import Policies
 from bespeak.contract.procedure import Procedure
 from bespeak.contract.rate import RateLimits
@@ -72,6 +73,8 @@ class Service:
     """Names of the standard methods that are enabled."""
     procedures: tuple[Procedure, ...] = ()
     """What RUN may run."""
+    semantic: SemanticSettings | None = None
+    """Settings of the semantic layer; None if it is not used."""
     apis: tuple[Mapping[str, Any], ...] = ()
     hosted_protocols: tuple[Mapping[str, Any], ...] = ()
     resources: tuple[Resource, ...] = ()

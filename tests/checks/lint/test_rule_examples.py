@@ -52,6 +52,7 @@ WITHOUT: Final = {
     "H730": "about a module, not a document",
     "D199": "about a hundred findings",
     **{rule.id: "about what a server on the web does" for rule in _ON_THE_WEB if not rule.bad},
+    **{rule: "about an ontology or a semantic profile" for rule in all_rules() if rule[0] == "I"},
 }
 """Rules whose pages show no piece of a document, and why. Those of catalogs are told by what they say."""
 

@@ -20,6 +20,7 @@ from bespeak.contract.ontology.version import compare_versions, parse_version, s
         ("1.0-rc1", "1.0", "incomparable"),
     ],
 )  # fmt: skip
+@pytest.mark.requirement("IOA-5.3-4")
 def test_provider_serves_the_same_major_and_no_higher_minor(provided: str, requested: str, result: str) -> None:
     assert compare_versions(provided, requested) == result
 
@@ -43,6 +44,7 @@ def test_trailing_zeros_do_not_make_another_version() -> None:
         ("2026-01-01", "2.1", "version '2026-01-01' does not compare with '2.1'; use numbers with points, or dates"),
     ],
 )
+@pytest.mark.requirement("IOA-5.3-3")
 def test_downgrade_and_unknown_order_are_refused(version: str, latest: str, says: str) -> None:
     assert succession_fault(version, latest) == says
 

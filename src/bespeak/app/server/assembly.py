@@ -177,6 +177,7 @@ def assemble(
         searchable=bool(service.resources),
         negotiates=service.policies.synthesis_enabled,
         enabled=service.methods,
+        semantic=service.semantic,
     )
     opened, found = _open_data(service, base)
     findings += found

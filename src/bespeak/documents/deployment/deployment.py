@@ -79,6 +79,7 @@ class Deployment:
             trusts_upstreams=server.upstream.trust_answers,
             methods=choose_methods(server.methods.enable),
             procedures=server.procedures,
+            semantic=server.semantic,
         )
         return replace(service, catalog=server.main.catalog) if server.main.catalog else service
 

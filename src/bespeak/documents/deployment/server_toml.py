@@ -12,6 +12,7 @@ from bespeak.contract.data_set import DataSet, bind_sources
 from bespeak.contract.delivery import DeliverySettings
 from bespeak.contract.duration import read_duration
 from bespeak.contract.negotiation import NegotiationSettings
+from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.contract.policy import Policies
 from bespeak.contract.procedure import Procedure
 from bespeak.contract.service import ServerIdentity
@@ -97,6 +98,7 @@ class ServerDocument:
     methods: MethodSettings = table(MethodSettings)
     delivery: DeliverySettings | None = optional_table(DeliverySettings)
     payments: PaymentSettings = table(PaymentSettings)
+    semantic: SemanticSettings | None = optional_table(SemanticSettings)
     limits: LimitSettings = table(LimitSettings)
     upstream: UpstreamSettings = table(UpstreamSettings)
     document: Path | None = setting(None, "An AGIS document whose endpoints are served.", kind="path")

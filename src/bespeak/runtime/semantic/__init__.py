@@ -1,0 +1,1 @@
+"""Meaning at run time: the registry of ontologies, and what calls mean."""

@@ -1,0 +1,91 @@
+"""The registry as agents use it: documents are judged, signatures verified, and nothing is registered by half."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from bespeak.checks.ontology.registration import judge_registration
+from bespeak.contract.ontology.settings import SemanticSettings
+from bespeak.documents.ontology.notation import RdfNotation
+from bespeak.errors import ConfigError
+from bespeak.protocol.fault import Fault
+from bespeak.state.audit.trusted_keys import parse_keys
+from bespeak.state.identity.artifact_signature import ArtifactStatement, signature_fault, verify_artifact
+from bespeak.state.identity.jws import PublicKey
+from bespeak.state.store.commands.ontologies import RegisterArtifact
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+_AT_ONCE: Final = 2
+"""Documents that are judged at the same time."""
+
+
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent wants to register."""
+
+    document: bytes
+    notation: RdfNotation
+    actor: str
+    id: str = ""
+    version: str = ""
+    source: str = ""
+    signature: str = ""
+
+
+class OntologyRegistry:
+    """Judges offers. Constructed once per server; the store is that of each call."""
+
+    def __init__(self, settings: SemanticSettings, trusted: Mapping[str, PublicKey]) -> None:
+        self.settings = settings
+        self.trusted = trusted
+        self._turns = asyncio.Semaphore(_AT_ONCE)
+
+    async def judge(self, offer: Offer) -> RegisterArtifact | list[Diagnostic] | Fault:
+        """Return the command that registers an offer, the findings of its document, or the fault of its signature."""
+        async with self._turns:
+            # Parsing takes up to a second, in which other calls go on.
+            judged = await asyncio.to_thread(
+                judge_registration,
+                offer.document,
+                offer.source or "document",
+                offer.notation,
+                id=offer.id,
+                version=offer.version,
+                namespace=self.settings.namespace,
+            )
+        if judged.command is None:
+            return judged.findings
+        signer = self.verify(offer.signature, judged.statement)
+        if isinstance(signer, Fault):
+            return signer
+        return msgspec.structs.replace(
+            judged.command, signer=signer, signature=offer.signature, actor=offer.actor, source=offer.source
+        )
+
+    def verify(self, signature: str, statement: ArtifactStatement) -> str | Fault:
+        """Return the id of the key that signed a statement, or an empty string if nothing is signed or must be."""
+        if not signature:
+            return Fault("a signature of a trusted key is required") if self.settings.require_signature else ""
+        signed = verify_artifact(signature, self.trusted)
+        if isinstance(signed, Fault):
+            return signed
+        return signature_fault(signed, statement) or signed.signer
+
+
+def open_registry(settings: SemanticSettings) -> OntologyRegistry:
+    """Open the registry of a server; raise ConfigError if its keys or the extra are missing."""
+    if importlib.util.find_spec("pyoxigraph") is None:
+        raise ConfigError("`registry` of [semantic] needs its extra: pip install 'bespeak[semantic]'")
+    if settings.require_signature and not settings.trusted_keys:
+        raise ConfigError("`require_signature` of [semantic] needs `trusted_keys`; name the keys that may sign.")
+    keys: dict[str, PublicKey] = {}
+    for text in settings.trusted_keys:
+        found = parse_keys(text)
+        if isinstance(found, Fault):
+            raise ConfigError(f"`trusted_keys` of [semantic]: {text}: {found.message}")
+        keys |= found
+    return OntologyRegistry(settings, keys)

@@ -1,0 +1,16 @@
+"""Rules of ontologies can be explained like all others."""
+
+from __future__ import annotations
+
+from bespeak.checks.lint.registry import all_rules, find_rule
+from bespeak.contract.ontology import rules as profiles
+from bespeak.documents.ontology import rules
+from bespeak.text.diagnostics.rule import declared_in
+
+
+def test_every_rule_is_registered_and_says_why() -> None:
+    declared = declared_in(rules, profiles)
+    assert len(declared) > 25
+    assert declared.items() <= all_rules().items()
+    assert all(rule.why for rule in declared.values())
+    assert find_rule("ontology-blank-nodes") is rules.BLANK_NODES

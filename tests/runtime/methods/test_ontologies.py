@@ -1,0 +1,128 @@
+"""/ontologies: agents with the scopes of the registry read it and add to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from tests.documents.ontology.figures import FIGURE_3, FIGURE_4
+from tests.service import Reply
+from tests.stateful import StatefulBench, keeping
+
+from bespeak.contract.ontology.settings import SemanticSettings
+from bespeak.documents.ontology.canonical import canonical_quads, content_digest
+from bespeak.runtime.methods.builtin import builtin_endpoints
+from bespeak.runtime.methods.ontologies import READ_SCOPE, REGISTER_SCOPE
+from bespeak.state.identity.artifact_signature import ArtifactStatement, sign_artifact
+from bespeak.state.identity.jws import PrivateKey
+from bespeak.state.identity.key_text import generate_key, key_id, public_jwk
+
+pytestmark = pytest.mark.anyio
+
+CS = "https://ex.org/onto/cs"
+OPEN = SemanticSettings(registry=True)
+
+
+async def register(bench: StatefulBench, version: str = "1.0", text: str = FIGURE_3, **more: Any) -> Reply:
+    body = {"document": text, "media_type": "text/turtle", "id": CS, "version": version, **more}
+    return await bench.send("REGISTER", "/ontologies", body, authority_scope=REGISTER_SCOPE)
+
+
+async def query(bench: StatefulBench, **body: Any) -> Reply:
+    return await bench.send("QUERY", "/ontologies", body, authority_scope=READ_SCOPE)
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[StatefulBench]:
+    async with keeping(semantic=OPEN) as opened:
+        yield opened
+
+
+async def test_registered_ontology_is_listed_and_read(bench: StatefulBench) -> None:
+    reply = await register(bench)
+    assert reply.status == 200, reply.json
+    assert reply.json["result"] | {"sha256": ""} == {"id": CS, "version": "1.0", "sha256": "", "supersedes": ""}
+    assert (await register(bench, "1.1", FIGURE_4)).json["result"]["supersedes"] == "1.0"
+    listed = (await query(bench)).json["result"]["artifacts"]
+    assert [(one["id"], one["version"]) for one in listed] == [(CS, "1.0"), (CS, "1.1")]
+    assert "actor" not in listed[0]
+    [found] = (await query(bench, id=CS, version="1.0")).json["result"]["artifacts"]
+    assert found["digest"] == reply.json["result"]["sha256"] == content_digest(found["content"].encode())
+    assert [one["version"] for one in (await query(bench, after=1)).json["result"]["artifacts"]] == ["1.1"]
+
+
+@pytest.mark.requirement("IOA-13-3")
+async def test_scopes_are_required_for_reading_and_for_registering(bench: StatefulBench) -> None:
+    body = {"document": FIGURE_3, "media_type": "text/turtle", "id": CS, "version": "1.0"}
+    assert (await bench.send("REGISTER", "/ontologies", body, authority_scope=READ_SCOPE)).status == 455
+    assert (await bench.send("REGISTER", "/ontologies", body)).status == 455
+    assert (await bench.send("QUERY", "/ontologies", {}, authority_scope=REGISTER_SCOPE)).status == 455
+    assert (await bench.send("REGISTER", "/ontologies", body, agent=None)).status == 262
+    assert (await query(bench)).json["result"] == {"artifacts": []}
+
+
+async def test_refusals_name_the_fault_and_register_nothing(bench: StatefulBench) -> None:
+    await register(bench, "1.5")
+    broken = await register(bench, "2.0", "<x:a> <x:p>")
+    assert (broken.status, broken.error["code"]) == (422, "ontology-refused")
+    assert broken.error["findings"][0]["rule"] == "I102"
+    taken = await register(bench, "1.5", FIGURE_4)
+    assert (taken.status, taken.error["code"]) == (409, "version-taken")
+    for version in ("1.4", "2026-01-01"):
+        order = await register(bench, version)
+        assert (order.status, order.error["code"]) == (409, "version-order"), version
+    assert (await register(bench, "draft")).error["code"] == "ontology-refused"
+    assert (await query(bench, id="x:unknown")).status == 404
+    assert len((await query(bench)).json["result"]["artifacts"]) == 1
+
+
+async def test_json_ld_context_is_never_fetched(bench: StatefulBench) -> None:
+    document = json.dumps({"@context": "https://evil.example/ctx", "@id": "x:a"})
+    reply = await register(bench, text=document, media_type="application/ld+json")
+    [finding] = reply.error["findings"]
+    assert (finding["rule"], finding["pointer"]) == ("I104", "/@context")
+
+
+async def test_long_content_is_named_by_its_size(bench: StatefulBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    await register(bench)
+    monkeypatch.setattr("bespeak.runtime.methods.ontologies._MOST_CONTENT", 10)
+    [found] = (await query(bench, id=CS)).json["result"]["artifacts"]
+    assert "content" not in found
+    assert found["bytes"] > 100
+
+
+async def test_pages_follow_each_other(bench: StatefulBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bespeak.runtime.methods.ontologies._PAGE", 2)
+    for version in ("1.0", "1.1", "1.2"):
+        await register(bench, version)
+    first = (await query(bench)).json["result"]
+    rest = (await query(bench, after=first["next"])).json["result"]
+    assert [one["version"] for one in first["artifacts"] + rest["artifacts"]] == ["1.0", "1.1", "1.2"]
+    assert "next" not in rest
+
+
+async def test_signature_of_a_trusted_key_is_verified_and_may_be_required() -> None:
+    key = generate_key()
+    assert isinstance(key.private_key, PrivateKey)
+    content = canonical_quads(FIGURE_3.encode(), "f.ttl")
+    assert isinstance(content, bytes)
+    statement = ArtifactStatement("ontology", CS, "1.0", content_digest(content))
+    token = sign_artifact(statement, key.private_key, key_id(key), 0.0)
+    settings = SemanticSettings(registry=True, trusted_keys=(public_jwk(key)["x"],), require_signature=True)
+    async with keeping(semantic=settings) as bench:
+        for fields in ({}, {"signature": "a.b.c"}, {"signature": token, "version": "1.1"}):
+            reply = await register(bench, **fields)
+            assert (reply.status, reply.error["code"]) == (403, "signature-refused"), fields
+        assert (await register(bench, signature=token)).status == 200
+        [found] = (await query(bench, id=CS)).json["result"]["artifacts"]
+        assert (found["signer"], found["signature"]) == (key_id(key), token)
+
+
+def test_registry_is_served_only_where_it_is_enabled() -> None:
+    def paths(**given: Any) -> set[str]:
+        return {endpoint.path for endpoint in builtin_endpoints(**given)}
+
+    assert "/ontologies" in paths(semantic=OPEN)
+    assert "/ontologies" not in paths(semantic=OPEN, stored=False) | paths(semantic=SemanticSettings()) | paths()

@@ -1,0 +1,26 @@
+"""The registry of a server: its keys are read at the start, and its extra is needed."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.contract.ontology.settings import SemanticSettings
+from bespeak.errors import ConfigError
+from bespeak.runtime.semantic.registry import open_registry
+from bespeak.state.identity.key_text import generate_key, key_id, public_jwk
+
+
+def test_keys_are_parsed_when_the_registry_opens() -> None:
+    keys = [generate_key(), generate_key()]
+    settings = SemanticSettings(trusted_keys=tuple(public_jwk(key)["x"] for key in keys))
+    assert list(open_registry(settings).trusted) == [key_id(key) for key in keys]
+
+
+def test_missing_keys_and_packages_stop_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="needs `trusted_keys`"):
+        open_registry(SemanticSettings(require_signature=True))
+    with pytest.raises(ConfigError, match=r"`trusted_keys` of \[semantic\]: short: "):
+        open_registry(SemanticSettings(trusted_keys=("short",)))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"pip install 'bespeak\[semantic\]'"):
+        open_registry(SemanticSettings())
