@@ -6,9 +6,13 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.agent.discovery.web import Asked, send, serving
 from tests.messaging import ANN, METHODS, contents, sent, soon, subscribe
+from tests.runtime.delivery.parts import letter_of
 from tests.stateful import StatefulBench, keeping
 
+from bespeak.contract.delivery import DeliverySettings
+from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import StoreError
 from bespeak.runtime.messages.fanout import Fanout
 from bespeak.state.store.command import Conflict
@@ -118,3 +122,22 @@ async def test_subscribers_with_a_callback_are_pushed_to_as_well() -> None:
         postings = [row for row in await contents(bench) if "https://a.example/x" in row]
         assert len(postings) == 1
         assert ANN not in await received(bench)
+
+
+async def test_a_verified_callback_receives_what_is_published(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+
+    def agree(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        send(writer, 200, letter_of(asked)["content"])
+
+    document = ServerDocument(delivery=DeliverySettings(allow=("127.0.0.1",)))
+    async with serving(agree, tls=False) as web, keeping(methods=METHODS, document=document) as bench:
+        data = {"channel": "news", "callback": f"http://127.0.0.1:{web.port}/hook"}
+        await sent(bench, "REGISTER", {"entity_type": "subscription", "data": data}, AGENTS[0])
+        made = await sent(bench, "PUBLISH", {"channel": "news", "content": "rain"})
+        async with asyncio.timeout(20):
+            while len(web.asked) < 2:
+                await asyncio.sleep(0.01)
+        letter = letter_of(web.asked[1])
+        assert (letter["kind"], letter["content"], letter["sender"]) == ("publication", "rain", ANN)
+        assert letter["posting_id"].startswith(made["content_id"])

@@ -58,3 +58,20 @@ async def test_a_submitted_item_is_withdrawn() -> None:
     async with keeping(methods=METHODS) as bench:
         item = (await bench.send("SUBMIT", "/", {"target": "invoices", "payload": 1})).json["result"]
         assert (await cancel(bench, item["tracking_id"])).json["result"]["kind"] == "submission"
+
+
+async def test_the_subject_of_a_revoked_grant_is_told_if_the_caller_wants_that() -> None:
+    async with keeping(methods=(*METHODS, "AUTHORIZE")) as bench:
+        for wanted in (False, True):
+            given = {"subject": "b" * 64, "resource": "*", "scope": "news:read"}
+            granted = await bench.send("AUTHORIZE", "/", given, authority_scope="authorization:grant, news:read")
+            target_id = granted.json["result"]["grant_id"]
+            done = await cancel(bench, target_id, notify_parties=wanted, reason={"code": "moved"})
+            assert done.json["result"]["notified"] == (["b" * 64] if wanted else [])
+        inbox = (await bench.send("QUERY", "/messages", {}, agent="b" * 64)).json["result"]["messages"]
+        assert [(one["kind"], one["content"]) for one in inbox] == [
+            (
+                "cancellation",
+                {"target_id": target_id, "kind": "grant", "status": "cancelled", "reason": {"code": "moved"}},
+            )
+        ]

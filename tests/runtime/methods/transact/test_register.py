@@ -52,3 +52,20 @@ async def test_data_that_cannot_be_kept_are_refused(body: dict[str, Any]) -> Non
     async with keeping(methods=("REGISTER",)) as bench:
         reply = await bench.send("REGISTER", "/", body)
         assert (reply.status, reply.error["code"]) == (422, "invalid-data")
+
+
+async def test_a_subscription_can_be_made_again_after_it_was_cancelled() -> None:
+    async with keeping(methods=("REGISTER", "CANCEL")) as bench:
+        body = {"entity_type": "subscription", "data": {"channel": "news"}}
+        made = (await bench.send("REGISTER", "/", body)).json["result"]
+        await bench.send("CANCEL", "/", {"target_id": made["entity_id"]})
+        assert (await bench.send("REGISTER", "/", body)).status == 200
+
+
+async def test_a_callback_must_agree_before_it_is_used() -> None:
+    async with keeping(methods=("REGISTER",)) as bench:
+        for callback, code in ((7, "invalid-data"), ("", "invalid-data"), ("http://127.0.0.1:9/", "callback-refused")):
+            body = {"entity_type": "subscription", "data": {"channel": "news", "callback": callback}}
+            reply = await bench.send("REGISTER", "/", body)
+            assert (reply.status, reply.error["code"]) == (422, code), callback
+        assert await bench.store.read(ListRecords("subscription")) == []
