@@ -17,9 +17,11 @@ from bespeak.state.store.commands.audit import AppendAudit, ScanAudit
 from bespeak.state.store.commands.idempotency import ClaimKey, FinishKey, RecordKey, ReleaseKey
 from bespeak.state.store.commands.nonces import UseNonce
 from bespeak.state.store.commands.outbox import PutOutbox
+from bespeak.state.store.commands.records import ListRecords, PutRecord
+from bespeak.state.store.commands.steps import NoteSteps, StepRow
 from bespeak.state.store.postgres import PostgresStore
 from bespeak.state.store.postgres_writer import rows_of
-from bespeak.state.store.unit import Unit
+from bespeak.state.store.store import Then
 
 pytestmark = pytest.mark.anyio
 
@@ -71,9 +73,39 @@ async def store(postgres_dsn: str) -> AsyncIterator[PostgresStore]:
 async def test_unit_is_grouped_if_only_its_first_command_can_refuse(
     commands: tuple[Command, ...], rows: set[Any] | None
 ) -> None:
-    future = asyncio.get_running_loop().create_future()
-    assert rows_of(Unit(commands, None, future)) == rows
-    assert rows_of(Unit(commands, lambda _: [], future)) is None
+    assert rows_of(commands) == rows
+
+
+async def test_a_unit_is_undone_if_what_follows_from_its_results_cannot_be_done(store: PostgresStore) -> None:
+    await store.do(*[PutRecord(f"w{number}", "workflow", "ann", "running", "{}") for number in range(0, 100, 2)])
+    row = StepRow(1, 1, "done", 200, "{}")
+
+    def closing(number: int) -> Then:
+        # For every other one there is no workflow, so that it is undone; some are not grouped at all.
+        more = [Look()] if number % 10 == 9 else []
+        return lambda results: [NoteSteps(f"w{results[0].data}", 0, (row,)), *more, APPEND]
+
+    done = await asyncio.gather(
+        *(
+            store.do(PutRecord(f"e{number}", "entity", "ann", "live", f"{number}"), then=closing(number))
+            for number in range(100)
+        )
+    )
+    for number, one in enumerate(done):
+        if number % 2:
+            assert one == Conflict("claim-lost")
+        else:
+            assert [type(result).__name__ for result in one] == ["Record", "str", "Sealed"]
+    entities = await store.read(ListRecords("entity", limit=1000))
+    assert {record.data for record in entities} == {str(number) for number in range(0, 100, 2)}
+    assert (await store.read(Transactions("audit")))[1] == 50
+
+
+async def test_units_that_follow_are_grouped(store: PostgresStore) -> None:
+    units = (PutRecord(f"e{number}", "entity", "ann", "live", "{}") for number in range(100))
+    await asyncio.gather(*(store.do(unit, then=lambda _: [APPEND]) for unit in units))
+    assert await store.read(Transactions("records")) == (1, 100)
+    assert await store.read(Transactions("audit")) == (1, 100)
 
 
 async def test_units_that_wait_together_are_one_transaction(store: PostgresStore) -> None:

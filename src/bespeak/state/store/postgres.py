@@ -52,7 +52,7 @@ class PostgresStore(Store):
     async def do(self, *commands: Command, then: Then | None = None) -> Sequence[Any] | Conflict:
         self._check_open()
         unit = Unit(commands, then, asyncio.get_running_loop().create_future())
-        rows = rows_of(unit)
+        rows = rows_of(commands)
         if rows is None:
             if len(self._alone) >= QUEUE:
                 raise StoreUnavailableError(f"{self._address.name} is too slow: {QUEUE} changes wait for it.")
@@ -119,7 +119,8 @@ class PostgresStore(Store):
     def _lane_of(self, unit: Unit) -> Lane:
         if isinstance(unit.commands[0], ClaimKey):
             return self._claims
-        return self._sealed if _seals(unit) else self._plain
+        # What follows from the results of a unit is mostly its record.
+        return self._sealed if unit.then is not None or _seals(unit) else self._plain
 
     def _run_alone(self, unit: Unit) -> None:
         """Run a unit in its own task: the caller may be cancelled, the transaction is not."""

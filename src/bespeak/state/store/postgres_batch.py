@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -41,10 +41,7 @@ class Batch:
         # Sorted, so that the same kinds are the same statement to the database.
         self._kinds = sorted(kinds.items(), key=lambda kind: kind[0].__name__)
         self._topics: set[str] = set()
-        for kind, group in self._kinds:
-            topics_of = grouping_of(kind).topics
-            if topics_of is not None:
-                self._topics.update(*(topics_of(entry.command) for entry in group))
+        self._topics.update(*(topics_of(entry.command) for entry in entries))
 
     def statement(self) -> tuple[str, list[Any]]:
         """Return the text and its parameters."""
@@ -76,6 +73,12 @@ def grouping_of(kind: Kind) -> Grouping:
     """Return the grouping of a kind; only for kinds that have one."""
     assert kind.grouping is not None
     return kind.grouping
+
+
+def topics_of(command: Command) -> Collection[str]:
+    """Return the topics that a command of a grouped kind notifies."""
+    topics = grouping_of(type(command)).topics
+    return () if topics is None else topics(command)
 
 
 def _flatten(entries: Sequence[Entry], attribute: str, fields: Mapping[str, str]) -> list[list[Any]]:

@@ -10,10 +10,10 @@ from typing import Any, Final
 import asyncpg  # type: ignore[import-untyped]
 
 from bespeak.errors import StoreUnavailableError
-from bespeak.state.store.command import Conflict, Seal
+from bespeak.state.store.command import Command, Conflict, Seal
 from bespeak.state.store.grouping import AGAIN
 from bespeak.state.store.postgres_address import Address, Connection, is_collision, is_outage
-from bespeak.state.store.postgres_batch import Batch, Entry, grouping_of
+from bespeak.state.store.postgres_batch import Batch, Entry, grouping_of, topics_of
 from bespeak.state.store.postgres_pool import close
 from bespeak.state.store.postgres_sealing import Sealing
 from bespeak.state.store.postgres_unit import undo
@@ -28,6 +28,10 @@ QUEUE: Final = 16_384
 _BY_KEY: Final = {"enable_seqscan": "off"}
 
 
+class _ApartError(Exception):
+    """Raised for units whose later commands cannot join a group."""
+
+
 class Task:
     """A unit as the writer sees it."""
 
@@ -36,8 +40,7 @@ class Task:
     def __init__(self, unit: Unit, rows: frozenset[Hashable]) -> None:
         self.unit = unit
         self.rows = rows
-        groupings = ((command, grouping_of(type(command))) for command in unit.commands)
-        self.shared = {grouping.shared(command) for command, grouping in groupings if grouping.shared is not None}
+        self.shared = shared_by(unit.commands)
         self.entries: list[Entry] = []
 
     @property
@@ -47,24 +50,28 @@ class Task:
         return results[0] if isinstance(results[0], Conflict) else results
 
 
-def rows_of(unit: Unit) -> frozenset[Hashable] | None:
-    """Return the rows a unit changes, or None if it cannot join a group.
+def rows_of(commands: Sequence[Command], *, whole: bool = True) -> frozenset[Hashable] | None:
+    """Return the rows that commands change, or None if they cannot join a group; `whole` if they are a whole unit.
 
     In a group the only dependency on a result is this: the commands after a guard run only if the guard succeeds.
     """
-    if unit.then is not None:
-        return None
     rows: set[Hashable] = set()
-    for place, command in enumerate(unit.commands):
+    for place, command in enumerate(commands):
         grouping = command.grouping
-        if grouping is None or (place and command.guards) or (grouping.single and len(unit.commands) > 1):
+        if grouping is None or (place and command.guards) or (grouping.single and not (whole and len(commands) == 1)):
             return None
         if grouping.row is not None:
             row = grouping.row(command)
             if row in rows:
                 return None
             rows.add(row)
-    return frozenset(rows) if unit.commands else None
+    return frozenset(rows) if commands else None
+
+
+def shared_by(commands: Sequence[Command]) -> set[Hashable]:
+    """Return the rows that commands which can join a group need to stay as they are."""
+    groupings = ((command, grouping_of(type(command))) for command in commands)
+    return {grouping.shared(command) for command, grouping in groupings if grouping.shared is not None}
 
 
 class Lane:
@@ -131,6 +138,10 @@ class Lane:
                 # Those that wait would only meet the same, one after the other.
                 group += self._queue
                 self._queue.clear()
+            elif isinstance(error, (_ApartError, asyncpg.DivisionByZeroError)):
+                for task in group:
+                    self._alone(task.unit)
+                return
             elif len(group) > 1:
                 # One of them is at fault; the others must not suffer for it.
                 middle = len(group) // 2
@@ -149,17 +160,19 @@ class Lane:
                 self._alone(task.unit)
             else:
                 task.unit.outcome = task.outcome
+                task.unit.topics.update(*(topics_of(entry.command) for entry in task.entries))
                 self._settled(task.unit)
 
     async def _transact(self, group: list[Task]) -> None:
         """Run the units in one transaction. On return it has committed; after an exception nothing has happened."""
+        follows = any(task.unit.then for task in group)
         seals = any(grouping_of(type(command)).seal for task in group for command in task.unit.commands)
         connection = await self._connected()
-        if not seals:
+        if not seals and not follows:
             await self._run_at_once(connection, group)
             return
         async with self._sealing.turn():
-            await self._run_at_once(connection, group)
+            await (self._run_in_steps if follows else self._run_at_once)(connection, group)
 
     async def _run_at_once(self, connection: Connection, group: list[Task]) -> None:
         """Run the units in one statement if every guard succeeds; otherwise step by step."""
@@ -172,11 +185,12 @@ class Lane:
             await self._send(connection, [entry for task in group for entry in task.entries])
         except asyncpg.DivisionByZeroError:
             self._sealing.discard()
-            await self._run_guards_first(connection, group)
+            await self._run_in_steps(connection, group)
 
-    async def _run_guards_first(self, connection: Connection, group: list[Task]) -> None:
+    async def _run_in_steps(self, connection: Connection, group: list[Task]) -> None:
+        """Run the first commands of all units, then the others of those that go on, then what follows from these."""
         for task in group:
-            task.entries[0].required = False
+            task.entries = [Entry(command) for command in task.unit.commands]
         await connection.execute("BEGIN")
         try:
             await self._send(connection, [task.entries[0] for task in group])
@@ -188,6 +202,9 @@ class Lane:
             rest = [entry for task in passed for entry in task.entries[1:]]
             if rest:
                 await self._send(connection, rest)
+            more = _follow(passed)
+            if more:
+                await self._send(connection, more)
             await connection.execute("COMMIT")
         except Exception as error:
             await undo(connection, error)
@@ -214,3 +231,26 @@ class Lane:
         if self._connection is None or self._connection.is_closed():
             self._connection = await self._address.connect(**_BY_KEY)
         return self._connection
+
+
+def _follow(tasks: Sequence[Task]) -> list[Entry]:
+    """Make the commands that follow from the results of units; each guard among them must succeed."""
+    made: list[Entry] = []
+    rows: set[Hashable] = set()
+    shared: set[Hashable] = set()
+    for task in tasks:
+        commands = [] if task.unit.then is None else task.unit.then([entry.result for entry in task.entries])
+        if not commands:
+            continue
+        changed = rows_of(commands, whole=False)
+        if changed is None:
+            raise _ApartError
+        kept = shared_by(commands)
+        if not (rows.isdisjoint(changed) and rows.isdisjoint(kept) and shared.isdisjoint(changed)):
+            raise _ApartError
+        rows |= changed
+        shared |= kept
+        entries = [Entry(command, required=command.guards) for command in commands]
+        task.entries += entries
+        made += entries
+    return made
