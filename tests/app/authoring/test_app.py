@@ -116,6 +116,13 @@ def test_service_has_the_identity_of_the_app(app: App) -> None:
     assert app.service().catalog == "1.1.0"
 
 
+def test_standard_methods_are_enabled_by_name_or_category() -> None:
+    assert make(methods=["chain", "LOG"]).service().methods == ("LOG", "CHAIN")
+    assert "PURCHASE" in make(methods=["transact"]).service().methods
+    with pytest.raises(ContractError, match="'CHIAN' is not a standard method"):
+        make(methods=["CHIAN"])
+
+
 def test_decorator_arguments_override_the_docstring(app: App) -> None:
     endpoint = declare(
         app,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from bespeak.app.authoring.data_function import declared_data, with_function
 from bespeak.app.authoring.declarations import declaring
+from bespeak.app.authoring.declared_errors import declare_errors
 from bespeak.app.authoring.function_check import IN_PYTHON, check_behaviour
 from bespeak.app.authoring.procedure_function import ProcedureFunctions
 from bespeak.app.authoring.recipe_trace import Input, RecipeTrace
@@ -29,13 +30,14 @@ from bespeak.contract.cost import Cost, read_cost
 from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.data_set import DataSet, bind_sources
 from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import DeclaredError, Endpoint
+from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import COMPOSITION_FAILED, Composition, HandlerBinding, RegisteredFunction
 from bespeak.contract.policy import Policies, Redirect
 from bespeak.contract.recipe import Recipe
 from bespeak.contract.rules import COST
 from bespeak.contract.semantic import Impact, Semantic
 from bespeak.contract.service import DEFAULT_CATALOG, UNSPECIFIED, Resource, ServerIdentity, Service
+from bespeak.contract.standard.methods import choose_methods, is_choice
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.agis.deployment import served_with
 from bespeak.errors import ContractError
@@ -77,12 +79,20 @@ class App(ProcedureFunctions):
         version: str | None = None,
         vocabulary: Vocabulary | None = None,
         data_manifest: DataManifest | None = None,
+        methods: Iterable[str] = (),
     ) -> None:
         """Create a service without endpoints.
 
         `catalog` is a bundled version or the path of a catalog document. `policies` default to those of AGTP-API 8.7.
-        `vocabulary` and `data_manifest` become blocks of the AGIS document; verbs in use need not be listed.
+        `vocabulary` and `data_manifest` become blocks of the AGIS document; verbs in use need not be listed. `methods`
+        enables standard methods: their names, categories of them, or `*` for all.
         """
+        methods = tuple(methods)
+        unknown = next((method for method in methods if not is_choice(method)), None)
+        if unknown is not None:
+            raise ContractError(
+                f"{unknown!r} is not a standard method or a category; `bespeak methods list` shows them"
+            )
         identity = ServerIdentity(name=name, server_id=server_id, operator=operator, contact=contact, domain=domain)
         service = Service(
             identity=identity,
@@ -92,6 +102,7 @@ class App(ProcedureFunctions):
             document_version=version,
             vocabulary=vocabulary,
             data_manifest=data_manifest,
+            methods=choose_methods(methods),
         )
         self._start(service, _opened(catalog))
 
@@ -243,7 +254,7 @@ class App(ProcedureFunctions):
                 ),
                 input_schema=reading.input_schema,
                 output_schema=reading.output_schema,
-                errors=_declared_errors(errors, prose.errors),
+                errors=declare_errors(errors, prose.errors),
                 handler=self._handler(function, blocking=blocking),
                 namespace=namespace,
                 required_scopes=tuple(scopes),
@@ -465,15 +476,6 @@ def _refusal(endpoint: str, function: Callable[..., Any], rule: Rule, message: s
     """Build the error for a mistake that is found before there is an endpoint to check."""
     finding = rule.found(f"{endpoint}: {message}", locate(function))
     return ContractError(f"{endpoint} cannot be declared", [finding])
-
-
-def _declared_errors(
-    given: Mapping[str, str] | Sequence[str], described: Mapping[str, str]
-) -> tuple[DeclaredError, ...]:
-    """Merge the errors of the decorator and of the docstring. The decorator's descriptions win."""
-    texts = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given, "")
-    names = [*texts, *(name for name in described if name not in texts)]
-    return tuple(DeclaredError(name, texts.get(name) or described.get(name, "")) for name in names)
 
 
 def _declared_cost(

@@ -20,6 +20,11 @@ STANDARD: Final[Mapping[str, StandardMethod]] = {
 CATEGORIES: Final = tuple(dict.fromkeys(method.category for method in STANDARD.values()))
 
 
+def is_choice(name: str) -> bool:
+    """Return True if a name means methods: one of them, a category, or `*`."""
+    return name == ALL or name.lower() in CATEGORIES or name.upper() in STANDARD
+
+
 def choose_methods(names: Iterable[str]) -> tuple[str, ...]:
     """Return the methods that names, categories or `*` mean, in the order of the draft; unknown ones mean none."""
     chosen = {name.upper() for name in names}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bespeak.contract.standard.methods import ALL, CATEGORIES, STANDARD
+from bespeak.contract.standard.methods import ALL, CATEGORIES, STANDARD, is_choice
 from bespeak.text.reading.setting import setting
 
 
 def _known(name: str) -> str | None:
-    return name if name == ALL or name.lower() in CATEGORIES or name.upper() in STANDARD else None
+    return name if is_choice(name) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

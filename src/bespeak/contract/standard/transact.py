@@ -158,7 +158,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
     StandardMethod(
         name="CANCEL",
         category="transact",
-        description="Revokes a grant, a purchase on hold, a submission, a publication, an alert, a monitor or a workflow.",
+        description="Revokes a grant, a hold, a submission, a publication, an alert, a monitor or a workflow.",
         intent="Cancel something that was scheduled or committed.",
         outcome="The target is cancelled, and what could be undone has been undone.",
         impact="irreversible",
