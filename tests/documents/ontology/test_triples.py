@@ -95,6 +95,14 @@ def test_deep_documents_are_refused_before_a_recursive_parser_sees_them() -> Non
     assert refusal(f"<x:a> <x:p> {'<<( <x:a> <x:p> ' * deep} 1 {')>> ' * deep} .").rule == "I101"
 
 
+def test_wide_documents_are_refused_before_a_parser_compares_or_keeps_all_parts() -> None:
+    attributes = " ".join(f'e:p{number}="1"' for number in range(300))
+    assert place(refusal(f"{RDF}\n<e:a {attributes}/></rdf:RDF>", "rdfxml")) == ("I101", 2, 1)
+    values = json.dumps({"@id": "x:a", "x:p": [1] * 100})
+    assert refusal(values, "jsonld", Limits(triples=20)).pointer == "/x:p/57"
+    assert refusal(b"<x:a> <x:p> '" + b"y" * (17 << 20) + b"' .").rule == "I101"
+
+
 def test_triples_about_triples_are_skipped() -> None:
     ontology, _ = read_ontology(b"<x:a> a <x:T> ; <x:p> <<( <x:b> <x:p> 1 )>> .", "file", "turtle")
     assert ontology is not None

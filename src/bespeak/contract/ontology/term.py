@@ -36,6 +36,8 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
     """Terms that the ontology declares equivalent."""
     domains: tuple[str, ...] = ()
     ranges: tuple[str, ...] = ()
+    inverses: tuple[str, ...] = ()
+    """Properties that lead in the opposite direction."""
     fillers: tuple[str, ...] = ()
     """Fillers of the existential restrictions above a class, such as the whole that it is a part of."""
     in_domain: tuple[str, ...] = ()

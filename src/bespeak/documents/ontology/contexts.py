@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 import msgspec
@@ -37,6 +37,25 @@ def inline_contexts(data: bytes, file: str, contexts: Contexts, limits: Limits) 
     return msgspec.json.encode(document)
 
 
+_PARTS: Final = 3
+"""Values of JSON for one triple; the parser keeps all of them."""
+_END: Final = (None, None)
+
+
+def _parts(value: dict[str, Any] | list[Any]) -> Iterator[tuple[str | int | None, Any]]:
+    """Iterate over the parts of an object, without its context, or of a list."""
+    if isinstance(value, list):
+        return iter(enumerate(value))
+    return iter([part for part in value.items() if part[0] != "@context"])
+
+
+def _pointer(names: Sequence[str | int]) -> str:
+    pointer = ""
+    for name in names[1:]:  # the first stands for the document itself
+        pointer = child(pointer, name)
+    return pointer
+
+
 class _Inliner:
     def __init__(self, contexts: Contexts, file: str, limits: Limits) -> None:
         self._known, self._file, self._limits = contexts, file, limits
@@ -44,26 +63,29 @@ class _Inliner:
         self._protected: dict[str, Any] = {}
 
     def walk(self, document: Any) -> None:
-        """Replace contexts in place. A loop with a stack: depth is input."""
-        waiting = [(document, "", 1)]
-        while waiting:
-            value, at, depth = waiting.pop()
-            if depth > self._limits.depth:
-                self._refuse(TOO_LARGE, at, f"objects and lists may be nested {self._limits.depth} deep")
-            if isinstance(value, dict):
-                if "@context" in value:
-                    value["@context"] = self._resolve(value["@context"], child(at, "@context"))
-                waiting += [
-                    (part, child(at, key), depth + 1)
-                    for key, part in value.items()
-                    if isinstance(part, dict | list) and key != "@context"
-                ]
-            elif isinstance(value, list):
-                waiting += [
-                    (part, child(at, number), depth + 1)
-                    for number, part in enumerate(value)
-                    if isinstance(part, dict | list)
-                ]
+        """Replace contexts in place. A stack of iterators: neither depth nor width of the input costs memory here."""
+        names: list[str | int] = []
+        levels: list[Iterator[tuple[str | int | None, Any]]] = [iter([(0, document)])]
+        count, most = 0, _PARTS * self._limits.triples
+        while levels:
+            name, value = next(levels[-1], _END)
+            if name is None:
+                levels.pop()
+                if names:
+                    names.pop()
+                continue
+            count += 1
+            if count > most:
+                self._refuse(TOO_LARGE, _pointer([*names, name]), f"there may be {most} values")
+            if not isinstance(value, dict | list):
+                continue
+            at = [*names, name]
+            if len(levels) > self._limits.depth:
+                self._refuse(TOO_LARGE, _pointer(at), f"objects and lists may be nested {self._limits.depth} deep")
+            if isinstance(value, dict) and "@context" in value:
+                value["@context"] = self._resolve(value["@context"], child(_pointer(at), "@context"))
+            names.append(name)
+            levels.append(_parts(value))
 
     def _resolve(self, context: Any, at: str) -> Any:
         parts = context if isinstance(context, list) else [context]

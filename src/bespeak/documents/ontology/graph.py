@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from bespeak.contract.ontology.namespace import OBO, OWL, RDF, RDFS, SKOS, Namespace
 from bespeak.documents.ontology.fault import DocumentRefused
@@ -36,6 +36,7 @@ _SLOTS: Final[Mapping[str, str]] = {
     f"{SKOS}broader": "parents",
     f"{RDFS}domain": "domains",
     f"{RDFS}range": "ranges",
+    f"{OWL}inverseOf": "inverses",
     f"{OWL}equivalentClass": "equivalents",
     f"{OWL}equivalentProperty": "equivalents",
     f"{OWL}someValuesFrom": "some",
@@ -63,6 +64,7 @@ _CORE_SLOTS: Final[Mapping[str, str]] = {
 _LITERAL: Final = frozenset(
     {"labels", "comments", "abbr", "preferred_abbr", "version", "deprecated", "inputs", "outputs"}
 )
+_NOTHING: Final[Mapping[str, Any]] = {}
 _SYNONYMS: Final = frozenset({"exact", "related", "broad", "narrow", "hidden"})
 
 
@@ -89,19 +91,24 @@ class Graph:
 
     def texts(self, node: str, slot: str) -> list[str]:
         """Return the texts of a slot: those without a language or in English first, then by text."""
-        found = set(self.names.get(node, {}).get(slot, ()))
+        given = self.names.get(node, _NOTHING).get(slot, ())
+        if len(given) < 2:
+            return [text for _, text in given]
+        found = set(given)
         return list(dict.fromkeys(text for _, _, text in sorted((_rank(one), one, text) for one, text in found)))
 
     def synonyms(self, node: str, slot: str) -> list[str]:
         """Return the synonyms of a slot. In old OBO files a synonym is a node with a label."""
         texts = self.texts(node, slot)
-        for other in sorted(self.nodes.get(node, {}).get(slot, ())):
+        for other in sorted(self.nodes.get(node, _NOTHING).get(slot, ())):
             texts += self.texts(other, "labels")
         return texts
 
     def named(self, node: str, slot: str) -> tuple[str, ...]:
         """Return the named resources of a slot, sorted."""
-        found = self.nodes.get(node, {}).get(slot, ())
+        found = self.nodes.get(node, _NOTHING).get(slot)
+        if found is None:
+            return ()
         return tuple(sorted({one for one in found if not one.startswith("_:")}))
 
     def operands(self, node: str, slot: str) -> tuple[set[str], set[str]]:
@@ -109,7 +116,7 @@ class Graph:
         named: set[str] = set()
         fillers: set[str] = set()
         seen: set[str] = set()
-        waiting = list(self.nodes.get(node, {}).get(slot, ()))
+        waiting = list(self.nodes.get(node, _NOTHING).get(slot, ()))
         while waiting:
             one = waiting.pop()
             if not one.startswith("_:"):

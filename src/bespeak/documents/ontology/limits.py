@@ -12,11 +12,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     size: int = 32 * 1024 * 1024
     """Bytes of the document."""
-    triples: int = 500_000
+    triples: int = 250_000
     characters: int = 128 * 1024 * 1024
     """Characters of all terms together: prefixes and entities make short documents long."""
     depth: int = 64
     """Nesting of elements, objects and lists: parsers are recursive."""
+    attributes: int = 256
+    """Attributes of an element, with its namespaces: the parser compares each with all others."""
     triple_terms: int = 256
     """Occurrences of `<<`, which nests triples in triples."""
     label: int = 1_000

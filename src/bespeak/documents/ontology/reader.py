@@ -28,12 +28,18 @@ _KINDS: Final[Mapping[str, Kind]] = {
     f"{OWL}ObjectProperty": "object_property",
     f"{OWL}DatatypeProperty": "data_property",
 }
-_GENERIC: Final = frozenset({f"{RDF}Property", f"{OWL}FunctionalProperty", f"{OWL}TransitiveProperty"})
+_GENERIC: Final = frozenset(
+    {
+        f"{RDF}Property",
+        *(f"{OWL}{kind}Property" for kind in ("Functional", "InverseFunctional", "Symmetric", "Transitive")),
+    }
+)
 _NOT_TERMS: Final = frozenset(
     {f"{OWL}Ontology", f"{OWL}AnnotationProperty", f"{OWL}OntologyProperty", f"{RDFS}Datatype", f"{SKOS}ConceptScheme"}
 )
 _BUILT_IN: Final = (OWL, RDF, RDFS, OBO)
 _LITERAL_RANGES: Final = (XSD, f"{RDFS}Literal", f"{RDF}langString", f"{RDF}PlainLiteral")
+_SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 _MOST_FINDINGS: Final = 20
 
 
@@ -139,6 +145,7 @@ class _Reading:
             equivalents=tuple(sorted(same - {iri})),
             domains=tuple(sorted(graph.operands(iri, "domains")[0])),
             ranges=tuple(sorted(graph.operands(iri, "ranges")[0])),
+            inverses=graph.named(iri, "inverses"),
             fillers=tuple(sorted(fillers | more)),
             in_domain=graph.named(iri, "in_domain"),
             above=graph.named(iri, "above"),
@@ -166,7 +173,7 @@ class _Reading:
 
     def _synonyms(self, iri: str) -> tuple[Synonym, ...]:
         found: dict[str, Scope] = {}
-        for scope in get_args(Scope):
+        for scope in _SCOPES:
             for text in self._bounded(iri, "synonym", self._graph.synonyms(iri, scope)):
                 found.setdefault(text, scope)
         return tuple(Synonym(text, scope) for text, scope in found.items())

@@ -47,6 +47,8 @@ def parse_quads(data: bytes, notation: RdfNotation, file: str, contexts: Context
     except SyntaxError as error:
         place = Location(file, error.lineno or 0, error.offset or 0)
         raise DocumentRefused(MALFORMED.found(f"this is not {notation}: {_reason(error)}", place)) from error
+    except MemoryError as error:  # the parser's own limit for one term
+        raise DocumentRefused(TOO_LARGE.found(printable(str(error))[:300], Location(file))) from error
     except (ValueError, OSError) as error:
         message = f"this is not {notation}: {printable(str(error))[:300]}"
         raise DocumentRefused(MALFORMED.found(message, Location(file))) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 from xml.parsers import expat
 
@@ -27,11 +27,13 @@ def check_xml(data: bytes, file: str, limits: Limits) -> None:
     def refuse(report: Callable[..., Diagnostic], message: str) -> None:
         raise DocumentRefused(report(message, _place(parser, file)))
 
-    def enter(name: str, attributes: object) -> None:
+    def enter(name: str, attributes: Mapping[str, str]) -> None:
         nonlocal depth
         depth += 1
         if depth > limits.depth:
             refuse(TOO_LARGE.found, f"elements may be nested {limits.depth} deep; <{name[:80]}> is deeper")
+        if len(attributes) > limits.attributes:
+            refuse(TOO_LARGE.found, f"<{name[:80]}> may have {limits.attributes} attributes; got {len(attributes)}")
 
     def leave(name: str) -> None:
         nonlocal depth
