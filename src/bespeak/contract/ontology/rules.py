@@ -79,6 +79,12 @@ PROFILE_VALUE: Final = ProfileRule(
     why="A value of another kind has no agreed meaning. Write what the core ontology declares for the member.",
     message="{path} must be {other}; got {value}",
 )
+PROFILE_SIZE: Final = ProfileRule(
+    ("I209", "profile-size", "MUST", "IoA 6.2"),
+    "A semantic payload stays within the limits for bytes, depth, members and texts.",
+    why="A payload comes with every message, from anyone. Reference an ontology instead of sending its content.",
+    message="{path} must have at most {other}; got {value}",
+)
 REGISTRATION_TYPE: Final = ProfileRule(
     ("I211", "registration-type", "MUST", "IoA 6.3"),
     "A capability registration contains ioa:Capability objects.",

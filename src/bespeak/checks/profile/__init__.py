@@ -1,0 +1,1 @@
+"""Judgement of semantic profiles and registrations in the light of ontologies (IoA 5.4)."""

@@ -1,0 +1,91 @@
+"""Judgement of a semantic profile: set operations on the index of the ontologies (IoA 5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from bespeak.checks.profile.policy import DEFAULT_POLICY, ProfilePolicy
+from bespeak.contract.ontology.meanings import Meanings
+from bespeak.contract.ontology.profile import SemanticProfile
+from bespeak.contract.ontology.rules import (
+    BINDING_CONFLICT,
+    BINDING_DOMAIN,
+    CAPABILITY_RANGE,
+    CAPABILITY_TYPE,
+    INTENT_CAPABILITIES,
+    INTENT_DOMAIN,
+    INTENT_TYPE,
+)
+from bespeak.contract.ontology.verdict import ACCEPTED, Status, Verdict, Violation
+
+_RANK: Final[Mapping[Status, int]] = {"accept": 0, "renegotiate": 1, "reject": 2}
+
+
+def judge(
+    profile: SemanticProfile | None,
+    meanings: Meanings,
+    policy: ProfilePolicy = DEFAULT_POLICY,
+    found: Iterable[Violation] = (),
+) -> Verdict:
+    """Judge a profile. `found` are the violations of its members, which always reject it."""
+    always = tuple(found)
+    broken = _inconsistencies(profile, meanings, strict=policy.strict_domains) if profile is not None else []
+    if not always and not broken:
+        return ACCEPTED
+    statuses = [policy.status_of(one) for one in broken]
+    status = "reject" if always else max(statuses, key=_RANK.__getitem__)
+    return Verdict(status, (*always, *broken))
+
+
+def judge_agents(agents: Mapping[str, Iterable[str]], meanings: Meanings, declared: Iterable[str]) -> list[Violation]:
+    """Return what breaks the range of hasCapability; `declared` are capabilities of the registration itself."""
+    known = {*declared}
+    return [
+        Violation.of(CAPABILITY_RANGE, "/hasCapability", capability, "an ioa:Capability")
+        for capabilities in agents.values()
+        for capability in capabilities
+        if capability not in known and capability not in meanings.capabilities
+    ]
+
+
+def _inconsistencies(profile: SemanticProfile, meanings: Meanings, *, strict: bool) -> list[Violation]:
+    found: list[Violation] = []
+    references, intent, context = profile.capability_refs, profile.intent_ref, profile.context
+    capabilities = meanings.capabilities
+    for number, one in enumerate(references):
+        if one not in capabilities:
+            found.append(Violation.of(CAPABILITY_TYPE, f"/capabilityRefs/{number}", one))
+    if intent:
+        if intent not in meanings.intents:
+            found.append(Violation.of(INTENT_TYPE, "/intentRef", intent))
+        # A referenced capability covers those below it.
+        found += [
+            Violation.of(INTENT_CAPABILITIES, "/intentRef", intent, needed)
+            for needed in meanings.requires.get(intent, ())
+            if needed not in references and not any(one in references for one in meanings.ancestors(needed))
+        ]
+    if context is not None and context.domain is not None:
+        found += _domain_conflicts(profile, context.domain, meanings, strict=strict)
+    return found
+
+
+def _domain_conflicts(profile: SemanticProfile, domain: str, meanings: Meanings, *, strict: bool) -> list[Violation]:
+    found: list[Violation] = []
+    applies = meanings.applies_to.get(profile.intent_ref)
+    if applies and not any(meanings.contains(wide, domain, strict=strict) for wide in applies):
+        found.append(Violation.of(INTENT_DOMAIN, "/intentRef", profile.intent_ref, domain))
+    assert profile.context is not None, "the domain is a part of the context"
+    for number, binding in enumerate(profile.context.term_bindings):
+        sense = binding.sense
+        if not sense:
+            continue  # a missing sense is a violation already
+        within = meanings.in_domain.get(sense) if sense in meanings.concepts else None
+        if not within:
+            rule = BINDING_DOMAIN
+        elif not any(meanings.contains(domain, one, strict=strict) for one in within):
+            rule = BINDING_CONFLICT
+        else:
+            continue
+        found.append(Violation.of(rule, f"/profileContext/termBindings/{number}/sense", sense, domain))
+    return found

@@ -1,0 +1,24 @@
+"""Verdicts are data: every violation with its place, and one reason for a peer."""
+
+from __future__ import annotations
+
+import msgspec
+
+from bespeak.contract.ontology.rules import BINDING_CONFLICT, INTENT_REF
+from bespeak.contract.ontology.verdict import ACCEPTED, Verdict, Violation
+
+
+def test_conflict_of_meaning_is_the_reason_before_a_missing_member() -> None:
+    missing = Violation.of(INTENT_REF, "/intentRef")
+    conflict = Violation.of(BINDING_CONFLICT, "/x", "x:y", "x:d")
+    assert Verdict("reject", (missing, conflict)).reason == "termBinding sense conflicts with domain"
+    assert Verdict("reject", (missing,)).reason == INTENT_REF.summary
+    assert ACCEPTED.reason == ""
+
+
+def test_violation_is_plain_data_with_short_values() -> None:
+    found = Violation.of(INTENT_REF, "/intentRef", {"a": ["x" * 1_000] * 9})
+    written = msgspec.json.encode(found)
+    assert len(written) < 1_000
+    assert msgspec.json.decode(written)["path"] == "/intentRef"
+    assert len(Violation.of(INTENT_REF, "/intentRef", "x" * 1_000).value) < 400

@@ -1,0 +1,39 @@
+"""Large payloads are refused before they cost much."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.documents.ontology.figures import FIGURE_5
+
+from bespeak.documents.envelope.limits import MOST_BYTES, MOST_TEXT, MOST_VALUES
+from bespeak.documents.envelope.reader import parse
+
+
+def found(**members: Any) -> set[tuple[str, str]]:
+    return {(one.rule, one.path) for one in parse(FIGURE_5 | members).violations}
+
+
+def test_values_texts_and_bytes_are_limited() -> None:
+    binding = {"term": "LLM", "sense": "cs:LargeLanguageModel"}
+    path = "/profileContext/termBindings"
+    assert found(capabilityRefs=["cs:X"] * MOST_VALUES) == set()
+    assert found(capabilityRefs=["cs:X"] * (MOST_VALUES + 1)) == {("I209", "/capabilityRefs")}
+    assert found(profileContext={"termBindings": [binding] * (MOST_VALUES + 1)}) == {("I209", path)}
+    assert found(profileVersion="1" * (MOST_TEXT + 1)) == {("I209", "/profileVersion")}
+    assert found(unknown="x" * MOST_BYTES) == {("I209", "")}
+
+
+def test_depth_is_limited_on_both_paths() -> None:
+    deep: Any = "x"
+    for _ in range(500):
+        deep = {"profileContext": deep}
+    assert {rule for rule, _ in found(profileContext=deep)} == {"I209"}
+    listed: Any = ["cs:X"]
+    for _ in range(500):
+        listed = [listed]
+    assert {rule for rule, _ in found(capabilityRefs=listed)} == {"I209"}
+
+
+def test_integer_of_thousands_of_digits_is_not_a_version() -> None:
+    assert {rule for rule, _ in found(ontologyVersion=10**5_000)} == {"I205"}
