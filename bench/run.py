@@ -21,6 +21,7 @@ import lint
 import mcp_calls
 import mcp_tokens
 import memory
+import ontologies
 import planning
 import throughput
 import web
@@ -95,6 +96,7 @@ PARTS: dict[str, Part] = {
         f"Plans for proposed endpoints, best of {planning.REPEATS} for each",
         lambda _: planning.measure(),
     ),
+    "ontologies": ("Ontologies of 35,000 triples, processor time", lambda _: ontologies.measure()),
 }
 """Title of each part, and the function that measures it; False means that a server answered wrongly."""
 
