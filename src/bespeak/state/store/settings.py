@@ -109,7 +109,7 @@ class IdempotencySettings:
     )
     lease: float = setting(
         30,
-        "Seconds after which another process may take over the request of a process that has died.",
+        "Seconds after which another process may take over the requests and workflows of a process that has died.",
         kind="seconds",
         bounds=(1, _DAY),
         rule=IDEMPOTENCY_TIME,

@@ -317,7 +317,7 @@ class ClaimDue(Command, frozen=True):
             f"UPDATE records SET due = ?, fence = fence + 1 WHERE record_id IN ({', '.join('?' * len(rows))})",
             (due, *(row[0] for row in rows)),
         )
-        return [Record(*row[:9], due, row[10] + 1, row[11]) for row in rows]
+        return [msgspec.structs.replace(Record(*row[:-1]), due=due, fence=row[10] + 1) for row in rows]
 
 
 class NextDue(Command, frozen=True):
