@@ -55,6 +55,7 @@ def test_ontology_is_registered_listed_and_shown(run: Run) -> None:
     shown = json.loads(run("show", CS, "--store", "s.db", "--version", "1.0", "--json").output)
     assert shown["actor"] == "alice"
     assert "version      1.1" in run("show", CS, "--store", "s.db").output
+    assert "refs         -" in run("show", CS, "--store", "s.db").output
     assert '<https://ex.org/ioa/semantic#abbr> "LLM" .\n' in run("show", CS, "--store", "s.db", "--content").output
 
 

@@ -62,7 +62,7 @@ def show(
         print_json(as_dict(found.row))
     else:
         for name, value in as_dict(found.row).items():
-            shown = ", ".join(f"{one['id']} {one['version']}" for one in value) if isinstance(value, list) else value
+            shown = ", ".join(f"{one['id']} {one['version']}" for one in value) if name == "refs" else value
             click.echo(printable(f"{name:<12} {shown if shown != '' else '-'}"))
 
 

@@ -13,15 +13,18 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 
 def check_consistency(
-    ontology: Ontology, known: Iterable[Ontology] = (), namespace: Namespace = DEFAULT
+    ontology: Ontology, known: Iterable[Ontology] = (), namespace: Namespace = DEFAULT, *, closed: bool = True
 ) -> Iterator[Diagnostic]:
-    """Yield what breaks the range of hasCapability; `known` are ontologies that this one may refer to."""
+    """Yield what breaks the range of hasCapability; `known` are ontologies that this one may refer to.
+
+    Unless `closed`, terms that none of them declares may be declared elsewhere, and are not judged.
+    """
     meanings = Meanings([*known, ontology], namespace)
     for agent, capabilities in ontology.agents.items():
-        if agent not in meanings.agents:
+        if agent not in meanings.agents and (closed or agent in meanings):
             yield CAPABILITY_RANGE.found(_message(agent, agent, "an ioa:Agent"))
         for capability in capabilities:
-            if capability not in meanings.capabilities:
+            if capability not in meanings.capabilities and (closed or capability in meanings):
                 yield CAPABILITY_RANGE.found(_message(agent, capability, "an ioa:Capability"))
 
 

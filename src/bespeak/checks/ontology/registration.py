@@ -61,7 +61,7 @@ def judge_registration(
         return Judged(findings)
     findings = [replace(one, severity="error") if one.rule in _DECISIVE else one for one in findings]
     findings += _check_id(ontology, file)
-    findings += check_consistency(ontology, known, namespace)
+    findings += check_consistency(ontology, known, namespace, closed=False)
     if has_errors(findings):
         return Judged(findings, ontology)
     content = canonical_quads(data, file, notation, namespace=namespace, contexts=contexts, limits=limits)
