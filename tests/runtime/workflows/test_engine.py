@@ -120,12 +120,40 @@ async def test_a_step_that_runs_while_its_workflow_is_paused_and_resumed_runs_on
         fence = (await workflows.find("chain-1")).record.fence
         await bench.store.do(ChangeRecord("chain-1", ("workflow",), ("paused",), "running", delay=0.0))
         async with asyncio.timeout(10):
-            while (await workflows.find("chain-1")).record.fence == fence:
+            while workflows._journals["chain-1"].fence == fence:
                 await asyncio.sleep(0.01)
         release.set()
         found = await until(bench, "completed", "failed")
         assert [row.state for row in found.rows] == ["done", "done", "done"]
         assert begun == [step.path for step in STEPS]
+
+
+async def test_a_step_that_runs_while_its_workflow_is_cancelled_is_undone_too() -> None:
+    called: list[str] = []
+    release = asyncio.Event()
+
+    async def slow(context: Context) -> dict[str, Any]:
+        called.append(context.method)
+        await release.wait()
+        return {}
+
+    endpoints = [make_endpoint(verb, "/rooms", slow, impact="reversible") for verb in ("BOOK", "CANCEL", "PAY")]
+    authority = Authority(agent_id=AGENT, scopes=(), headers={"agent-id": AGENT})
+    steps = (StepSpec("BOOK", "/rooms", compensate=StepSpec("CANCEL", "/rooms")), StepSpec("PAY", "/rooms"))
+    data = encode(Spec(method="CHAIN", steps=steps, authority=authority, deadline=time.time() + 60)).decode()
+    async with keeping(*endpoints, methods=("CHAIN",)) as bench:
+        await bench.store.do(PutRecord("chain-1", "workflow", AGENT, "running", data, delay=0.0))
+        async with asyncio.timeout(10):
+            while not called:
+                await asyncio.sleep(0.01)
+            changed = await bench.store.do(
+                ChangeRecord("chain-1", ("workflow",), ("running",), "cancelling", delay=0.0)
+            )
+            while bench.bench.server.workflows._journals["chain-1"].fence == changed[0].fence:
+                await asyncio.sleep(0.01)
+        release.set()
+        found = await until(bench, "cancelled")
+        assert ([row.state for row in found.rows], called) == (["undone"], ["BOOK", "CANCEL"])
 
 
 async def test_a_server_alone_on_its_store_continues_what_it_left_without_waiting_for_leases() -> None:

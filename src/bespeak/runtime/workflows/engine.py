@@ -148,8 +148,8 @@ class Workflows:
         journals = await self._store.read(ReadJournals(tuple(record.record_id for record in records)))
         for record in records:
             held = self._journals.get(record.record_id)
-            if held is not None:
-                # It was paused and resumed while a step runs here, whose result counts under the new claim.
+            if held is not None and not self._driving[record.record_id].done():
+                # It was resumed or cancelled while a step runs here, whose result counts under the new claim.
                 held.fence, held.state = record.fence, RUNNING if record.state == PAUSED else record.state
                 continue
             spec = decode(record.data)
@@ -177,15 +177,19 @@ class Workflows:
         journal = drive.journal
         while True:
             fence = journal.fence
-            if await drive.run():
+            held = await drive.run()
+            claimed = journal.fence != fence
+            if held and not (claimed and journal.state in (RUNNING, CANCELLING)):
                 changed = msgspec.structs.replace(record, state=journal.state)
                 return Workflow(changed, drive.spec, [row for _, row in sorted(journal.rows.items())])
-            if journal.fence == fence:
+            if not claimed:
                 return None
-            journal.reset(await self._store.read(ReadSteps(record.record_id)))
+            if not held:
+                journal.reset(await self._store.read(ReadSteps(record.record_id)))
 
     def _finished(self, workflow_id: str, task: asyncio.Task[Workflow | None]) -> None:
-        del self._driving[workflow_id], self._journals[workflow_id]
+        if self._driving.get(workflow_id) is task:
+            del self._driving[workflow_id], self._journals[workflow_id]
         error = None if task.cancelled() else task.exception()
         if isinstance(error, StoreError):
             _logger.warning("%s continues when its lease ends: %s", workflow_id, error)
