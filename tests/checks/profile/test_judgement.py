@@ -14,8 +14,10 @@ from tests.documents.ontology.figures import FIGURE_5, FIGURE_7, FIGURE_8, FIGUR
 from tests.documents.ontology.oracle import violated
 
 from bespeak.checks.profile.judgement import judge, judge_agents
+from bespeak.contract.ontology.term import Term
 from bespeak.contract.ontology.verdict import Verdict
 from bespeak.documents.envelope.reader import parse
+from bespeak.documents.envelope.registration import Registration
 
 CS = "https://ex.org/onto/cs#"
 
@@ -122,10 +124,11 @@ def test_cyclic_hierarchies_end() -> None:
 
 
 def test_capabilities_of_agents_are_checked_against_declarations_and_ontologies() -> None:
-    agents = {f"{CS}robot": [f"{CS}TechTranslation", f"{CS}Own", f"{CS}TranslateTechDoc"]}
-    (found,) = judge_agents(agents, meanings(), {f"{CS}Own"})
+    own = Term(iri=f"{CS}Own", kind="individual")
+    agents = {f"{CS}robot": (f"{CS}TechTranslation", f"{CS}Own", f"{CS}TranslateTechDoc")}
+    (found,) = judge_agents(Registration((own,), agents), meanings())
     assert (found.rule, found.value) == ("I221", f"{CS}TranslateTechDoc")
-    assert judge_agents({f"{CS}robot": [f"{CS}Own"]}, meanings(CLINICAL), {f"{CS}Own"}) == []
+    assert judge_agents(Registration((own,), {f"{CS}robot": (f"{CS}Own",)}), meanings(CLINICAL)) == []
 
 
 def test_nothing_to_judge_is_rejected_for_what_was_found() -> None:

@@ -17,6 +17,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "sign": ("semantic_register", "sign"),
     "list": ("semantic_list", "list_"),
     "show": ("semantic_list", "show"),
+    "validate": ("semantic_validate", "validate"),
 }
 
 _PACKAGES: Final = frozenset({"pyld", "pyoxigraph", "rapidfuzz"})

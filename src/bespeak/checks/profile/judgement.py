@@ -18,6 +18,7 @@ from bespeak.contract.ontology.rules import (
     INTENT_TYPE,
 )
 from bespeak.contract.ontology.verdict import ACCEPTED, Status, Verdict, Violation
+from bespeak.documents.envelope.registration import Registration
 
 _RANK: Final[Mapping[Status, int]] = {"accept": 0, "renegotiate": 1, "reject": 2}
 
@@ -29,21 +30,25 @@ def judge(
     found: Iterable[Violation] = (),
 ) -> Verdict:
     """Judge a profile. `found` are the violations of its members, which always reject it."""
-    always = tuple(found)
     broken = _inconsistencies(profile, meanings, strict=policy.strict_domains) if profile is not None else []
-    if not always and not broken:
+    return judge_violations(found, broken, policy)
+
+
+def judge_violations(always: Iterable[Violation], broken: Iterable[Violation], policy: ProfilePolicy) -> Verdict:
+    """Turn violations into a verdict: those of members always reject, those of consistency rules follow the policy."""
+    firm, soft = tuple(always), tuple(broken)
+    if not firm and not soft:
         return ACCEPTED
-    statuses = [policy.status_of(one) for one in broken]
-    status = "reject" if always else max(statuses, key=_RANK.__getitem__)
-    return Verdict(status, (*always, *broken))
+    status = "reject" if firm else max((policy.status_of(one) for one in soft), key=_RANK.__getitem__)
+    return Verdict(status, firm + soft)
 
 
-def judge_agents(agents: Mapping[str, Iterable[str]], meanings: Meanings, declared: Iterable[str]) -> list[Violation]:
-    """Return what breaks the range of hasCapability; `declared` are capabilities of the registration itself."""
-    known = {*declared}
+def judge_agents(registration: Registration, meanings: Meanings) -> list[Violation]:
+    """Return the capabilities of agents that neither the registration itself nor an ontology declares as such."""
+    known = {term.iri for term in registration.capabilities}
     return [
         Violation.of(CAPABILITY_RANGE, "/hasCapability", capability, "an ioa:Capability")
-        for capabilities in agents.values()
+        for capabilities in registration.agents.values()
         for capability in capabilities
         if capability not in known and capability not in meanings.capabilities
     ]

@@ -1,0 +1,133 @@
+"""`bespeak semantic validate`: check envelopes and capability registrations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from bespeak.app.cli.console import line, print_findings, print_json, print_lines
+from bespeak.app.cli.main import CommandFailedError
+from bespeak.checks.profile.judgement import judge, judge_agents, judge_violations
+from bespeak.checks.profile.policy import ProfilePolicy
+from bespeak.contract.ontology.meanings import Meanings
+from bespeak.contract.ontology.namespace import DEFAULT, Namespace, parse_base
+from bespeak.contract.ontology.ontology import Ontology
+from bespeak.contract.ontology.verdict import ACCEPTED, Verdict
+from bespeak.documents.envelope.message import find_payload
+from bespeak.documents.envelope.reader import EnvelopeReader
+from bespeak.documents.ontology.file import load_ontology
+from bespeak.errors import ConfigError
+from bespeak.protocol.fault import Fault
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.text.reading.rules import MALFORMED
+from bespeak.text.reading.text_file import read_text
+from bespeak.text.source.json_tree import JsonTree, parse_json
+from bespeak.text.source.tree import SyntaxFault
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("file", type=_FILE)
+@click.option("--ontology", "ontologies", multiple=True, type=_FILE, help="Ontology that declares the terms.")
+@click.option("--strict-domains", is_flag=True, help="Count concepts of sub-domains as outside of a domain.")
+@click.option("--renegotiate", is_flag=True, help="Ask to renegotiate for what breaks a consistency rule.")
+@click.option("--base", default=DEFAULT.base, show_default=True, help="IRI that all names of the core begin with.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def validate(
+    context: click.Context,
+    *,
+    file: Path,
+    ontologies: tuple[Path, ...],
+    strict_domains: bool,
+    renegotiate: bool,
+    base: str,
+    as_json: bool,
+) -> None:
+    """Validate a semantic envelope, a message that carries one, or a capability registration.
+
+    Without --ontology, the members are checked; with it, the references too. Contexts are never fetched.
+
+    \b
+    Examples:
+    bespeak semantic validate request.json --ontology cs.ttl --ontology law.ttl
+    bespeak semantic validate registration.json --json
+    """
+    namespace = parse_base(base)
+    if isinstance(namespace, Fault):
+        raise ConfigError(namespace.message)
+    tree = _read(file)
+    meanings = _load(ontologies, namespace) if ontologies else None
+    policy = ProfilePolicy(consistency="renegotiate" if renegotiate else "reject", strict_domains=strict_domains)
+    reader = EnvelopeReader(namespace)
+    carried = find_payload(tree.data)
+    is_registration = reader.is_registration(carried.payload)
+    found = _judge_registration if is_registration else _judge_envelope
+    verdict = found(carried.payload, reader, meanings, policy)
+    violations = [{**msgspec.to_builtins(one), "path": carried.path + one.path} for one in verdict.violations]
+    if as_json:
+        print_json(
+            {
+                "kind": "registration" if is_registration else "envelope",
+                "status": verdict.status,
+                "reason": verdict.reason,
+                "references_checked": meanings is not None,
+                "violations": violations,
+            }
+        )
+    else:
+        _print(verdict, tree, carried.path)
+        rest = "" if meanings is not None else " (members only: give --ontology to check the references)"
+        print_lines([line(verdict.status, f": {verdict.reason}" if verdict.reason else "", rest)])
+    if verdict.status != "accept":
+        context.exit(1)
+
+
+def _judge_envelope(payload: Any, reader: EnvelopeReader, meanings: Meanings | None, policy: ProfilePolicy) -> Verdict:
+    envelope = reader.parse(payload)
+    if meanings is None:
+        return Verdict("reject", envelope.violations) if envelope.violations else ACCEPTED
+    return judge(envelope.profile, meanings, policy, envelope.violations)
+
+
+def _judge_registration(
+    payload: Any, reader: EnvelopeReader, meanings: Meanings | None, policy: ProfilePolicy
+) -> Verdict:
+    registration = reader.parse_registration(payload)
+    broken = [] if meanings is None else judge_agents(registration, meanings)
+    return judge_violations(registration.violations, broken, policy)
+
+
+def _print(verdict: Verdict, tree: JsonTree, path: str) -> None:
+    severity: Severity = "error" if verdict.status == "reject" else "warning"
+    print_findings(
+        Diagnostic(one.rule, severity, one.message, tree.locate(path + one.path), path + one.path)
+        for one in verdict.violations
+    )
+
+
+def _read(file: Path) -> JsonTree:
+    text = read_text(file)
+    if isinstance(text, Diagnostic):
+        raise ConfigError(f"{file}: {text.message}")
+    tree = parse_json(text, str(file))
+    if isinstance(tree, SyntaxFault):
+        print_findings([MALFORMED.found(tree.message, tree.location, advice=tree.help)])
+        raise CommandFailedError(f"{file} is not JSON; see the finding")
+    return tree
+
+
+def _load(files: Iterable[Path], namespace: Namespace) -> Meanings:
+    found: list[Ontology] = []
+    for file in files:
+        ontology, findings = load_ontology(file, namespace=namespace)
+        if ontology is None:
+            print_findings(findings)
+            raise CommandFailedError(f"{file} cannot be used; see the findings")
+        found.append(ontology)
+    return Meanings(found, namespace)
