@@ -43,8 +43,13 @@ SERVER_ENDPOINTS: Final = frozenset(
 )
 """Built-in endpoints of every server. They are not part of the contract that its operator wrote."""
 
-INBOX: Final = ("floor", "QUERY", "/messages")
-"""Namespace, method and path of the built-in inbox. Operators may have messages of their own at the same path."""
+_INBOX: Final = ("QUERY", "/messages", "floor")
+"""Method, path and namespace of the built-in inbox. Operators may have messages of their own at the same path."""
+
+
+def is_of_server(method: str, path: str, namespace: str | None) -> bool:
+    """Return True for a built-in endpoint, which is not part of the contract that an operator wrote."""
+    return (method, path) in SERVER_ENDPOINTS or (method, path, namespace) == _INBOX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

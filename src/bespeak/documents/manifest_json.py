@@ -10,7 +10,7 @@ from bespeak.contract.agent import DISCLOSURES
 from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import OpaqueHandler
-from bespeak.contract.policy import INBOX, SERVER_ENDPOINTS, Policies
+from bespeak.contract.policy import Policies, is_of_server
 from bespeak.contract.semantic import Semantic
 from bespeak.contract.service import ServerIdentity
 from bespeak.contract.standard.methods import CATEGORIES
@@ -74,8 +74,7 @@ class ManifestDocument:
             endpoint
             for endpoint in self.endpoints
             if (endpoint.path not in _SERVERS or endpoint.namespace in CATEGORIES)
-            and endpoint.key not in SERVER_ENDPOINTS
-            and (endpoint.namespace, *endpoint.key) != INBOX
+            and not is_of_server(*endpoint.key, endpoint.namespace)
         )
 
     @property

@@ -7,7 +7,7 @@ from tests.checks.evolution.contracts import BOOK
 
 from bespeak.checks.evolution.contract import Contract, manifest_contract, service_contract
 from bespeak.checks.evolution.contract_diff import diff_contracts
-from bespeak.contract.policy import SERVER_ENDPOINTS, Policies
+from bespeak.contract.policy import SERVER_ENDPOINTS, Policies, is_of_server
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.manifest_json import parse_manifest
@@ -42,4 +42,10 @@ def test_document_without_policies_has_none() -> None:
 
 def test_list_of_built_in_endpoints_is_complete() -> None:
     own = builtin_endpoints(negotiates=True)
-    assert {endpoint.key for endpoint in own} == SERVER_ENDPOINTS
+    assert all(is_of_server(*endpoint.key, endpoint.namespace) for endpoint in own)
+    assert {endpoint.key for endpoint in own} == {*SERVER_ENDPOINTS, ("QUERY", "/messages")}
+
+
+def test_messages_of_an_operator_are_part_of_the_contract() -> None:
+    assert not is_of_server("QUERY", "/messages", "mail")
+    assert not is_of_server("QUERY", "/messages", None)

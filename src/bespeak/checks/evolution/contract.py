@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.policy import SERVER_ENDPOINTS, Policies
+from bespeak.contract.policy import Policies, is_of_server
 from bespeak.contract.service import Service
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.manifest_json import ManifestDocument
@@ -43,7 +43,7 @@ def manifest_contract(manifest: ManifestDocument) -> Contract:
     methods = replace(manifest.policies.methods, custom=manifest.custom_methods or manifest.policies.methods.custom)
     return Contract(
         endpoints=tuple(
-            replace(endpoint, builtin=True) if endpoint.key in SERVER_ENDPOINTS else endpoint
+            replace(endpoint, builtin=True) if is_of_server(*endpoint.key, endpoint.namespace) else endpoint
             for endpoint in manifest.endpoints
         ),
         policies=replace(manifest.policies, methods=methods),

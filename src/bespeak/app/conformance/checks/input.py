@@ -29,7 +29,7 @@ from bespeak.app.conformance.published import (
     valid_input,
 )
 from bespeak.app.conformance.subject import PROBE_FIELD, Subject
-from bespeak.contract.policy import SERVER_ENDPOINTS
+from bespeak.contract.policy import is_of_server
 from bespeak.contract.schema.compile import Validator, compile_schema
 from bespeak.contract.schema.sample import sample
 
@@ -43,7 +43,7 @@ def _ordered(subject: Subject) -> list[Mapping[str, Any]]:
 
 
 def _is_builtin(endpoint: Mapping[str, Any]) -> bool:
-    return endpoint["path"] == "/" or (endpoint["method"], endpoint["path"]) in SERVER_ENDPOINTS
+    return endpoint["path"] == "/" or is_of_server(endpoint["method"], endpoint["path"], endpoint.get("namespace"))
 
 
 def _harmless(subject: Subject) -> list[tuple[Mapping[str, Any], dict[str, Any]]]:

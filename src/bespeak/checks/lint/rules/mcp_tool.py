@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from bespeak.checks.lint.context import Context
-from bespeak.contract.policy import SERVER_ENDPOINTS
+from bespeak.contract.policy import is_of_server
 from bespeak.contract.tool_name import default_tool_name
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -38,7 +38,7 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
     takers: dict[str, Declared] = {}
     for declared in subject.endpoints:
         endpoint = declared.endpoint
-        if subject.kind == "manifest" and endpoint.key in SERVER_ENDPOINTS:
+        if subject.kind == "manifest" and is_of_server(*endpoint.key, endpoint.namespace):
             continue  # every server has it, and none serves it as a tool
         chosen = endpoint.semantic.mcp_tool_name
         name = chosen or default_tool_name(endpoint.method, endpoint.path)
