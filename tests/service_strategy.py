@@ -87,6 +87,7 @@ def endpoints(draw: st.DrawFn) -> Endpoint:
         made.semantic,
         impact=draw(st.sampled_from(["informational", "reversible", "irreversible"])),
         is_idempotent=draw(st.booleans()),
+        concepts=draw(st.sampled_from([(), ("https://ex.org/onto/hotel#Stay", "urn:x:y")])),
     )
     return replace(
         made,

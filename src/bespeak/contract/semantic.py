@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
+from bespeak.contract.ontology.namespace import is_iri
 from bespeak.text.reading.setting import setting
 from bespeak.text.reading.table import Table
 
@@ -28,7 +29,7 @@ IMPACTS: Final[tuple[str, ...]] = get_args(Impact)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Semantic:
-    """What the endpoint is for: seven fields of AGTP-API 7.1, and four that only AGIS documents carry."""
+    """What the endpoint is for: seven fields of AGTP-API 7.1, four of AGIS documents, and the concepts of IoA."""
 
     intent: str = setting("", "What the caller wants done, in one sentence.", required=True)
     actor: str = setting("", "Who should call.", required=True, suggested=("agent", "user", "system"))
@@ -49,6 +50,13 @@ class Semantic:
     parameter_hints: Mapping[str, Any] = setting({}, "AGIS: phrases that people use for a parameter.", read=Table.json)
     state_transition: Mapping[str, str] = setting({}, "AGIS: what changes, each field with `FROM -> TO`.")
     mcp_tool_name: str | None = setting(None, "The name of the endpoint as an MCP tool.")
+    concepts: tuple[str, ...] = setting(
+        (),
+        "Capabilities of domain ontologies that the endpoint provides, by their IRIs.",
+        parse=lambda text: text if is_iri(text) else None,
+        form="an absolute IRI",
+        advice="Write it like https://ex.org/onto/cs#TechTranslation.",
+    )
 
     def to_json(self) -> dict[str, Any]:
         """Return the block of a manifest; AGIS-only fields appear if they are set."""
@@ -69,4 +77,6 @@ class Semantic:
             block["state_transition"] = dict(self.state_transition)
         if self.mcp_tool_name is not None:
             block["mcp_tool_name"] = self.mcp_tool_name
+        if self.concepts:
+            block["concepts"] = list(self.concepts)
         return block

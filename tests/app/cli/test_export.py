@@ -16,6 +16,7 @@ from tests.process import HOTEL, serving
 import bespeak
 from bespeak.app.cli.export import export
 from bespeak.app.cli.main import CommandFailedError
+from bespeak.app.cli.semantic import semantic
 from bespeak.documents.agis.format import parse_agis
 from bespeak.documents.agis.structure import check_structure
 from bespeak.documents.agis.text import write_yaml
@@ -105,6 +106,15 @@ async def test_openapi_document_equals_the_served_one() -> None:
 @pytest.mark.anyio
 async def test_llms_text_equals_the_served_one() -> None:
     assert run(HOTEL, kind="llms").stdout == (await served(HOTEL, "/llms.txt")).text
+
+
+def test_capabilities_are_exported_and_pass_the_own_validation(tmp_path: Path) -> None:
+    path = tmp_path / "hotel.jsonld"
+    run(HOTEL, "-o", str(path), kind="jsonld")
+    document = json.loads(path.read_text())
+    assert "own:capability/book_room" in {node["id"] for node in document["@graph"]}
+    validated = CliRunner().invoke(semantic, ["validate", str(path)])
+    assert validated.exit_code == 0, validated.output
 
 
 @pytest.mark.anyio

@@ -16,6 +16,7 @@ from bespeak.app.server.http_face import make_face
 from bespeak.app.server.http_pages import Publishing, check_publishing, make_pages
 from bespeak.contract.data_manifest import DataClass, DataManifest
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.contract.policy import Policies
 from bespeak.contract.rate import Rate, RateLimits
 from bespeak.documents.deployment.http_settings import HttpSettings
@@ -74,6 +75,18 @@ def test_documents_are_made_at_the_start_where_that_takes_long(number: int, ahea
 @pytest.mark.parametrize("path", PAGES)
 def test_no_document_names_an_internal_endpoint(path: str) -> None:
     assert "ledger" not in ask(path).text.lower()
+
+
+def test_capabilities_are_published_if_the_semantic_layer_is_used() -> None:
+    path = "/capabilities.jsonld"
+    assert ask(path).status_code == 404
+    used = SemanticSettings(names="https://acme.example/rooms/")
+    reply = ask(path, semantic=used)
+    assert reply.headers["content-type"] == "application/ld+json"
+    assert "own:capability/book_room" in reply.text
+    assert "ledger" not in reply.text
+    assert path in ask("/llms.txt", semantic=used).text
+    assert ask(path, semantic=used, policies=Policies(anonymous_discovery=False)).status_code == 401
 
 
 @pytest.mark.process

@@ -30,6 +30,8 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({"state_transition": {"room": "FREE -> TAKEN"}}, {}, "C159", "risky"),
     ({"mcp_tool_name": "book"}, {"mcp_tool_name": "book_room"}, "C160", "breaking"),
     ({}, {"mcp_tool_name": "book_room"}, "C160", "risky"),
+    ({"concepts": ("x:a",)}, {"concepts": ("x:b",)}, "C162", "risky"),
+    ({}, {"concepts": ("x:b",)}, "C162", "safe"),
     ({"actor": "user"}, {"actor": "agent"}, "C161", "risky"),
     ({"intent": "a"}, {"intent": "b"}, "C104", "safe"),
     ({"outcome": "a"}, {"outcome": "b"}, "C104", "safe"),

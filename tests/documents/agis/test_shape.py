@@ -13,9 +13,11 @@ from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.schema.compile import DIALECT, Validator, compile_schema
+from bespeak.contract.service import ServerIdentity, Service
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.agis.references import SharedSchemas
 from bespeak.documents.agis.shape import declared_endpoints, read_data_manifest, read_endpoint, read_vocabulary
+from bespeak.documents.projections.agis_document import project_agis
 
 SHARED = {"Stay": {"type": "object", "properties": {"nights": {"type": "integer"}}}}
 
@@ -49,6 +51,14 @@ def test_negotiation_is_off_by_default() -> None:
 def test_wrong_values_are_kept_for_the_rules() -> None:
     semantic = read(semantic={"impact_tier": "reversable", "capability": "poetry", "confidence_guidance": 7}).semantic
     assert (semantic.impact, semantic.capability, semantic.confidence_guidance) == ("reversable", "poetry", 7)
+
+
+def test_concepts_are_read_and_written_back() -> None:
+    endpoint = read(semantic={"concepts": ["https://ex.org/onto/hotel#Stay"]})
+    assert endpoint.semantic.concepts == ("https://ex.org/onto/hotel#Stay",)
+    service = Service(identity=ServerIdentity(server_id="x.example", operator="X", contact=""), endpoints=(endpoint,))
+    (written,) = project_agis(service)["endpoints"]
+    assert written["semantic"]["concepts"] == ["https://ex.org/onto/hotel#Stay"]
 
 
 def test_method_is_read_in_capitals() -> None:

@@ -214,6 +214,15 @@ def test_a_missing_part_is_named(key: str, text: str) -> None:
     assert finding.location == Location("x.toml", 1, 2)
 
 
+def test_concepts_are_iris() -> None:
+    concepts = 'concepts = ["https://ex.org/onto/hotel#Stay"]'
+    told = WHOLE.replace("is_idempotent = false", f"is_idempotent = false\n{concepts}")
+    assert good(told).semantic.concepts == ("https://ex.org/onto/hotel#Stay",)
+    finding = the_error(told.replace("https://ex.org/onto/hotel#Stay", "Stay"))
+    assert finding.pointer == "/endpoint/semantic/concepts"
+    assert "an absolute IRI" in finding.message
+
+
 @pytest.mark.requirement("API-7.1-2")
 @pytest.mark.parametrize("key", ["intent", "actor", "outcome", "confidence", "impact", "is_idempotent"])
 def test_a_missing_semantic_field_is_named(key: str) -> None:

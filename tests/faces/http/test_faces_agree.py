@@ -29,6 +29,7 @@ from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.agis.shape import AGIS_CAPABILITY
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.manifest_json import parse_manifest
+from bespeak.documents.projections.jsonld import project_jsonld
 from bespeak.protocol.exchange.headers import MEDIA_AGIS, MEDIA_MANIFEST
 from bespeak.runtime.dispatcher import Dispatcher
 
@@ -57,6 +58,7 @@ class Faces:
     ai: list[Any]
     """The document, and those it leads to."""
     llms: str
+    jsonld: Any
 
 
 def open_faces(service: Service) -> Faces:
@@ -71,6 +73,7 @@ def open_faces(service: Service) -> Faces:
         manifest=bench.send("DISCOVER", "/").json,
         inventory=bench.send("DISCOVER", "/methods").json,
         agis=bench.send("DISCOVER", "/", accept=MEDIA_AGIS).json,
+        jsonld=project_jsonld(service, endpoints.values(), version=bench.routes.publication.version),
         **web,
     )
 
@@ -257,6 +260,24 @@ def check_llms(faces: Faces) -> None:
         assert ("deprecated" in notes) is (endpoint.deprecated is not None)
 
 
+def check_jsonld(faces: Faces) -> None:
+    nodes = {node["id"]: node for node in faces.jsonld["@graph"]}
+    assert len(nodes) == len(faces.jsonld["@graph"])
+    capabilities = {node["label"]: node for node in nodes.values() if node["type"] == "ioa:Capability"}
+    assert capabilities.keys() == {str(endpoint) for endpoint in faces.listed.values()}
+    assert set(nodes["own:agent"]["hasCapability"]) == {node["id"] for node in capabilities.values()}
+    intents = {node["requiresCapability"]: node for node in nodes.values() if node["type"] == "ioa:Intent"}
+    for endpoint in faces.listed.values():
+        node = capabilities[str(endpoint)]
+        for name, schema in (("inputs", endpoint.input_schema), ("outputs", endpoint.output_schema)):
+            assert alone(node[name][1]["@value"]) == alone(schema)
+        assert node.get("subClassOf", []) == list(endpoint.semantic.concepts)
+        assert intents[node["id"]]["label"] == (endpoint.semantic.intent or endpoint.description)
+    assert {node["versionInfo"] for node in nodes.values() if "versionInfo" in node} == {
+        faces.manifest["document_version"]
+    }
+
+
 def check_hidden(faces: Faces) -> None:
     """Check that internal endpoints are not named, unless something listed has the same name."""
     for endpoint in faces.hidden:
@@ -292,7 +313,10 @@ def check_version(faces: Faces) -> None:
     assert set(told) == {version}
 
 
-CHECKS = [check_version, check_endpoints, check_manifest, check_agis, check_openapi, check_ai, check_llms, check_hidden]
+CHECKS = [
+    *(check_version, check_endpoints, check_manifest, check_agis, check_openapi, check_ai, check_llms, check_jsonld),
+    check_hidden,
+]
 
 
 @pytest.mark.parametrize("check", CHECKS)

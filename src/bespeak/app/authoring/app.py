@@ -206,6 +206,7 @@ class App(ProcedureFunctions):
         parameter_hints: Mapping[str, Any] | None = None,
         state_transition: Mapping[str, str] | None = None,
         mcp_tool_name: str | None = None,
+        concepts: Sequence[str] = (),
     ) -> Callable[[_Function], _Function]:
         """Declare the decorated function as the handler of a method on a path. The function is returned unchanged.
 
@@ -222,6 +223,7 @@ class App(ProcedureFunctions):
         - `internal` endpoints are served but do not appear in published documents.
         - `since` is the path of the modification time in the output, `rooms[].updated_at`. It enables `?since=`.
         - `blocking` runs the function in a thread.
+        - `concepts` are capabilities of domain ontologies that it provides, by their IRIs.
         """
 
         @declaring
@@ -251,6 +253,7 @@ class App(ProcedureFunctions):
                     parameter_hints=dict(parameter_hints or {}),
                     state_transition=state_transition or {},
                     mcp_tool_name=mcp_tool_name,
+                    concepts=tuple(concepts),
                 ),
                 input_schema=reading.input_schema,
                 output_schema=reading.output_schema,

@@ -157,12 +157,14 @@ def llms(service: str, output: Path | None, force: bool, url: str | None, **opti
     """
     from bespeak.app.server.http_pages import ABOUT  # noqa: PLC0415
     from bespeak.documents.projections import a2a_card, mcp_server_card  # noqa: PLC0415
+    from bespeak.documents.projections.jsonld import PATH as jsonld_path  # noqa: PLC0415, N811
     from bespeak.documents.projections.llms_text import project_llms  # noqa: PLC0415 - for this document only
 
     found = open_exported(service, options, url=url)
     absent = {
         *(() if found.mcp and found.http.url else (mcp_server_card.PATH,)),
         *(() if found.a2a.enabled and found.http.url else (a2a_card.PATH,)),
+        *(() if found.service.semantic is not None else (jsonld_path,)),
     }
     about = {path: text for path, text in ABOUT.items() if path not in absent}
     _write(project_llms(found.service, found.service.endpoints, found.http, about), output, force=force)
@@ -199,6 +201,27 @@ def a2a(service: str, legacy: bool, output: Path | None, force: bool, url: str |
     if card is None:
         raise ConfigError("an agent card contains the HTTP address of the service: give --url, or set url in [http]")
     _write(_text(to_legacy(card) if legacy else card, "json"), output, force=force)
+
+
+@export.command(short_help="Export SERVICE as capabilities and intents in JSON-LD.")
+@click.argument("service")
+@_output
+@connection_options
+def jsonld(service: str, output: Path | None, force: bool, **options: Any) -> None:
+    """Export the capabilities and intents of SERVICE as JSON-LD, as served at /capabilities.jsonld.
+
+    SERVICE is agtp://HOST[:4480], a folder, an .agis, .toml or .py file, or module:app. The document is an ontology
+    and a capability registration: `bespeak semantic register` and `bespeak semantic validate` take it.
+
+    \b
+    Examples:
+    bespeak export jsonld examples/hotel -o hotel.jsonld
+    """
+    from bespeak.documents.projections.jsonld import project_jsonld  # noqa: PLC0415 - for this document only
+
+    found = open_exported(service, options)
+    document = project_jsonld(found.service, found.service.endpoints, version=found.version)
+    _write(_text(document, "json"), output, force=force)
 
 
 @export.command(short_help="Export SERVICE as tools for a language model.")

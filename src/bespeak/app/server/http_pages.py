@@ -19,6 +19,7 @@ from bespeak.documents.projections import (
     agtp_bootstrap,
     ai_catalog,
     ai_discovery,
+    jsonld,
     llms_text,
     mcp_server_card,
 )
@@ -47,6 +48,7 @@ ABOUT: Final = {
     agis_summary.PATH: "a summary of it",
     mcp_server_card.PATH: "how MCP clients connect",
     a2a_card.PATH: "how A2A agents connect",
+    jsonld.PATH: "capabilities and intents in JSON-LD",
 }
 """Descriptions of the documents, for the pages that link to them."""
 _CATALOGUED: Final = {
@@ -55,6 +57,7 @@ _CATALOGUED: Final = {
     a2a_card.PATH: ("a2a", "application/a2a-agent-card+json"),
     ai_discovery.PATH: ("ai", MEDIA_JSON),
     OPENAPI: ("openapi", MEDIA_JSON),
+    jsonld.PATH: ("ioa", jsonld.MEDIA_TYPE),
     "/": ("agis", f"{MEDIA_AGIS}+json"),
 }
 """Kind and media type of the documents that the AI catalog lists if they are there."""
@@ -119,6 +122,8 @@ def make_pages(routes: RouteTable, settings: HttpSettings, publishing: Publishin
         if settings.ai_alias:
             pages[ALIAS] = main
         pages[OPENAPI] = Page(contents.openapi, _JSON)
+        if routes.service.semantic is not None:
+            pages[jsonld.PATH] = Page(contents.meaning, jsonld.MEDIA_TYPE)
     if settings.url is not None:
         if publishing.mcp:
             pages[mcp_server_card.PATH] = Page(contents.server_card, mcp_server_card.MEDIA_TYPE)
@@ -290,6 +295,10 @@ class _Contents:
             catalog_warnings={method: text for method, text in warned.items() if text is not None},
         )
         return msgspec.json.encode(document)
+
+    def meaning(self) -> bytes:
+        version = self._publication.version
+        return msgspec.json.encode(jsonld.project_jsonld(self._service, self._endpoints, version=version))
 
     def llms(self, pages: Mapping[str, Any]) -> bytes:
         about = {path: text for path, text in ABOUT.items() if path in pages}

@@ -35,6 +35,7 @@ TOOL_NAME_CHANGED: Final = wire_rule(
     "C160", "tool-name-changed", "changed", "The MCP tool name of an endpoint is changed."
 )
 ACTOR_CHANGED: Final = contract_rule("C161", "actor-changed", "changed", "The actor of a call is changed.")
+CONCEPTS_CHANGED: Final = contract_rule("C162", "concepts-changed", "changed", "An endpoint has other concepts.")
 
 _TEXTS: Final = ("intent", "outcome", "parameter_hints")
 
@@ -117,6 +118,10 @@ class _Comparison:
             advice = "MCP clients call the tool by this name; keep the old one."
             level: Level = "breaking" if self.old.mcp_tool_name else "risky"
             self._report(TOOL_NAME_CHANGED, level, "mcp_tool_name", advice)
+        if self._differs("concepts"):
+            removed = set(self.old.concepts) - set(self.new.concepts)
+            advice = "Agents that look for a removed concept will no longer find the endpoint." if removed else ""
+            self._report(CONCEPTS_CHANGED, "risky" if removed else "safe", "concepts", advice)
 
     def _differs(self, field: str) -> bool:
         return canonical(getattr(self.old, field)) != canonical(getattr(self.new, field))

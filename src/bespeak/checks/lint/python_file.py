@@ -35,6 +35,7 @@ def _written(endpoint: Endpoint) -> dict[str, Any]:
         "intent": semantic.intent,
         "outcome": semantic.outcome,
         "mcp_tool_name": semantic.mcp_tool_name,
+        "concepts": list(semantic.concepts),
         "parameter_hints": dict(semantic.parameter_hints),
         "state_transition": dict(semantic.state_transition),
         "confidence_guidance": semantic.confidence_guidance,

@@ -31,6 +31,13 @@ class SemanticSettings:
         form="an absolute IRI that ends in /",
         advice="Write it like https://acme.example/meaning/.",
     )
+    names: str = setting(
+        "",
+        "IRI that the names of the service's own capabilities and intents begin with. Without it: the AGTP address.",
+        parse=_base,
+        form="an absolute IRI that ends in /",
+        advice="Write it like https://acme.example/rooms/.",
+    )
     registry: bool = setting(
         False,
         "Serve the registry of ontologies at `/ontologies`. Agents need the scope `semantic:read` to read it and "

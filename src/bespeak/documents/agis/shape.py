@@ -92,6 +92,7 @@ def read_semantic(block: Mapping[str, Any]) -> Semantic:
         parameter_hints=as_mapping(block.get("parameter_hints")),
         state_transition={name: change for name, change in transitions.items() if isinstance(change, str)},
         mcp_tool_name=as_optional_text(block.get("mcp_tool_name")),
+        concepts=as_texts(block.get("concepts")),
     )
 
 

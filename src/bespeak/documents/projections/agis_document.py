@@ -90,6 +90,7 @@ def _semantic(semantic: Semantic) -> dict[str, Any]:
             "state_transition": dict(semantic.state_transition) or None,
             "parameter_hints": dict(semantic.parameter_hints) or None,
             "mcp_tool_name": semantic.mcp_tool_name,
+            "concepts": list(semantic.concepts) or None,
         }
     )
 

@@ -155,6 +155,7 @@ def _read_endpoint(given: dict[str, Any], catalog: Catalog) -> tuple[Endpoint, l
         parameter_hints={},
         state_transition={},
         mcp_tool_name=None,
+        concepts=(),
     )
     values["input_schema"] = _close(values["input_schema"])
     endpoint = Endpoint(**values)

@@ -15,6 +15,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 _MEMBERS: Final = {
     **dict.fromkeys(("impact", "confidence", "capability", "actor", "confidence_guidance"), "/semantic/{}"),
     **dict.fromkeys(("parameter_hints", "state_transition", "mcp_tool_name", "intent", "outcome"), "/semantic/{}"),
+    "concepts": "/semantic/concepts",
     **dict.fromkeys(("errors", "namespace", "deprecated", "cost", "confirm", "since", "description"), "/{}"),
     "idempotent": "/semantic/is_idempotent",
     "scopes": "/required_scopes",

@@ -190,6 +190,12 @@ def test_other_tool_names_are_refused_with_one_that_is_right(name: str, meant: s
     assert (found.fix.changes[0].value if found.fix else None) == meant
 
 
+def test_concepts_are_absolute_iris() -> None:
+    assert of_endpoint(semantic={"concepts": ["https://ex.org/onto/hotel#Stay", "urn:x:y"]}) == []
+    found = advice("S419", document(endpoint(semantic={"concepts": ["https://ex.org/onto/hotel#Stay", "Stay"]})))
+    assert (found.severity, found.pointer) == ("error", "/endpoints/0/semantic/concepts/1")
+
+
 @pytest.mark.requirement("AGIS-6.2-1", "AGIS-6.2-3", "AGIS-6.2-7", "AGIS-6.2-11")
 def test_missing_recommended_fields_are_one_finding() -> None:
     semantic = dict.fromkeys(("capability", "confidence_guidance", "impact_tier", "is_idempotent"), GONE)

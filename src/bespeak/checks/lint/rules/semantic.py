@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.checks.lint.context import Context
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.ontology.namespace import is_iri
 from bespeak.contract.semantic import CAPABILITIES, IMPACTS
 from bespeak.text.diagnostics.brief import brief, unquoted
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.reading.untyped import as_list
 from bespeak.text.source.change import Change
 
 if TYPE_CHECKING:
@@ -136,6 +138,13 @@ TOOL_NAME: Final = Rule(
     bad=f"{_BOOK}  mcp_tool_name: bookRoom\n",
     good=f"{_BOOK}  mcp_tool_name: book_room\n",
     fix="unsafe",
+)
+CONCEPT: Final = Rule(
+    ("S419", "concept-iri", "MUST", "IoA 5.2"),
+    "A concept is named by an absolute IRI.",
+    why="Agents compare IRIs: a short name means something else in each vocabulary, and nothing here.",
+    bad=f"{_BOOK}  concepts: [Booking]\n",
+    good=f"{_BOOK}  concepts: ['https://ex.org/onto/hotel#Booking']\n",
 )
 RECOMMENDED: Final = Rule(
     ("S424", "missing-recommended-semantics", "SHOULD", "AGIS 3.3, 6.2"),
@@ -271,6 +280,11 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
     name = semantic.get("mcp_tool_name")
     if isinstance(name, str) and _TOOL_NAME.fullmatch(name) is None:
         yield _wrong_tool_name(declared, name)
+    for number, concept in enumerate(as_list(semantic.get("concepts"))[:100]):
+        if isinstance(concept, str) and not is_iri(concept):
+            message = f"a concept is an absolute IRI, not {brief(concept)}"
+            advice = "Write the whole IRI, without a prefix for its beginning."
+            yield CONCEPT.at(declared.endpoint, f"/semantic/concepts/{number}", message, advice)
 
 
 def _wrong_word(declared: Declared, rule: Rule, pointer: str, value: str, words: tuple[str, ...]) -> Diagnostic:
