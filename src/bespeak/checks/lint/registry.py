@@ -21,6 +21,7 @@ from bespeak.contract.ontology import rules as profiles
 from bespeak.documents import rules as files
 from bespeak.documents.agis import rules as agis
 from bespeak.documents.ai import rules as ai
+from bespeak.documents.alignment import rules as alignments
 from bespeak.documents.deployment import rules as deployment
 from bespeak.documents.ontology import rules as ontologies
 from bespeak.documents.openapi import rules as openapi
@@ -35,7 +36,7 @@ ALWAYS: Final = frozenset({reading.UNREADABLE.id, reading.MALFORMED.id, failed_c
 
 _DECLARED: Final = (
     *(reading, contract, catalog, audit, identity, store, files, deployment, agis, ai, openapi),
-    *(ontologies, profiles),
+    *(ontologies, alignments, profiles),
     *(suppress, baseline, failed_check, served_answer, served_agreement),
 )
 """The modules that declare rules, other than those of the passes."""

@@ -1,0 +1,1 @@
+"""Alignment of two ontologies: signals, scores, conflicts, and the use of what was accepted (IoA 7)."""

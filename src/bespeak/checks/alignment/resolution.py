@@ -1,0 +1,73 @@
+"""Resolution of several mappings of one term, in the order of the local policy (IoA 7.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from bespeak.checks.alignment.policy import Policy
+from bespeak.contract.ontology.alignment import MappingRule
+
+DEFAULT: Final = Policy()
+
+
+class Lost(msgspec.Struct, frozen=True):
+    """A mapping that was left out, and the one that stands in its way."""
+
+    rule: MappingRule
+    winner: MappingRule
+
+
+class Resolution(msgspec.Struct, frozen=True):
+    """Result of a resolution."""
+
+    chosen: tuple[MappingRule, ...]
+    """Mappings to use, sorted by source and target."""
+    lost: tuple[Lost, ...]
+
+
+def resolve(rules: Iterable[MappingRule], policy: Policy = DEFAULT) -> Resolution:
+    """Choose among mappings: in the policy's order, the first that finds its terms free wins. Ties go by IRI.
+
+    Only mappings of equivalence exclude each other; a broader term may be the counterpart of several.
+    """
+    sources: dict[str, MappingRule] = {}
+    targets: dict[str, MappingRule] = {}
+    chosen: list[MappingRule] = []
+    lost: list[Lost] = []
+    for rule in sorted(rules, key=lambda rule: _rank(rule, policy)):
+        if rule.relation != "equivalent":
+            chosen.append(rule)
+            continue
+        winner = sources.get(rule.source) or (targets.get(rule.target) if policy.one_to_one else None)
+        if winner is None:
+            sources[rule.source] = targets[rule.target] = rule
+            chosen.append(rule)
+        elif (winner.source, winner.target) != (rule.source, rule.target):
+            lost.append(Lost(rule, winner))
+    return Resolution(tuple(sorted(chosen, key=lambda rule: (rule.source, rule.target, rule.relation))), tuple(lost))
+
+
+def _rank(rule: MappingRule, policy: Policy) -> tuple[float | str | bool, ...]:
+    parts: list[float | str | bool] = []
+    for criterion in policy.order:
+        match criterion:
+            case "policy":
+                parts.append(-_priority(rule, policy))
+            case "confidence":
+                # Two scores may have the same confidence: the table has steps.
+                parts += [-(rule.confidence or 0.0), -(rule.score or 0.0)]
+            case "override":
+                parts.append(not rule.override)
+    return (*parts, rule.source, rule.target)
+
+
+def _priority(rule: MappingRule, policy: Policy) -> int:
+    if not policy.priorities:
+        return 0
+    origin = rule.provenance
+    keys = {rule.justification or "", "override" if rule.override else ""}
+    keys |= {origin.author, origin.tool, origin.source} if origin else set()
+    return max((policy.priorities[key] for key in keys if key in policy.priorities), default=0)

@@ -1,0 +1,102 @@
+"""Words of names: split, spelled one way, in the singular, with numbers as digits."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+MOST_WORDS: Final = 24
+"""Most words of a name; the others are left out."""
+_SHORTEST_PLURAL: Final = 3
+
+_WORD: Final = re.compile(
+    # Numbers with their endings, acronyms also in the plural, and words in camel case.
+    r"[0-9]+(?:st|nd|rd|th)?(?![a-z])|[0-9]+|[A-Z]{2,}(?=s(?![a-z]))|[A-Z]+(?=[A-Z][a-z])"
+    r"|[A-Z]?[a-z]+|[A-Z]+|[^\W\d_A-Za-z]+"
+)
+
+STOP_WORDS: Final = frozenset(("a", "an", "the", "of", "and", "for", "in", "to", "by", "on", "at", "with", "s"))
+PROPERTY_WORDS: Final = frozenset(("has", "have", "had", "is", "are", "was", "were", "be", "been", "does", "do"))
+"""Words that begin the names of properties and say nothing about them."""
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """Return a table that is written as `word form, word form`."""
+    return dict(part.split() for part in text.split(", "))
+
+
+_FORMS: Final[Mapping[str, str]] = {
+    **_pairs("i 1, ii 2, iii 3, iv 4, v 5, vi 6, vii 7, viii 8, ix 9, x 10, xi 11, xii 12"),
+    **_pairs("one 1, two 2, three 3, four 4, five 5, six 6, seven 7, eight 8, nine 9, ten 10"),
+    **_pairs("first 1, second 2, third 3, fourth 4, fifth 5, sixth 6, seventh 7, eighth 8, ninth 9, tenth 10"),
+    # Irregular plurals, and words that only look like plurals.
+    **_pairs("teeth tooth, feet foot, men man, women woman, children child, people person, persons person, mice mouse"),
+    **_pairs("axes axis, indices index, cortices cortex, appendices appendix, matrices matrix, testes testis"),
+    **_pairs("lenses lens, lens lens, series series, species species, semi semi, mini mini, multi multi, anti anti"),
+    **_pairs("programme program, grey gray, licence license, catalogue catalog, cheque check, mould mold"),
+    # Short forms.
+    **_pairs("exam examination, info information, doc document, org organization, dept department, max maximum"),
+    **_pairs("spec specification, id identifier, num number, nr number, addr address, tel telephone, min minimum"),
+    **_pairs("phone telephone, qty quantity, desc description, lang language, ref reference, conf conference"),
+    **_pairs("univ university, img image, msg message, config configuration, app application, prof professor"),
+    **_pairs("lab laboratory, mgmt management, std standard, photo photograph, temp temperature"),
+}
+# British spellings, as a whole or at the end of a word; both sides are changed, so a wrong change does no harm.
+_SPELLING: Final = (
+    (re.compile(r"(?<=.)(?:ae|oe)(?=[a-z]{2})|^(?:ae|oe)(?=[a-z]{4})"), "e"),
+    (re.compile(r"(?<=[a-z]{2})our(?=$|al|ed|ing|er|s$|it)"), "or"),
+    (re.compile(r"(?<=[a-z]{2}[tb])re$"), "er"),
+    (re.compile(r"(?<=[a-z]{3})is(?=e$|es$|ed$|er$|ing$|ation)"), "iz"),
+    (re.compile(r"(?<=[a-z]{3})ys(?=e$|es$|ed$|er$|ing$)"), "yz"),
+    (re.compile(r"(?<=[a-z]{2})ll(?=ed$|ing$)"), "l"),
+)
+_PLURALS: Final = (
+    (re.compile(r"(?<=[a-z]{3})men$"), "man"),
+    (re.compile(r"(?<=[a-z]{2})ies$"), "y"),
+    (re.compile(r"(?<=[a-z]{2}(?:ss|sh|ch))es$|(?<=[a-z]{2}[xz])es$"), ""),
+    (re.compile(r"(?<=[a-z]{3})ae$"), "a"),
+    (re.compile(r"(?<=[a-z]{3})i$"), "us"),
+    (re.compile(r"(?<=[a-z]{2}[^sui])s$"), ""),
+)
+_OPPOSITES: Final = _pairs(
+    "left right, upper lower, superior inferior, anterior posterior, internal external, inner outer, dorsal ventral, "
+    "medial lateral, proximal distal, ascending descending, male female, major minor, deep superficial, old new, "
+    "cranial caudal, afferent efferent, maximum minimum, start end, begin end, early late, accepted rejected, "
+    "accept reject, acceptance rejection, source target, input output, buyer seller, before after, public private, "
+    "sender receiver, long short, parent child, maxillary mandibular, hind fore"
+)
+OPPOSITES: Final = frozenset((*_OPPOSITES.items(), *((other, one) for one, other in _OPPOSITES.items())))
+"""Pairs of words that make two similar names different."""
+
+
+def split_words(text: str) -> list[str]:
+    """Split a label or a local name at spaces, punctuation, digits and capital letters; letters lose their accents."""
+    if not text.isascii():
+        text = "".join(one for one in unicodedata.normalize("NFKD", text) if not unicodedata.combining(one))
+    return _WORD.findall(text)[: 2 * MOST_WORDS]
+
+
+@lru_cache(maxsize=50_000)
+def normalize(word: str) -> str:
+    """Return the form in which words are compared."""
+    word = word.lower()
+    if word in _FORMS:
+        return _FORMS[word]
+    if word[0].isdecimal():
+        return word.rstrip("stndrh").lstrip("0") or "0"
+    if len(word) > _SHORTEST_PLURAL and word.isascii():
+        singular = next((form for pattern, end in _PLURALS if (form := pattern.sub(end, word)) != word), word)
+        for pattern, end in _SPELLING:
+            singular = pattern.sub(end, singular)
+        return _FORMS.get(singular, singular)
+    return word
+
+
+def words_of(text: str, stop: frozenset[str] = STOP_WORDS) -> tuple[str, ...]:
+    """Return the normalized words of a name in their order, without stop words unless there are only such."""
+    words = split_words(text)
+    kept = [word for word in words if word.lower() not in stop] or words
+    return tuple(normalize(word) for word in kept[:MOST_WORDS])

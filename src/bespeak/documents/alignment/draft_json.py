@@ -1,0 +1,173 @@
+"""Artifacts as the draft writes them (IoA 7.2): a JSON object, with more members for each rule."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from bespeak.contract.ontology.alignment import Alignment, Justification, MappingRule, Provenance, Relation
+from bespeak.contract.ontology.ontology import OntologyRef
+from bespeak.documents.alignment.collector import AlignmentDocument, Collector, Place, check_size
+from bespeak.documents.alignment.rules import CONFIDENCE, MALFORMED, RELATION
+from bespeak.state.identity.artifact_signature import ArtifactStatement
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.json_text import json_value
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_MEMBERS: Final = {"confidence": CONFIDENCE, "score": CONFIDENCE, "signals": CONFIDENCE, "relation": RELATION}
+
+
+class _Provenance(msgspec.Struct, rename="camel", omit_defaults=True):
+    author: str = ""
+    tool: str = ""
+    tool_version: str = ""
+    source: str = ""
+    created: str = ""
+
+
+class _Rule(msgspec.Struct, rename={"from_": "from", "confirmed_by": "confirmedBy"}, omit_defaults=True):
+    from_: str
+    to: str
+    relation: Relation = "equivalent"
+    confidence: float | None = None
+    score: float | None = None
+    justification: Justification | None = None
+    signals: dict[str, float] = {}
+    override: bool = False
+    confirmed_by: str = ""
+    provenance: _Provenance | None = None
+
+
+class _Artifact(msgspec.Struct, rename="camel", omit_defaults=True):
+    source_ontology_id: str
+    target_ontology_id: str
+    mapping_rules: list[Any]
+    source_ontology_version: str = ""
+    target_ontology_version: str = ""
+    id: str = ""
+    version: str = ""
+    confidence: float | None = None
+    provenance: _Provenance | None = None
+    signature: str = ""
+
+
+def write_json(alignment: Alignment, signature: str = "") -> bytes:
+    """Write an artifact, with its signature if there is one."""
+    return msgspec.json.format(msgspec.json.encode(_artifact(alignment, signature)), indent=2) + b"\n"
+
+
+def canonical_json(alignment: Alignment) -> bytes:
+    """Return the bytes that the digest of an artifact is made of, whatever notation it was read from."""
+    return msgspec.json.encode(_artifact(alignment, ""), order="sorted")
+
+
+def statement_of(alignment: Alignment) -> ArtifactStatement:
+    """Return the statement that a signature of an artifact has."""
+    digest = hashlib.sha256(canonical_json(alignment)).hexdigest()
+    return ArtifactStatement("alignment", alignment.id, alignment.version, digest)
+
+
+def read_json(data: bytes, file: str) -> AlignmentDocument:
+    """Read an artifact. Names may have prefixes of an inline `@context`."""
+    refused = check_size(data, file)
+    value = refused or json_value(data, file)
+    if isinstance(value, Diagnostic):
+        return AlignmentDocument(None, [value])
+    collector = Collector(file, _prefixes(value))
+    artifact = _convert(value, _Artifact, collector, "")
+    if artifact is None:
+        return collector.document(None)
+    for place, raw in enumerate(artifact.mapping_rules):
+        if collector.is_full:
+            break
+        pointer = f"/mappingRules/{place}"
+        rule = _convert(raw, _Rule, collector, pointer)
+        if rule is not None:
+            collector.add(_rule(rule, collector, pointer), Place(pointer=pointer))
+    alignment = Alignment(
+        source=_ref(collector, "source", artifact.source_ontology_id, artifact.source_ontology_version),
+        target=_ref(collector, "target", artifact.target_ontology_id, artifact.target_ontology_version),
+        rules=collector.rules,
+        id=artifact.id,
+        version=artifact.version,
+        given_confidence=artifact.confidence,
+        provenance=_provenance(artifact.provenance),
+    )
+    return collector.document(alignment, artifact.signature)
+
+
+def _artifact(alignment: Alignment, signature: str) -> _Artifact:
+    return _Artifact(
+        source_ontology_id=alignment.source.id,
+        target_ontology_id=alignment.target.id,
+        source_ontology_version=alignment.source.version,
+        target_ontology_version=alignment.target.version,
+        mapping_rules=[_written(rule) for rule in alignment.rules],
+        id=alignment.id,
+        version=alignment.version,
+        confidence=alignment.given_confidence,
+        provenance=_written_provenance(alignment.provenance),
+        signature=signature,
+    )
+
+
+def _written(rule: MappingRule) -> _Rule:
+    values = {name: getattr(rule, name) for name in MappingRule.__struct_fields__[2:]}
+    values |= {"signals": dict(rule.signals), "provenance": _written_provenance(rule.provenance)}
+    return _Rule(rule.source, rule.target, **values)
+
+
+def _rule(rule: _Rule, collector: Collector, pointer: str) -> MappingRule:
+    values = {name: getattr(rule, name) for name in _Rule.__struct_fields__[2:]}
+    values["provenance"] = _provenance(rule.provenance)
+    source, target = (
+        collector.iri(text, name, Place(pointer=f"{pointer}/{name}"))
+        for text, name in ((rule.from_, "from"), (rule.to, "to"))
+    )
+    return MappingRule(source=source, target=target, **values)
+
+
+def _written_provenance(provenance: Provenance | None) -> _Provenance | None:
+    return _Provenance(**msgspec.structs.asdict(provenance)) if provenance else None
+
+
+def _provenance(provenance: _Provenance | None) -> Provenance | None:
+    return Provenance(**msgspec.structs.asdict(provenance)) if provenance else None
+
+
+def _ref(collector: Collector, side: str, iri: str, version: str) -> OntologyRef:
+    name = f"{side}OntologyId"
+    return OntologyRef(collector.iri(iri, name, Place(pointer=f"/{name}")), version)
+
+
+def _prefixes(value: Any) -> Mapping[str, str]:
+    context = value.get("@context") if isinstance(value, dict) else None
+    if not isinstance(context, dict):
+        return {}
+    return {name: iri for name, iri in list(context.items())[:1_000] if isinstance(iri, str) and iri[-1:] in ("#", "/")}
+
+
+def _convert(value: Any, kind: type[T], collector: Collector, pointer: str) -> T | None:
+    """Convert an object to its type; report what does not fit, and members that are not known."""
+    if isinstance(value, dict):
+        unknown = sorted(set(value) - set(kind.__struct_encode_fields__) - {"@context", "type"})
+        if unknown:
+            message = f"unknown members are left out: {', '.join(brief(name) for name in unknown[:5])}"
+            collector.report(MALFORMED, message, Place(pointer=pointer), warning=True)
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at `$")
+        # The path is written in JavaScript's way: `.signals[...]`.
+        member = path.lstrip(".").rstrip("`").partition("[")[0].partition(".")[0]
+        rule = _MEMBERS.get(member, MALFORMED)
+        where = f"{pointer}/{member}" if member else pointer
+        given = value.get(member) if isinstance(value, dict) and member else None
+        shown = f"; got {brief(given)}" if given is not None else ""
+        collector.report(rule, f"{member or 'the document'}: {message}{shown}", Place(pointer=where))
+        return None

@@ -1,0 +1,174 @@
+"""The aligner: quality on ontologies of two shapes, determinism, overrides, increments and bounds."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from functools import cache
+
+import msgspec
+import pytest
+from tests.checks.alignment import anatomy, university
+from tests.checks.alignment.terms import A, B, capability, ontology, term
+
+from bespeak.checks.alignment import aligner
+from bespeak.checks.alignment.aligner import Aligned, Base, Override, align
+from bespeak.checks.alignment.policy import Policy
+from bespeak.contract.ontology.namespace import DEFAULT
+from bespeak.contract.ontology.ontology import Ontology
+from bespeak.documents.ontology.reader import read_ontology
+from bespeak.protocol.fault import Fault
+
+
+def run(one: Ontology, other: Ontology, **given: object) -> Aligned:
+    aligned = align(one, other, **given)  # type: ignore[arg-type]
+    assert isinstance(aligned, Aligned), aligned
+    return aligned
+
+
+def pairs(aligned: Aligned) -> dict[str, str]:
+    return {rule.source: rule.target for rule in aligned.alignment.rules}
+
+
+def quality(one: bytes, other: bytes, reference: set[tuple[str, str]], prefix: str) -> tuple[float, float]:
+    """Return precision and recall of the mappings whose sources begin with a prefix."""
+    read = [read_ontology(data, "o.owl")[0] for data in (one, other)]
+    assert read[0] is not None
+    assert read[1] is not None
+    found = {pair for pair in pairs(run(read[0], read[1])).items() if pair[0].startswith(prefix)}
+    right = len(found & reference)
+    return right / len(found), right / len(reference)
+
+
+def test_anatomies_with_synonyms_are_aligned_well() -> None:
+    precision, recall = quality(*anatomy.pair(600), "http://mouse.example#MA_")
+    assert precision > 0.85
+    assert recall > 0.95
+
+
+def test_small_ontologies_with_properties_are_aligned_well() -> None:
+    precision, recall = quality(*university.documents(), university.reference(), "http://campus.example/a#")
+    assert precision > 0.9
+    assert recall > 0.8
+
+
+@cache
+def rooms() -> tuple[Ontology, Ontology]:
+    return ontology(A, "guest room", "booking", "night porter", "night shift"), ontology(
+        B, "room of guests", "booking", "porter"
+    )
+
+
+def test_score_confidence_and_reasons_are_with_each_rule() -> None:
+    rule = next(one for one in run(*rooms()).alignment.rules if one.source == f"{A}#1")
+    assert rule.score is not None
+    assert rule.confidence is not None
+    assert rule.score >= 0.95
+    assert rule.confidence > 0.9
+    assert rule.signals["lexical"] == 1.0
+    assert not rule.override
+
+
+def test_candidates_between_the_thresholds_are_questions() -> None:
+    aligned = run(*rooms())
+    assert f"{A}#2" not in pairs(aligned)
+    assert [(one.source, one.band) for one in aligned.questions] == [(f"{A}#2", "ask")]
+
+
+def test_policy_that_wants_confirmation_asks_for_everything_below_acceptance() -> None:
+    other = ontology(B, "guest room number", "booking")
+    lenient, strict = run(rooms()[0], other), run(rooms()[0], other, policy=Policy(unconfirmed=False, threshold=0.6))
+    assert strict.alignment.rules != lenient.alignment.rules or len(strict.questions) >= len(lenient.questions)
+    assert all((rule.score or 0) >= 0.95 for rule in strict.alignment.rules)
+
+
+def test_override_is_recorded_and_does_not_change_the_score() -> None:
+    plain = run(*rooms())
+    decided = run(*rooms(), overrides=[Override(source=f"{A}#2", target=f"{B}#2", by="ann")])
+    rule = next(one for one in decided.alignment.rules if one.source == f"{A}#2")
+    assert rule.override
+    assert rule.confirmed_by == "ann"
+    assert rule.justification == "manual"
+    assert rule.score == plain.candidates[f"{A}#2"][f"{B}#2"].score
+
+
+def test_override_may_say_that_a_term_has_no_counterpart() -> None:
+    assert f"{A}#1" not in pairs(run(*rooms(), overrides=[Override(source=f"{A}#1", by="ann")]))
+
+
+def test_override_of_an_unknown_term_is_a_fault() -> None:
+    fault = align(*rooms(), overrides=[Override(source=f"{A}#1", target="b:none", by="ann")])
+    assert isinstance(fault, Fault)
+    assert "b:none" in fault.message
+
+
+    # LLM is a model in one domain and a degree in the other.
+    """LLM is a model in one domain and a degree in the other."""
+    terms = [
+        msgspec.structs.replace(capability(iri, label), types=(DEFAULT("Concept"),), abbreviations=("LLM",))
+        for iri, label in (("cs:1", "large language model"), ("law:1", "master of laws"))
+    ]
+    assert not run(ontology(A, terms=(terms[0],)), ontology(B, terms=(terms[1],))).alignment.rules
+
+
+def test_individuals_are_aligned_only_if_they_are_concepts() -> None:
+    plain = [ontology(iri, terms=(term(f"{iri}#i", "Paris", "individual", types=(f"{iri}#City",)),)) for iri in (A, B)]
+    assert not run(*plain).alignment.rules
+    concepts = [ontology(iri, terms=(capability(f"{iri}#i", "Translate"),)) for iri in (A, B)]
+    assert run(*concepts).alignment.rules
+
+
+def test_rules_of_a_base_are_kept_where_both_terms_are_unchanged() -> None:
+    source, target = rooms()
+    first = run(source, target, overrides=[Override(source=f"{A}#0", target=f"{B}#2", by="ann")])
+    kept = next(rule for rule in first.alignment.rules if rule.source == f"{A}#0")
+    changed = ontology(B, "room of guests", "ticket", "porter", version="1.1")
+    base = Base(alignment=first.alignment, source=source, target=target)
+    second = run(source, changed, base=base)
+    assert kept in second.alignment.rules
+    assert pairs(second) == {f"{A}#0": f"{B}#2"}
+    # A new decision about the term replaces what was kept.
+    third = run(source, changed, base=base, overrides=[Override(source=f"{A}#0", target=f"{B}#0", by="bob")])
+    assert pairs(third)[f"{A}#0"] == f"{B}#0"
+
+
+def test_base_without_its_ontologies_is_used_for_the_same_versions_only() -> None:
+    source, target = rooms()
+    first = run(source, target, overrides=[Override(source=f"{A}#0", target=f"{B}#2", by="ann")]).alignment
+    assert pairs(run(source, target, base=Base(alignment=first)))[f"{A}#0"] == f"{B}#2"
+    newer = msgspec.structs.replace(target, version="2.0")
+    assert pairs(run(source, newer, base=Base(alignment=first)))[f"{A}#0"] == f"{B}#0"
+
+
+def test_too_many_terms_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aligner, "MOST_TERMS", 2)
+    fault = align(*rooms())
+    assert isinstance(fault, Fault)
+    assert "4" in fault.message
+
+
+_SCRIPT = """
+import msgspec
+from tests.checks.alignment import university
+from bespeak.checks.alignment.aligner import align
+from bespeak.documents.ontology.reader import read_ontology
+one, other = (read_ontology(data, "o.owl")[0] for data in university.documents())
+aligned = align(one, other)
+print(msgspec.json.encode(aligned.alignment).decode(), [one.names for one in aligned.questions])
+"""
+
+
+@pytest.mark.process
+def test_result_does_not_depend_on_the_order_of_sets() -> None:
+    results = {
+        subprocess.run(
+            [sys.executable, "-c", _SCRIPT],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            check=True,
+            timeout=60,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(results) == 1

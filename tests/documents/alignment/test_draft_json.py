@@ -1,0 +1,101 @@
+"""The JSON of the draft holds everything; what is wrong is named by its place."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from tests.documents.alignment.artifacts import ARTIFACT, RULE, alignments
+
+from bespeak.contract.ontology.alignment import Alignment
+from bespeak.documents.alignment.draft_json import canonical_json, read_json, statement_of, write_json
+from bespeak.documents.alignment.rules import BAD_IRI, CONFIDENCE, CONFLICT, MALFORMED, RELATION
+
+FIGURE = {
+    "sourceOntologyId": "https://x.org/onto/rad",
+    "targetOntologyId": "https://y.org/onto/clinical",
+    "mappingRules": [{"from": "rad:report-summary", "to": "clinical:note-summarize"}],
+    "confidence": 0.91,
+}
+
+
+def read(**changes: Any) -> tuple[Alignment | None, list[tuple[str, str]]]:
+    document = read_json(json.dumps(FIGURE | changes).encode(), "a.json")
+    return document.alignment, [(one.rule, one.pointer) for one in document.findings]
+
+
+@given(alignments)
+def test_everything_comes_back(alignment: Alignment) -> None:
+    document = read_json(write_json(alignment), "a.json")
+    assert document.findings == []
+    assert document.alignment == alignment
+
+
+def test_example_of_the_draft_is_read() -> None:
+    alignment, findings = read()
+    assert alignment is not None
+    assert findings == []
+    assert alignment.confidence_of(alignment.rules[0]) == 0.91
+    assert alignment.rules[0].relation == "equivalent"
+
+
+def test_prefixes_of_an_inline_context_are_expanded() -> None:
+    alignment, _ = read(**{"@context": {"rad": "https://x.org/onto/rad#"}})
+    assert alignment is not None
+    assert alignment.rules[0].source == "https://x.org/onto/rad#report-summary"
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule", "pointer"),
+    [
+        ({"mappingRules": [{"from": "a:1", "to": "b:1", "confidence": 1.5}]}, CONFIDENCE, "/mappingRules/0"),
+        ({"mappingRules": [{"from": "a:1", "to": "b:1", "confidence": "x"}]}, CONFIDENCE, "/mappingRules/0/confidence"),
+        ({"mappingRules": [{"from": "a:1", "to": "b:1", "relation": "same"}]}, RELATION, "/mappingRules/0/relation"),
+        ({"mappingRules": [{"from": "a:1", "to": "no iri"}]}, BAD_IRI, "/mappingRules/0/to"),
+        ({"mappingRules": [{"from": "a:1"}]}, MALFORMED, "/mappingRules/0"),
+        ({"mappingRules": ["x"]}, MALFORMED, "/mappingRules/0"),
+        ({"mappingRules": {}}, MALFORMED, "/mappingRules"),
+        ({"sourceOntologyId": "x"}, BAD_IRI, "/sourceOntologyId"),
+        ({"confidence": -1}, CONFIDENCE, ""),
+        (
+            {"mappingRules": [{"from": "a:1", "to": "b:1"}, {"from": "a:1", "to": "b:1", "relation": "broader"}]},
+            *(CONFLICT, "/mappingRules/1"),
+        ),
+    ],
+)
+def test_poisoned_artifact_is_refused_with_the_place(changes: dict[str, Any], rule: Any, pointer: str) -> None:
+    alignment, findings = read(**changes)
+    assert alignment is None
+    assert findings == [(rule.id, pointer)]
+
+
+def test_all_faults_are_reported_at_once() -> None:
+    wrong = [{"from": "a:1", "to": "b:1", "confidence": 2}, {"from": "a:2", "to": "", "relation": "equivalent"}]
+    assert len(read(mappingRules=wrong)[1]) == 2
+
+
+def test_unknown_members_are_reported_and_left_out() -> None:
+    alignment, findings = read(extra=1)
+    assert alignment is not None
+    assert findings == [(MALFORMED.id, "")]
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"[]", b'{"a": 1', b"\xff", b'{"confidence": 1, "confidence": 2}', b"[" * 100_000]
+)
+def test_other_documents_are_refused(data: bytes) -> None:
+    document = read_json(data, "a.json")
+    assert document.alignment is None
+    assert document.findings
+
+
+def test_digest_does_not_depend_on_the_signature_and_changes_with_every_rule() -> None:
+    document = read_json(write_json(ARTIFACT, "a.b.c"), "a.json")
+    assert document.signature == "a.b.c"
+    assert document.alignment is not None
+    assert canonical_json(document.alignment) == canonical_json(ARTIFACT)
+    other = msgspec.structs.replace(ARTIFACT, rules=(msgspec.structs.replace(RULE, confidence=0.92),))
+    assert statement_of(other).sha256 != statement_of(ARTIFACT).sha256

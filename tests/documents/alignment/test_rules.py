@@ -1,0 +1,13 @@
+"""Rules of alignment artifacts have pages of their own."""
+
+from __future__ import annotations
+
+from bespeak.checks.lint.registry import all_rules
+from bespeak.documents.alignment import rules
+from bespeak.text.diagnostics.rule import declared_in
+
+
+def test_rules_are_registered_and_say_why() -> None:
+    for rule_id, rule in declared_in(rules).items():
+        assert all_rules()[rule_id] is rule
+        assert rule.why
