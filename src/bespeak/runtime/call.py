@@ -64,9 +64,11 @@ class Call:
 class RoutedCall(Call):
     """A call whose endpoint is known."""
 
-    __slots__ = ("captures", "composing", "hints", "input", "route")
+    __slots__ = ("captures", "composing", "hints", "input", "route", "semantic")
 
     route: Route
+    semantic: Any
+    """Semantic envelope of the call, and later what came of it. Not set without one, so that no other call pays."""
     input: dict[str, Any]
     """The validated input; empty until the input gate."""
 

@@ -33,10 +33,11 @@ from bespeak.runtime.functions.foreign_types import dump_foreign
 from bespeak.runtime.gates import ARRIVAL, ROUTED, STEP, find_route
 from bespeak.runtime.gates.budget import budget_gate
 from bespeak.runtime.gates.confirmation import confirmation_gate
-from bespeak.runtime.gates.input import step_input_gate
+from bespeak.runtime.gates.input import input_gate, semantic_input_gate, step_input_gate
 from bespeak.runtime.gates.purchase import purchase_gate
 from bespeak.runtime.gates.rate import address_rate_gate, agent_rate_gate, endpoint_rate_gate
 from bespeak.runtime.gates.scope import scope_gate
+from bespeak.runtime.gates.semantic import semantic_gate, semantic_step_gate
 from bespeak.runtime.responder import Responder
 from bespeak.runtime.route import Route
 from bespeak.runtime.server import Server
@@ -98,8 +99,11 @@ class Dispatcher:
         left_out = {*(() if server.rates else _COUNTING), *(() if server.store is None else (confirmation_gate,))}
         if "PURCHASE" not in server.registrar.service.methods:
             left_out.add(purchase_gate)
+        if server.semantic is None:
+            left_out |= {semantic_gate, semantic_step_gate}
+        reading = input_gate if server.semantic is None else semantic_input_gate
         self._arrival = tuple(gate for gate in ARRIVAL if gate not in left_out)
-        self._routed = tuple(gate for gate in ROUTED if gate not in left_out)
+        self._routed = tuple(reading if gate is input_gate else gate for gate in ROUTED if gate not in left_out)
         self._steps = tuple(
             tuple(gate for gate in STEP if gate not in left_out and gate not in passed) for passed in _PASSED
         )

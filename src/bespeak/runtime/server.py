@@ -130,6 +130,8 @@ class Server:
         """Delivery to addresses outside, a `Delivery`; None for a server that sends nothing of its own accord."""
         self.payments: Any = None
         """The purchases, a `Purchases`; None for a server without standard methods or without a store."""
+        self.semantic: Any = None
+        """What calls mean, a `CallJudge`; None for a server without a semantic layer."""
         self._additions = Additions(registrar, self._install, store)
         self.negotiator = None if negotiate is None else negotiate(self._additions)
         """Evaluates proposals, and finds what they made; None for a server that does not negotiate."""
@@ -164,6 +166,8 @@ class Server:
             await self.tasks.follow(self.store)
             if "AUTHORIZE" in self.registrar.service.methods:
                 await self.grants.follow(self.store)
+            if self.semantic is not None:
+                await self.semantic.follow(self.store)
             await self._issue(self.store)
         if self.payments is not None:
             await self.payments.start()
@@ -198,6 +202,8 @@ class Server:
         self.expressions.close()
         if self.payments is not None:
             await self.payments.close()
+        if self.semantic is not None:
+            await self.semantic.close()
         await self._additions.close()
         await self.grants.close()
         await self.tasks.close()

@@ -24,7 +24,7 @@ from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.call import Call, RoutedCall, StepCall
 from bespeak.runtime.exchange import Exchange
 from bespeak.runtime.idempotency import Claim, Idempotency, Kept, is_final, replay
-from bespeak.runtime.pausing import PAUSED, Pausing
+from bespeak.runtime.pausing import PAUSED
 from bespeak.runtime.renewal import Renewal
 from bespeak.runtime.responder import Responder
 from bespeak.runtime.sessions import SUSPENDED
@@ -34,6 +34,8 @@ from bespeak.state.store.store import Store
 
 _logger = logging.getLogger(__name__)
 
+_LATER: Final = frozenset({SUSPENDED, PAUSED, "semantic-profile-changed"})
+"""Refusals that do not concern what was done before."""
 _ADMITTED: Final = frozenset({SESSION_ID, CONFIRMATION_ID})
 _SETTLED: Final = (Response, Effects)
 _RETRY_AFTER: Final = ("Retry-After", "2")
@@ -50,6 +52,14 @@ class Admission(Protocol):
 
     def judge(self, call: RoutedCall, found: Any) -> Command | Refused | None:
         """Judge the result of the command, which may be a Conflict; return another command if that decides."""
+        ...
+
+
+class TaskAdmission(Admission, Protocol):
+    """A check of the task of a call: whether it is paused, and what it means."""
+
+    def concerns(self, call: RoutedCall) -> bool:
+        """Return True if a call must be checked."""
         ...
 
 
@@ -75,7 +85,7 @@ class Settlement:
         idempotency: Idempotency,
         *,
         sessions: Admission | None = None,
-        pausing: Pausing | None = None,
+        pausing: TaskAdmission | None = None,
         confirmations: Admission | None = None,
         auditor: Auditor | None = None,
         keeping: Keeping | None = None,
@@ -277,8 +287,8 @@ class Settlement:
             refused = await self._ask(call, self._sessions) or await self._ask(call, self._pausing)
         if refused is not None:
             # An agent that suspended its session and lost the answer with the nonce repeats it in the same session.
-            # What a task did before it was paused is answered again too.
-            kept = await self._find_kept(call) if refused.code in (SUSPENDED, PAUSED) else None
+            # What a task did before it was paused, or before its meaning changed, is answered again too.
+            kept = await self._find_kept(call) if refused.code in _LATER else None
             return kept or refused
         claim = self._claim_here(call) if self._look is not None else await self._claim_there(call)
         if isinstance(claim, (Refused, Kept)):

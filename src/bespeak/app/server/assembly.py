@@ -37,7 +37,7 @@ from bespeak.runtime.responder import Responder
 from bespeak.runtime.retries import RETRY, Retries
 from bespeak.runtime.server import Server
 from bespeak.runtime.sessions import Sessions
-from bespeak.runtime.settlement import Settlement
+from bespeak.runtime.settlement import Settlement, TaskAdmission
 from bespeak.runtime.signer import Signer
 from bespeak.state.store.store import Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -81,6 +81,12 @@ class Assembled:
         )
         responder = Responder()
         settlement = None
+        pausing: TaskAdmission = Pausing(server.tasks)
+        if self.registrar.service.semantic is not None:
+            # Most servers have no semantic layer, which loads slowly.
+            from bespeak.runtime.semantic.task_profiles import open_semantic  # noqa: PLC0415
+
+            pausing = open_semantic(server, self.registrar.service.semantic, pausing)
         if store is not None and self.registrar.service.methods:
             server.retries = Retries(store, enabled=RETRY in self.registrar.service.methods)
         if store is not None:
@@ -95,7 +101,7 @@ class Assembled:
                     require=document.idempotency.require,
                 ),
                 sessions=sessions,
-                pausing=Pausing(server.tasks),
+                pausing=pausing,
                 confirmations=Confirmations(document.cases),
                 auditor=auditor,
                 keeping=server.retries if RETRY in self.registrar.service.methods else None,

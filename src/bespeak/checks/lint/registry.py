@@ -17,6 +17,7 @@ from bespeak.checks.lint import baseline, failed_check, served_agreement, served
 from bespeak.checks.lint.passes import RULES
 from bespeak.contract import rules as contract
 from bespeak.contract.catalog import rules as catalog
+from bespeak.contract.ontology import matching
 from bespeak.contract.ontology import rules as profiles
 from bespeak.documents import rules as files
 from bespeak.documents.agis import rules as agis
@@ -36,7 +37,7 @@ ALWAYS: Final = frozenset({reading.UNREADABLE.id, reading.MALFORMED.id, failed_c
 
 _DECLARED: Final = (
     *(reading, contract, catalog, audit, identity, store, files, deployment, agis, ai, openapi),
-    *(ontologies, alignments, profiles),
+    *(ontologies, alignments, profiles, matching),
     *(suppress, baseline, failed_check, served_answer, served_agreement),
 )
 """The modules that declare rules, other than those of the passes."""

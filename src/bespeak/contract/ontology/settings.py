@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from bespeak.contract.ontology.namespace import DEFAULT, Namespace, parse_base
-from bespeak.text.reading.setting import setting
+from bespeak.contract.ontology.namespace import DEFAULT, Namespace, is_iri, parse_base
+from bespeak.text.reading.setting import RULE, Setting, setting
 
 _KEY: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
@@ -16,13 +17,17 @@ def _key(text: str) -> str | None:
     return text if _KEY.fullmatch(text) else None
 
 
+def _iri(text: str) -> str | None:
+    return text if is_iri(text) else None
+
+
 def _base(text: str) -> str | None:
     return text if isinstance(parse_base(text), Namespace) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SemanticSettings:
-    """Meaning across vocabularies: the core ontology, and the registry of ontologies."""
+    """Meaning across vocabularies: the core ontology, the registry of ontologies, and what calls must say."""
 
     base: str = setting(
         DEFAULT.base,
@@ -53,6 +58,53 @@ class SemanticSettings:
     )
     require_signature: bool = setting(
         False, "Refuse ontologies and alignments without a signature of a trusted key.", security=True
+    )
+
+    required: str = setting(
+        "never",
+        "Calls that must say what they mean, with an envelope or as a part of a task that has a profile.",
+        choices=("never", "irreversible", "always"),
+        security=True,
+    )
+    violations: str = setting(
+        "reject",
+        "What follows if a profile breaks a consistency rule: the call is refused for good, or with an offer to "
+        "renegotiate. Members that an envelope must have are always required.",
+        choices=("reject", "renegotiate"),
+    )
+    rules: Mapping[str, str] = setting(
+        {},
+        "The same by the id of a consistency rule, such as I226.",
+        values=Setting(meaning="What follows.", choices=("reject", "renegotiate"), format=RULE),
+    )
+    strict_domains: bool = setting(False, "Count concepts of sub-domains as outside of a domain.")
+    threshold: float = setting(
+        0.75,
+        "Lowest confidence of a mapping that is used without confirmation by a person.",
+        bounds=(0.0, 1.0),
+        security=True,
+    )
+    require_provenance: bool = setting(
+        True,
+        "Use only mappings with an author or a tool for calls of irreversible endpoints.",
+        security=True,
+    )
+    conflict_order: tuple[str, ...] = setting(
+        ("policy", "confidence", "override"),
+        "Order in which several mappings of one term are resolved.",
+        choices=("policy", "confidence", "override"),
+    )
+    priorities: Mapping[str, int] = setting(
+        {},
+        "Priority of mappings by author, tool, source, justification or `override`; higher ones first.",
+        values=Setting(meaning="The priority.", kind="count"),
+    )
+    sensitive: tuple[str, ...] = setting(
+        (),
+        "Capabilities that discovery by meaning shows only to callers with the scopes of their endpoints.",
+        parse=_iri,
+        form="an absolute IRI",
+        security=True,
     )
 
     @property

@@ -25,6 +25,7 @@ from bespeak.runtime.gates.purchase import purchase_gate
 from bespeak.runtime.gates.rate import address_rate_gate, agent_rate_gate, endpoint_rate_gate
 from bespeak.runtime.gates.route import route_gate
 from bespeak.runtime.gates.scope import scope_gate
+from bespeak.runtime.gates.semantic import semantic_gate, semantic_step_gate
 from bespeak.runtime.gates.vocabulary import vocabulary_gate
 from bespeak.state.identity.authentication import Outdated
 
@@ -43,10 +44,12 @@ ROUTED: Final[tuple[Callable[[RoutedCall], Refused | None], ...]] = (
     budget_gate,  # 456 · 400
     endpoint_rate_gate,  # 429
     input_gate,  # 400 · 422
+    semantic_gate,  # 409 · 422
     purchase_gate,  # 403 · 422 · 456 · 458
     confirmation_gate,  # 501
 )
-STEP: Final = tuple(step_input_gate if gate is input_gate else gate for gate in ROUTED)
+_OF_STEPS: Final = {input_gate: step_input_gate, semantic_gate: semantic_step_gate}
+STEP: Final = tuple(_OF_STEPS.get(gate, gate) for gate in ROUTED)
 """Gates of the steps of a composition, whose input is not read from a body."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -27,6 +28,9 @@ _ENVELOPE: Final = frozenset({"method", "task_id", "session_id", "parameters", "
 _KNOWN_TYPES: Final = frozenset({None, MEDIA_AGTP, MEDIA_JSON})
 """Content types of nearly all requests, for a fast lookup. A missing one means JSON."""
 
+SEMANTIC: Final = "semantic"
+"""Member of a body with a semantic envelope (IoA 9, Figure 8)."""
+
 _KEY_MISSING: Final = Refused(
     status.BAD_REQUEST,
     "idempotency-key-required",
@@ -36,37 +40,41 @@ _KEY_MISSING: Final = Refused(
 _decode = msgspec.json.Decoder().decode
 
 
-def input_gate(call: RoutedCall) -> Refused | None:
-    """Assemble the input from path, query and body, and validate it."""
-    route = call.route
-    request = call.request
-    value = _read_body(request) if request.body else {}
-    if type(value) is Refused:
-        return value
-    envelope, inner = value, value.get("parameters")
-    unwrapped = inner if type(inner) is dict and value.keys() <= _ENVELOPE else None
-    if unwrapped is not None and not route.has_parameters_field:
-        refused = open_envelope(call, envelope, unwrapped)
-        if refused is not None:
-            return refused
-        value, unwrapped = unwrapped, None
-    if call.captures is not None or request.query or call.preset:
+def _build_gate(read: Callable[[Request, RoutedCall], Any]) -> Callable[[RoutedCall], Refused | None]:
+    """Build the gate around a reader of bodies: built twice, so that calls pay for envelopes only where they exist."""
+
+    def input_gate(call: RoutedCall) -> Refused | None:
+        route = call.route
+        request = call.request
+        value = read(request, call) if request.body else {}
+        if type(value) is Refused:
+            return value
+        envelope, inner = value, value.get("parameters")
+        unwrapped = inner if type(inner) is dict and value.keys() <= _ENVELOPE else None
+        if unwrapped is not None and not route.has_parameters_field:
+            refused = open_envelope(call, envelope, unwrapped)
+            if refused is not None:
+                return refused
+            value, unwrapped = unwrapped, None
+        if call.captures is not None or request.query or call.preset:
+            try:
+                refused = _merge(call, route, value)
+            except UnicodeDecodeError:
+                return Refused(status.BAD_REQUEST, "invalid-query", "The query string does not decode to UTF-8 text.")
+            if refused is not None:
+                return refused
         try:
-            refused = _merge(call, route, value)
-        except UnicodeDecodeError:
-            return Refused(status.BAD_REQUEST, "invalid-query", "The query string does not decode to UTF-8 text.")
-        if refused is not None:
-            return refused
-    try:
-        if route.input.is_valid(value):
-            call.input = value
-            return None if unwrapped is None or not route.builtin else open_envelope(call, envelope)
-        if unwrapped is not None and route.input.is_valid(unwrapped):
-            call.input = unwrapped
-            return open_envelope(call, envelope)
-        return refuse_input(call.method, call.path, route.input.violations(value))
-    except ValueError as error:  # nested too deeply for the validator, or text that is not valid Unicode
-        return _bad_body(f"The body cannot be validated: {error}.")
+            if route.input.is_valid(value):
+                call.input = value
+                return None if unwrapped is None or not route.builtin else open_envelope(call, envelope)
+            if unwrapped is not None and route.input.is_valid(unwrapped):
+                call.input = unwrapped
+                return open_envelope(call, envelope)
+            return refuse_input(call.method, call.path, route.input.violations(value))
+        except ValueError as error:  # nested too deeply for the validator, or text that is not valid Unicode
+            return _bad_body(f"The body cannot be validated: {error}.")
+
+    return input_gate
 
 
 def step_input_gate(call: RoutedCall) -> Refused | None:
@@ -79,7 +87,7 @@ def step_input_gate(call: RoutedCall) -> Refused | None:
         return _bad_body(f"The input cannot be validated: {error}.")
 
 
-def _read_body(request: Request) -> Any:
+def _read_body(request: Request, _: RoutedCall) -> Any:
     """Decode the body to an object, or return the refusal."""
     body, headers = request.body, request.headers
     if headers.get("content-type") not in _KNOWN_TYPES or "content-encoding" in headers or request.reads:
@@ -94,6 +102,15 @@ def _read_body(request: Request) -> Any:
             check_keys(body, value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return _bad_body(f"The body is not JSON: {error}.")
+    return value
+
+
+def _read_enveloped(request: Request, call: RoutedCall) -> Any:
+    """Decode the body and take the semantic envelope out of it, unless the endpoint has a member of that name."""
+    value = _read_body(request, call)
+    declared = call.route.endpoint.input_schema.get("properties", ())
+    if type(value) is dict and SEMANTIC in value and SEMANTIC not in declared:
+        call.semantic = value.pop(SEMANTIC)
     return value
 
 
@@ -153,6 +170,12 @@ def _query_parameters(query: str) -> dict[str, str]:
             name, _, text = part.partition("=")
             parameters[unquote(name, errors="strict")] = unquote(text, errors="strict")
     return parameters
+
+
+input_gate: Final = _build_gate(_read_body)
+"""Assembles the input from path, query and body, and validates it."""
+semantic_input_gate: Final = _build_gate(_read_enveloped)
+"""The same on a server with a semantic layer, where a body may carry an envelope beside the input."""
 
 
 def _bad_body(message: str) -> Refused:

@@ -86,8 +86,11 @@ def builtin_endpoints(
         "SUSPEND": suspend,
         "NOTIFY": notify,
     }
+    floor: Iterable[StandardMethod] = FLOOR
+    if semantic is not None:
+        floor = _with_meaning(handlers)
     at_root = [
-        *((method, handlers.get(method.name) or unavailable(method.name)) for method in FLOOR),
+        *((method, handlers.get(method.name) or unavailable(method.name)) for method in floor),
         *((change.method, lifecycle(change)) for change in CHANGES),
         (INSPECT, inspect),
         (RESUME, resume),
@@ -115,6 +118,17 @@ def builtin_endpoints(
         ),
         *(_registry_endpoints(semantic) if semantic is not None and semantic.registry and stored else ()),
     ]
+
+
+def _with_meaning(handlers: dict[str, Callable[..., Any]]) -> Iterable[StandardMethod]:
+    """Extend the floor methods for a server with a semantic layer, whose modules most servers do not need."""
+    from bespeak.runtime.methods.semantic_control import PARAMETERS, describing, proposing  # noqa: PLC0415
+
+    handlers["DESCRIBE"] = describing(handlers["DESCRIBE"])
+    handlers["PROPOSE"] = proposing(handlers["PROPOSE"])
+    for method in FLOOR:
+        extended = method.name in ("DESCRIBE", "PROPOSE")
+        yield replace(method, parameters={**PARAMETERS, **method.parameters}) if extended else method
 
 
 def _registry_endpoints(settings: SemanticSettings) -> Iterable[Endpoint]:

@@ -1,0 +1,137 @@
+"""The control exchange: DESCRIBE tells what would come of a profile, PROPOSE records one for a task (IoA 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.ontology.namespace import MOST_IRI
+from bespeak.contract.ontology.profile import SemanticProfile
+from bespeak.contract.standard.method import LINE, METHOD, OBJECT, PATH, list_of, object_of
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import TASK_ID
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Answer, Effects, Envelope
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.disclosure import may_discover
+from bespeak.runtime.methods.needs import refuse_without_needs
+from bespeak.runtime.semantic.layer import SemanticLayer, digest_of
+from bespeak.runtime.semantic.outcome import Outcome
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.profiles import RecordedProfile, ReplaceProfile, profile_record, task_record
+
+PROFILE: Final = "semantic_profile"
+PARAMETERS: Final[Mapping[str, Any]] = {
+    PROFILE: {**OBJECT, "description": "Semantic envelope; DESCRIBE also takes only ontologyId and ontologyVersion."},
+    "alignments": {
+        **list_of({**LINE, "maxLength": MOST_IRI}, most=20),
+        "description": "Candidate alignments, by their IRIs; they take the place of alignmentRef.",
+    },
+    "endpoint": {
+        **object_of({"method": METHOD, "path": PATH}, "method", "path", closed=True),
+        "description": "Endpoint that the profile is meant for.",
+    },
+}
+"""Parameters of the control exchange, beside those of the two methods."""
+
+Result = Answer | Envelope | Effects | Refused
+Handler = Callable[[RoutedCall], Any]
+
+
+def describing(describe: Handler) -> Handler:
+    """Build the handler of DESCRIBE on a server with a semantic layer."""
+
+    def handle(call: RoutedCall) -> Any:
+        if PROFILE not in call.input:
+            return describe(call)
+        layer: SemanticLayer = call.server.semantic
+        endpoint = _endpoint(call)
+        if isinstance(endpoint, Refused):
+            return endpoint
+        _, outcome = _negotiate(layer, call.input, endpoint)
+        spoken = [(id_, layer.snapshot.latest(id_)) for id_ in layer.spoken(_concepts(endpoint))]
+        own = [{"ontologyId": id_, "ontologyVersion": one.version} for id_, one in spoken if one is not None]
+        return Envelope({"semantic": outcome.document(), "ontologies": own})
+
+    return handle
+
+
+def proposing(propose: Handler) -> Handler:
+    """Build the handler of PROPOSE on a server with a semantic layer. Proposals of endpoints stay what they are."""
+
+    def handle(call: RoutedCall) -> Result | Coroutine[Any, Any, Result]:
+        if PROFILE not in call.input:
+            answer: Result | Coroutine[Any, Any, Result] = propose(call)
+            return answer
+        return _propose_profile(call)
+
+    return handle
+
+
+def _propose_profile(call: RoutedCall) -> Effects | Refused:
+    refused = refuse_without_needs(call)
+    if refused is not None:
+        return refused
+    layer: SemanticLayer = call.server.semantic
+    endpoint = _endpoint(call)
+    if isinstance(endpoint, Refused):
+        return endpoint
+    profile, outcome = _negotiate(layer, call.input, endpoint)
+    if profile is None or outcome.match == "none":
+        first = outcome.verdict.violations[0].message if outcome.verdict.violations else "There is no match"
+        message = f"{first}. The task keeps the profile that it has."
+        return Refused(status.PROPOSAL_REJECTED, "semantic-proposal-rejected", message, outcome.document())
+    owner, task_id = call.agent_id or "", call.request.headers.get(TASK_ID)
+    digest, plain = digest_of(profile), msgspec.to_builtins(profile)
+    ids = [profile_record(owner, digest), *(() if task_id is None else (task_record(owner, task_id),))]
+    commands = tuple(ReplaceProfile(record_id, owner, digest, plain) for record_id in ids)
+
+    def tell(results: Sequence[Any] | Conflict) -> Envelope:
+        assert not isinstance(results, Conflict), "a profile can always be replaced"
+        last: RecordedProfile = results[-1]
+        told = {"profile_id": ids[0], "profile_digest": digest, "semantic": outcome.document()}
+        return Envelope(told if task_id is None else told | {"task_profile_version": last.version})
+
+    return Effects(commands, tell)
+
+
+def _negotiate(
+    layer: SemanticLayer, given: Mapping[str, Any], endpoint: Endpoint | None
+) -> tuple[SemanticProfile | None, Outcome]:
+    """Negotiate a proposed envelope; one that only names an ontology is completed with what is not asked."""
+    document, alignments = given[PROFILE], given.get("alignments")
+    if alignments is not None:
+        document = {**document, "alignmentRef": alignments}
+    if "@context" not in document and "type" not in document:
+        texts = [document.get(name) for name in ("ontologyId", "ontologyVersion")]
+        refs = alignments or ()
+        if all(isinstance(text, str) and 0 < len(text) <= MOST_IRI for text in texts):
+            profile = SemanticProfile(
+                ontology_id=str(texts[0]),
+                ontology_version=str(texts[1]),
+                capability_refs=(),
+                intent_ref="",
+                alignment_refs=tuple(refs),
+            )
+            # Without references there is nothing to record.
+            return None, layer.negotiate(profile, endpoint)
+    return layer.read(document, endpoint)
+
+
+def _endpoint(call: RoutedCall) -> Endpoint | Refused | None:
+    named = call.input.get("endpoint")
+    if named is None:
+        return None
+    key = (str(named.get("method")), str(named.get("path"))) if isinstance(named, dict) else ("", "")
+    found = call.routes.endpoints.get(key)
+    if found is None or found.internal or not may_discover(call):
+        message = f"{key[0][:64]} {key[1][:200]} is not an endpoint of this server; DISCOVER /methods lists them."
+        return Refused(status.NOT_FOUND, "endpoint-not-found", message)
+    return found
+
+
+def _concepts(endpoint: Endpoint | None) -> tuple[str, ...]:
+    return () if endpoint is None else endpoint.semantic.concepts

@@ -1,0 +1,48 @@
+"""Calls as the gates judge them: is what they mean what the endpoint does (IoA 5.4, 7.1)."""
+
+from __future__ import annotations
+
+from bespeak.protocol.exchange.headers import SEMANTIC_PROFILE, TASK_ID
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.semantic.layer import Meaning, SemanticLayer, concepts_of
+from bespeak.runtime.semantic.refusal import refuse_missing, refuse_outcome, refuse_unknown
+
+
+class CallJudge(SemanticLayer):
+    """The semantic layer as gates use it; `server.semantic`."""
+
+    def judge(self, call: RoutedCall) -> Refused | None:
+        """Understand the envelope of a call, or refuse it."""
+        document, headers, endpoint = getattr(call, "semantic", None), call.request.headers, call.route.endpoint
+        if document is None:
+            known = call.server.store is not None
+            if SEMANTIC_PROFILE in headers:
+                return None if known else refuse_unknown(headers[SEMANTIC_PROFILE])
+            if self.requires(endpoint) and not (known and TASK_ID in headers):
+                return refuse_missing(call, self.spoken())
+            return None
+        profile, outcome = self.read(document, endpoint)
+        if outcome.match == "none" or profile is None:
+            return refuse_outcome(call, outcome, self.spoken(concepts_of(endpoint)))
+        call.semantic = Meaning(profile, outcome)
+        return None
+
+    def judge_step(self, call: RoutedCall) -> Refused | None:
+        """Judge a step that a built-in method makes for its caller by what the call of the method means."""
+        outer = call.parent
+        if outer is None or not outer.route.builtin:
+            return None
+        while outer.parent is not None:
+            outer = outer.parent
+        meaning, endpoint = meaning_of(outer), call.route.endpoint
+        if meaning is None:
+            return refuse_missing(call, self.spoken()) if self.requires(endpoint) else None
+        outcome = self.negotiate(meaning.profile, endpoint)
+        return refuse_outcome(call, outcome, self.spoken(concepts_of(endpoint))) if outcome.match == "none" else None
+
+
+def meaning_of(call: RoutedCall) -> Meaning | None:
+    """Return what a call means, once it is understood; None if it does not say."""
+    meaning = getattr(call, "semantic", None)
+    return meaning if isinstance(meaning, Meaning) else None

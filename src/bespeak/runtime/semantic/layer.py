@@ -1,0 +1,144 @@
+"""The semantic layer of a server: understands what calls mean before they run (IoA 7, 9)."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.checks.profile.judgement import judge
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.ontology.profile import SemanticProfile
+from bespeak.contract.ontology.settings import SemanticSettings
+from bespeak.documents.envelope.reader import EnvelopeReader
+from bespeak.errors import ConfigError
+from bespeak.runtime.semantic.knowledge import Knowledge
+from bespeak.runtime.semantic.negotiation import Negotiation, Offer
+from bespeak.runtime.semantic.outcome import Outcome
+from bespeak.runtime.semantic.snapshot import Snapshot
+from bespeak.state.store.store import Store
+
+MOST_OUTCOMES: Final = 1_024
+"""Outcomes that are kept for repeated profiles."""
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class Meaning(msgspec.Struct, frozen=True):
+    """What a call means: its profile, and what came of it."""
+
+    profile: SemanticProfile
+    outcome: Outcome
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the profile."""
+        return digest_of(self.profile)
+
+
+def digest_of(profile: SemanticProfile) -> str:
+    """Return the SHA-256 of a profile, whatever notation it was read from."""
+    return hashlib.sha256(_encode(profile)).hexdigest()
+
+
+class _View:
+    """What follows from one snapshot of the registry."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.reader = EnvelopeReader(snapshot.namespace, snapshot.contexts)
+        self.outcomes: dict[tuple[SemanticProfile, tuple[str, ...], bool], Outcome] = {}
+        self.spoken: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+
+class SemanticLayer:
+    """Judges envelopes. Everything is in memory, so that calls do not wait; the registry is followed."""
+
+    def __init__(self, settings: SemanticSettings, endpoints: Iterable[Endpoint] = ()) -> None:
+        self.settings = settings
+        self.knowledge = Knowledge(settings.namespace)
+        self.negotiation = Negotiation(settings)
+        self.concepts = tuple(sorted({one for endpoint in endpoints for one in concepts_of(endpoint)}))
+        """Concepts of all endpoints of the service."""
+        self._view = _View(self.knowledge.snapshot)
+
+    async def follow(self, store: Store) -> None:
+        """Follow the registry in the store."""
+        await self.knowledge.follow(store)
+
+    async def close(self) -> None:
+        """Cancel pending work."""
+        await self.knowledge.close()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What is known now."""
+        return self.knowledge.snapshot
+
+    @property
+    def view(self) -> _View:
+        """What follows from the current registry; outcomes of an earlier one are dropped."""
+        if self._view.snapshot is not self.knowledge.snapshot:
+            self._view = _View(self.knowledge.snapshot)
+        return self._view
+
+    def requires(self, endpoint: Endpoint) -> bool:
+        """Return True if a call of an endpoint must say what it means; built-in methods need not."""
+        wanted = self.settings.required
+        if wanted == "never" or endpoint.builtin:
+            return False
+        return wanted == "always" or endpoint.semantic.impact == "irreversible"
+
+    def read(self, document: Any, endpoint: Endpoint | None = None) -> tuple[SemanticProfile | None, Outcome]:
+        """Read an envelope and negotiate its profile. One that lacks a member is rejected whatever the policy says."""
+        envelope = self.view.reader.parse(document)
+        if envelope.violations or envelope.profile is None:
+            policy = self.negotiation.policy
+            verdict = judge(envelope.profile, self.snapshot.meanings, policy, envelope.violations)
+            explanation = tuple(f"{one.message}." for one in verdict.violations)
+            return envelope.profile, Outcome(match="none", explanation=explanation, verdict=verdict)
+        return envelope.profile, self.negotiate(envelope.profile, endpoint)
+
+    def negotiate(self, profile: SemanticProfile, endpoint: Endpoint | None = None) -> Outcome:
+        """Return what comes of a profile; a repeated one is looked up."""
+        concepts, critical = () if endpoint is None else concepts_of(endpoint), False
+        if endpoint is not None and not endpoint.builtin:
+            critical = endpoint.semantic.impact == "irreversible"
+        view = self.view
+        key = (profile, concepts, critical)
+        found = view.outcomes.get(key)
+        if found is None:
+            offer = Offer(self.spoken(concepts), concepts, critical)
+            found = self.negotiation.negotiate(profile, offer, view.snapshot)
+            if len(view.outcomes) >= MOST_OUTCOMES:
+                view.outcomes.pop(next(iter(view.outcomes)))
+            view.outcomes[key] = found
+        return found
+
+    def spoken(self, concepts: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Return the ontologies that the service uses itself: those of an endpoint's concepts, else of all endpoints.
+
+        Every registered ontology counts if the service does not declare concepts; the core always does.
+        """
+        view = self.view
+        if concepts not in view.spoken:
+            snapshot = view.snapshot
+            own = (
+                snapshot.declaring(concepts) or snapshot.declaring(self.concepts) or tuple(sorted(snapshot.ontologies))
+            )
+            view.spoken[concepts] = tuple(dict.fromkeys((*own, snapshot.namespace.core)))
+        return view.spoken[concepts]
+
+
+def concepts_of(endpoint: Endpoint) -> tuple[str, ...]:
+    """Return the concepts that an endpoint declares."""
+    return endpoint.semantic.concepts
+
+
+def check_extra() -> None:
+    """Raise ConfigError if the packages of the extra are not installed."""
+    if importlib.util.find_spec("pyld") is None or importlib.util.find_spec("pyoxigraph") is None:
+        raise ConfigError("[semantic] needs its extra: pip install 'bespeak[semantic]'")

@@ -1,0 +1,211 @@
+"""Negotiation of a semantic profile with a service: direct, mapped or none, and why (IoA 7.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from bespeak.checks.alignment.policy import Policy
+from bespeak.checks.profile.judgement import judge
+from bespeak.checks.profile.policy import ProfilePolicy
+from bespeak.contract.ontology.alignment import MappingRule
+from bespeak.contract.ontology.matching import (
+    LOW_CONFIDENCE,
+    NOT_PROVIDED,
+    PROVENANCE,
+    UNCOVERED,
+    UNKNOWN_ALIGNMENT,
+    UNKNOWN_ONTOLOGY,
+)
+from bespeak.contract.ontology.ontology import Ontology, OntologyRef
+from bespeak.contract.ontology.profile import SemanticProfile
+from bespeak.contract.ontology.rules import VERSION_COMPATIBLE, VERSION_ORDER
+from bespeak.contract.ontology.settings import SemanticSettings
+from bespeak.contract.ontology.verdict import Status, Verdict, Violation
+from bespeak.contract.ontology.version import compare_versions
+from bespeak.runtime.semantic.outcome import Outcome, UsedMapping
+from bespeak.runtime.semantic.snapshot import Snapshot
+from bespeak.runtime.semantic.translation import Direction, Translation
+
+_NEGOTIABLE: Final[Mapping[str, Status]] = {
+    rule.id: "renegotiate"
+    for rule in (UNKNOWN_ONTOLOGY, UNKNOWN_ALIGNMENT, UNCOVERED, LOW_CONFIDENCE, VERSION_COMPATIBLE, VERSION_ORDER)
+}
+"""Rules that another ontology, version or alignment can satisfy; by default they lead to a renegotiation."""
+
+_SAME_MAJOR: Final = frozenset({"compatible", "older"})
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """What a service brings to the negotiation."""
+
+    spoken: tuple[str, ...]
+    """Ids of the ontologies that it uses itself."""
+    concepts: tuple[str, ...] = ()
+    """Capabilities of the called endpoint; none if it does not declare any."""
+    critical: bool = False
+    """True if a call cannot be undone."""
+
+
+class Negotiation:
+    """Negotiates by the settings of one service."""
+
+    def __init__(self, settings: SemanticSettings | None = None) -> None:
+        self.settings = settings or SemanticSettings()
+        given = self.settings
+        rules = {**_NEGOTIABLE, **given.rules}
+        self.policy = ProfilePolicy(
+            consistency="renegotiate" if given.violations == "renegotiate" else "reject",
+            rules=msgspec.convert(rules, Mapping[str, Status]),
+            strict_domains=given.strict_domains,
+        )
+        self.mapping_policy = msgspec.convert(
+            {"threshold": given.threshold, "order": given.conflict_order, "priorities": given.priorities}, Policy
+        )
+
+    def negotiate(self, profile: SemanticProfile, offer: Offer, snapshot: Snapshot) -> Outcome:
+        """Return what comes of a profile that has all of its members."""
+        explanation: list[str] = []
+        ontology, found = self._find_own(profile, offer, snapshot, explanation)
+        if ontology is not None:
+            return self._judge(profile, offer, snapshot, ontology=ontology, explanation=explanation)
+        mapped, broken = self._translate(profile, offer, snapshot, explanation)
+        if mapped is None:
+            return self._fail([*(found if not broken else ()), *broken], explanation)
+        translated, target, mappings = mapped
+        return self._judge(translated, offer, snapshot, ontology=target, explanation=explanation, mappings=mappings)
+
+    def _find_own(
+        self, profile: SemanticProfile, offer: Offer, snapshot: Snapshot, explanation: list[str]
+    ) -> tuple[Ontology | None, list[Violation]]:
+        """Find the service's own ontology for a profile, or what keeps it from a direct match."""
+        wanted = OntologyRef(profile.ontology_id, profile.ontology_version)
+        if wanted.id not in offer.spoken:
+            own = ", ".join(offer.spoken) or "no ontology"
+            explanation.append(f"The profile uses {wanted}; this service uses {own}.")
+            return None, [Violation.of(UNKNOWN_ONTOLOGY, "/ontologyId", wanted.id, own)]
+        ontology = snapshot.serving(wanted.id, wanted.version)
+        if ontology is not None:
+            same = "the same version" if ontology.version == wanted.version else f"version {ontology.version} serves it"
+            explanation.append(f"The profile uses {wanted}, which is the service's own ontology: {same}.")
+            return ontology, []
+        latest = snapshot.latest(wanted.id)
+        provided = "" if latest is None else latest.version
+        incomparable = compare_versions(provided, wanted.version) == "incomparable"
+        rule = VERSION_ORDER if incomparable else VERSION_COMPATIBLE
+        explanation.append(f"The profile uses {wanted}; version {provided or '-'} of the service does not serve it.")
+        return None, [Violation.of(rule, "/ontologyVersion", wanted.version, provided)]
+
+    def _translate(
+        self, profile: SemanticProfile, offer: Offer, snapshot: Snapshot, explanation: list[str]
+    ) -> tuple[tuple[SemanticProfile, Ontology, tuple[UsedMapping, ...]] | None, list[Violation]]:
+        """Translate a profile into the vocabulary of the service, or say what is missing."""
+        directions, broken = self._directions(profile, offer, snapshot)
+        if broken or not directions:
+            explanation += [f"{one.message}." for one in broken]
+            return None, broken
+        explanation.append(f"Alignments that lead there: {', '.join(one.alignment for one in directions)}.")
+        first: list[Violation] = []
+        for ref in dict.fromkeys(one.target for one in directions):
+            target = snapshot.serving(ref.id, ref.version)
+            assert target is not None, "alignments lead to ontologies that the service has"
+            usable = [one for one in directions if one.target == ref]
+            translation = Translation(usable, target, self.mapping_policy)
+            translated = translation.translate(profile)
+            if not translation.broken:
+                used = tuple(translation.used.values())
+                explanation += [one.sentence for one in used]
+                return (translated, target, used), []
+            first = first or translation.broken
+        explanation += [f"{one.message}." for one in first]
+        return None, first
+
+    def _directions(
+        self, profile: SemanticProfile, offer: Offer, snapshot: Snapshot
+    ) -> tuple[list[Direction], list[Violation]]:
+        """Return the alignments that lead from the ontology of a profile to one of the service."""
+        leading = [one for one in snapshot.directions(profile.ontology_id) if _leads(one, profile, offer, snapshot)]
+        if not profile.alignment_refs:
+            return leading, []
+        broken = []
+        known = {one.alignment for one in leading}
+        for number, ref in enumerate(profile.alignment_refs):
+            if ref not in known:
+                fault = "for other ontologies" if ref in snapshot.alignments else "not registered"
+                broken.append(Violation.of(UNKNOWN_ALIGNMENT, f"/alignmentRef/{number}", ref, fault))
+        return [one for one in leading if one.alignment in profile.alignment_refs], broken
+
+    def _judge(
+        self,
+        profile: SemanticProfile,
+        offer: Offer,
+        snapshot: Snapshot,
+        *,
+        ontology: Ontology,
+        explanation: list[str],
+        mappings: tuple[UsedMapping, ...] | None = None,
+    ) -> Outcome:
+        """Judge a profile in the vocabulary of the service: consistency, provenance, and whether it fits the call."""
+        meanings = snapshot.meanings_with(ontology)
+        broken = list(judge(profile, meanings, self.policy).violations)
+        if offer.critical and self.settings.require_provenance:
+            broken += [
+                Violation.of(PROVENANCE, "/alignmentRef", used.rule.source, used.alignment)
+                for used in mappings or ()
+                if not _has_origin(used.rule)
+            ]
+        if offer.concepts and profile.capability_refs:
+            fits = [
+                (wanted, own)
+                for wanted in profile.capability_refs
+                for own in offer.concepts
+                if meanings.subsumes(wanted, own) or meanings.subsumes(own, wanted)
+            ]
+            if fits:
+                explanation.append(f"The endpoint provides {fits[0][1]}.")
+            else:
+                own = ", ".join(offer.concepts)
+                broken.append(Violation.of(NOT_PROVIDED, "/capabilityRefs/0", profile.capability_refs[0], own))
+        if broken:
+            explanation += [f"{one.message}." for one in broken]
+            return self._fail(broken, explanation, ontology)
+        return Outcome(
+            match="direct" if mappings is None else "mapped",
+            explanation=tuple(explanation),
+            confidence=min((used.confidence for used in mappings or ()), default=1.0),
+            ontology=ontology.ref,
+            mappings=mappings or (),
+            profile=profile,
+        )
+
+    def _fail(self, broken: Sequence[Violation], explanation: list[str], ontology: Ontology | None = None) -> Outcome:
+        rejected = any(self.policy.status_of(one) == "reject" for one in broken)
+        verdict = Verdict("reject" if rejected else "renegotiate", tuple(broken))
+        explanation.append("There is no match.")
+        return Outcome(
+            match="none",
+            explanation=tuple(explanation),
+            verdict=verdict,
+            ontology=None if ontology is None else ontology.ref,
+        )
+
+
+def _has_origin(rule: MappingRule) -> bool:
+    return rule.provenance is not None and bool(rule.provenance.author or rule.provenance.tool)
+
+
+def _leads(direction: Direction, profile: SemanticProfile, offer: Offer, snapshot: Snapshot) -> bool:
+    """Return True if an alignment leads from the ontology of a profile to one of the service.
+
+    An artifact is for exact versions, and others of the same major version keep what those mean (5.3).
+    """
+    wanted = profile.ontology_version
+    return (
+        direction.source.id == profile.ontology_id
+        and direction.target.id in offer.spoken
+        and direction.target.id != direction.source.id
+        and snapshot.serving(direction.target.id, direction.target.version) is not None
+        and (not direction.source.version or compare_versions(direction.source.version, wanted) in _SAME_MAJOR)
+    )

@@ -1,0 +1,154 @@
+"""Calls that say what they mean: understood before the handler runs, or refused with a way out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.meaning import ALIGNMENT, CLINICAL, CLINICAL_PROFILE, CS, LAW, RAD_PROFILE, alignment, register_all
+from tests.service import build, echo, make_endpoint
+from tests.stateful import StatefulBench, keeping
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.ontology.settings import SemanticSettings
+from bespeak.errors import ConfigError
+from bespeak.state.store.opening import open_store
+
+pytestmark = pytest.mark.anyio
+
+NOTE = {"text": "No finding."}
+NONSENSE = {**CLINICAL_PROFILE, "capabilityRefs": ["clinical:patient-lookup"], "intentRef": "clinical:Medicine"}
+
+
+def summarize(impact: str = "informational", **properties: Any) -> Endpoint:
+    endpoint = make_endpoint(
+        "SUMMARIZE", "/note", echo, properties={"text": {"type": "string"}, **properties}, impact=impact
+    )
+    return replace(endpoint, semantic=replace(endpoint.semantic, concepts=(f"{CLINICAL}#note-summarize",)))
+
+
+@asynccontextmanager
+async def clinic(
+    *endpoints: Endpoint, register: bool = True, anonymous: bool = False, **settings: Any
+) -> AsyncIterator[StatefulBench]:
+    """Serve the clinical domain, with the registry of the example."""
+    store = open_store("memory", role="sole")
+    await store.start()
+    if register:
+        await register_all(store, alignment(provenance=None) if anonymous else alignment())
+    async with keeping(*(endpoints or (summarize(),)), store=store, semantic=SemanticSettings(**settings)) as bench:
+        yield bench
+
+
+@pytest.mark.requirement("IOA-7.1-1", "IOA-9-1", "IOA-12-2")
+async def test_envelope_is_taken_out_of_the_body_and_understood() -> None:
+    async with clinic() as bench:
+        for envelope in (CLINICAL_PROFILE, RAD_PROFILE, {**RAD_PROFILE, "alignmentRef": ALIGNMENT}):
+            reply = await bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": envelope})
+            assert (reply.status, reply.json) == (200, NOTE)
+        wrapped = {"method": "SUMMARIZE", "parameters": NOTE, "semantic": RAD_PROFILE}
+        assert (await bench.send("SUMMARIZE", "/note", wrapped)).json == NOTE
+        assert (await bench.send("SUMMARIZE", "/note", NOTE)).json == NOTE
+
+
+@pytest.mark.requirement("IOA-5.4-5", "IOA-5.4-6")
+async def test_violation_refuses_the_call_before_the_handler_runs() -> None:
+    ran = []
+
+    def run(input: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
+        ran.append(input)
+        return {}
+
+    async with clinic(replace(summarize(), handler=make_endpoint("X", "/x", run).handler)) as bench:
+        reply = await bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": NONSENSE})
+        assert (reply.status, reply.error["code"]) == (422, "semantic-rejected")
+        assert [(one["rule"], one["path"]) for one in reply.error["violations"]] == [
+            ("I223", "/intentRef"),
+            ("I246", "/capabilityRefs/0"),
+        ]
+        assert reply.error["validation"]["status"] == "reject"
+        assert ran == []
+
+
+async def test_renegotiation_is_offered_with_the_control_exchange() -> None:
+    async with clinic() as bench:
+        unknown = {**RAD_PROFILE, "ontologyId": "https://z.example/onto"}
+        reply = await bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": unknown}, task_id="t-1")
+        assert (reply.status, reply.error["code"]) == (409, "semantic-renegotiation")
+        assert reply.error["control"]["settle"]["method"] == "PROPOSE"
+        assert CLINICAL in reply.error["ontologies"]
+        assert reply.error["task_id"] == "t-1"
+
+
+@pytest.mark.requirement("IOA-6.2-5", "IOA-11.3-1")
+async def test_figure_9_comes_back_as_the_draft_says() -> None:
+    figure_9 = {
+        "@context": ["https://ex.org/ctx", {"cs": f"{CS}#", "law": f"{LAW}#"}],
+        "type": "ioa:SemanticProfile",
+        "ontologyId": "https://ex.org/onto/agent-core",
+        "ontologyVersion": "1.0",
+        "intentRef": "cs:TranslateTechDoc",
+        "profileContext": {
+            "domain": "cs:ComputerScience",
+            "termBindings": [{"term": "LLM", "sense": "law:MasterOfLaws"}],
+        },
+    }
+    async with clinic(violations="renegotiate") as bench:
+        reply = await bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": figure_9})
+        assert reply.status == 422
+        reason = "termBinding sense conflicts with domain"
+        assert reply.error["validation"] == {"status": "reject", "reason": reason}
+        assert {one["rule"] for one in reply.error["violations"]} >= {"I206", "I227"}
+
+
+@pytest.mark.parametrize("hostile", [[], "x", 7, {}, {"@context": "https://evil.example/ctx"}])
+async def test_hostile_envelopes_are_refused_with_a_rule(hostile: Any) -> None:
+    async with clinic(register=False) as bench:
+        reply = await bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": hostile})
+        assert (reply.status, reply.error["code"]) == (422, "semantic-rejected")
+        assert reply.error["violations"][0]["rule"] in ("I201", "I202")
+
+
+async def test_member_of_the_endpoint_itself_stays() -> None:
+    own = make_endpoint("ANALYZE", "/note", echo, properties={"semantic": {"type": "string"}})
+    async with clinic(own) as bench:
+        assert (await bench.send("ANALYZE", "/note", {"semantic": "own"})).json == {"semantic": "own"}
+
+
+async def test_member_is_input_on_a_server_without_the_layer() -> None:
+    bench = build(summarize())
+    reply = bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": RAD_PROFILE})
+    assert (reply.status, reply.error["code"]) == (422, "input-validation-failed")
+    assert bench.server.semantic is None
+
+
+@pytest.mark.requirement("IOA-13-7")
+async def test_irreversible_endpoint_needs_an_envelope_and_mappings_with_provenance() -> None:
+    async with clinic(summarize("irreversible"), required="irreversible") as bench:
+        missing = await bench.send("SUMMARIZE", "/note", NOTE)
+        assert (missing.status, missing.error["code"]) == (422, "semantic-profile-required")
+        assert (await bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": RAD_PROFILE})).status == 200
+    async with clinic(summarize("irreversible"), anonymous=True) as bench:
+        refused = await bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": RAD_PROFILE})
+        assert refused.error["violations"][0]["rule"] == "I245"
+    async with clinic(summarize(), required="irreversible") as bench:
+        assert (await bench.send("SUMMARIZE", "/note", NOTE)).status == 200
+
+
+async def test_step_that_the_caller_names_is_judged_by_what_the_call_means() -> None:
+    async with clinic(summarize("irreversible"), required="irreversible") as bench:
+        body = {"action": "summarize_note", "parameters": NOTE}
+        missing = await bench.send("EXECUTE", "/", body)
+        assert missing.error["code"] == "semantic-profile-required"
+        wrong = {**CLINICAL_PROFILE, "capabilityRefs": ["clinical:note-summarize", "clinical:patient-lookup"]}
+        assert (await bench.send("EXECUTE", "/", {**body, "semantic": wrong})).status == 200
+        assert (await bench.send("EXECUTE", "/", {**body, "semantic": NONSENSE})).status == 422
+
+
+async def test_extra_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"pip install 'bespeak\[semantic\]'"):
+        build(summarize(), semantic=SemanticSettings()).dispatcher  # noqa: B018
