@@ -90,6 +90,11 @@ def test_hostile_contexts_are_refused_at_their_place() -> None:
     check_each(HOSTILE, check, lambda case: str(case[0])[:60])
 
 
+def test_reserved_names_in_a_context_are_ignored_without_a_warning() -> None:
+    document = FIGURE_5 | {"@context": [*FIGURE_5["@context"], {"x": "@future"}], "x": 1}
+    assert parse(document).profile == parse(FIGURE_5).profile
+
+
 def test_type_can_have_another_name_but_no_other_meaning() -> None:
     kind = FIGURE_5 | {"@context": [*FIGURE_5["@context"], {"kind": "@type"}], "kind": FIGURE_5["type"]}
     del kind["type"]

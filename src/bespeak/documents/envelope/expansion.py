@@ -12,7 +12,7 @@ from bespeak.contract.ontology.rules import PROFILE_SIZE, PROFILE_VALUE
 from bespeak.contract.ontology.verdict import Violation
 from bespeak.documents.envelope.limits import CONTEXT_LIMITS, MOST_SCHEMA
 from bespeak.documents.envelope.members import LABEL, MEMBERS, Member, Node, Unfit
-from bespeak.documents.envelope.term_table import refuse_loading, violation_of
+from bespeak.documents.envelope.term_table import quiet_processor, refuse_loading, violation_of
 from bespeak.documents.ontology.contexts import Contexts, inline_contexts
 from bespeak.documents.ontology.fault import DocumentRefused
 from bespeak.documents.ontology.rules import TOO_LARGE
@@ -26,7 +26,8 @@ def expand_nodes(document: Any, namespace: Namespace, contexts: Contexts) -> lis
     try:
         inlined = msgspec.json.decode(inline_contexts(msgspec.json.encode(document), "", contexts, CONTEXT_LIMITS))
         # Without a base, a relative IRI stays relative and is refused: pyld would invent a base for an empty one.
-        expanded: list[Any] = expand(inlined, {"documentLoader": refuse_loading, "base": None})
+        with quiet_processor():
+            expanded: list[Any] = expand(inlined, {"documentLoader": refuse_loading, "base": None})
     except DocumentRefused as refused:
         finding = refused.finding
         if finding.rule == TOO_LARGE.id:

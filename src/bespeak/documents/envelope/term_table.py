@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import msgspec
@@ -75,6 +77,14 @@ def violation_of(finding: Diagnostic, document: Any) -> Violation:
     return Violation(finding.rule, finding.pointer, None, f"{finding.pointer}: {finding.message}", finding.message)
 
 
+@contextmanager
+def quiet_processor() -> Iterator[None]:
+    """Silence the warnings of pyld, which would be exceptions where warnings are errors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
 def refuse_loading(url: str, options: Any) -> Any:
     """Refuse to load a document: every context is in the document before pyld sees it."""
     from pyld.jsonld import JsonLdError  # type: ignore[import-untyped] # noqa: PLC0415 - an extra
@@ -88,9 +98,10 @@ def _process(context: Any) -> Mapping[str, Any] | str:
     processor = JsonLdProcessor()
     options = {"documentLoader": refuse_loading, "processingMode": "json-ld-1.1", "base": None}
     try:
-        active: Mapping[str, Any] = processor.process_context(
-            processor.process_context(None, None, options), {"@context": context}, options
-        )
+        with quiet_processor():
+            active: Mapping[str, Any] = processor.process_context(
+                processor.process_context(None, None, options), {"@context": context}, options
+            )
     except (JsonLdError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         return str(getattr(error, "code", None) or error)
     return active
