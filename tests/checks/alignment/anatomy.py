@@ -84,6 +84,11 @@ def concepts(count: int, chance: random.Random) -> list[tuple[str, int, str, int
     return list(found)
 
 
+def declared_names() -> dict[str, str]:
+    """Return the classes that both ontologies have, by the end of their IRIs."""
+    return {word.replace(" ", "_"): word for word in (*HEADS, *(noun for noun, _ in ORGANS))}
+
+
 def mouse_names(concept: tuple[str, int, str, int], chance: random.Random) -> list[str]:
     side, organ, head, position = concept
     noun, adjective = ORGANS[organ]
@@ -140,8 +145,10 @@ def _document(base: str, classes: Iterator[tuple[str, list[str], tuple[str, int,
         ' xmlns:rdfs="http://www.w3.org/2000/01/rdf-schema#" xmlns:oboInOwl="http://www.geneontology.org/formats/oboInOwl#"',
         f' xml:base="{base}"><owl:Ontology rdf:about=""><owl:versionInfo>1.0</owl:versionInfo></owl:Ontology>',
     ]
-    declared = ((word.replace(" ", "_"), word) for word in (*HEADS, *(noun for noun, _ in ORGANS)))
-    lines += [f'<owl:Class rdf:about="#{name}"><rdfs:label>{word}</rdfs:label></owl:Class>' for name, word in declared]
+    lines += [
+        f'<owl:Class rdf:about="#{name}"><rdfs:label>{word}</rdfs:label></owl:Class>'
+        for name, word in declared_names().items()
+    ]
     number = 0
     for name, (label, *synonyms), concept in classes:
         head, organ = (part.replace(" ", "_") for part in (concept[2], ORGANS[concept[1]][0]))

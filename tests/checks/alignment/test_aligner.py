@@ -102,7 +102,6 @@ def test_override_of_an_unknown_term_is_a_fault() -> None:
     assert isinstance(fault, Fault)
     assert "b:none" in fault.message
 
-
     # LLM is a model in one domain and a degree in the other.
     """LLM is a model in one domain and a degree in the other."""
     terms = [

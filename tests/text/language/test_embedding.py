@@ -15,6 +15,7 @@ AVAILABLE = find_spec(embedding.PACKAGE) is not None
 @pytest.mark.skipif(AVAILABLE, reason="the extra 'embeddings' is installed")
 def test_without_vectors_there_is_no_cosine() -> None:
     assert embedding.cosine("BOOK", "Books a table") is None
+    assert embedding.embed(["table"]) is None
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="the extra 'embeddings' is not installed")
@@ -24,6 +25,13 @@ def test_related_texts_have_a_higher_cosine() -> None:
     assert near is not None
     assert far is not None
     assert -1 <= far < near <= 1.0001
+
+
+@pytest.mark.skipif(not AVAILABLE, reason="the extra 'embeddings' is not installed")
+def test_vectors_have_length_1() -> None:
+    vectors = embedding.embed(["table", "chair"])
+    assert vectors is not None
+    assert [round(float(one @ one), 3) for one in vectors] == [1.0, 1.0]
 
 
 def test_the_judgement_needs_no_vectors() -> None:

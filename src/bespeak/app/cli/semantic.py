@@ -17,6 +17,8 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "sign": ("semantic_register", "sign"),
     "list": ("semantic_list", "list_"),
     "show": ("semantic_list", "show"),
+    "align": ("semantic_align", "align_"),
+    "explain": ("semantic_align", "explain"),
     "validate": ("semantic_validate", "validate"),
 }
 

@@ -14,7 +14,7 @@ from bespeak.checks.alignment.policy import Policy
 from bespeak.checks.alignment.resolution import DEFAULT as DEFAULT_POLICY
 from bespeak.checks.alignment.resolution import Lost, resolve
 from bespeak.contract.ontology.alignment import Alignment, MappingRule, Provenance, Relation
-from bespeak.contract.ontology.namespace import DEFAULT, SKOS, Namespace
+from bespeak.contract.ontology.namespace import DEFAULT, OWL, RDF, RDFS, SKOS, XSD, Namespace
 from bespeak.contract.ontology.ontology import Ontology
 from bespeak.contract.ontology.term import Term
 from bespeak.protocol.fault import Fault
@@ -22,6 +22,7 @@ from bespeak.protocol.fault import Fault
 MOST_TERMS: Final = 20_000
 """Most terms of an ontology that can be aligned."""
 TOOL: Final = "bespeak"
+_BUILT_IN: Final = (OWL, RDF, RDFS, XSD)
 
 
 class Override(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +104,7 @@ def _terms(ontology: Ontology, other: Ontology, namespace: Namespace) -> list[Te
         term
         for term in ontology.of_kind("class", "individual", "object_property", "data_property")
         if term.iri not in other.terms
+        and not term.iri.startswith(_BUILT_IN)
         and not term.deprecated
         and (term.kind != "individual" or any(one.startswith(concepts) for one in term.types))
     ]

@@ -21,7 +21,7 @@ from bespeak.contract.ontology.ontology import Ontology
 from bespeak.contract.ontology.term import Kind, Term
 
 _LEAST_DOUBT: Final = 0.2
-_EXPECTED_STRUCTURE: Final = 0.6
+_EXPECTED_STRUCTURE: Final = 0.5
 """Agreement of neighbors that neither supports nor contradicts a pair."""
 _NEAR_FACTOR: Final = 0.9
 _INVERSE_FACTOR: Final = 0.95
@@ -152,9 +152,12 @@ class Candidates:
     def _mix_embedding(self, match: Match, vectors: Vectors | None, signals: dict[str, float]) -> float:
         if vectors is None:
             return match.score
-        signals["embedding"] = cosine = vectors.cosine(match.source, match.target)
+        one, other = match.source, match.target
+        # Vectors of names that differ only in a number or a side are almost the same.
+        cosine = vectors.cosine(one, other) * contrast(one.key - other.key, other.key - one.key)
+        signals["embedding"] = cosine
         weight = self._policy.embedding
-        return (1 - weight) * match.score + weight * cosine * min(match.source.weight, match.target.weight)
+        return (1 - weight) * match.score + weight * cosine * min(one.weight, other.weight)
 
     def _mix_behavior(self, one: str, other: str, score: float, signals: dict[str, float]) -> float:
         terms = self._ontologies[0].terms[one], self._ontologies[1].terms[other]

@@ -41,12 +41,15 @@ class Vectors:
             return found
         for start in range(0, len(self._sides[0]), _ROWS):
             block = ours[start : start + _ROWS] @ theirs.T
-            for row in range(block.shape[0]):
+            rows, places = (block >= _NEAR).nonzero()
+            pairs = [
+                (row, -float(block[row, place]), place)
+                for row, place in zip(rows.tolist(), places.tolist(), strict=True)
+            ]
+            for row, negative, place in sorted(pairs):
                 iri, name = self._sides[0][start + row]
-                for place in (-block[row]).argsort(kind="stable")[:_NEAREST].tolist():
-                    cosine = float(block[row, place])
-                    other, twin = self._sides[1][place]
-                    best = found.setdefault(iri, {})
-                    if cosine >= _NEAR and (other not in best or best[other][0] < cosine):
-                        best[other] = (cosine, name, twin)
+                other, twin = self._sides[1][place]
+                best = found.setdefault(iri, {})
+                if len(best) < _NEAREST and (other not in best or best[other][0] < -negative):
+                    best[other] = (-negative, name, twin)
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -17,6 +18,12 @@ def cosine(method: str, intent: str) -> float | None:
     if model is None:
         return None
     return float(model.similarity(method[:_LONGEST].lower(), intent[:_LONGEST]))
+
+
+def embed(texts: Sequence[str]) -> Any | None:
+    """Return a matrix with a vector of length 1 for each text; None without the extra `embeddings`."""
+    model = _model()
+    return None if model is None else model.embed([text[:_LONGEST] for text in texts], norm=True)
 
 
 @lru_cache(maxsize=1)

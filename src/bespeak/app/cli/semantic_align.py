@@ -1,0 +1,235 @@
+"""`bespeak semantic align` and `explain`: map the terms of one ontology to another."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import click
+import msgspec
+
+from bespeak.app.cli.console import print_findings, print_json
+from bespeak.app.cli.main import CommandFailedError
+from bespeak.app.cli.target_store import written_in_one_step
+from bespeak.checks.alignment.aligner import TOOL, Aligned, Base, Override, align
+from bespeak.checks.alignment.candidates import Candidate
+from bespeak.checks.alignment.policy import Policy
+from bespeak.contract.ontology.alignment import Alignment, Provenance
+from bespeak.contract.ontology.ontology import Ontology
+from bespeak.documents.alignment.draft_json import statement_of
+from bespeak.documents.alignment.notation import AlignmentNotation, read_alignment, write_alignment
+from bespeak.documents.ontology.file import load_ontology, read_bytes
+from bespeak.errors import ConfigError
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.fault import Fault
+from bespeak.state.identity.artifact_signature import sign_artifact
+from bespeak.state.identity.jws import PrivateKey
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.printable import printable
+from bespeak.text.language.embedding import PACKAGE, embed
+
+_FILE: Final = click.Path(path_type=Path)
+_SHOWN: Final = 5
+_FOR_ALL: Final = 0o644
+
+
+def _common(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the two ontologies and what decides about mappings."""
+    for option in (
+        click.option("--embeddings", is_flag=True, help="Also compare vectors; needs the extra `embeddings`."),
+        click.option(
+            "--threshold", type=click.FloatRange(0, 1), help="Lowest score that is accepted.  [default: 0.75]"
+        ),
+        click.argument("target", metavar="B", type=_FILE),
+        click.argument("source", metavar="A", type=_FILE),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("align")
+@_common
+@click.option("-o", "--output", type=_FILE, help="File to write.  [default: standard output]")
+@click.option(
+    "--format",
+    "notation",
+    type=click.Choice(get_args(AlignmentNotation)),
+    default="json",
+    show_default=True,
+    help="JSON of the draft, SSSOM TSV, or Alignment API RDF/XML.",
+)
+@click.option("--id", "iri", default="", help="IRI of the artifact.")
+@click.option("--version", default="1.0", show_default=True, help="Version of the artifact.")
+@click.option("--base", type=_FILE, help="Earlier artifact, kept where both terms are unchanged.")
+@click.option("--before", nargs=2, type=_FILE, help="The two ontologies of --base, if they have changed since.")
+@click.option(
+    "--override", "decisions", multiple=True, metavar="FROM=TO", help="Your decision; an empty TO means none."
+)
+@click.option("--by", metavar="NAME", help="Name that is recorded with --override.  [default: your login name]")
+@click.option("--key", type=_FILE, help="Private key to sign with; only JSON carries the signature.")
+def align_(
+    *,
+    source: Path,
+    target: Path,
+    threshold: float | None,
+    embeddings: bool,
+    output: Path | None,
+    notation: AlignmentNotation,
+    iri: str,
+    version: str,
+    base: Path | None,
+    before: tuple[Path, Path] | None,
+    decisions: Sequence[str],
+    by: str | None,
+    key: Path | None,
+) -> None:
+    """Map the terms of ontology A to those of ontology B.
+
+    Mappings that need a person are not written; they are counted, and `bespeak semantic explain` shows the reasons.
+
+    \b
+    Examples:
+    bespeak semantic align radiology.ttl clinical.owl -o mapping.json
+    bespeak semantic align radiology.ttl clinical.owl --format sssom --override 'https://x.org/rad#scan='
+    """
+    if key is not None and (notation != "json" or not iri):
+        raise click.UsageError("--key needs --id, and the format json")
+    created = Provenance(tool=TOOL, tool_version=installed_version(TOOL), created=write_instant(time.time()))
+    aligned = _align(
+        *(_load(source), _load(target)),
+        threshold,
+        embeddings=embeddings,
+        base=_base(base, before),
+        overrides=_overrides(decisions, by) if decisions else (),
+        provenance=created,
+    )
+    alignment = msgspec.structs.replace(aligned.alignment, id=iri, version=version)
+    data = write_alignment(alignment, notation, _sign(alignment, key) if key else "")
+    if output is None:
+        click.echo(data.decode(), nl=False)
+    else:
+        with written_in_one_step(output) as write:
+            write(data)
+        output.chmod(_FOR_ALL)
+    counts = f"{len(alignment.rules)} mappings, {len({one.source for one in aligned.questions})} terms to decide"
+    click.echo(counts, err=True)
+
+
+@click.command()
+@_common
+@click.argument("term")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def explain(*, source: Path, target: Path, threshold: float | None, embeddings: bool, term: str, as_json: bool) -> None:
+    """Explain how a TERM of ontology A was mapped to B, or why not.
+
+    TERM is an IRI, the end of one, or a label. Shown are the candidates with their scores, confidences and signals.
+    """
+    ontology = _load(source)
+    iri = _find(ontology, term)
+    aligned = _align(ontology, _load(target), threshold, embeddings=embeddings)
+    found = sorted(aligned.candidates.get(iri, {}).values(), key=lambda one: (-one.score, one.target))[:_SHOWN]
+    outcomes = [_outcome(one, aligned) for one in found]
+    if as_json:
+        listed = [{**msgspec.to_builtins(one), "outcome": text} for one, text in zip(found, outcomes, strict=True)]
+        print_json({"term": iri, "candidates": listed})
+        return
+    click.echo(printable(iri))
+    if not found:
+        click.echo("  no term has a similar name")
+    for one, outcome in zip(found, outcomes, strict=True):
+        signals = ", ".join(f"{name} {value:.2f}" for name, value in one.signals.items())
+        click.echo(printable(f"  {one.score:.2f} {one.target}: {outcome}"))
+        click.echo(printable(f"       names {one.names[0]!r} and {one.names[1]!r}; {signals}"))
+        click.echo(f"       confidence {one.confidence:.2f}, band {one.band}")
+
+
+def _outcome(candidate: Candidate, aligned: Aligned) -> str:
+    pair = (candidate.source, candidate.target)
+    if any((rule.source, rule.target) == pair for rule in aligned.alignment.rules):
+        return "mapped"
+    lost = next((one.winner for one in aligned.lost if (one.rule.source, one.rule.target) == pair), None)
+    if lost is not None:
+        return f"not mapped, because {lost.source} is mapped to {lost.target}"
+    taken = {iri for rule in aligned.alignment.rules for iri in (rule.source, rule.target)}
+    if candidate.band == "reject":
+        return "rejected"
+    return "not mapped, because another mapping is surer" if taken.intersection(pair) else "for a person to decide"
+
+
+def _align(one: Ontology, other: Ontology, threshold: float | None, *, embeddings: bool, **given: Any) -> Aligned:
+    policy = Policy()
+    if threshold is not None:
+        ask = min(policy.ask, threshold)
+        policy = Policy(
+            threshold=threshold, property_threshold=threshold, accept=max(threshold, policy.accept), ask=ask
+        )
+    if embeddings and embed([""]) is None:
+        raise ConfigError(f"{PACKAGE} is not installed: pip install 'bespeak[embeddings]'")
+    aligned = align(one, other, policy=policy, embed=embed if embeddings else None, **given)
+    if isinstance(aligned, Fault):
+        raise CommandFailedError(aligned.message)
+    return aligned
+
+
+def _load(path: Path) -> Ontology:
+    ontology, findings = load_ontology(path)
+    print_findings(findings)
+    if ontology is None:
+        raise CommandFailedError(f"{path} cannot be used as it is; see the findings")
+    return ontology
+
+
+def _find(ontology: Ontology, text: str) -> str:
+    if text in ontology.terms:
+        return text
+    found = [
+        iri
+        for iri, term in sorted(ontology.terms.items())
+        if text == term.local_name or text.lower() in {label.lower() for label in term.labels}
+    ]
+    if len(found) == 1:
+        return found[0]
+    several = f": {', '.join(found[:_SHOWN])}; give the IRI" if found else ""
+    raise ConfigError(f"{text} names {len(found) or 'none'} of the terms of {ontology.id}{several}")
+
+
+def _base(path: Path | None, before: tuple[Path, Path] | None) -> Base | None:
+    if path is None:
+        if before:
+            raise click.UsageError("--before needs --base")
+        return None
+    data = read_bytes(path)
+    if isinstance(data, Diagnostic):
+        raise ConfigError(f"{path}: {data.message}")
+    document = read_alignment(data, str(path))
+    print_findings(document.findings)
+    if document.alignment is None:
+        raise CommandFailedError(f"{path} cannot be used as it is; see the findings")
+    source, target = (_load(one) for one in before) if before else (None, None)
+    return Base(alignment=document.alignment, source=source, target=target)
+
+
+def _overrides(texts: Sequence[str], by: str | None) -> list[Override]:
+    from bespeak.app.cli.deciding import check_decision  # noqa: PLC0415 - it loads the server's configuration
+
+    actor = check_decision("override", None, by)
+    pairs = [text.rpartition("=") for text in texts]
+    for text, (source, _, _) in zip(texts, pairs, strict=True):
+        if not source:
+            raise click.UsageError(f"--override is FROM=TO; got {text}")
+    return [Override(source=source, target=target, by=actor) for source, _, target in pairs]
+
+
+def _sign(alignment: Alignment, path: Path) -> str:
+    from bespeak.state.identity.key_file import read_key  # noqa: PLC0415 - most alignments are not signed
+    from bespeak.state.identity.key_text import key_id  # noqa: PLC0415
+
+    key = read_key(path)
+    if isinstance(key, Fault):
+        raise ConfigError(f"{path}: {key.message}")
+    if not isinstance(key.private_key, PrivateKey):
+        raise ConfigError(f"{path} holds a public key; give the private key file.")
+    return sign_artifact(statement_of(alignment), key.private_key, key_id(key), time.time())

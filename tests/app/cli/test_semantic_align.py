@@ -1,0 +1,127 @@
+"""`bespeak semantic align` and `explain`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.checks.alignment import university
+
+from bespeak.app.cli.main import CommandFailedError, bespeak
+from bespeak.checks.alignment.artifact import Trust, judge_alignment
+from bespeak.documents.alignment.notation import alignment_notation, read_alignment
+from bespeak.documents.ontology.file import load_ontology
+from bespeak.errors import ConfigError
+from bespeak.state.audit.trusted_keys import parse_keys
+from bespeak.text.language.embedding import embed
+
+A, B = f"{university.A}#", f"{university.B}#"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    paths = [tmp_path / "a.owl", tmp_path / "b.owl"]
+    for path, data in zip(paths, university.documents(), strict=True):
+        path.write_bytes(data)
+    return [str(path) for path in paths]
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(bespeak, ["semantic", *arguments])
+
+
+@pytest.mark.parametrize("notation", ["json", "sssom", "alignment"])
+def test_alignment_is_written_in_every_notation(files: list[str], tmp_path: Path, notation: str) -> None:
+    path = tmp_path / "mapping"
+    result = run("align", *files, "-o", str(path), "--format", notation)
+    assert result.exit_code == 0, result.output
+    assert "mappings, " in result.stderr
+    data = path.read_bytes()
+    assert alignment_notation(data) == notation
+    alignment = read_alignment(data, "mapping").alignment
+    assert alignment is not None
+    assert (f"{A}Exam", f"{B}Examination") in {(rule.source, rule.target) for rule in alignment.rules}
+
+
+def test_artifact_names_the_tool_and_is_printed_without_a_file(files: list[str]) -> None:
+    artifact = json.loads(run("align", *files).stdout)
+    assert artifact["sourceOntologyId"] == university.A
+    assert artifact["provenance"]["tool"] == "bespeak"
+    assert artifact["version"] == "1.0"
+
+
+def test_threshold_decides_what_is_accepted(files: list[str]) -> None:
+    low, high = (json.loads(run("align", *files, "--threshold", text).stdout) for text in ("0.65", "0.98"))
+    assert len(low["mappingRules"]) > len(high["mappingRules"])
+    assert all(rule["score"] >= 0.98 for rule in high["mappingRules"])
+
+
+def test_override_is_recorded_with_a_name_and_kept_by_the_next_run(files: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "mapping.json"
+    decision = f"{A}PhDStudent={B}Doctoral_Student"
+    assert run("align", *files, "-o", str(path), "--override", decision, "--by", "ann").exit_code == 0
+    again = json.loads(run("align", *files, "--base", str(path)).stdout)
+    rule = next(one for one in again["mappingRules"] if one["from"] == f"{A}PhDStudent")
+    assert (rule["to"], rule["override"], rule["confirmedBy"]) == (f"{B}Doctoral_Student", True, "ann")
+    changed = json.loads(run("align", *files, "--base", str(path), "--before", *files).stdout)
+    assert changed["mappingRules"] == again["mappingRules"]
+
+
+def test_signed_artifact_is_trusted_by_those_who_have_the_public_key(files: list[str], tmp_path: Path) -> None:
+    key, path = tmp_path / "key.json", tmp_path / "mapping.json"
+    public = CliRunner().invoke(bespeak, ["keys", "new", "-o", str(key)])
+    assert public.exit_code == 0, public.output
+    options = ("-o", str(path), "--key", str(key), "--id", "https://ex.org/align/1")
+    assert run("align", *files, *options).exit_code == 0
+    keys = parse_keys(key.read_text())
+    assert isinstance(keys, dict), keys
+    source, _ = load_ontology(Path(files[0]))
+    judged = judge_alignment(path.read_bytes(), "mapping.json", trust=Trust(keys=keys, signed=True), source=source)
+    assert judged.alignment is not None, judged.findings
+    assert judged.alignment.signer in keys
+
+
+def test_explanation_shows_candidates_signals_and_the_outcome(files: list[str]) -> None:
+    result = run("explain", *files, "Exam")
+    assert result.exit_code == 0, result.output
+    assert f"{B}Examination: mapped" in result.stdout
+    assert "lexical 1.00" in result.stdout
+    assert "band accept" in result.stdout
+    asked = json.loads(run("explain", *files, f"{A}GraduationCeremony", "--json").stdout)
+    assert asked["candidates"][0]["outcome"] == "for a person to decide"
+    assert "no term has a similar name" in run("explain", *files, "Scholarship").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("explain", "Nothing"), "Nothing names none of the terms"),
+        (("align", "--override", f"{A}Exam={B}Nothing", "--by", "ann"), "is not a term of"),
+    ],
+)
+def test_unknown_terms_are_named(files: list[str], arguments: tuple[str, ...], message: str) -> None:
+    result = run(arguments[0], *files, *arguments[1:])
+    assert isinstance(result.exception, ConfigError | CommandFailedError)
+    assert message in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    "options", [("--before", "a", "b"), ("--key", "k"), ("--override", "x"), ("--threshold", "2"), ("--base", "none")]
+)
+def test_options_that_do_not_fit_are_refused(files: list[str], options: tuple[str, ...]) -> None:
+    assert run("align", *files, *options).exit_code != 0
+
+
+def test_ontology_that_cannot_be_read_ends_the_command(files: list[str], tmp_path: Path) -> None:
+    (tmp_path / "bad.ttl").write_text("this is not Turtle")
+    result = run("align", str(tmp_path / "bad.ttl"), files[1])
+    assert isinstance(result.exception, CommandFailedError)
+
+
+@pytest.mark.skipif(embed([""]) is not None, reason="the extra 'embeddings' is installed")
+def test_missing_vectors_are_named(files: list[str]) -> None:
+    result = run("align", *files, "--embeddings")
+    assert isinstance(result.exception, ConfigError)
+    assert "bespeak[embeddings]" in str(result.exception)
