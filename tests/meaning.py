@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.checks.alignment.policy import Policy
+from bespeak.checks.alignment.resolution import DEFAULT
 from bespeak.checks.ontology.registration import judge_registration
 from bespeak.contract.ontology.alignment import Alignment
 from bespeak.contract.ontology.ontology import Ontology
@@ -57,8 +59,8 @@ def alignment(**changes: Any) -> Alignment:
     return msgspec.structs.replace(document.alignment, **changes)
 
 
-def snapshot(*alignments: Alignment, names: tuple[str, ...] = NAMES) -> Snapshot:
-    return Snapshot([ontology(name) for name in names], alignments or (alignment(),), revision=5)
+def snapshot(*alignments: Alignment, policy: Policy = DEFAULT) -> Snapshot:
+    return Snapshot([ontology(name) for name in NAMES], alignments or (alignment(),), revision=5, policy=policy)
 
 
 def registrations(*alignments: Alignment) -> list[RegisterArtifact]:

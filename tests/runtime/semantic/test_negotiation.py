@@ -8,23 +8,24 @@ import msgspec
 import pytest
 from tests.meaning import ALIGNMENT, CLINICAL, CLINICAL_PROFILE, CS, LAW, RAD, RAD_PROFILE, alignment, snapshot
 
-from bespeak.contract.ontology.alignment import MappingRule
+from bespeak.contract.ontology.alignment import Alignment, MappingRule
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.documents.envelope.reader import parse
 from bespeak.runtime.semantic.negotiation import Negotiation, Offer
 from bespeak.runtime.semantic.outcome import Outcome
-from bespeak.runtime.semantic.snapshot import Snapshot
 
 CORE = "https://ex.org/onto/agent-core"
 OFFER = Offer((CLINICAL, CORE), (f"{CLINICAL}#note-summarize",))
 
 
 def negotiate(
-    document: dict[str, Any], offer: Offer = OFFER, known: Snapshot | None = None, **settings: Any
+    document: dict[str, Any], offer: Offer = OFFER, given: Alignment | None = None, **settings: Any
 ) -> Outcome:
     profile = parse(document).profile
     assert profile is not None
-    return Negotiation(SemanticSettings(**settings)).negotiate(profile, offer, known or snapshot())
+    negotiation = Negotiation(SemanticSettings(**settings))
+    known = snapshot(given or alignment(), policy=negotiation.mapping_policy)
+    return negotiation.negotiate(profile, offer, known)
 
 
 def broken(outcome: Outcome) -> list[tuple[str, str]]:
@@ -56,7 +57,7 @@ def test_registered_alignment_makes_a_mapped_match(refs: dict[str, str]) -> None
     assert outcome.profile is not None
     assert outcome.profile.capability_refs == (f"{CLINICAL}#note-summarize",)
     assert outcome.profile.intent_ref == f"{CLINICAL}#summary-intent"
-    assert {one.alignment for one in outcome.mappings} == {ALIGNMENT}
+    assert {one.translation.steps[0].alignment for one in outcome.mappings} == {ALIGNMENT}
     assert any("note-summarize" in sentence and "0.91" in sentence for sentence in outcome.explanation)
 
 
@@ -93,13 +94,13 @@ def test_unknown_ontology_and_unknown_alignment_are_named() -> None:
 def test_mapping_below_the_threshold_needs_a_person() -> None:
     assert broken(negotiate(RAD_PROFILE, threshold=0.92)) == [("I244", "/capabilityRefs/0")]
     rules = tuple(msgspec.structs.replace(rule, confirmed_by="ada") for rule in alignment().rules)
-    assert negotiate(RAD_PROFILE, known=snapshot(alignment(rules=rules)), threshold=0.99).match == "mapped"
+    assert negotiate(RAD_PROFILE, given=alignment(rules=rules), threshold=0.99).match == "mapped"
 
 
 @pytest.mark.requirement("IOA-13-7")
 def test_irreversible_calls_need_mappings_with_provenance() -> None:
     critical = msgspec.structs.replace(OFFER, critical=True)
-    anonymous = snapshot(alignment(provenance=None))
+    anonymous = alignment(provenance=None)
     assert negotiate(RAD_PROFILE, critical).match == "mapped"
     outcome = negotiate(RAD_PROFILE, critical, anonymous)
     assert broken(outcome)[0] == ("I245", "/alignmentRef")
@@ -112,7 +113,7 @@ def test_several_mappings_are_resolved_in_the_configured_order() -> None:
     override = MappingRule(
         source=f"{RAD}#report-summary", target=f"{CLINICAL}#patient-lookup", confidence=0.8, override=True
     )
-    known = snapshot(alignment(rules=(*alignment().rules, override)))
+    known = alignment(rules=(*alignment().rules, override))
     offer = Offer((CLINICAL, CORE))
     by_confidence = negotiate({**RAD_PROFILE, "intentRef": f"{CLINICAL}#summary-intent"}, offer, known)
     assert by_confidence.match == "mapped"

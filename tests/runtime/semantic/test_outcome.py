@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from bespeak.contract.ontology.alignment import MappingRule
+from tests.meaning import CLINICAL, RAD, alignment
+
+from bespeak.checks.alignment.translation import Translator
 from bespeak.contract.ontology.matching import UNCOVERED
 from bespeak.contract.ontology.ontology import OntologyRef
 from bespeak.contract.ontology.verdict import Verdict, Violation
-from bespeak.runtime.semantic.outcome import Outcome, UsedMapping
+from bespeak.runtime.semantic.outcome import Outcome
+from bespeak.runtime.semantic.translation import UsedMapping
 
 
 def test_document_has_what_a_peer_needs() -> None:
-    used = UsedMapping(MappingRule(source="x:a", target="y:b", score=0.4), 0.91, "x:align")
+    translator = Translator([alignment()])
+    found = translator.translate(f"{RAD}#report-summary", CLINICAL)
+    assert found is not None
+    used = UsedMapping(f"{RAD}#report-summary", found)
     told = Outcome(
         match="mapped", explanation=("a",), confidence=0.91, ontology=OntologyRef("y:", "1.0"), mappings=(used,)
     ).document()
@@ -20,12 +26,9 @@ def test_document_has_what_a_peer_needs() -> None:
         "confidence": 0.91,
         "ontologyId": "y:",
         "ontologyVersion": "1.0",
-        "mappings": [
-            {"from": "x:a", "to": "y:b", "relation": "equivalent", "confidence": 0.91, "alignmentRef": "x:align"}
-        ],
+        "mappings": [used.document()],
         "explanation": ["a"],
     }
-    assert used.sentence == "x:a means y:b: equivalent, confidence 0.91, by x:align."
 
 
 def test_document_of_a_failure_names_rule_path_value_and_message() -> None:

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.checks.alignment.policy import Policy
+from bespeak.checks.alignment.resolution import DEFAULT as DEFAULT_POLICY
 from bespeak.contract.ontology.alignment import Alignment
 from bespeak.contract.ontology.namespace import DEFAULT, Namespace
 from bespeak.contract.ontology.ontology import Ontology
@@ -31,8 +33,9 @@ _Content = Ontology | Alignment | msgspec.Raw
 class Knowledge:
     """Follows the registry of a store. `snapshot` is replaced by one assignment."""
 
-    def __init__(self, namespace: Namespace = DEFAULT) -> None:
+    def __init__(self, namespace: Namespace = DEFAULT, policy: Policy = DEFAULT_POLICY) -> None:
         self._namespace = namespace
+        self._policy = policy
         self._follower = Follower(TOPIC, self._take_in)
         self._contents: dict[tuple[str, str, str], _Content] = {}
         self.snapshot = Snapshot(namespace=namespace)
@@ -81,6 +84,7 @@ class Knowledge:
             {key[1]: context_of(one) for key, one in known.items() if isinstance(one, msgspec.Raw)},
             revision=revision,
             namespace=self._namespace,
+            policy=self._policy,
         )
 
 

@@ -59,8 +59,8 @@ class SemanticLayer:
 
     def __init__(self, settings: SemanticSettings, endpoints: Iterable[Endpoint] = ()) -> None:
         self.settings = settings
-        self.knowledge = Knowledge(settings.namespace)
         self.negotiation = Negotiation(settings)
+        self.knowledge = Knowledge(settings.namespace, self.negotiation.mapping_policy)
         self.concepts = tuple(sorted({one for endpoint in endpoints for one in concepts_of(endpoint)}))
         """Concepts of all endpoints of the service."""
         self._view = _View(self.knowledge.snapshot)

@@ -10,7 +10,7 @@ import msgspec
 from bespeak.checks.alignment.policy import Policy
 from bespeak.checks.profile.judgement import judge
 from bespeak.checks.profile.policy import ProfilePolicy
-from bespeak.contract.ontology.alignment import MappingRule
+from bespeak.contract.ontology.alignment import Alignment
 from bespeak.contract.ontology.matching import (
     LOW_CONFIDENCE,
     NOT_PROVIDED,
@@ -25,9 +25,9 @@ from bespeak.contract.ontology.rules import VERSION_COMPATIBLE, VERSION_ORDER
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.contract.ontology.verdict import Status, Verdict, Violation
 from bespeak.contract.ontology.version import compare_versions
-from bespeak.runtime.semantic.outcome import Outcome, UsedMapping
+from bespeak.runtime.semantic.outcome import Outcome
 from bespeak.runtime.semantic.snapshot import Snapshot
-from bespeak.runtime.semantic.translation import Direction, Translation
+from bespeak.runtime.semantic.translation import ProfileTranslation, UsedMapping
 
 _NEGOTIABLE: Final[Mapping[str, Status]] = {
     rule.id: "renegotiate"
@@ -102,40 +102,42 @@ class Negotiation:
         self, profile: SemanticProfile, offer: Offer, snapshot: Snapshot, explanation: list[str]
     ) -> tuple[tuple[SemanticProfile, Ontology, tuple[UsedMapping, ...]] | None, list[Violation]]:
         """Translate a profile into the vocabulary of the service, or say what is missing."""
-        directions, broken = self._directions(profile, offer, snapshot)
-        if broken or not directions:
+        usable, broken = self._alignments(profile, offer, snapshot)
+        if broken or not usable:
             explanation += [f"{one.message}." for one in broken]
             return None, broken
-        explanation.append(f"Alignments that lead there: {', '.join(one.alignment for one in directions)}.")
         first: list[Violation] = []
-        for ref in dict.fromkeys(one.target for one in directions):
-            target = snapshot.serving(ref.id, ref.version)
-            assert target is not None, "alignments lead to ontologies that the service has"
-            usable = [one for one in directions if one.target == ref]
-            translation = Translation(usable, target, self.mapping_policy)
+        for target in self._targets(profile, offer, snapshot):
+            translator = snapshot.mappings.translator(usable)
+            translation = ProfileTranslation(snapshot.mappings, translator, target)
             translated = translation.translate(profile)
             if not translation.broken:
                 used = tuple(translation.used.values())
-                explanation += [one.sentence for one in used]
+                explanation += [f"{one.translation.explain()}." for one in used]
                 return (translated, target, used), []
             first = first or translation.broken
         explanation += [f"{one.message}." for one in first]
         return None, first
 
-    def _directions(
+    def _alignments(
         self, profile: SemanticProfile, offer: Offer, snapshot: Snapshot
-    ) -> tuple[list[Direction], list[Violation]]:
-        """Return the alignments that lead from the ontology of a profile to one of the service."""
-        leading = [one for one in snapshot.directions(profile.ontology_id) if _leads(one, profile, offer, snapshot)]
+    ) -> tuple[list[str], list[Violation]]:
+        """Return the alignments that a profile may be translated with; the first step leads away from its ontology."""
+        usable = [id_ for id_, one in sorted(snapshot.alignments.items()) if _fits(one, profile, snapshot)]
+        leaving = [id_ for id_ in usable if profile.ontology_id in _ends(snapshot.alignments[id_])]
         if not profile.alignment_refs:
-            return leading, []
+            return (usable if leaving else []), []
         broken = []
-        known = {one.alignment for one in leading}
         for number, ref in enumerate(profile.alignment_refs):
-            if ref not in known:
+            if ref not in usable or not leaving:
                 fault = "for other ontologies" if ref in snapshot.alignments else "not registered"
                 broken.append(Violation.of(UNKNOWN_ALIGNMENT, f"/alignmentRef/{number}", ref, fault))
-        return [one for one in leading if one.alignment in profile.alignment_refs], broken
+        return [id_ for id_ in usable if id_ in profile.alignment_refs], broken
+
+    def _targets(self, profile: SemanticProfile, offer: Offer, snapshot: Snapshot) -> list[Ontology]:
+        """Return the ontologies of the service that a profile may be translated to; the core has no vocabulary."""
+        others = (one for one in offer.spoken if one not in (profile.ontology_id, snapshot.namespace.core))
+        return [found for one in others if (found := snapshot.latest(one)) is not None]
 
     def _judge(
         self,
@@ -152,9 +154,9 @@ class Negotiation:
         broken = list(judge(profile, meanings, self.policy).violations)
         if offer.critical and self.settings.require_provenance:
             broken += [
-                Violation.of(PROVENANCE, "/alignmentRef", used.rule.source, used.alignment)
+                Violation.of(PROVENANCE, "/alignmentRef", used.source, used.translation.steps[0].alignment)
                 for used in mappings or ()
-                if not _has_origin(used.rule)
+                if snapshot.mappings.is_anonymous(used.translation)
             ]
         if offer.concepts and profile.capability_refs:
             fits = [
@@ -174,7 +176,7 @@ class Negotiation:
         return Outcome(
             match="direct" if mappings is None else "mapped",
             explanation=tuple(explanation),
-            confidence=min((used.confidence for used in mappings or ()), default=1.0),
+            confidence=min((used.translation.confidence for used in mappings or ()), default=1.0),
             ontology=ontology.ref,
             mappings=mappings or (),
             profile=profile,
@@ -192,20 +194,18 @@ class Negotiation:
         )
 
 
-def _has_origin(rule: MappingRule) -> bool:
-    return rule.provenance is not None and bool(rule.provenance.author or rule.provenance.tool)
+def _ends(alignment: Alignment) -> tuple[str, str]:
+    return alignment.source.id, alignment.target.id
 
 
-def _leads(direction: Direction, profile: SemanticProfile, offer: Offer, snapshot: Snapshot) -> bool:
-    """Return True if an alignment leads from the ontology of a profile to one of the service.
+def _fits(alignment: Alignment, profile: SemanticProfile, snapshot: Snapshot) -> bool:
+    """Return True if an alignment holds for the versions at hand.
 
     An artifact is for exact versions, and others of the same major version keep what those mean (5.3).
     """
-    wanted = profile.ontology_version
-    return (
-        direction.source.id == profile.ontology_id
-        and direction.target.id in offer.spoken
-        and direction.target.id != direction.source.id
-        and snapshot.serving(direction.target.id, direction.target.version) is not None
-        and (not direction.source.version or compare_versions(direction.source.version, wanted) in _SAME_MAJOR)
-    )
+    for end in (alignment.source, alignment.target):
+        latest = snapshot.latest(end.id)
+        at_hand = profile.ontology_version if end.id == profile.ontology_id else latest and latest.version
+        if not at_hand or (end.version and compare_versions(at_hand, end.version) not in _SAME_MAJOR):
+            return False
+    return True

@@ -6,37 +6,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from bespeak.contract.ontology.alignment import MappingRule
 from bespeak.contract.ontology.ontology import OntologyRef
 from bespeak.contract.ontology.profile import SemanticProfile
 from bespeak.contract.ontology.verdict import ACCEPTED, Verdict
+from bespeak.runtime.semantic.translation import UsedMapping
 
 Match = Literal["direct", "mapped", "none"]
-
-
-class UsedMapping(msgspec.Struct, frozen=True):
-    """A mapping that was used, and the artifact it is from."""
-
-    rule: MappingRule
-    confidence: float
-    alignment: str
-
-    @property
-    def sentence(self) -> str:
-        """Explanation for people."""
-        rule = self.rule
-        how = f"{rule.relation}, confidence {self.confidence:.2f}, by {self.alignment}"
-        return f"{rule.source} means {rule.target}: {how}."
-
-    def document(self) -> dict[str, Any]:
-        """Return what a peer may know of it."""
-        return {
-            "from": self.rule.source,
-            "to": self.rule.target,
-            "relation": self.rule.relation,
-            "confidence": self.confidence,
-            "alignmentRef": self.alignment,
-        }
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

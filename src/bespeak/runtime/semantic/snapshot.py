@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from bespeak.checks.alignment.policy import Policy
+from bespeak.checks.alignment.resolution import DEFAULT as DEFAULT_POLICY
 from bespeak.contract.ontology.alignment import Alignment
 from bespeak.contract.ontology.core import CORE_VERSION
 from bespeak.contract.ontology.meanings import Meanings
 from bespeak.contract.ontology.namespace import DEFAULT, Namespace
 from bespeak.contract.ontology.ontology import Ontology
 from bespeak.contract.ontology.version import Version, compare_versions, parse_version
-from bespeak.runtime.semantic.translation import Direction, directions_of
+from bespeak.runtime.semantic.translation import Mappings
 
 _MOST_INDEXES: Final = 8
 """Indexes with an older version of an ontology that are kept."""
@@ -28,6 +30,7 @@ class Snapshot:
         *,
         revision: int = 0,
         namespace: Namespace = DEFAULT,
+        policy: Policy = DEFAULT_POLICY,
     ) -> None:
         self.revision = revision
         self.namespace = namespace
@@ -41,10 +44,7 @@ class Snapshot:
         """Latest version of each artifact by its id."""
         for alignment in sorted(alignments, key=lambda one: _order(one.version)):
             self.alignments[alignment.id] = alignment
-        self._directions: dict[str, list[Direction]] = {}
-        for _, one in sorted(self.alignments.items()):
-            for direction in directions_of(one):
-                self._directions.setdefault(direction.source.id, []).append(direction)
+        self.mappings = Mappings((one for _, one in sorted(self.alignments.items())), policy)
         self.meanings = Meanings((versions[-1] for versions in self.ontologies.values()), namespace)
         """Index over the latest versions."""
         self._older: dict[tuple[str, str], Meanings] = {}
@@ -65,10 +65,6 @@ class Snapshot:
         wanted = frozenset(iris)
         found = (one.id for one in self._latest() if not wanted.isdisjoint(one.terms))
         return tuple(sorted(found))
-
-    def directions(self, source: str) -> Sequence[Direction]:
-        """Return the alignments that lead away from an ontology, also those that are turned around for it."""
-        return self._directions.get(source, ())
 
     def meanings_with(self, ontology: Ontology) -> Meanings:
         """Return the index over one version of an ontology and the latest ones of all others.

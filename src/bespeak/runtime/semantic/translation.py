@@ -1,73 +1,104 @@
-"""Translation of a semantic profile with alignments (IoA 7.1, 7.3)."""
+"""Translation of a whole semantic profile with registered alignments (IoA 7.1)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 import msgspec
 
 from bespeak.checks.alignment.policy import Policy
-from bespeak.checks.alignment.resolution import resolve
-from bespeak.contract.ontology.alignment import INVERSE, Alignment, MappingRule
+from bespeak.checks.alignment.translation import Translation, Translator
+from bespeak.contract.ontology.alignment import Alignment, MappingRule
 from bespeak.contract.ontology.matching import LOW_CONFIDENCE, UNCOVERED
-from bespeak.contract.ontology.ontology import Ontology, OntologyRef
+from bespeak.contract.ontology.ontology import Ontology
 from bespeak.contract.ontology.profile import SemanticProfile
 from bespeak.contract.ontology.verdict import Violation
-from bespeak.runtime.semantic.outcome import UsedMapping
 
-_TRANSLATING: Final = frozenset({"equivalent", "broader"})
-"""Relations by which a target can stand in for a source: it means the same or more."""
-
-
-class Direction(msgspec.Struct, frozen=True):
-    """An alignment as it is or turned around, indexed by source."""
-
-    alignment: str
-    """Id of the artifact."""
-    source: OntologyRef
-    target: OntologyRef
-    rules: Mapping[str, Sequence[MappingRule]]
+_MOST_TRANSLATORS: Final = 16
+"""Translators with a part of the alignments that are kept."""
 
 
-def directions_of(alignment: Alignment) -> tuple[Direction, Direction]:
-    """Return both directions of an alignment. Every rule has its confidence and its provenance."""
-    there: dict[str, list[MappingRule]] = {}
-    back: dict[str, list[MappingRule]] = {}
-    for given in alignment.rules:
-        rule = msgspec.structs.replace(
-            given,
-            confidence=alignment.confidence_of(given),
-            provenance=given.provenance or alignment.provenance,
+class UsedMapping(msgspec.Struct, frozen=True):
+    """The translation of one reference."""
+
+    source: str
+    translation: Translation
+
+    def document(self) -> dict[str, Any]:
+        """Return what a peer may know of it."""
+        steps = [step.alignment for step in self.translation.steps]
+        return {
+            "from": self.source,
+            "to": self.translation.iri,
+            "relation": self.translation.relation,
+            "confidence": round(self.translation.confidence, 4),
+            "alignmentRef": steps[0] if len(steps) == 1 else steps,
+        }
+
+
+class Mappings:
+    """Accepted mappings of some alignments: certain enough, or decided by a person (IoA 7.4)."""
+
+    def __init__(self, alignments: Iterable[Alignment], policy: Policy) -> None:
+        self._policy = policy
+        self._accepted: dict[str, Alignment] = {}
+        self._doubtful: dict[str, float] = {}
+        """Highest confidence of the mappings of a term that are not accepted."""
+        self._anonymous: set[tuple[str, str, str]] = set()
+        """Mappings whose origin is unknown: alignment, source and target."""
+        for alignment in alignments:
+            rules = []
+            for rule in alignment.rules:
+                confidence = alignment.confidence_of(rule)
+                if rule.override or rule.confirmed_by or confidence >= policy.threshold:
+                    rules.append(rule)
+                    if not _has_origin(rule, alignment):
+                        self._anonymous.add((alignment.id, rule.source, rule.target))
+                else:
+                    for iri in (rule.source, rule.target):
+                        self._doubtful[iri] = max(confidence, self._doubtful.get(iri, 0.0))
+            self._accepted[alignment.id] = msgspec.structs.replace(alignment, rules=tuple(rules))
+        self._all = tuple(self._accepted)
+        self._translators = {self._all: Translator(self._accepted.values(), policy)}
+
+    def translator(self, ids: Sequence[str]) -> Translator:
+        """Return the translator with some of the alignments."""
+        key = tuple(ids)
+        if key not in self._translators:
+            if len(self._translators) >= _MOST_TRANSLATORS:
+                self._translators.pop(next(one for one in self._translators if one != self._all))
+            self._translators[key] = Translator([self._accepted[id_] for id_ in key], self._policy)
+        return self._translators[key]
+
+    def refuses(self, translation: Translation) -> bool:
+        """Return True if several steps together are not certain enough."""
+        return len(translation.steps) > 1 and translation.confidence < self._policy.threshold
+
+    def doubtful(self, iri: str) -> float | None:
+        """Return the confidence of the best mapping of a term that is not accepted; None if there is none."""
+        return self._doubtful.get(iri)
+
+    def is_anonymous(self, translation: Translation) -> bool:
+        """Return True if any mapping does not say who or what made it."""
+        ends = (
+            (step.alignment, *((step.target, step.source) if step.inverted else (step.source, step.target)))
+            for step in translation.steps
         )
-        inverse = INVERSE[rule.relation]
-        turned = msgspec.structs.replace(rule, source=rule.target, target=rule.source, relation=inverse)
-        if rule.relation in _TRANSLATING:
-            there.setdefault(rule.source, []).append(rule)
-        if inverse in _TRANSLATING:
-            back.setdefault(turned.source, []).append(turned)
-    return (
-        Direction(alignment.id, alignment.source, alignment.target, there),
-        Direction(alignment.id, alignment.target, alignment.source, back),
-    )
+        return any(one in self._anonymous for one in ends)
 
 
-def is_accepted(rule: MappingRule, policy: Policy) -> bool:
-    """Return True if a mapping may be used: it is certain enough, or a person has decided (IoA 7.4)."""
-    return rule.override or bool(rule.confirmed_by) or (rule.confidence or 0.0) >= policy.threshold
-
-
-class Translation:
+class ProfileTranslation:
     """Translation of one profile to one ontology."""
 
-    def __init__(self, directions: Sequence[Direction], target: Ontology, policy: Policy) -> None:
+    def __init__(self, mappings: Mappings, translator: Translator, target: Ontology) -> None:
         self.used: dict[str, UsedMapping] = {}
         """Mappings that were used, by source."""
         self.broken: list[Violation] = []
         """What could not be translated."""
-        self._directions = directions
+        self._mappings = mappings
+        self._translator = translator
         self._target = target
-        self._policy = policy
 
     def translate(self, profile: SemanticProfile) -> SemanticProfile:
         """Return the profile in the other vocabulary."""
@@ -96,24 +127,21 @@ class Translation:
     def _term(self, iri: str, path: str) -> str:
         if iri in self._target.terms:
             return iri
-        options = list(self._options(iri))
-        accepted = [(rule, origin) for rule, origin in options if is_accepted(rule, self._policy)]
-        chosen = resolve([rule for rule, _ in accepted], self._policy).chosen
-        if not chosen:
-            if options:
-                highest = max(rule.confidence or 0.0 for rule, _ in options)
-                self.broken.append(Violation.of(LOW_CONFIDENCE, path, iri, highest))
-            else:
-                self.broken.append(Violation.of(UNCOVERED, path, iri, self._target.id))
-            return iri
         # What means the same comes before what means more.
-        rule = min(chosen, key=lambda one: (one.relation != "equivalent", -(one.confidence or 0.0), one.target))
-        origin = next(origin for one, origin in accepted if one == rule)
-        self.used[iri] = UsedMapping(rule, rule.confidence or 0.0, origin)
-        return rule.target
+        found = self._translator.translate(iri, self._target.id)
+        found = found or self._translator.translate(iri, self._target.id, relations=("broader",))
+        if found is None or found.iri not in self._target.terms:
+            doubtful = self._mappings.doubtful(iri)
+            rule, other = (UNCOVERED, self._target.id) if doubtful is None else (LOW_CONFIDENCE, doubtful)
+            self.broken.append(Violation.of(rule, path, iri, other))
+            return iri
+        if self._mappings.refuses(found):
+            self.broken.append(Violation.of(LOW_CONFIDENCE, path, iri, found.confidence))
+            return iri
+        self.used[iri] = UsedMapping(iri, found)
+        return found.iri
 
-    def _options(self, iri: str) -> Iterator[tuple[MappingRule, str]]:
-        for direction in self._directions:
-            for rule in direction.rules.get(iri, ()):
-                if rule.target in self._target.terms:
-                    yield rule, direction.alignment
+
+def _has_origin(rule: MappingRule, alignment: Alignment) -> bool:
+    origin = rule.provenance or alignment.provenance
+    return origin is not None and bool(origin.author or origin.tool)
