@@ -146,6 +146,8 @@ class Drive:
             if isinstance(done, Conflict) and self.journal.fence == fence:
                 self.journal.state = _TAKEN  # no further step begins here
                 return
+            if not isinstance(done, Conflict):
+                self.journal.learn(done[0])
         except StoreError as error:
             _logger.warning("could not renew the lease of %s: %s", self.journal.workflow_id, error)
         self._renew_later()
@@ -155,7 +157,7 @@ class Drive:
             row = self.journal.rows.get(number)
             if row is not None and row.state in _SETTLED:
                 continue
-            if self.journal.state != RUNNING:
+            if not await self._may_begin():
                 return
             held = await self._holds(step.when, number) if step.when is not None and row is None else True
             if isinstance(held, Fault):
@@ -175,7 +177,7 @@ class Drive:
 
         async def one(number: int, step: StepSpec, row: StepRow | None) -> None:
             async with slots:
-                if self.journal.state == RUNNING:
+                if await self._may_begin():
                     await self._take(number, step, row)
 
         try:
@@ -192,6 +194,12 @@ class Drive:
         if self.journal.state == RUNNING:
             failed = any(row.state == FAILED for row in self.journal.rows.values())
             await self._end(FAILED if failed and not self.spec.partial else COMPLETED)
+
+    async def _may_begin(self) -> bool:
+        """Return True if a further step may begin: the workflow is neither paused nor cancelled."""
+        if self.journal.state == RUNNING and self.journal.is_doubtful:
+            await self._write(RUNNING)
+        return self.journal.state == RUNNING
 
     async def _take(self, number: int, step: StepSpec, earlier: StepRow | None) -> bool:
         """Carry out a step; return False if the workflow goes no further now."""
@@ -223,6 +231,9 @@ class Drive:
                 await self._write(RUNNING, delay=delay)
                 return False
             await asyncio.sleep(delay)
+            self.journal.add(row)
+            if not await self._may_begin():
+                return False
             attempt += 1
 
     async def _attempt(self, number: int, step: StepSpec, attempt: int, earlier: StepRow | None) -> StepRow | None:
@@ -270,7 +281,7 @@ class Drive:
             return True
         # Noted before anything is undone, so that a crash does not run the step again.
         await self._write(RUNNING)
-        return await self._fail(number)
+        return await self._fail(number) if self.journal.state == RUNNING else False
 
     async def _fail(self, number: int) -> bool:
         """Undo the steps before a failed one, and end."""
@@ -391,7 +402,7 @@ class Drive:
         done = await self._store.do(self.journal.write(state, delay=delay, kept=kept))
         if isinstance(done, Conflict):
             raise LostError
-        self.journal.state = done[0]
+        self.journal.learn(done[0])
 
 
 async def _answer_of(called: StepCall | Coroutine[Any, Any, StepCall]) -> StepCall:

@@ -143,6 +143,12 @@ class Workflows:
             return None
         return Workflow(record, decode(record.data), await self._store.read(ReadSteps(workflow_id)))
 
+    async def heed(self, workflow_id: str) -> None:
+        """Let no further step of a workflow begin before the store was asked: it has been paused."""
+        journal = self._journals.get(workflow_id)
+        if journal is not None:
+            journal.doubt()
+
     async def take_over(self, records: Sequence[Record]) -> None:
         """Drive workflows that are due: their process died, their pause is over, or something was decided."""
         journals = await self._store.read(ReadJournals(tuple(record.record_id for record in records)))

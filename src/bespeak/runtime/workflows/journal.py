@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Response
-from bespeak.state.store.commands.steps import COMPLETED, RUNNING, JournalSteps, NoteSteps, StepRow
+from bespeak.state.store.commands.steps import CANCELLING, COMPLETED, RUNNING, JournalSteps, NoteSteps, StepRow
 
+_FRESH: Final = 0.25
+"""Seconds for which the state that was last read counts; another process may pause the workflow at any time."""
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode = msgspec.json.Decoder().decode
 
@@ -27,7 +30,21 @@ class WorkflowJournal:
         self.rows = {row.number: row for row in rows}
         self.state = state
         """State of the workflow in the store when it was last written."""
+        self._learned = time.monotonic()
         self._pending: dict[int, StepRow] = {}
+
+    @property
+    def is_doubtful(self) -> bool:
+        """True if the workflow may have been paused since it was last written."""
+        return time.monotonic() - self._learned > _FRESH
+
+    def doubt(self) -> None:
+        """Ask the store before the next step begins."""
+        self._learned = 0.0
+
+    def learn(self, state: str) -> None:
+        """Take the state that the store has."""
+        self.state, self._learned = state, time.monotonic()
 
     def output(self, number: int) -> Any:
         """Return the output of a step that was done."""
@@ -57,8 +74,9 @@ class WorkflowJournal:
         return NoteSteps(self.workflow_id, self.fence, self._take())
 
     def renew(self) -> JournalSteps:
-        """Return the command that renews the lease."""
-        return JournalSteps(self.workflow_id, self.fence, (), self.lease, self.state, self.state)
+        """Return the command that renews the lease; what is paused or waits has none, and is due when it is due."""
+        state = CANCELLING if self.state == CANCELLING else RUNNING
+        return JournalSteps(self.workflow_id, self.fence, (), self.lease, state, state)
 
     def _take(self) -> tuple[StepRow, ...]:
         rows, self._pending = tuple(self._pending.values()), {}
@@ -101,7 +119,7 @@ class StepJournal:
     def noted(self, result: Any) -> None:
         """Take the state of the workflow, if the answer was noted."""
         if isinstance(result, str):
-            self._journal.state = result
+            self._journal.learn(result)
 
 
 def answered(response: Response, *, builtin: bool) -> str:

@@ -17,7 +17,8 @@ STEPS = [{"name": "wait", "method": "AWAIT", "path": "/porter"}, {"method": "BOO
 class Paused:
     """A chain that is paused during its first step."""
 
-    def __init__(self) -> None:
+    def __init__(self, impact: str = "reversible") -> None:
+        self.impact = impact
         self.begun = asyncio.Event()
         self.release = asyncio.Event()
         self.booked = 0
@@ -33,7 +34,7 @@ class Paused:
 
     def endpoints(self) -> tuple[Any, ...]:
         return (
-            make_endpoint("AWAIT", "/porter", self.wait, impact="reversible"),
+            make_endpoint("AWAIT", "/porter", self.wait, impact=self.impact),
             make_endpoint("BOOK", "/rooms", self.book, impact="reversible"),
         )
 
@@ -72,6 +73,56 @@ async def test_the_running_step_is_kept_and_the_next_one_waits_for_resume() -> N
         assert made.booked == 1
         again = await bench.send("RESUME", "/", given)
         assert (again.status, again.error["code"]) == (409, "workflow-not-paused")
+
+
+async def test_nothing_begins_after_a_step_that_changes_nothing_either() -> None:
+    made = Paused("informational")
+    async with keeping(*made.endpoints(), methods=("CHAIN", "PAUSE")) as bench:
+        paused = await made.pause(bench)
+        assert made.booked == 0
+        await bench.send("RESUME", "/", {"workflow_id": paused["workflow_id"]})
+        await until(bench, paused["workflow_id"], "completed")
+        assert made.booked == 1
+
+
+async def test_a_chain_whose_running_step_fails_stays_paused_until_it_is_resumed() -> None:
+    made = Paused()
+
+    async def fail(_: dict[str, Any]) -> dict[str, Any]:
+        await made.wait(_)
+        raise ValueError("the porter is ill")
+
+    async with keeping(
+        make_endpoint("AWAIT", "/porter", fail, impact="reversible"), methods=("CHAIN", "PAUSE")
+    ) as bench:
+        chain = asyncio.create_task(bench.send("CHAIN", "/", {"steps": STEPS[:1]}))
+        await made.begun.wait()
+        [workflow_id] = bench.bench.server.workflows._driving
+        await bench.send("PAUSE", "/", {"workflow_id": workflow_id})
+        made.release.set()
+        assert (await chain).json["result"]["status"] == "paused"
+        await bench.send("RESUME", "/", {"workflow_id": workflow_id})
+        await until(bench, workflow_id, "failed")
+
+
+async def test_a_long_step_does_not_end_the_pause_of_its_batch() -> None:
+    made = Paused()
+    async with keeping(*made.endpoints(), methods=("BATCH", "PAUSE")) as bench:
+        workflows = bench.bench.server.workflows
+        workflows._lease = 0.03
+        calls = [{"method": "AWAIT", "path": "/porter"}, {"method": "BOOK", "path": "/rooms"}]
+        batch = asyncio.create_task(bench.send("BATCH", "/", {"calls": calls}))
+        await made.begun.wait()
+        [workflow_id] = workflows._driving
+        await bench.send("PAUSE", "/", {"workflow_id": workflow_id})
+        workflows._journals[workflow_id].learn("paused")  # as the end of another call of the batch has told
+        version = (await workflows.find(workflow_id)).record.version
+        async with asyncio.timeout(10):
+            while (record := (await workflows.find(workflow_id)).record).version < version + 3:  # the lease is renewed
+                await asyncio.sleep(0.01)
+        assert (record.state, record.due) == ("paused", None)
+        made.release.set()
+        assert (await batch).json["result"]["status"] == "paused"
 
 
 @pytest.mark.requirement("METHODS-8.6-3")

@@ -6,6 +6,7 @@ import hashlib
 import secrets
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 from bespeak.contract.standard.methods import STANDARD
@@ -60,7 +61,7 @@ def pause(call: RoutedCall) -> Effects | Refused:
         result = {"workflow_id": workflow_id, "status": PAUSED, "resumption_nonce": nonce}
         return Envelope(result if resume_at is None else {**result, "resume_at": write_instant(resume_at)})
 
-    return Effects(commands, tell)
+    return Effects(commands, tell, partial(call.server.workflows.heed, workflow_id))
 
 
 def _refuse(workflow_id: str, conflict: Conflict) -> Refused:
