@@ -225,16 +225,19 @@ class Drive:
                 return await self._wait(row)
             if policy != "retry" or row.code not in _TRANSIENT or attempt >= ATTEMPTS:
                 return await self._give_up(number, row, policy)
-            delay = min(_FIRST_DELAY * 2 ** (attempt - 1), _LONGEST_DELAY)
-            if delay > _SHORT:
-                self.journal.add(row)
-                await self._write(RUNNING, delay=delay)
-                return False
-            await asyncio.sleep(delay)
-            self.journal.add(row)
-            if not await self._may_begin():
+            if not await self._delay(row):
                 return False
             attempt += 1
+
+    async def _delay(self, row: StepRow) -> bool:
+        """Wait before another attempt of a step; return False if that is not made now and here."""
+        self.journal.add(row)
+        delay = min(_FIRST_DELAY * 2 ** (row.attempt - 1), _LONGEST_DELAY)
+        if delay > _SHORT:
+            await self._write(RUNNING, delay=delay)
+            return False
+        await asyncio.sleep(delay)
+        return await self._may_begin()
 
     async def _attempt(self, number: int, step: StepSpec, attempt: int, earlier: StepRow | None) -> StepRow | None:
         """Call the endpoint of a step once; return None if it succeeded, which the journal says, or a row if not."""
