@@ -23,6 +23,7 @@ import mcp_tokens
 import memory
 import ontologies
 import planning
+import semantic
 import throughput
 import web
 import workflows
@@ -97,6 +98,7 @@ PARTS: dict[str, Part] = {
         lambda _: planning.measure(),
     ),
     "ontologies": ("Ontologies of 35,000 triples, processor time", lambda _: ontologies.measure()),
+    "semantic": ("Semantic envelopes, processor time", lambda _: semantic.measure()),
 }
 """Title of each part, and the function that measures it; False means that a server answered wrongly."""
 

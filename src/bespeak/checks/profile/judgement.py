@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from bespeak.checks.profile.policy import DEFAULT_POLICY, ProfilePolicy
@@ -27,11 +27,11 @@ def judge(
     profile: SemanticProfile | None,
     meanings: Meanings,
     policy: ProfilePolicy = DEFAULT_POLICY,
-    found: Iterable[Violation] = (),
+    found: Sequence[Violation] = (),
 ) -> Verdict:
     """Judge a profile. `found` are the violations of its members, which always reject it."""
     broken = _inconsistencies(profile, meanings, strict=policy.strict_domains) if profile is not None else []
-    return judge_violations(found, broken, policy)
+    return judge_violations(found, broken, policy) if found or broken else ACCEPTED
 
 
 def judge_violations(always: Iterable[Violation], broken: Iterable[Violation], policy: ProfilePolicy) -> Verdict:
@@ -57,19 +57,23 @@ def judge_agents(registration: Registration, meanings: Meanings) -> list[Violati
 def _inconsistencies(profile: SemanticProfile, meanings: Meanings, *, strict: bool) -> list[Violation]:
     found: list[Violation] = []
     references, intent, context = profile.capability_refs, profile.intent_ref, profile.context
-    capabilities = meanings.capabilities
-    for number, one in enumerate(references):
-        if one not in capabilities:
-            found.append(Violation.of(CAPABILITY_TYPE, f"/capabilityRefs/{number}", one))
+    if not meanings.capabilities.issuperset(references):
+        found += [
+            Violation.of(CAPABILITY_TYPE, f"/capabilityRefs/{number}", one)
+            for number, one in enumerate(references)
+            if one not in meanings.capabilities
+        ]
     if intent:
         if intent not in meanings.intents:
             found.append(Violation.of(INTENT_TYPE, "/intentRef", intent))
-        # A referenced capability covers those below it.
-        found += [
-            Violation.of(INTENT_CAPABILITIES, "/intentRef", intent, needed)
-            for needed in meanings.requires.get(intent, ())
-            if needed not in references and not any(one in references for one in meanings.ancestors(needed))
-        ]
+        needed = meanings.requires.get(intent)
+        if needed and not needed.issubset(references):
+            # A referenced capability covers those below it.
+            found += [
+                Violation.of(INTENT_CAPABILITIES, "/intentRef", intent, one)
+                for one in sorted(needed)
+                if not any(above in references for above in meanings.ancestors(one))
+            ]
     if context is not None and context.domain is not None:
         found += _domain_conflicts(profile, context.domain, meanings, strict=strict)
     return found
@@ -78,7 +82,7 @@ def _inconsistencies(profile: SemanticProfile, meanings: Meanings, *, strict: bo
 def _domain_conflicts(profile: SemanticProfile, domain: str, meanings: Meanings, *, strict: bool) -> list[Violation]:
     found: list[Violation] = []
     applies = meanings.applies_to.get(profile.intent_ref)
-    if applies and not any(meanings.contains(wide, domain, strict=strict) for wide in applies):
+    if applies and domain not in applies and not any(meanings.contains(one, domain, strict=strict) for one in applies):
         found.append(Violation.of(INTENT_DOMAIN, "/intentRef", profile.intent_ref, domain))
     assert profile.context is not None, "the domain is a part of the context"
     for number, binding in enumerate(profile.context.term_bindings):
@@ -88,7 +92,7 @@ def _domain_conflicts(profile: SemanticProfile, domain: str, meanings: Meanings,
         within = meanings.in_domain.get(sense) if sense in meanings.concepts else None
         if not within:
             rule = BINDING_DOMAIN
-        elif not any(meanings.contains(domain, one, strict=strict) for one in within):
+        elif domain not in within and not any(meanings.contains(domain, one, strict=strict) for one in within):
             rule = BINDING_CONFLICT
         else:
             continue

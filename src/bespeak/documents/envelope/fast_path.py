@@ -40,29 +40,28 @@ def _node(document: Any, table: TermTable, slots: Slots, depth: int) -> Node:
         name, kind, inner = slot
         if name in node:  # two names of one member
             raise NotPlain
-        if kind == "@id":
-            node[name] = expand_iri(value, table)
-            continue
-        if kind == "@type":
-            node[name] = [_type(value, table)]
-            continue
-        values = value if type(value) is list else (value,)
-        if len(values) > MOST_VALUES:
-            raise NotPlain
-        if kind == "iri":
-            node[name] = [expand_iri(one, table) for one in values]
+        if type(value) is list and kind[0] != "@":
+            if len(value) > MOST_VALUES:
+                raise NotPlain
+            if kind == "node":
+                node[name] = [_node(one, table, inner, depth + 1) for one in value]
+            else:
+                read = expand_iri if kind == "iri" else _literal
+                node[name] = [read(one, table) for one in value]
+        elif kind == "iri":
+            node[name] = [expand_iri(value, table)]
         elif kind == "literal":
-            node[name] = [_literal(one) for one in values]
+            node[name] = [_literal(value, table)]
+        elif kind == "node":
+            node[name] = [_node(value, table, inner, depth + 1)]
         else:
-            node[name] = [_node(one, table, inner, depth + 1) for one in values]
+            node[name] = expand_iri(value, table) if kind == "@id" else [_type(value, table)]
     return node
 
 
-def _literal(value: Any) -> Any:
+def _literal(value: Any, _: TermTable) -> Any:
     kind = type(value)
-    if kind is str and len(value) <= MOST_TEXT:
-        return value
-    if kind is int or kind is float:
+    if (len(value) <= MOST_TEXT) if kind is str else (kind is int or kind is float):
         return value
     raise NotPlain
 
