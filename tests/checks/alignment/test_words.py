@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.checks.alignment.words import MOST_WORDS, PROPERTY_WORDS, STOP_WORDS, words_of
+from bespeak.checks.alignment.words import MOST_WORDS, PROPERTY_WORDS, STOP_WORDS, is_actor, is_derived, words_of
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,36 @@ def test_spellings_and_plurals_have_one_form(one: str, other: str) -> None:
 @pytest.mark.parametrize("word", ["thymus", "axis", "pelvis", "class", "series", "iris", "bus"])
 def test_word_that_only_looks_like_a_plural_is_kept(word: str) -> None:
     assert words_of(word) == (word,)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        "cranium cranial",
+        "pharynx pharyngeal",
+        "ulna ulnar",
+        "ventricle ventricular",
+        "artery arterial",
+        "region regional",
+    ],
+)
+def test_noun_and_its_adjective_belong_together(pair: str) -> None:
+    one, other = pair.split()
+    assert is_derived(one, other)
+    assert is_derived(other, one)
+
+
+@pytest.mark.parametrize(
+    "pair", ["ileum ilium", "peritoneum perineum", "malleus malleolus", "medial median", "data date"]
+)
+def test_words_that_only_look_alike_do_not(pair: str) -> None:
+    assert not is_derived(*pair.split())
+
+
+def test_one_who_acts_is_told_from_the_action() -> None:
+    assert is_actor("review", "reviewer")
+    assert is_actor("contributor", "contribution")
+    assert not is_actor("ulna", "ulnar")
 
 
 def test_prefixes_of_properties_are_left_out() -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from bespeak.checks.alignment.names import Name
 from bespeak.checks.alignment.word_synonyms import mine_synonyms
-from bespeak.checks.alignment.words import OPPOSITES
+from bespeak.checks.alignment.words import OPPOSITES, is_actor, is_derived
 
 CANDIDATES: Final = 40
 """Most candidates of one name."""
@@ -28,6 +28,10 @@ _SOFT: Final = 0.9
 _SHORTEST: Final = 4
 """Shortest word that may have another spelling."""
 _SPELLED: Final = 0.97
+_DERIVED: Final = 0.93
+_COMPARISONS: Final = 30_000_000
+"""Most comparisons of spellings; beyond, only equal words and synonyms count."""
+_MOST_NEAR: Final = 500
 _MOST_SPELLINGS: Final = 8
 _NUMBER_DIFFERS: Final = 0.55
 _NUMBER_MISSING: Final = 0.8
@@ -35,9 +39,6 @@ _OPPOSITE: Final = 0.6
 _TELLING: Final = frozenset(word for pair in OPPOSITES for word in pair)
 _TELLING_MISSING: Final = 0.9
 _TELLING_DIFFERS: Final = 0.8
-# A reviewer is not a review: the ending names the one who acts.
-_ACTORS: Final = ("er", "or", "r", "ee", "ist", "ant", "ship", "less")
-
 Named = Mapping[str, Sequence[Name]]
 """Names by the IRI of their term."""
 
@@ -158,27 +159,36 @@ class Lexicon:
         from rapidfuzz import process  # noqa: PLC0415 - an extra
         from rapidfuzz.distance import JaroWinkler  # noqa: PLC0415
 
-        # Words with different first letters are not compared: the spelling would hardly ever be close enough.
-        initials: dict[str, list[str]] = {}
+        # Words that begin differently are not compared: the spelling would hardly ever be close enough.
+        buckets: dict[str, list[str]] = {}
         for word in sorted(self._index):
             if len(word) >= _SHORTEST and not word[0].isdecimal():
-                initials.setdefault(word[0], []).append(word)
+                for start in (word[:1], word[:3]):
+                    buckets.setdefault(start, []).append(word)
         similar: dict[str, list[tuple[str, float]]] = {}
+        budget = _COMPARISONS
         for word in sorted(words):
-            found = {twin: value for twin, value in self._synonyms.get(word, {}).items() if twin in self._index}
-            if len(word) >= _SHORTEST and not word[0].isdecimal():
-                near = process.extract(
-                    word,
-                    initials.get(word[0], ()),
+            found: dict[str, float] = {}
+            if len(word) >= _SHORTEST and not word[0].isdecimal() and budget > 0:
+                alike, near = buckets.get(word[0], ()), buckets.get(word[:3], ())
+                budget -= len(alike) + len(near)
+                spelled = process.extract(
+                    *(word, alike),
                     scorer=JaroWinkler.similarity,
                     processor=None,
                     score_cutoff=_SOFT,
                     limit=_MOST_SPELLINGS,
                 )
-                for twin, likeness, _ in near:
-                    if twin != word and not _is_actor(word, twin):
-                        # What is only spelled alike counts less than what is the same.
-                        found[twin] = max(found.get(twin, 0.0), likeness * _SPELLED)
+                # Two words that both ontologies have are two words, not two spellings.
+                found = {
+                    twin: likeness * _SPELLED
+                    for twin, likeness, _ in spelled
+                    if not is_actor(word, twin) and not (word in self._index and twin in words)
+                }
+                found |= {twin: _DERIVED for twin in near[:_MOST_NEAR] if is_derived(word, twin)}
+            for twin, value in self._synonyms.get(word, {}).items():
+                if twin in self._index:
+                    found[twin] = max(value, found.get(twin, 0.0))
             found = {twin: value for twin, value in found.items() if (word, twin) not in OPPOSITES}
             if word in self._index:
                 found[word] = 1.0
@@ -220,13 +230,3 @@ def _joined_terms(source: Named, target: Named) -> list[Sequence[Name]]:
             more = [name for name in target[next(iter(shared))] if name.key not in own]
         joined.append([*names, *more])
     return joined + [names for iri, names in target.items() if iri not in used]
-
-
-def _is_actor(word: str, other: str) -> bool:
-    short, long = sorted((word, other), key=len)
-    for end in _ACTORS:
-        if long.endswith(end) and long != short:
-            stem = long.removesuffix(end)
-            if stem in (short, short.removesuffix("e")):
-                return True
-    return False

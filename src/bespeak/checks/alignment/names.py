@@ -14,9 +14,10 @@ from bespeak.contract.ontology.term import Scope, Term
 MOST_NAMES: Final = 24
 """Most names of one term that are compared; labels come first."""
 
+# A label wins over a synonym if both fit.
 _WEIGHTS: Final[Mapping[Scope, float]] = {
-    "exact": 0.995,
-    "related": 0.985,
+    "exact": 0.998,
+    "related": 0.995,
     "hidden": 0.95,
     "broad": 0.75,
     "narrow": 0.75,

@@ -72,6 +72,17 @@ OPPOSITES: Final = frozenset((*_OPPOSITES.items(), *((other, one) for one, other
 """Pairs of words that make two similar names different."""
 
 
+# Endings of nouns and of their adjectives, most of them Latin.
+_NOUNS: Final = frozenset(("", "a", "e", "ex", "ia", "is", "ium", "ix", "le", "on", "um", "us", "x", "y"))
+_ADJECTIVES: Final = frozenset(
+    ("al", "ar", "ary", "cal", "cic", "eal", "geal", "ial", "ian", "ic", "ical", "ine", "ous", "ular")
+)
+_SHORTEST_STEM: Final = 4
+_LONGEST_ENDING: Final = 4
+_ACTIONS: Final = ("", "e", "ion", "ation", "ing")
+_ACTORS: Final = ("er", "or", "ee", "ist", "ant", "ship", "less")
+
+
 def split_words(text: str) -> list[str]:
     """Split a label or a local name at spaces, punctuation, digits and capital letters; letters lose their accents."""
     if not text.isascii():
@@ -93,6 +104,30 @@ def normalize(word: str) -> str:
             singular = pattern.sub(end, singular)
         return _FORMS.get(singular, singular)
     return word
+
+
+def is_derived(one: str, other: str) -> bool:
+    """Return True for a noun and its adjective, such as cranium and cranial."""
+    if f"{one}r" == other or f"{other}r" == one:  # ulna, ulnar
+        return min(one, other, key=len).endswith("a")
+    shortest = max(_SHORTEST_STEM, len(one) - _LONGEST_ENDING, len(other) - _LONGEST_ENDING)
+    return any(
+        one[:length] == other[:length]
+        and (
+            (one[length:] in _NOUNS and other[length:] in _ADJECTIVES)
+            or (one[length:] in _ADJECTIVES and other[length:] in _NOUNS)
+        )
+        for length in range(shortest, min(len(one), len(other)) + 1)
+    )
+
+
+def is_actor(one: str, other: str) -> bool:
+    """Return True if one word names who does what the other says: a reviewer is not a review."""
+    for actor, action in ((one, other), (other, one)):
+        stems = {action.removesuffix(end) for end in _ACTIONS}
+        if any(actor.endswith(end) and actor.removesuffix(end) in stems for end in _ACTORS):
+            return True
+    return False
 
 
 def words_of(text: str, stop: frozenset[str] = STOP_WORDS) -> tuple[str, ...]:
