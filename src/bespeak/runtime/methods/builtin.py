@@ -123,7 +123,9 @@ def builtin_endpoints(
 def _with_meaning(handlers: dict[str, Callable[..., Any]]) -> Iterable[StandardMethod]:
     """Extend the floor methods for a server with a semantic layer, whose modules most servers do not need."""
     from bespeak.runtime.methods.semantic_control import PARAMETERS, describing, proposing  # noqa: PLC0415
+    from bespeak.runtime.methods.semantic_discover import discovering  # noqa: PLC0415
 
+    handlers["DISCOVER"] = discovering(handlers["DISCOVER"])
     handlers["DESCRIBE"] = describing(handlers["DESCRIBE"])
     handlers["PROPOSE"] = proposing(handlers["PROPOSE"])
     for method in FLOOR:

@@ -15,6 +15,8 @@ from bespeak.contract.ontology.profile import SemanticProfile
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.documents.envelope.reader import EnvelopeReader
 from bespeak.errors import ConfigError
+from bespeak.runtime.route_table import RouteTable
+from bespeak.runtime.semantic.discovery import MeaningIndex
 from bespeak.runtime.semantic.knowledge import Knowledge
 from bespeak.runtime.semantic.negotiation import Negotiation, Offer
 from bespeak.runtime.semantic.outcome import Outcome
@@ -64,6 +66,7 @@ class SemanticLayer:
         self.concepts = tuple(sorted({one for endpoint in endpoints for one in concepts_of(endpoint)}))
         """Concepts of all endpoints of the service."""
         self._view = _View(self.knowledge.snapshot)
+        self._index: tuple[RouteTable, MeaningIndex] | None = None
 
     async def follow(self, store: Store) -> None:
         """Follow the registry in the store."""
@@ -117,6 +120,13 @@ class SemanticLayer:
                 view.outcomes.pop(next(iter(view.outcomes)))
             view.outcomes[key] = found
         return found
+
+    def index(self, routes: RouteTable) -> MeaningIndex:
+        """Return the index of capabilities for discovery, built again after endpoints or the registry have changed."""
+        if self._index is None or self._index[0] is not routes or self._index[1].snapshot is not self.snapshot:
+            index = MeaningIndex(routes.endpoints.values(), self.snapshot, self.settings.sensitive)
+            self._index = (routes, index)
+        return self._index[1]
 
     def spoken(self, concepts: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Return the ontologies that the service uses itself: those of an endpoint's concepts, else of all endpoints.
