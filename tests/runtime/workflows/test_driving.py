@@ -15,6 +15,7 @@ from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.workflows.driving import Drive
 from bespeak.runtime.workflows.journal import WorkflowJournal
 from bespeak.runtime.workflows.spec import Authority, Spec, StepSpec
+from bespeak.state.store.commands.agents import PutAgent, SetAgentStatus
 from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, ListRecords, PutRecord
 from bespeak.state.store.commands.steps import ReadSteps, StepRow
 
@@ -90,3 +91,54 @@ async def test_a_drive_whose_lease_was_taken_begins_no_further_step() -> None:
         release.set()
         assert await task is False
         assert called == ["/rooms"]
+
+
+async def test_an_agent_that_is_suspended_during_a_step_takes_no_further_one() -> None:
+    called: list[str] = []
+    holder: list[Any] = []
+
+    async def book(context: Context) -> dict[str, Any]:
+        called.append(f"{context.method} {context.path}")
+        if len(called) == 1:
+            suspend = SetAgentStatus(AGENT, "DEACTIVATE", frozenset({"active"}), "suspended", "operator", "")
+            await holder[0].store.do(suspend)
+            await holder[0].bench.server.agents.refresh()
+        return {}
+
+    endpoints = [make_endpoint(verb, "/rooms", book, impact="reversible") for verb in ("BOOK", "CANCEL", "PAY")]
+    async with keeping(*endpoints, methods=("CHAIN",)) as bench:
+        holder.append(bench)
+        await bench.store.do(
+            PutAgent(AGENT, "porter", "active", f'{{"agent_id": "{AGENT}", "name": "porter"}}', "operator")
+        )
+        await bench.bench.server.agents.refresh()
+        steps = [
+            {"method": "BOOK", "path": "/rooms", "compensate": {"method": "CANCEL", "path": "/rooms"}},
+            {"method": "PAY", "path": "/rooms"},
+        ]
+        reply = await bench.send("CHAIN", "/", {"steps": steps})
+        assert called == ["BOOK /rooms"]
+        receipt = reply.json["result"]
+        assert (receipt["status"], receipt["steps"][1]["error"]["code"]) == ("failed", "agent-suspended")
+
+
+async def test_references_copy_no_more_than_a_bounded_amount() -> None:
+    value = {"value": {}}
+    endpoint = make_endpoint("FETCH", "/copies", lambda given: given, properties=value, output=value)
+    async with keeping(endpoint, methods=("CHAIN",)) as bench:
+        steps = [{"method": "FETCH", "path": "/copies", "parameters": {"value": "x" * 1000}}]
+        steps += [
+            {"method": "FETCH", "path": "/copies", "parameters": {"value": [{"$from": f"{number}.value"}] * 100}}
+            for number in range(1, 6)
+        ]
+        reply = await bench.send("CHAIN", "/", {"steps": steps, "context_propagation": True})
+        receipt = reply.json["result"]
+        assert [step["status"] for step in receipt["steps"]] == [
+            "done",
+            "done",
+            "failed",
+            "pending",
+            "pending",
+            "pending",
+        ]
+        assert receipt["steps"][2]["error"]["code"] == "invalid-reference"

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import Final
+from decimal import Decimal
+from typing import Any, Final
 
+from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.money import Money, read_money
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.protocol.exchange.budget import UNITS, parse_budget
@@ -84,6 +86,18 @@ def refuse_over_budget(call: RoutedCall, money: Money) -> Refused | None:
     if composing is not None:
         composing.spent[money.currency] = spent + money.amount
     return None
+
+
+def spent_by(endpoint: Endpoint, output: Any) -> Iterator[tuple[str, Decimal]]:
+    """Yield what a call that has ended counts against a budget: its declared cost, and what was bought."""
+    yield from (endpoint.cost.amounts if endpoint.cost else {}).items()
+    if endpoint.key != _KEY or not endpoint.builtin or not isinstance(output, dict):
+        return
+    match output.get("amount"):
+        case {"value": str(value), "currency": str(currency)}:
+            money = read_money(value, currency)
+            if isinstance(money, Money):
+                yield currency, money.amount
 
 
 def _refuse_merchant(call: RoutedCall) -> Refused | None:

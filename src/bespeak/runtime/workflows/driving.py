@@ -7,6 +7,7 @@ import logging
 import secrets
 import time
 from collections.abc import Coroutine, Mapping
+from decimal import Decimal
 from types import CoroutineType
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ import msgspec
 
 from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.protocol import status
-from bespeak.protocol.exchange.headers import CONFIRMATION_ID
+from bespeak.protocol.exchange.headers import BUDGET_LIMIT, CONFIRMATION_ID
 from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.fault import Fault
@@ -23,12 +24,13 @@ from bespeak.runtime.composition.step import UNDOES
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.runtime.gates import find_route
+from bespeak.runtime.gates.purchase import spent_by
 from bespeak.runtime.messages.announcement import announce
 from bespeak.runtime.parties import parties_of
 from bespeak.runtime.procedures import METHOD, path_of
 from bespeak.runtime.route import Route
 from bespeak.runtime.workflows.journal import StepJournal, WorkflowJournal, answered
-from bespeak.runtime.workflows.reference import INPUT, expressions_in, resolve, variables_of
+from bespeak.runtime.workflows.reference import INPUT, Room, expressions_in, resolve, variables_of
 from bespeak.runtime.workflows.spec import Spec, StepSpec
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, OpenCase, ReadCase
@@ -91,6 +93,8 @@ class Drive:
         self.journal = journal
         self._timer: asyncio.TimerHandle | None = None
         self._renewing: asyncio.Task[None] | None = None
+        self._room = Room()
+        self._agents = call.server.agents.revision
         call.composing = Composing(dispatcher.new_id(), {}, is_keyed=False)
 
     async def run(self) -> bool:
@@ -120,6 +124,7 @@ class Drive:
     async def _do(self) -> None:
         if self.journal.state in (PAUSED, WAITING):
             await self._write(RUNNING)
+        self._count_spent()
         for row in tuple(self.journal.rows.values()):
             if row.state == STARTED:
                 self.journal.add(_interrupted(row))
@@ -130,6 +135,19 @@ class Drive:
             await self._together()
         else:
             await self._one_by_one()
+
+    def _count_spent(self) -> None:
+        """Count the cost of the steps of earlier drives: Budget-Limit is for the whole workflow."""
+        composing = self._call.composing
+        if BUDGET_LIMIT not in self._call.request.headers or composing is None:
+            return
+        composing.spent.clear()
+        for number, row in self.journal.rows.items():
+            step = self.spec.steps[number - 1]
+            found = self._find(step) if row.state in (DONE, UNDONE) and step.procedure is None else None
+            if isinstance(found, RoutedCall):
+                for unit, amount in spent_by(found.route.endpoint, self.journal.output(number)):
+                    composing.spent[unit] = composing.spent.get(unit, Decimal()) + amount
 
     def _renew_later(self) -> None:
         """Keep the lease if a step takes long. Most drives end before, and need no task for it."""
@@ -370,22 +388,45 @@ class Drive:
         self, step: StepSpec, number: int, outputs: Mapping[str, Any]
     ) -> tuple[Route, dict[str, Any]] | Fault | Refused:
         """Find the endpoint of a step and put its input together."""
+        refused = self._heed_agents()
+        if refused is not None:
+            return refused
         if step.procedure is not None:
             procedure = self._call.routes.steps.get((METHOD, path_of(step.procedure)))
             return _GONE if procedure is None else (procedure, dict(self.spec.given or {}))
         computed = {}
         for text in expressions_in(step.parameters):
-            computed[text] = await self._evaluate(text, outputs, number)
-        given = resolve(step.parameters, outputs, computed)
+            computed[text] = found = await self._evaluate(text, outputs, number)
+            fault = found if isinstance(found, Fault) else self._room.take(found)
+            if fault is not None:
+                return fault
+        given = resolve(step.parameters, outputs, computed, self._room)
         if isinstance(given, Fault):
             return given
-        outer = self._call.request
-        call = Call(Request(step.method, step.sought, "", outer.headers, b"", outer.connection), self._call.server)
-        call.principal = self._call.principal
-        found = find_route(call)
+        found = self._find(step)
         if isinstance(found, Refused):
             return found
         return found.route, found.route.fill_captures(given, found.captures)
+
+    def _find(self, step: StepSpec) -> RoutedCall | Refused:
+        outer = self._call.request
+        call = Call(Request(step.method, step.sought, "", outer.headers, b"", outer.connection), self._call.server)
+        call.principal = self._call.principal
+        return find_route(call)
+
+    def _heed_agents(self) -> Refused | None:
+        """Take up what has become of the caller's authority; refuse if it must not act any more."""
+        outer = self._call
+        if outer.server.agents.revision == self._agents:
+            return None
+        self._agents = outer.server.agents.revision
+        restored = self.spec.authority.restore(outer.server, self.spec.method)
+        if isinstance(restored, Refused):
+            self._agents = -1  # judged again before every step
+            return restored
+        restored.composing = outer.composing
+        self._call = restored
+        return None
 
     def _outputs(self, before: int, *, propagated: bool = True) -> Mapping[str, Any]:
         """Return the outputs of earlier steps by name and by number, and the input."""

@@ -11,6 +11,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from bespeak.protocol.fault import Fault
 
 FROM: Final = "$from"
@@ -20,6 +22,23 @@ INPUT: Final = "input"
 _PATH: Final = re.compile(r"[A-Za-z0-9_-]+(\.[^.\[\]]+|\[\d{1,6}\])*")
 _PART: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 _DEEPEST: Final = 32
+MOST_COPIED: Final = 8 * 1024 * 1024
+"""Bytes that references and expressions put into the inputs of one workflow: copies of copies grow without end."""
+
+
+class Room:
+    """Bytes that may still be copied."""
+
+    def __init__(self, left: int = MOST_COPIED) -> None:
+        self._left = left
+
+    def take(self, value: Any) -> Fault | None:
+        """Count a value that is copied; return a Fault if there is no room for it."""
+        if self._left >= 0:
+            self._left -= len(msgspec.json.encode(value))
+        if self._left >= 0:
+            return None
+        return Fault(f"references copy more than {MOST_COPIED // 1024} KiB into the inputs of steps")
 
 
 def check_references(value: Any, known: Collection[str], depth: int = 0) -> str | None:
@@ -67,22 +86,29 @@ def variables_of(names: Iterable[str]) -> dict[str, str]:
     return {one if one == INPUT else f"steps.{one}": one for one in names if one.isidentifier() and one.isascii()}
 
 
-def resolve(value: Any, outputs: Mapping[str, Any], computed: Mapping[str, Any] | None = None) -> Any | Fault:
-    """Replace the references inside a value; return a Fault for one that leads nowhere.
+def resolve(
+    value: Any, outputs: Mapping[str, Any], computed: Mapping[str, Any] | None = None, room: Room | None = None
+) -> Any | Fault:
+    """Replace the references inside a value; return a Fault for one that leads nowhere, or copies too much.
 
     `computed` are the values of the expressions in it.
     """
+    room = room or Room()
     if isinstance(value, dict):
         if FROM in value:
-            return _follow(value[FROM], outputs)
+            return _copied(_follow(value[FROM], outputs), room)
         if EXPRESSION in value and computed is not None:
-            return computed[value[EXPRESSION]]
-        made = {name: resolve(one, outputs, computed) for name, one in value.items()}
+            return _copied(computed[value[EXPRESSION]], room)
+        made = {name: resolve(one, outputs, computed, room) for name, one in value.items()}
         return next((one for one in made.values() if isinstance(one, Fault)), made)
     if isinstance(value, list):
-        items = [resolve(one, outputs, computed) for one in value]
+        items = [resolve(one, outputs, computed, room) for one in value]
         return next((one for one in items if isinstance(one, Fault)), items)
     return value
+
+
+def _copied(found: Any, room: Room) -> Any | Fault:
+    return found if isinstance(found, Fault) else room.take(found) or found
 
 
 def _follow(path: str, outputs: Mapping[str, Any]) -> Any | Fault:

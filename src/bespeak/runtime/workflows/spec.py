@@ -109,6 +109,7 @@ class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
         call.principal = Principal(
             agent_id=self.agent_id,
             scopes=scopes & now.scopes if now.known or self.delegators else scopes,
+            wildcards=now.wildcards,
             known=self.known,
             verified=self.verified,
             principal_id=self.principal_id,

@@ -150,6 +150,32 @@ async def test_steps_of_a_chain_share_one_budget() -> None:
         assert (await balances(bench))["sales"] == 1000
 
 
+async def test_the_budget_of_a_chain_counts_what_was_spent_before_it_waited() -> None:
+    async def nap(_: dict[str, Any]) -> dict[str, Any]:
+        begun.set()
+        await release.wait()
+        return {}
+
+    begun, release = asyncio.Event(), asyncio.Event()
+    porter = make_endpoint("AWAIT", "/porter", nap)
+    async with keeping(porter, methods=(*METHODS, "CHAIN", "PAUSE"), document=ledger()) as bench:
+        step = {"method": "PURCHASE", "parameters": {"item": "seat", "principal_id": AGENT, "amount": EUR}}
+        headers = {**merchant_headers(bench), "budget_limit": "EUR=15"}
+        steps = [step, {"method": "AWAIT", "path": "/porter"}, step]
+        chain = asyncio.create_task(bench.send("CHAIN", "/", {"steps": steps}, **headers))
+        await begun.wait()
+        [workflow_id] = bench.bench.server.workflows._driving
+        await bench.send("PAUSE", "/", {"workflow_id": workflow_id})
+        release.set()
+        assert (await chain).json["result"]["status"] == "paused"
+        await bench.send("RESUME", "/", {"workflow_id": workflow_id})
+        async with asyncio.timeout(10):
+            while not (found := await bench.bench.server.workflows.find(workflow_id)).has_ended:
+                await asyncio.sleep(0.01)
+        assert [row.code for row in found.rows] == [200, 200, 456]
+        assert (await balances(bench))["sales"] == 1000
+
+
 @pytest.mark.requirement("CORE-10.3-5")
 async def test_the_audit_record_names_the_merchant_and_the_intent() -> None:
     document = replace(ledger(), audit=AuditSettings(enabled=True))
