@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cases import check_each
@@ -31,7 +30,6 @@ def broken(document: dict[str, Any], *texts: str) -> set[str]:
     return {one.rule for one in verdict(document, *texts).violations}
 
 
-@pytest.mark.requirement("IOA-5.4-1")
 def test_figures_are_judged_as_the_draft_and_the_shapes_say() -> None:
     for figure in (FIGURE_5, FIGURE_7, FIGURE_8["semantic"]):
         assert verdict(figure).status == "accept"

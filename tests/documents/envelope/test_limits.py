@@ -6,8 +6,14 @@ from typing import Any
 
 from tests.documents.ontology.figures import FIGURE_5
 
-from bespeak.documents.envelope.limits import MOST_BYTES, MOST_TEXT, MOST_VALUES
-from bespeak.documents.envelope.reader import parse
+from bespeak.documents.envelope.limits import (
+    MOST_BYTES,
+    MOST_ITEMS,
+    MOST_REGISTRATION_ITEMS,
+    MOST_TEXT,
+    MOST_VALUES,
+)
+from bespeak.documents.envelope.reader import EnvelopeReader, parse
 
 
 def found(**members: Any) -> set[tuple[str, str]]:
@@ -22,6 +28,15 @@ def test_values_texts_and_bytes_are_limited() -> None:
     assert found(profileContext={"termBindings": [binding] * (MOST_VALUES + 1)}) == {("I209", path)}
     assert found(profileVersion="1" * (MOST_TEXT + 1)) == {("I209", "/profileVersion")}
     assert found(unknown="x" * MOST_BYTES) == {("I209", "")}
+
+
+def test_work_of_the_general_path_is_limited() -> None:
+    assert found(**{"cs:x": [{}] * (MOST_ITEMS + 1)}) == {("I209", "")}
+    assert found(**{f"cs:k{number}": 1 for number in range(MOST_ITEMS)}) == {("I209", "")}
+    assert found(**{"cs:x": [{}] * (MOST_ITEMS // 2)}) == set()
+    assert {rule for rule, _ in found(**{"@context": [FIGURE_5["@context"][0]] * 20})} == {"I105"}
+    many = {"@context": FIGURE_5["@context"], "@graph": [{}] * (MOST_REGISTRATION_ITEMS + 1)}
+    assert [one.rule for one in EnvelopeReader().parse_registration(many).violations] == ["I209"]
 
 
 def test_depth_is_limited_on_both_paths() -> None:

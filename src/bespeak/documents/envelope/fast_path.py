@@ -41,13 +41,7 @@ def _node(document: Any, table: TermTable, slots: Slots, depth: int) -> Node:
         if name in node:  # two names of one member
             raise NotPlain
         if type(value) is list and kind[0] != "@":
-            if len(value) > MOST_VALUES:
-                raise NotPlain
-            if kind == "node":
-                node[name] = [_node(one, table, inner, depth + 1) for one in value]
-            else:
-                read = expand_iri if kind == "iri" else _literal
-                node[name] = [read(one, table) for one in value]
+            node[name] = _several(value, table, slot, depth)
         elif kind == "iri":
             node[name] = [expand_iri(value, table)]
         elif kind == "literal":
@@ -57,6 +51,16 @@ def _node(document: Any, table: TermTable, slots: Slots, depth: int) -> Node:
         else:
             node[name] = expand_iri(value, table) if kind == "@id" else [_type(value, table)]
     return node
+
+
+def _several(values: list[Any], table: TermTable, slot: tuple[str, str, Any], depth: int) -> list[Any]:
+    if len(values) > MOST_VALUES:
+        raise NotPlain
+    _, kind, inner = slot
+    if kind == "node":
+        return [_node(one, table, inner, depth + 1) for one in values]
+    read = expand_iri if kind == "iri" else _literal
+    return [read(one, table) for one in values]
 
 
 def _literal(value: Any, _: TermTable) -> Any:

@@ -14,7 +14,14 @@ from bespeak.contract.ontology.verdict import Violation
 from bespeak.documents.envelope.envelope import Envelope, envelope_of
 from bespeak.documents.envelope.expansion import core_node, expand_nodes, types_of
 from bespeak.documents.envelope.fast_path import NotPlain, read_plain
-from bespeak.documents.envelope.limits import MOST_BYTES, MOST_KEY, MOST_REGISTRATION, MOST_TABLES
+from bespeak.documents.envelope.limits import (
+    MOST_BYTES,
+    MOST_ITEMS,
+    MOST_KEY,
+    MOST_REGISTRATION,
+    MOST_REGISTRATION_ITEMS,
+    MOST_TABLES,
+)
 from bespeak.documents.envelope.members import Node
 from bespeak.documents.envelope.registration import Registration, registration_of
 from bespeak.documents.envelope.term_table import Compiled, compile_context
@@ -48,14 +55,14 @@ class EnvelopeReader:
 
     def parse_registration(self, document: Any) -> Registration:
         """Read a capability registration; every fault is a violation of the result."""
-        found = self._slow(document, MOST_REGISTRATION)
+        found = self._slow(document)
         if isinstance(found, tuple):
             return Registration(violations=found)
         return registration_of(found, self.namespace)
 
     def is_registration(self, document: Any) -> bool:
         """Return True if a payload holds a capability, which no envelope does."""
-        found = self._slow(document, MOST_REGISTRATION)
+        found = self._slow(document)
         wanted = {self.namespace("Capability"), self.namespace("Agent")}
         return isinstance(found, list) and any(not wanted.isdisjoint(types_of(one)) for one in found)
 
@@ -83,7 +90,7 @@ class EnvelopeReader:
         return compile_context(_decode(key), self.namespace, self._contexts)
 
     def _slow_profile(self, document: Mapping[str, Any]) -> Node | tuple[Violation, ...]:
-        found = self._expand(document, MOST_BYTES)
+        found = self._expand(document, MOST_BYTES, MOST_ITEMS)
         if isinstance(found, tuple):
             return found
         profiles = [one for one in found if self._profile in types_of(one)]
@@ -92,20 +99,37 @@ class EnvelopeReader:
             return (Violation.of(PROFILE_TYPE, "", f"{len(chosen)} nodes"),)
         return core_node(chosen[0] if chosen else {}, "SemanticProfile", self.namespace)
 
-    def _slow(self, document: Any, most: int) -> list[Any] | tuple[Violation, ...]:
-        """Expand a payload whose context has not been looked at yet."""
+    def _slow(self, document: Any) -> list[Any] | tuple[Violation, ...]:
+        """Expand a registration, whose context has not been looked at yet."""
         fast = self._fast(document, "Capability")
-        return fast if isinstance(fast, tuple) else self._expand(document, most)
+        if isinstance(fast, tuple):
+            return fast
+        return self._expand(document, MOST_REGISTRATION, MOST_REGISTRATION_ITEMS)
 
-    def _expand(self, document: Mapping[str, Any], most: int) -> list[Any] | tuple[Violation, ...]:
+    def _expand(self, document: Mapping[str, Any], most: int, items: int) -> list[Any] | tuple[Violation, ...]:
         try:
             size = len(_encode(document))
         except (TypeError, ValueError, RecursionError):
             return (Violation.of(PROFILE_SIZE, "", "what is not JSON", f"{most} bytes"),)
         if size > most:
             return (Violation.of(PROFILE_SIZE, "", size, f"{most} bytes"),)
+        if _has_more(document, items):
+            return (Violation.of(PROFILE_SIZE, "", "more", f"{items} members and items"),)
         found = expand_nodes(document, self.namespace, self._contexts)
         return (found,) if isinstance(found, Violation) else found
+
+
+def _has_more(document: Any, most: int) -> bool:
+    """Return True if a payload has more members and items than a limit."""
+    waiting, count = [document], 0
+    while waiting:
+        value = waiting.pop()
+        count += len(value)
+        if count > most:
+            return True
+        values = value.values() if isinstance(value, dict) else value
+        waiting += [one for one in values if isinstance(one, dict | list)]
+    return False
 
 
 @cache
