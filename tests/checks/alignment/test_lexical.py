@@ -58,6 +58,7 @@ def test_one_who_acts_is_not_the_action() -> None:
 def test_numbers_and_opposites_separate_similar_names() -> None:
     same = score("lumbar vertebra 1", "lumbar vertebra 1")
     assert score("lumbar vertebra 1", "lumbar vertebra 2") < 0.6 < same
+    assert score("C1 vertebra", "S1 vertebra") < 0.6
     assert score("left lung lobe", "right lung lobe") < 0.6
     assert contrast({"left"}, set()) < 1.0 == contrast({"big"}, {"small"})
 

@@ -199,11 +199,11 @@ class Lexicon:
 
 def contrast(left: Set[str], right: Set[str]) -> float:
     """Return a factor for words that only one of two names has: numbers, or words with opposites such as left."""
-    one = [word for word in left if word in _TELLING or word[0].isdecimal()]
-    other = [word for word in right if word in _TELLING or word[0].isdecimal()]
+    sides = [[word for word in words if word in _TELLING or _is_code(word)] for words in (left, right)]
+    one, other = sides
     if not one and not other:
         return 1.0
-    numbers = sum(any(word[0].isdecimal() for word in side) for side in (one, other))
+    numbers = sum(any(_is_code(word) for word in side) for side in sides)
     factor = (1.0, _NUMBER_MISSING, _NUMBER_DIFFERS)[numbers]
     if any((word, twin) in OPPOSITES for word in one for twin in other):
         return factor * _OPPOSITE
@@ -211,6 +211,10 @@ def contrast(left: Set[str], right: Set[str]) -> float:
         return factor
     # `left lung` is a part of what `lung` means; `left` and `posterior` tell two different parts.
     return _TELLING_DIFFERS if one and other else _TELLING_MISSING
+
+
+def _is_code(word: str) -> bool:
+    return len(word) == 1 or word[0].isdecimal()  # C1 is not S1
 
 
 def _joined_terms(source: Named, target: Named) -> list[Sequence[Name]]:

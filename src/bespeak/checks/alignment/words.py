@@ -32,6 +32,7 @@ _FORMS: Final[Mapping[str, str]] = {
     **_pairs("i 1, ii 2, iii 3, iv 4, v 5, vi 6, vii 7, viii 8, ix 9, x 10, xi 11, xii 12"),
     **_pairs("one 1, two 2, three 3, four 4, five 5, six 6, seven 7, eight 8, nine 9, ten 10"),
     **_pairs("first 1, second 2, third 3, fourth 4, fifth 5, sixth 6, seventh 7, eighth 8, ninth 9, tenth 10"),
+    **_pairs("eleven 11, twelve 12, eleventh 11, twelfth 12"),
     # Irregular plurals, and words that only look like plurals.
     **_pairs("teeth tooth, feet foot, men man, women woman, children child, people person, persons person, mice mouse"),
     **_pairs("axes axis, indices index, cortices cortex, appendices appendix, matrices matrix, testes testis"),
