@@ -19,6 +19,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "show": ("semantic_list", "show"),
     "align": ("semantic_align", "align_"),
     "explain": ("semantic_align", "explain"),
+    "negotiate": ("semantic_negotiate", "negotiate"),
     "validate": ("semantic_validate", "validate"),
 }
 

@@ -65,6 +65,8 @@ class SemanticLayer:
         self.knowledge = Knowledge(settings.namespace, self.negotiation.mapping_policy)
         self.concepts = tuple(sorted({one for endpoint in endpoints for one in concepts_of(endpoint)}))
         """Concepts of all endpoints of the service."""
+        self.own: tuple[str, ...] = ()
+        """Ontologies that the service uses itself; if empty, those of its concepts."""
         self._view = _View(self.knowledge.snapshot)
         self._index: tuple[RouteTable, MeaningIndex] | None = None
 
@@ -136,9 +138,8 @@ class SemanticLayer:
         view = self.view
         if concepts not in view.spoken:
             snapshot = view.snapshot
-            own = (
-                snapshot.declaring(concepts) or snapshot.declaring(self.concepts) or tuple(sorted(snapshot.ontologies))
-            )
+            declared = snapshot.declaring(concepts) or snapshot.declaring(self.concepts)
+            own = self.own or declared or tuple(sorted(snapshot.ontologies))
             view.spoken[concepts] = tuple(dict.fromkeys((*own, snapshot.namespace.core)))
         return view.spoken[concepts]
 
