@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -58,3 +59,45 @@ async def test_nothing_is_kept_without_a_task_an_agent_or_retry() -> None:
     async with keeping(BOOK, methods=("CHAIN",)) as bench:
         await bench.send("BOOK", "/rooms", {}, task_id="task-1")
         assert await bench.store.read(FindRecord((KIND,), call_id(AGENT, "task-1"))) is None
+
+
+async def test_a_repetition_that_takes_long_holds_up_no_other() -> None:
+    release, begun = asyncio.Event(), asyncio.Event()
+    tries: list[str] = []
+
+    async def book(given: dict[str, Any]) -> dict[str, Any]:
+        tries.append(given["room"])
+        if tries.count(given["room"]) == 1:
+            raise ValueError
+        if given["room"] == "slow":
+            begun.set()
+            await release.wait()
+        return {}
+
+    endpoint = make_endpoint("BOOK", "/rooms", book, impact="reversible", properties={"room": {"type": "string"}})
+    async with keeping(endpoint, methods=("RETRY",)) as bench:
+        for room, agent in (("slow", AGENT), ("fast", "b" * 64)):
+            await bench.send("BOOK", "/rooms", {"room": room}, task_id="task-1", agent=agent)
+            await bench.send("RETRY", "/", {"original_task_id": "task-1", "delay": 0.01}, agent=agent)
+            if room == "slow":
+                await asyncio.wait_for(begun.wait(), 10)
+        async with asyncio.timeout(10):
+            while tries.count("fast") < 2:
+                await asyncio.sleep(0.01)
+        release.set()
+
+
+async def test_a_later_repetition_has_the_authority_of_whoever_asked_for_it() -> None:
+    pay = make_endpoint("PAY", "/bills", fail, impact="reversible", scopes=("bills:pay",))
+    async with keeping(pay, methods=("RETRY",)) as bench:
+        await bench.send("PAY", "/bills", {}, task_id="task-1", authority_scope="bills:pay")
+        await bench.send("RETRY", "/", {"original_task_id": "task-1", "delay": 3600})
+        record: Record = await bench.store.read(FindRecord((KIND,), call_id(AGENT, "task-1")))
+        await bench.bench.server.retries.carry([record])
+        async with asyncio.timeout(10):
+            while await state_of(bench) != FAILED:
+                await asyncio.sleep(0.01)
+        told = await bench.send("RETRY", "/", {"original_task_id": "task-1", "max_attempts": 2})
+        assert (told.status, told.error["code"]) == (409, "attempts-exhausted")
+        found: Record = await bench.store.read(FindRecord((KIND,), call_id(AGENT, "task-1")))
+        assert found.content()["status"] == 455

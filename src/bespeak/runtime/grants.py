@@ -79,15 +79,17 @@ class Grants:
         held = Scopes(
             scope
             for grant in grants
-            if grant.expires > now and self._is_able(grant.granted_by) and grant.holds_for(endpoint)
-            for scope in grant.scope
+            if grant.expires > now and grant.holds_for(endpoint)
+            for scope in self._in_force(grant)
         )
         return bool(grants) and not held.missing(tuple(missing))
 
-    def _is_able(self, granter: str) -> bool:
-        """Return True unless the agent that granted it must not act any more."""
-        agent = self._agents.get(granter)
-        return agent is None or agent.status == ACTIVE
+    def _in_force(self, grant: Grant) -> Iterable[str]:
+        """Return the scopes of a grant, without those that the granter itself does not hold any more."""
+        agent = self._agents.get(grant.granted_by)
+        if agent is None:
+            return grant.scope
+        return Scopes(grant.scope) & Scopes(agent.scopes) if agent.status == ACTIVE else ()
 
     async def _take_in(self, store: Store) -> None:
         found: dict[str, list[Grant]] = {}

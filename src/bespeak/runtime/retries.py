@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Sequence
+import logging
+from collections import Counter
+from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from bespeak.errors import StoreError
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.messages import Connection, Request, Response
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
     from bespeak.runtime.dispatcher import Dispatcher
     from bespeak.state.store.store import Store
 
+_logger = logging.getLogger(__name__)
+
 RETRY: Final = "RETRY"
 KEPT: Final = 86400.0
 """Seconds for which a call can be repeated."""
@@ -33,6 +39,10 @@ MOST_BODY: Final = 64 * 1024
 LEASE: Final = 300.0
 """Seconds after which a call whose repetition has not ended counts as failed."""
 LONGEST_DELAY: Final = 3600.0
+_AT_ONCE: Final = 256
+"""Calls that one process repeats at the same time. What is due beyond that is claimed again later."""
+_FOR_AGENT: Final = 16
+"""Calls of one agent among them: calls that take long must not hold up those of others."""
 _TRANSIENT: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED, status.UNAVAILABLE, status.SERVER_ERROR})
 # Credentials are never stored: a call is repeated with the authority that was verified.
 _HEADERS: Final = (*KEPT_HEADERS, names.IDEMPOTENCY_KEY, names.CONFIRMATION_ID, "content-type")
@@ -77,6 +87,9 @@ class Retries:
         self._enabled = enabled
         self._repeated: dict[str, KeptCall] = {}
         """Calls that this process repeats now, by the id of their record."""
+        self._carried: dict[str, asyncio.Task[None]] = {}
+        self._busy: Counter[str] = Counter()
+        """Tasks of each agent."""
         self.dispatcher: Dispatcher | None = None
         """Set when the server is complete."""
 
@@ -129,6 +142,13 @@ class Retries:
         record: Record | None = await self._store.read(FindRecord((KIND,), call_id(agent_id, task_id)))
         return None if record is None else (record, _decode(record.data))
 
+    async def close(self) -> None:
+        """Stop. What is under way counts as failed after its lease."""
+        tasks = list(self._carried.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
     def schedule(self, record: Record, kept: KeptCall, delay: float) -> ChangeRecord:
         """Return the command that lets a call be repeated after some seconds."""
         data = _encode(kept).decode()
@@ -179,7 +199,27 @@ class Retries:
                     ChangeRecord(record.record_id, (KIND,), (SCHEDULED, REPEATING), FAILED, fence=record.fence)
                 )
                 continue
-            await self._repeat_later(record, kept, caller)
+            if record.record_id in self._carried:
+                continue
+            if len(self._carried) < _AT_ONCE and self._busy[record.owner] < _FOR_AGENT:
+                self._begin(record, self._repeat_later(record, kept, caller))
+
+    def _begin(self, record: Record, repetition: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(repetition, name=record.record_id)
+        self._carried[record.record_id] = task
+        self._busy[record.owner] += 1
+
+        def end(task: asyncio.Task[None]) -> None:
+            del self._carried[record.record_id]
+            self._busy[record.owner] -= 1
+            if not self._busy[record.owner]:
+                del self._busy[record.owner]
+            error = None if task.cancelled() else task.exception()
+            if error is not None:
+                shown = None if isinstance(error, StoreError) else error
+                _logger.error("%s could not be repeated: %s", record.record_id, error, exc_info=shown)
+
+        task.add_done_callback(end)
 
     async def _repeat_later(self, record: Record, kept: KeptCall, caller: RoutedCall) -> None:
         done = await self.repeat(record, kept, restored(kept, caller, Connection(address=kept.authority.address)))

@@ -200,6 +200,8 @@ class Server:
         if self.negotiator is not None:
             await self.negotiator.close()
         self.expressions.close()
+        if self.retries is not None:
+            await self.retries.close()
         if self.payments is not None:
             await self.payments.close()
         if self.semantic is not None:

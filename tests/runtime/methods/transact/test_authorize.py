@@ -5,9 +5,17 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import msgspec
 import pytest
 from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
+
+from bespeak.contract.agent import Agent
+from bespeak.protocol.exchange.scope import Scopes
+from bespeak.state.identity.delegation import Chain
+from bespeak.state.identity.delegation_grant import grant_authority
+from bespeak.state.identity.key_text import generate_key, public_jwk
+from bespeak.state.store.commands.agents import PutAgent
 
 pytestmark = pytest.mark.anyio
 
@@ -94,3 +102,42 @@ async def test_a_grant_ends_after_its_ttl(monkeypatch: pytest.MonkeyPatch) -> No
         assert await reads(bench) == 200
         monkeypatch.setattr(bench.bench.server.grants, "_clock", lambda: time.time() + 61)
         assert await reads(bench) == 455
+
+
+async def test_delegated_authority_cannot_be_turned_into_a_grant() -> None:
+    key = generate_key()
+    private: Any = key.private_key
+    agents = (
+        Agent(agent_id=AGENT, name="owner", scopes=("authorization:grant", "news:read"), public_key=public_jwk(key)),
+        Agent(agent_id=FRIEND, name="friend"),
+    )
+    async with keeping(NEWS, methods=METHODS, agents=agents) as bench:
+        delegation = grant_authority(
+            delegator=AGENT,
+            delegate=FRIEND,
+            scopes=("authorization:grant", "news:read"),
+            held=Scopes(["*:*"]),
+            server_id="test.example",
+            key=private,
+            now=time.time(),
+            lifetime=600,
+        )
+        assert isinstance(delegation, Chain)
+        chain = delegation.tokens[0]
+        assert (await bench.send("FETCH", "/news", agent=FRIEND, delegation_chain=chain)).status == 200
+        body = {"subject": FRIEND, "resource": "/news", "scope": "news:read", "ttl": 86400}
+        refused = await bench.send("AUTHORIZE", "/", body, agent=FRIEND, delegation_chain=chain)
+        assert (refused.status, refused.error["code"]) == (455, "scope-violation")
+        assert await reads(bench) == 455
+
+
+async def test_a_grant_ends_with_the_authority_of_its_granter() -> None:
+    document = '{{"agent_id": "{}", "name": "{}", "scopes_accepted": {}}}'
+    async with keeping(NEWS, methods=METHODS) as bench:
+        for scopes, status in ((["authorization:grant", "news:read"], 200), (["authorization:grant"], 455)):
+            for agent_id, name, held in ((AGENT, "owner", scopes), (FRIEND, "friend", [])):
+                text = document.format(agent_id, name, msgspec.json.encode(held).decode())
+                await bench.store.do(PutAgent(agent_id, name, "active", text, "operator"))
+            await bench.bench.server.agents.refresh()
+            await bench.send("AUTHORIZE", "/", {"subject": FRIEND, "resource": "/news", "scope": "news:read"})
+            assert await reads(bench) == status

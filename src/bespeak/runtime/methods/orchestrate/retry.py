@@ -18,6 +18,7 @@ from bespeak.runtime.methods.orchestrate.resumption import is_workflow_id
 from bespeak.runtime.retries import KeptCall, Retries, restored
 from bespeak.runtime.workflows.engine import Workflow
 from bespeak.runtime.workflows.repetition import repeat_commands
+from bespeak.runtime.workflows.spec import Authority
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.kept_calls import FAILED, SUCCEEDED
 from bespeak.state.store.commands.records import Record
@@ -52,6 +53,8 @@ async def retry(call: RoutedCall) -> Effects | Envelope | Refused:
         message = f"The task has been tried {kept.attempts} times, and at most {most} attempts are allowed."
         return _RETRY.refuse("attempts-exhausted", message, attempts=kept.attempts)
     if given.get("delay"):
+        # Later, too, it is repeated with no more authority than the caller has now.
+        kept = msgspec.structs.replace(kept, authority=Authority.of(call))
         return _schedule(retries, record, kept, given["delay"], given.get("max_attempts"))
     done = await retries.repeat(record, kept, restored(kept, call, call.request.connection))
     if done is None:

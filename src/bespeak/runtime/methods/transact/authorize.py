@@ -97,10 +97,11 @@ def _judge(call: RoutedCall, scopes: tuple[str, ...]) -> Refused | None:
         return _AUTHORIZE.refuse("unknown-subject", "The subject is not registered with this server.")
     if resource != EVERYTHING and _RESOURCE.fullmatch(resource) is None:
         return invalid("resource", f"is {resource[:80]!r}; write a path, METHOD /path, or * for everything.")
-    beyond = call.principal.scopes.missing(scopes)
+    # What was delegated is passed on by DELEGATE, which keeps its depth and its end.
+    beyond = list(scopes) if call.principal.delegators else call.principal.scopes.missing(scopes)
     if beyond:
         # Tier 2 10.2: an attempt to launder authority is logged.
         _logger.warning("%s tried to grant %s, which it does not hold, to %s", call.agent_id, beyond, subject)
-        message = f"The agent does not hold {', '.join(beyond)}, so it cannot grant that."
+        message = f"The agent does not hold {', '.join(beyond)} itself, so it cannot grant that."
         return _AUTHORIZE.refuse("scope-violation", message, missing_scopes=beyond)
     return None
