@@ -6,6 +6,7 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -20,9 +21,10 @@ _KEPT: Final = 10
 """Most candidates of one term for which the other signals are computed."""
 FLOOR: Final = 0.5
 """Score below which a pair is forgotten."""
-_POSTINGS: Final = 20_000
-"""Most names that are looked at for one name. Rare words come first, so that a hostile ontology in which every name
-has the same words costs no more than others."""
+_LOOKUPS: Final = 40_000_000
+_LEAST_LOOKUPS, _MOST_LOOKUPS = 500, 20_000
+"""Names that are looked at for one name, of `_LOOKUPS` for all. Rare words come first, so that a hostile ontology in
+which every name has the same words costs no more than others."""
 _SOFT: Final = 0.9
 """Lowest Jaro-Winkler similarity of two spellings of one word."""
 _SHORTEST: Final = 4
@@ -63,6 +65,8 @@ class Lexicon:
                 owners.append(iri)
                 names.append(name)
         self._owners, self._names = owners, names
+        count = sum(len(found) for found in source.values())
+        self._lookups = max(_LEAST_LOOKUPS, min(_MOST_LOOKUPS, _LOOKUPS // max(count, 1)))
         both = [name for side in (source, target) for found in side.values() for name in found]
         counts = Counter(word for name in both for word in name.key)
         self._weights = {word: math.log(1 + len(both) / count) for word, count in counts.items()}
@@ -118,7 +122,7 @@ class Lexicon:
     def _candidates(self, name: Name) -> list[tuple[int, float]]:
         """Return places of target names with their scores; at most `CANDIDATES` are compared word by word."""
         gains: dict[int, float] = {}
-        weights, budget = self._weights, _POSTINGS
+        weights, budget = self._weights, self._lookups
         total, totals = self._weight(name.key), self._totals
         rest = total
         for word in sorted(name.key, key=lambda one: (-weights[one], one)):
@@ -133,7 +137,7 @@ class Lexicon:
                         gains[place] += gain
                 elif len(places) <= budget or not gains:
                     budget -= len(places)
-                    for place in list(places)[:_POSTINGS]:
+                    for place in islice(places, self._lookups):
                         gains[place] = gains.get(place, 0.0) + gain
         bounds = [
             (gain / (total + totals[place]), -place)
