@@ -17,6 +17,10 @@ FRIEND = "b" * 64
 SCOPE = "guests:read, activation:run"
 
 
+def nested(depth: int) -> Any:
+    return [nested(depth - 1)] if depth else None
+
+
 async def execute(bench: StatefulBench, scope: str = SCOPE, **body: Any) -> Any:
     return await bench.send("EXECUTE", "/", body, authority_scope=scope)
 
@@ -111,6 +115,23 @@ async def test_a_plan_is_not_a_step_of_a_workflow() -> None:
 def check(number: int) -> dict[str, int]:
     """Check a number."""
     return {"number": number}
+
+
+async def test_an_action_of_a_step_runs_no_other_calls() -> None:
+    async with keeping(BOOKING, methods=("CHAIN",)) as bench:
+        inner = {"action": "chain", "parameters": {"steps": [{"method": "FETCH", "path": "/bookings/1"}]}}
+        steps = [{"method": "EXECUTE", "parameters": inner}]
+        reply = await bench.send("CHAIN", "/", {"steps": steps}, idempotency_key="k")
+        assert reply.json["result"]["steps"][0]["error"]["code"] == "invalid-action"
+
+
+@pytest.mark.parametrize("result", [{"x": {"$from": 5}}, {"x": {"$from": "later.x"}}, {"x": nested(40)}])
+async def test_a_result_that_refers_to_nothing_is_refused_and_nothing_runs(result: dict[str, Any]) -> None:
+    ran: list[int] = []
+    book = make_endpoint("BOOK", "/rooms", lambda _: {"x": ran.append(1)}, impact="reversible")
+    async with keeping(book) as bench:
+        refused = await execute(bench, plan={"steps": [{"method": "BOOK", "path": "/rooms"}], "result": result})
+        assert (refused.status, refused.error["code"], ran) == (422, "invalid-plan", [])
 
 
 async def test_an_action_may_be_a_procedure() -> None:

@@ -93,6 +93,8 @@ async def execute(call: RoutedCall, steps: Steps) -> Answer | Refused:
     wish = _read_action(call) if media_type is None else _read_payload(call)
     if isinstance(wish, Refused):
         return wish
+    if call.parent is not None and wish.tool.endpoint.passes_on:
+        return invalid("action", "runs other calls, so it cannot be a step of another workflow.")
     filled = fill_path(wish.tool.endpoint.path, wish.arguments)
     # A value that is missing is refused by the schema.
     path = wish.tool.endpoint.path if isinstance(filled, Fault) else filled[0]

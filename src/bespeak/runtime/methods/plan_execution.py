@@ -22,7 +22,7 @@ from bespeak.runtime.procedures import STEPS
 from bespeak.runtime.workflows.beginning import LONGEST, begin, find_uncallable
 from bespeak.runtime.workflows.checking import check_steps
 from bespeak.runtime.workflows.engine import Workflow, receipt_steps
-from bespeak.runtime.workflows.reference import resolve
+from bespeak.runtime.workflows.reference import check_references, resolve
 from bespeak.runtime.workflows.spec import Authority, Spec, StepSpec
 from bespeak.state.store.commands.records import FindRecord, Record
 from bespeak.state.store.commands.steps import COMPLETED, DONE, ENDED, FAILED
@@ -52,6 +52,10 @@ async def execute_plan(call: RoutedCall) -> Envelope | Refused:
         return Refused(status.UNPROCESSABLE, "invalid-plan", fault.message, {"step": int(fault.at)})
     if fault is not None:
         return fault
+    known = {step.name or str(number) for number, step in enumerate(steps, 1)}
+    wrong = check_references(dict(found.result), known)
+    if wrong is not None:
+        return invalid("plan", f"has a result that cannot be made: {wrong}.")
     spec = Spec(
         method=call.method,
         steps=steps,
