@@ -15,15 +15,17 @@ from bespeak.app.cli.console import print_findings, print_json
 from bespeak.app.cli.deciding import check_decision
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.semantic_list import as_dict
+from bespeak.app.cli.semantic_register_alignment import AlignmentOffer, command_for
 from bespeak.app.cli.target_store import lasting_place, store_options, use_store
 from bespeak.app.server.state import store_place
 from bespeak.checks.ontology.registration import Judged, judge_registration
+from bespeak.documents.alignment.notation import is_alignment
 from bespeak.documents.ontology.file import read_bytes
 from bespeak.errors import ConfigError
 from bespeak.protocol.fault import Fault
 from bespeak.state.audit.trusted_keys import parse_keys
 from bespeak.state.identity.artifact_signature import sign_artifact, signature_fault, verify_artifact
-from bespeak.state.identity.jws import PrivateKey
+from bespeak.state.identity.jws import PrivateKey, PublicKey
 from bespeak.state.identity.key_file import read_key
 from bespeak.state.identity.key_text import key_id
 from bespeak.state.store.command import Conflict
@@ -57,7 +59,7 @@ def sign(file: Path, iri: str, version: str, key: Path) -> None:
         raise ConfigError(f"{key}: {private.message}")
     if not isinstance(private.private_key, PrivateKey):
         raise ConfigError(f"{key} holds a public key; give the private key file.")
-    judged = _judge(file, iri, version)
+    judged = _judge(_read_document(file), file, iri, version)
     click.echo(sign_artifact(judged.statement, private.private_key, key_id(private), time.time()))
 
 
@@ -80,7 +82,7 @@ def register(
     by: str | None,
     as_json: bool,
 ) -> None:
-    """Register an ontology in Turtle, RDF/XML or JSON-LD.
+    """Register an ontology in Turtle, RDF/XML or JSON-LD, or an alignment between registered ontologies.
 
     A version is registered once and never changes. A later one must be newer, and signed if the one before was.
     TARGET is the deployment, whose configuration names the store; --store overrides it.
@@ -89,13 +91,20 @@ def register(
     Examples:
     bespeak semantic register clinical.ttl examples/hotel
     bespeak semantic register clinical.owl --store rooms.db --signature clinical.jws --trusted issuer.json
+    bespeak semantic register mapping.json --store rooms.db --trusted issuer.json
     """
     actor = check_decision(str(file), None, by)
-    judged = _judge(file, iri, version)
-    assert judged.command is not None, "a refused document has ended the command"
-    signer, token = _verify(judged, signature, trusted)
-    command = msgspec.structs.replace(judged.command, signer=signer, signature=token, actor=actor)
     place = lasting_place(store_place(target, override))
+    data = _read_document(file)
+    if is_alignment(data):
+        token = _read(signature).strip() if signature else ""
+        offer = AlignmentOffer(data, str(file), iri, version, token, _read_keys(trusted) if trusted else {})
+        command = msgspec.structs.replace(command_for(place, offer), actor=actor)
+    else:
+        judged = _judge(data, file, iri, version)
+        assert judged.command is not None, "a refused document has ended the command"
+        signer, token = _verify(judged, signature, trusted)
+        command = msgspec.structs.replace(judged.command, signer=signer, signature=token, actor=actor)
     done = asyncio.run(use_store(place, lambda store: _register(store, command)))
     if isinstance(done, Conflict):
         raise CommandFailedError(refusal_text(done, command))
@@ -126,10 +135,14 @@ def refusal_text(conflict: Conflict, command: RegisterArtifact) -> str:
             return f"{command.id}: another registration was faster; try again"
 
 
-def _judge(file: Path, iri: str, version: str) -> Judged:
+def _read_document(file: Path) -> bytes:
     data = read_bytes(file)
     if isinstance(data, Diagnostic):
         raise ConfigError(f"{file}: {data.message}")
+    return data
+
+
+def _judge(data: bytes, file: Path, iri: str, version: str) -> Judged:
     judged = judge_registration(data, str(file), id=iri, version=version)
     print_findings(judged.findings)
     if judged.command is None:
@@ -143,17 +156,21 @@ def _verify(judged: Judged, signature: Path | None, trusted: Path | None) -> tup
         raise click.UsageError("--signature and --trusted belong together")
     if signature is None or trusted is None:
         return "", ""
-    keys = parse_keys(_read(trusted))
-    if isinstance(keys, Fault):
-        raise ConfigError(f"{trusted}: {keys.message}")
     token = _read(signature).strip()
-    signed = verify_artifact(token, keys)
+    signed = verify_artifact(token, _read_keys(trusted))
     if isinstance(signed, Fault):
         raise CommandFailedError(f"{signature}: {signed.message}")
     fault = signature_fault(signed, judged.statement)
     if fault is not None:
         raise CommandFailedError(f"{signature}: {fault.message}")
     return signed.signer, token
+
+
+def _read_keys(path: Path) -> dict[str, PublicKey]:
+    keys = parse_keys(_read(path))
+    if isinstance(keys, Fault):
+        raise ConfigError(f"{path}: {keys.message}")
+    return keys
 
 
 async def _register(store: Store, command: RegisterArtifact) -> ArtifactRow | Conflict:

@@ -9,7 +9,7 @@ import msgspec
 
 from bespeak.contract.ontology.alignment import Alignment
 from bespeak.contract.ontology.namespace import is_iri
-from bespeak.contract.ontology.ontology import Ontology
+from bespeak.contract.ontology.ontology import Ontology, OntologyRef
 from bespeak.contract.ontology.version import parse_version, succession_fault
 from bespeak.documents.alignment.draft_json import canonical_json, statement_of
 from bespeak.documents.alignment.notation import AlignmentNotation, read_alignment
@@ -19,7 +19,7 @@ from bespeak.state.identity.artifact_signature import signature_fault, verify_ar
 from bespeak.state.identity.jws import PublicKey
 from bespeak.state.store.commands.ontologies import RegisterArtifact, compress
 from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity, has_errors
+from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.text.source.span import Location
 
 _MOST_FINDINGS: Final = 50
@@ -81,13 +81,20 @@ def judge_alignment(
     """Read an artifact and judge it against the ontologies in use and the artifact that it replaces.
 
     `signature` is a token beside the document, for notations that carry none. `id` and `version` are for documents
-    that do not say them; the registry needs both.
+    that do not say them; the registry needs both. A document that does not say the versions of its ontologies is
+    taken to be for those in use.
     """
     document = read_alignment(data, file, notation)
     if document.alignment is None:
         return JudgedAlignment(document.findings)
     read = document.alignment
-    alignment = msgspec.structs.replace(read, id=read.id or id, version=read.version or version)
+    alignment = msgspec.structs.replace(
+        read,
+        id=read.id or id,
+        version=read.version or version,
+        source=_exact(read.source, source),
+        target=_exact(read.target, target),
+    )
     token = document.signature or signature
     signer, faults = _verify(alignment, token, trust, file)
     alignment = msgspec.structs.replace(alignment, signer=signer)
@@ -110,10 +117,8 @@ def check_alignment(
             message = f"the {side} ontology must be {brief(ontology.id)}; got {brief(ref.id)}"
             yield OTHER_ONTOLOGY.found(message, Location(file), f"/{side}OntologyId")
         elif ref.version != ontology.version:
-            # Notations without versions cannot say more.
             message = f"the version of the {side} ontology must be {brief(ontology.version)}; got {brief(ref.version)}"
-            severity: Severity = "error" if ref.version else "warning"
-            yield OTHER_ONTOLOGY.found(message, Location(file), f"/{side}OntologyVersion", severity=severity)
+            yield OTHER_ONTOLOGY.found(message, Location(file), f"/{side}OntologyVersion")
     count = 0
     for place, rule in enumerate(alignment.rules):
         for (side, _, ontology), iri, member in zip(sides, (rule.source, rule.target), ("from", "to"), strict=True):
@@ -131,6 +136,10 @@ def check_identity(alignment: Alignment, file: str = "") -> Iterator[Diagnostic]
     if parse_version(alignment.version) is None:
         message = f"the version must be numbers with points, or a date; got {brief(alignment.version)}"
         yield MALFORMED.found(message, Location(file), "/version")
+
+
+def _exact(ref: OntologyRef, ontology: Ontology | None) -> OntologyRef:
+    return ontology.ref if ontology is not None and ref == OntologyRef(ontology.id, "") else ref
 
 
 def _verify(alignment: Alignment, token: str, trust: Trust, file: str) -> tuple[str, list[Diagnostic]]:

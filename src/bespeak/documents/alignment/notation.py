@@ -13,6 +13,8 @@ from bespeak.documents.alignment.sssom import read_sssom, write_sssom
 
 AlignmentNotation = Literal["json", "sssom", "alignment"]
 
+_HEAD: Final = 256 * 1024
+
 _READERS: Final[Mapping[AlignmentNotation, Callable[[bytes, str], AlignmentDocument]]] = {
     "json": read_json,
     "sssom": read_sssom,
@@ -24,6 +26,17 @@ def alignment_notation(data: bytes) -> AlignmentNotation:
     """Return the notation of a document by its first character."""
     start = data[:256].removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     return {b"{": "json", b"<": "alignment"}.get(start, "sssom")  # type: ignore[return-value]
+
+
+def is_alignment(data: bytes) -> bool:
+    """Return True for a document that looks like an artifact, not like an ontology."""
+    match alignment_notation(data):
+        case "json":
+            return b'"mappingRules"' in data
+        case "alignment":
+            return b"/heterogeneity/alignment" in data[:_HEAD]
+        case "sssom":
+            return b"subject_id\t" in data[:_HEAD]
 
 
 def read_alignment(data: bytes, file: str, notation: AlignmentNotation | None = None) -> AlignmentDocument:
