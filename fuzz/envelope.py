@@ -20,6 +20,7 @@ from bespeak.documents.envelope.reader import EnvelopeReader
 from bespeak.documents.envelope.term_table import compile_context
 from bespeak.documents.ontology.core_context import shipped_contexts
 
+READER = EnvelopeReader()
 IOA = DEFAULT.terms
 CS = "https://ex.org/onto/cs#"
 SEED: dict[str, Any] = {
@@ -164,11 +165,10 @@ def try_payload(document: dict[str, Any]) -> None:
                 assert isinstance(expanded, list), expanded
                 slow = core_node(expanded[0], kind, DEFAULT)
                 assert fast == slow, (fast, slow)
-    reader = EnvelopeReader()
-    envelope = reader.parse(document)
+    envelope = READER.parse(document)
     assert envelope.profile is not None or envelope.violations
     assert all(one.rule and one.message and len(one.message) < 1_000 for one in envelope.violations)
-    reader.parse_registration(document)
+    READER.parse_registration(document)
     assert document == before
 
 

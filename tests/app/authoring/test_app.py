@@ -190,6 +190,14 @@ def test_decorator_arguments_can_replace_the_docstring(app: App) -> None:
     assert (endpoint.description, endpoint.semantic.outcome) == ("Book it.", "It is booked.")
 
 
+def test_concepts_are_declared_as_iris(app: App) -> None:
+    stay = "https://ex.org/onto/hotel#Stay"
+    taken = {"room_unavailable": "The room is taken."}
+    assert declare(app, book_room, concepts=[stay], errors=taken).semantic.concepts == (stay,)
+    (finding,) = refused(app, book_room, "BOOK", "/suite", concepts=[stay, "Stay"], errors=taken)
+    assert (finding.rule, finding.pointer) == ("S419", "/endpoint/semantic/concepts/1")
+
+
 def test_half_a_docstring_lacks_only_the_other_half(app: App) -> None:
     def half(room_id: str) -> None:
         """Book it."""
@@ -197,7 +205,7 @@ def test_half_a_docstring_lacks_only_the_other_half(app: App) -> None:
     assert [finding.pointer for finding in refused(app, half)] == ["/endpoint/semantic/outcome"]
 
 
-@pytest.mark.parametrize(("name", "rule"), [("scopes", "Y801"), ("errors", "J605")])
+@pytest.mark.parametrize(("name", "rule"), [("scopes", "Y801"), ("errors", "J605"), ("concepts", "S419")])
 def test_string_instead_of_a_list_is_one_finding(app: App, name: str, rule: str) -> None:
     (finding,) = refused(app, book_room, **{name: "rooms:read"})
     assert finding.rule == rule

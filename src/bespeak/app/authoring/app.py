@@ -23,7 +23,7 @@ from bespeak.checks.lint.rules.error import ERROR_NAME
 from bespeak.checks.lint.rules.path_collision import PathClaims
 from bespeak.checks.lint.rules.policy import SCOPE
 from bespeak.checks.lint.rules.schema import INVALID
-from bespeak.checks.lint.rules.semantic import MISSING_TEXT
+from bespeak.checks.lint.rules.semantic import CONCEPT, MISSING_TEXT
 from bespeak.contract.catalog.bundled import open_catalog
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.cost import Cost, read_cost
@@ -90,9 +90,7 @@ class App(ProcedureFunctions):
         methods = tuple(methods)
         unknown = next((method for method in methods if not is_choice(method)), None)
         if unknown is not None:
-            raise ContractError(
-                f"{unknown!r} is not a standard method or a category; `bespeak methods list` shows them"
-            )
+            raise ContractError(f"{unknown!r} is not a standard method or category; see `bespeak methods list`")
         identity = ServerIdentity(name=name, server_id=server_id, operator=operator, contact=contact, domain=domain)
         service = Service(
             identity=identity,
@@ -212,8 +210,7 @@ class App(ProcedureFunctions):
 
         The parameters give the input schema and the return annotation gives the output schema. The docstring gives the
         rest: its first paragraph is the intent, `Outcome:` the outcome, `Errors:` declares errors and `Args:` describes
-        parameters. Arguments of the decorator override the docstring. Raises ContractError for a contract that is not
-        valid.
+        parameters. Arguments of the decorator override the docstring. Raises ContractError for an invalid contract.
 
         - `impact` is `"informational"`, `"reversible"` or `"irreversible"`. It has no default; only the author knows.
         - `idempotent` defaults to true for informational endpoints and to false for all others.
@@ -222,14 +219,14 @@ class App(ProcedureFunctions):
         - `confirm` overrides `policies.confirm_irreversible`: whether calls wait until another party confirms them.
         - `internal` endpoints are served but do not appear in published documents.
         - `since` is the path of the modification time in the output, `rooms[].updated_at`. It enables `?since=`.
-        - `blocking` runs the function in a thread.
-        - `concepts` are capabilities of domain ontologies that it provides, by their IRIs.
+        - `blocking` runs the function in a thread. `concepts` are IRIs of capabilities that domain ontologies define.
         """
 
         @declaring
         def declare(function: _Function) -> _Function:
             name = f"{method} {path}"
-            for word, rule, given in (("scopes", SCOPE, scopes), ("errors", ERROR_NAME, errors)):
+            lists = (("scopes", SCOPE, scopes), ("errors", ERROR_NAME, errors), ("concepts", CONCEPT, concepts))
+            for word, rule, given in lists:
                 if isinstance(given, str):  # a string is a sequence too, so type checkers accept it
                     text = f"{word} must be a list; got the string {brief(given)}. Write [{brief(given)}]"
                     raise _refusal(name, function, rule, text)

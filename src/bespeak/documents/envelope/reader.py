@@ -43,6 +43,8 @@ class EnvelopeReader:
         self._contexts: Contexts = {**shipped_contexts(namespace), **(contexts or {})}
         self._profile = namespace("SemanticProfile")
         self._compiled = lru_cache(MOST_TABLES)(self._compile)
+        # The first message does not wait for the import of pyld.
+        self._compiled(_encode(namespace.context))
 
     def parse(self, document: Any) -> Envelope:
         """Read a semantic envelope; every fault is a violation of the result."""

@@ -15,7 +15,6 @@ from bespeak.text.diagnostics.brief import brief, unquoted
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.reading.untyped import as_list
 from bespeak.text.source.change import Change
 
 if TYPE_CHECKING:
@@ -248,6 +247,7 @@ def check_endpoint(endpoint: Endpoint, custom: Container[str]) -> Iterator[Diagn
     if semantic.confidence_guidance is not None and not _is_share(semantic.confidence_guidance):
         message = f"confidence_guidance is a number from 0.0 to 1.0, not {brief(semantic.confidence_guidance)}"
         yield GUIDANCE.at(endpoint, "/semantic/confidence_guidance", message)
+    yield from _check_concepts(endpoint)
 
 
 def _is_share(value: object) -> bool:
@@ -280,11 +280,17 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
     name = semantic.get("mcp_tool_name")
     if isinstance(name, str) and _TOOL_NAME.fullmatch(name) is None:
         yield _wrong_tool_name(declared, name)
-    for number, concept in enumerate(as_list(semantic.get("concepts"))[:100]):
-        if isinstance(concept, str) and not is_iri(concept):
+    if context.agis:  # readers and registration check those of other endpoints
+        yield from _check_concepts(declared.endpoint)
+
+
+def _check_concepts(endpoint: Endpoint) -> Iterator[Diagnostic]:
+    concepts: tuple[object, ...] = endpoint.semantic.concepts[:100]
+    for number, concept in enumerate(concepts):
+        if not isinstance(concept, str) or not is_iri(concept):
             message = f"a concept is an absolute IRI, not {brief(concept)}"
             advice = "Write the whole IRI, without a prefix for its beginning."
-            yield CONCEPT.at(declared.endpoint, f"/semantic/concepts/{number}", message, advice)
+            yield CONCEPT.at(endpoint, f"/semantic/concepts/{number}", message, advice)
 
 
 def _wrong_word(declared: Declared, rule: Rule, pointer: str, value: str, words: tuple[str, ...]) -> Diagnostic:
