@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import alerts
+import alignment
 import composition
 import endpoints
 import importing
@@ -98,6 +99,7 @@ PARTS: dict[str, Part] = {
         lambda _: planning.measure(),
     ),
     "ontologies": ("Ontologies of 35,000 triples, processor time", lambda _: ontologies.measure()),
+    "alignment": ("Alignment of two ontologies of 3,000 classes", lambda _: alignment.measure()),
     "semantic": ("Semantic envelopes, processor time", lambda _: semantic.measure()),
 }
 """Title of each part, and the function that measures it; False means that a server answered wrongly."""

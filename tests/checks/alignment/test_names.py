@@ -30,9 +30,11 @@ def test_acronym_is_expanded_if_other_names_have_its_initials() -> None:
     assert names == {"pc member", "program committee member"}
 
 
-def test_acronym_with_two_readings_is_left_as_it_is() -> None:
-    acronyms = Acronyms(["PCMember", "Program_Committee", "Poster_Chair"])
-    assert len(names_of(term("x:#PCMember"), acronyms)) == 1
+def test_acronym_with_two_readings_is_left_as_it_is_unless_one_is_clearly_more_frequent() -> None:
+    texts = ["PCMember", "Program_Committee", "Poster_Chair"]
+    assert len(names_of(term("x:#PCMember"), Acronyms(texts))) == 1
+    frequent = Acronyms([*texts, "Program_Committee_Chair"])
+    assert "program" in names_of(term("x:#PCMember"), frequent)[1].words
 
 
 def test_property_may_repeat_the_class_that_it_leads_to() -> None:

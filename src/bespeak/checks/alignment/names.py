@@ -85,8 +85,11 @@ class Acronyms:
                     initials = "".join(word[0] for word in part).upper()
                     if initials in wanted and all(len(word) > 1 and not _is_acronym(word) for word in part):
                         counts.setdefault(initials, Counter())[tuple(normalize(word) for word in part)] += 1
-        # An acronym with two readings is left as it is.
-        self._known = {acronym: next(iter(found)) for acronym, found in counts.items() if len(found) == 1}
+        # An acronym is left as it is, unless one reading is clearly more frequent.
+        best = ((acronym, found.most_common(2)) for acronym, found in counts.items())
+        self._known = {
+            acronym: first for acronym, ((first, count), *other) in best if not other or count >= 2 * other[0][1]
+        }
 
     def expand(self, text: str, weight: float, stop: frozenset[str]) -> Sequence[Name]:
         """Return the name with its acronyms written in full, or nothing."""
