@@ -15,6 +15,7 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.errors import ConfigError
+from bespeak.protocol.exchange.context import Context
 from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio
@@ -152,3 +153,16 @@ async def test_extra_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"pip install 'bespeak\[semantic\]'"):
         build(summarize(), semantic=SemanticSettings()).dispatcher  # noqa: B018
+
+
+async def test_handler_knows_what_the_call_means_in_its_own_vocabulary() -> None:
+    seen = []
+
+    def look(input: dict[str, Any], context: Context) -> dict[str, Any]:  # noqa: A002
+        seen.append(context.semantic and context.semantic.capability_refs)
+        return {}
+
+    async with clinic(replace(summarize(), handler=make_endpoint("X", "/x", look).handler)) as bench:
+        for body in ({**NOTE, "semantic": RAD_PROFILE}, NOTE):
+            assert (await bench.send("SUMMARIZE", "/note", body)).status == 200
+        assert seen == [(f"{CLINICAL}#note-summarize",), None]

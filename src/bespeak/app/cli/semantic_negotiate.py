@@ -43,6 +43,7 @@ _ONTOLOGIES: Final = frozenset({".ttl", ".rdf", ".owl", ".jsonld", ".nq", ".nt"}
 @click.pass_context
 def negotiate(
     context: click.Context,
+    /,
     *,
     target: str,
     file: Path,

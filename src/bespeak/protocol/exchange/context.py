@@ -35,6 +35,11 @@ class Context(msgspec.Struct, frozen=True):
         return self.principal.agent_id
 
     @property
+    def semantic(self) -> Any:
+        """Semantic profile of the call in the vocabulary of the service, a `SemanticProfile`; None without one."""
+        return self.request.semantic
+
+    @property
     def task_id(self) -> str | None:
         """Task-ID of the request, for tracing."""
         return self.request.headers.get(TASK_ID)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -67,6 +68,8 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     """Answer of the face to a request that calls no endpoint. Only callers that may discover get it."""
     counted: bool = False
     """True if the face has counted the request against all rate limits, because it stores something first."""
+    semantic: Any = None
+    """Semantic profile of the call, once it is understood."""
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):

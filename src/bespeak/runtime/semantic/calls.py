@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from bespeak.protocol.exchange.headers import SEMANTIC_PROFILE, TASK_ID
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
@@ -25,7 +27,7 @@ class CallJudge(SemanticLayer):
         profile, outcome = self.read(document, endpoint)
         if outcome.match == "none" or profile is None:
             return refuse_outcome(call, outcome, self.spoken(concepts_of(endpoint)))
-        call.semantic = Meaning(profile, outcome)
+        understand(call, Meaning(profile, outcome))
         return None
 
     def judge_step(self, call: RoutedCall) -> Refused | None:
@@ -39,7 +41,16 @@ class CallJudge(SemanticLayer):
         if meaning is None:
             return refuse_missing(call, self.spoken()) if self.requires(endpoint) else None
         outcome = self.negotiate(meaning.profile, endpoint)
-        return refuse_outcome(call, outcome, self.spoken(concepts_of(endpoint))) if outcome.match == "none" else None
+        if outcome.match == "none":
+            return refuse_outcome(call, outcome, self.spoken(concepts_of(endpoint)))
+        understand(call, Meaning(meaning.profile, outcome))
+        return None
+
+
+def understand(call: RoutedCall, meaning: Meaning) -> None:
+    """Keep what a call means, and let its handler know it in the vocabulary of the service."""
+    call.semantic = meaning
+    call.request = msgspec.structs.replace(call.request, semantic=meaning.outcome.profile)
 
 
 def meaning_of(call: RoutedCall) -> Meaning | None:

@@ -11,7 +11,7 @@ from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.protocol.exchange.headers import SEMANTIC_PROFILE, TASK_ID
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.semantic.calls import CallJudge, meaning_of
+from bespeak.runtime.semantic.calls import CallJudge, meaning_of, understand
 from bespeak.runtime.semantic.layer import Meaning, check_extra, concepts_of
 from bespeak.runtime.semantic.refusal import refuse_change, refuse_missing, refuse_outcome, refuse_unknown
 from bespeak.runtime.server import Server
@@ -78,7 +78,7 @@ class TaskProfiles:
         outcome = self._layer.negotiate(profile, endpoint)
         if outcome.match == "none":
             return refuse_outcome(call, outcome, self._layer.spoken(concepts_of(endpoint)))
-        call.semantic = Meaning(profile, outcome)
+        understand(call, Meaning(profile, outcome))
         return None if reference is None else self._ask(call)
 
 
