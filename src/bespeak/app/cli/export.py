@@ -210,8 +210,9 @@ def a2a(service: str, legacy: bool, output: Path | None, force: bool, url: str |
 def jsonld(service: str, output: Path | None, force: bool, **options: Any) -> None:
     """Export the capabilities and intents of SERVICE as JSON-LD, as served at /capabilities.jsonld.
 
-    SERVICE is agtp://HOST[:4480], a folder, an .agis, .toml or .py file, or module:app. The document is an ontology
-    and a capability registration: `bespeak semantic register` and `bespeak semantic validate` take it.
+    SERVICE is agtp://HOST[:4480], a folder, an .agis, .toml or .py file, or module:app. The document is a capability
+    registration for `bespeak semantic validate`, and an ontology for `bespeak semantic register`, which needs --version
+    unless the service has a version that compares with others.
 
     \b
     Examples:
