@@ -7,13 +7,16 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import pytest
 from tests.meaning import ALIGNMENT, CLINICAL, CLINICAL_PROFILE, CS, LAW, RAD_PROFILE, alignment, register_all
 from tests.service import build, echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
+from bespeak.app.server.http_face import make_face
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.ontology.settings import SemanticSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.context import Context
 from bespeak.state.store.opening import open_store
@@ -166,3 +169,18 @@ async def test_handler_knows_what_the_call_means_in_its_own_vocabulary() -> None
         for body in ({**NOTE, "semantic": RAD_PROFILE}, NOTE):
             assert (await bench.send("SUMMARIZE", "/note", body)).status == 200
         assert seen == [(f"{CLINICAL}#note-summarize",), None]
+
+
+async def test_http_calls_carry_envelopes_and_references_too() -> None:
+    async with clinic(required="always") as bench:
+        face = make_face(bench.bench.dispatcher, HttpSettings())
+        transport = httpx.ASGITransport(app=face)
+        async with httpx.AsyncClient(transport=transport, base_url="http://clinic.example") as web:
+            caller = {"agent-id": "a" * 64}
+            sent = await web.post("/note:summarize", json={**NOTE, "semantic": RAD_PROFILE}, headers=caller)
+            assert (sent.status_code, sent.json()) == (200, NOTE)
+            refused = await web.post("/note:summarize", json={**NOTE, "semantic": NONSENSE}, headers=caller)
+            assert (refused.status_code, refused.json()["code"]) == (422, "semantic-rejected")
+            proposed = await bench.send("PROPOSE", "/", {"semantic_profile": RAD_PROFILE})
+            caller["semantic-profile"] = proposed.json["result"]["profile_id"]
+            assert (await web.post("/note:summarize", json=NOTE, headers=caller)).status_code == 200

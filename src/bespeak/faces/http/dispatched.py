@@ -39,6 +39,7 @@ PASSED: Final = (
     names.BUDGET_LIMIT,
     names.DELEGATION_CHAIN,
     names.REQUEST_ID,
+    names.SEMANTIC_PROFILE,
     names.SESSION_ID,
     names.TASK_ID,
 )

@@ -32,6 +32,7 @@ READ_HEADERS: Final = (
     names.METHOD_GRAMMAR,
     names.NEGOTIATION_ID,
     names.REQUEST_ID,
+    names.SEMANTIC_PROFILE,
     names.SESSION_ID,
     names.SYNTHESIS_ID,
     names.TASK_ID,
