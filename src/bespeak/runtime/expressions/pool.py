@@ -16,6 +16,7 @@ import msgspec
 from bespeak.protocol.fault import Fault
 from bespeak.runtime.expressions import child
 from bespeak.runtime.expressions.child import HEAD, MOST_RESULT, Asked, Told
+from bespeak.runtime.expressions.turns import Turns
 
 LONGEST: Final = 4000
 """Characters of an expression."""
@@ -28,6 +29,8 @@ UNAVAILABLE: Final = "expressions-unavailable"
 _STARTING: Final = 30.0
 _MOST_CHILDREN: Final = 2
 _MOST_WAITING: Final = 1000
+_MOST_OF_ONE: Final = 200
+"""Expressions of one agent that wait; agents take turns, so that none waits for all those of another."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Told).decode
@@ -45,9 +48,7 @@ class Expressions:
 
     def __init__(self, *, deadline: float = DEADLINE, most_waiting: int = _MOST_WAITING) -> None:
         self._deadline = deadline
-        self._most_waiting = most_waiting
-        self._waiting = 0
-        self._turns = asyncio.Semaphore(_MOST_CHILDREN)
+        self._turns = Turns(_MOST_CHILDREN, most=most_waiting, most_of_one=_MOST_OF_ONE)
         self._idle: list[_Child] = []
 
     @property
@@ -55,24 +56,28 @@ class Expressions:
         """Ids of the child processes that wait for work."""
         return [one.process.pid for one in self._idle]
 
-    async def check(self, text: str, names: Iterable[str]) -> str | None:
-        """Return what is wrong with an expression that may use these variables; None if it can be evaluated.
+    async def check(self, text: str, names: Iterable[str], owner: str | None = None) -> str | None:
+        """Return what is wrong with an expression of an agent that may use these variables; None if it can be used.
 
         Raises nothing. A name may have dots, like `steps.search`.
         """
-        found = await self._ask(text, names, None)
+        found = await self._ask(text, names, None, owner)
         return found.message if isinstance(found, ExpressionFault) else None
 
-    async def evaluate(self, text: str, variables: Mapping[str, Any]) -> Any | ExpressionFault:
-        """Return the value of an expression as plain data, or an ExpressionFault."""
-        return await self._ask(text, variables, variables)
+    async def evaluate(
+        self, text: str, variables: Mapping[str, Any], owner: str | None = None
+    ) -> Any | ExpressionFault:
+        """Return the value of an expression of an agent as plain data, or an ExpressionFault."""
+        return await self._ask(text, variables, variables, owner)
 
     def close(self) -> None:
         """End the child processes."""
         while self._idle:
             self._idle.pop().end()
 
-    async def _ask(self, text: str, names: Iterable[str], variables: Mapping[str, Any] | None) -> Any | ExpressionFault:
+    async def _ask(
+        self, text: str, names: Iterable[str], variables: Mapping[str, Any] | None, owner: str | None
+    ) -> Any | ExpressionFault:
         if len(text) > LONGEST:
             return ExpressionFault(f"it has more than {LONGEST} characters", code="invalid-expression")
         # Only what the text can mean is copied to the other process.
@@ -81,16 +86,12 @@ class Expressions:
         message = _encode(Asked(text, used, given))
         if len(message) > MOST_DATA:
             return ExpressionFault(f"its variables are larger than {MOST_DATA // 1024} KiB")
-        if self._waiting >= self._most_waiting:
+        if not self._turns.has_room(owner or ""):
             return ExpressionFault(
                 "too many expressions wait to be evaluated; try again later", code="expressions-busy"
             )
-        self._waiting += 1
-        try:
-            async with self._turns:
-                told = await self._exchange(message)
-        finally:
-            self._waiting -= 1
+        async with self._turns.take(owner or ""):
+            told = await self._exchange(message)
         return told.value if told.code is None else ExpressionFault(told.message, code=told.code)
 
     async def _exchange(self, message: bytes) -> Told:

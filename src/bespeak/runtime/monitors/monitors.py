@@ -99,7 +99,9 @@ class Monitors:
             if monitor.threshold is not None:
                 if value is None:
                     continue
-                judged = await is_beyond(monitor.threshold, value, before.value, self._server.expressions)
+                judged = await is_beyond(
+                    monitor.threshold, value, before.value, self._server.expressions, monitor.authority.agent_id
+                )
                 if isinstance(judged, ExpressionFault):
                     message = f"The threshold has no value for {event}: {judged.message}"
                     return Refused(status.BAD_REQUEST, "invalid-threshold", message, {"field": "/threshold"})

@@ -17,7 +17,9 @@ NAMES: Final = ("value", "previous")
 """Variables of an expression."""
 
 
-async def check_threshold(threshold: Any, events: Sequence[str], expressions: Expressions) -> str | None:
+async def check_threshold(
+    threshold: Any, events: Sequence[str], expressions: Expressions, owner: str | None = None
+) -> str | None:
     """Return what is wrong with a threshold for these events; None if it can be used."""
     if threshold is None:
         needing = sorted(MEASURED.intersection(events))
@@ -30,17 +32,19 @@ async def check_threshold(threshold: Any, events: Sequence[str], expressions: Ex
     if isinstance(threshold, Mapping):
         fault = find_fault(threshold)
     else:
-        fault = await expressions.check(threshold, NAMES)
+        fault = await expressions.check(threshold, NAMES, owner)
     return None if fault is None else f"cannot be used: {fault}"
 
 
-async def is_beyond(threshold: Any, value: Any, previous: Any, expressions: Expressions) -> bool | ExpressionFault:
+async def is_beyond(
+    threshold: Any, value: Any, previous: Any, expressions: Expressions, owner: str | None = None
+) -> bool | ExpressionFault:
     """Return True if a value is on the far side of a threshold."""
     if isinstance(threshold, (int, float)):
         return holds({"gte": threshold}, value)
     if isinstance(threshold, Mapping):
         return holds(threshold, value)
-    found = await expressions.evaluate(threshold, {"value": value, "previous": previous})
+    found = await expressions.evaluate(threshold, {"value": value, "previous": previous}, owner)
     if isinstance(found, bool | ExpressionFault):
         return found
     return ExpressionFault("the expression must be true or false")

@@ -67,7 +67,7 @@ async def read_criteria(call: RoutedCall) -> Criteria | str:
     if expression is not None:
         if not isinstance(expression, str):
             return "must have a text as expression"
-        fault = await call.server.expressions.check(expression, _NAMES)
+        fault = await call.server.expressions.check(expression, _NAMES, call.agent_id)
         if fault is not None:
             return f"have an expression that cannot be used: {fault}"
     for name, condition in given.items():
@@ -110,7 +110,7 @@ async def _judge(call: RoutedCall, criteria: Criteria, handler: Handler) -> Rank
     score = _score(criteria.prefer, handler.candidate.position, running, latency or 0.0, cost)
     if criteria.expression is not None:
         variables = {"payload": call.input["payload"], "candidate": dict(attributes)}
-        found = await call.server.expressions.evaluate(criteria.expression, variables)
+        found = await call.server.expressions.evaluate(criteria.expression, variables, call.agent_id)
         if isinstance(found, ExpressionFault):
             return found
         if found is False or not isinstance(found, bool | int | float):

@@ -43,7 +43,7 @@ async def check_steps(
             if missing is not None:
                 message = f"{call.method} with expressions requires {missing}, which this server lacks."
                 return Refused(status.NOT_IMPLEMENTED, "not-implemented", message, {"missing": missing})
-            wrong = await call.server.expressions.check(text, variables_of(names))
+            wrong = await call.server.expressions.check(text, variables_of(names), call.agent_id)
             if wrong is not None:
                 message = f"Step {number}: the expression {text[:80]!r} is not valid: {wrong}.{_advice(names)}"
                 return Fault(message, str(number))

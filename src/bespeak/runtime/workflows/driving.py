@@ -380,9 +380,8 @@ class Drive:
     async def _evaluate(self, text: str, outputs: Mapping[str, Any], number: int) -> Any | Fault:
         """Evaluate an expression of a step. An earlier step that returned nothing is null."""
         names = variables_of((*map(self.spec.name_of, range(1, number)), *outputs))
-        return await self._call.server.expressions.evaluate(
-            text, {variable: outputs.get(name) for variable, name in names.items()}
-        )
+        given = {variable: outputs.get(name) for variable, name in names.items()}
+        return await self._call.server.expressions.evaluate(text, given, self.spec.authority.agent_id)
 
     async def _prepare(
         self, step: StepSpec, number: int, outputs: Mapping[str, Any]

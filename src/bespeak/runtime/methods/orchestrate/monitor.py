@@ -96,7 +96,7 @@ async def _read(call: RoutedCall) -> Monitor | Refused:
     if unknown is not None:
         message = f"A target of this kind has no event {unknown[:80]!r}; it has {', '.join(EVENTS[target.kind])}."
         return _MONITOR.refuse("unknown-event", message, field="/events")
-    fault = await check_threshold(given.get("threshold"), events, call.server.expressions)
+    fault = await check_threshold(given.get("threshold"), events, call.server.expressions, agent_id)
     if fault is not None:
         return _MONITOR.refuse("invalid-threshold", f"`threshold` {fault}.", field="/threshold")
     interval = float(given.get("interval", INTERVAL))
