@@ -1,4 +1,7 @@
-"""Time to validate a semantic envelope whose context is known, compared with pyld and pyshacl. Run it as a script."""
+"""Time to validate a semantic envelope whose context is known, compared with pyld and pyshacl, and to negotiate it.
+
+Run it as a script.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,8 @@ from report import Goal, table
 from bespeak.checks.profile.judgement import judge
 from bespeak.contract.ontology.meanings import Meanings
 from bespeak.contract.ontology.namespace import DEFAULT
+from bespeak.contract.ontology.ontology import Ontology
+from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.documents.envelope.reader import EnvelopeReader
 from bespeak.documents.ontology.contexts import inline_contexts
 from bespeak.documents.ontology.core_context import core_context, shipped_contexts
@@ -25,9 +30,12 @@ from bespeak.documents.ontology.core_ontology import core_turtle
 from bespeak.documents.ontology.limits import LIMITS
 from bespeak.documents.ontology.reader import read_ontology
 from bespeak.documents.ontology.shapes import profile_shapes
+from bespeak.runtime.semantic.layer import SemanticLayer
+from bespeak.runtime.semantic.snapshot import Snapshot
 from bespeak.text.reading.json_data import decode_json
 
 VALIDATING: Final = Goal("validating", at_most=15, unit=" us")
+NEGOTIATING: Final = Goal("negotiating", at_most=3, unit=" us")
 _PREFIXES: Final = f"@prefix ioa: <{DEFAULT.terms}> . @prefix cs: <https://ex.org/onto/cs#> .\n"
 _ONTOLOGY: Final = f"""{_PREFIXES}
 cs:ComputerScience a ioa:Domain .
@@ -79,7 +87,26 @@ def measure() -> bool:
     print(table(rows))
     print()
     print("  " + VALIDATING.line("validating an envelope with a known context", fast))
-    return VALIDATING.met(fast)
+    repeated, first = _negotiation(ontology, data)
+    print("  " + NEGOTIATING.line(f"negotiating a repeated profile; the first time takes {first:,.0f} us", repeated))
+    return VALIDATING.met(fast) and NEGOTIATING.met(repeated)
+
+
+def _negotiation(ontology: Ontology, data: bytes) -> tuple[float, float]:
+    """Return the cost of negotiating a profile that was seen before, and of one that was not."""
+    layer = SemanticLayer(SemanticSettings())
+    layer.knowledge.snapshot = Snapshot([ontology])
+    # An equal profile of another message, so that more than its identity is compared.
+    seen, again = (layer.view.reader.parse(decode_json(data)).profile for _ in range(2))
+    assert seen is not None
+    assert again is not None
+    assert layer.negotiate(seen).match == "direct"
+
+    def forgetful() -> object:
+        layer.view.outcomes.clear()
+        return layer.negotiate(again)
+
+    return _cost(lambda: layer.negotiate(again), 50_000), _cost(forgetful, 2_000)
 
 
 def _expansion(data: bytes) -> Callable[[], object]:
