@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.service import AGENT
+from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.runtime.messages.message import MOST_RECEIVED
 from bespeak.runtime.monitors.monitors import describe
 from bespeak.runtime.monitors.target import Target, parse_target
 from bespeak.state.store.commands.messages import ListMessages
-from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, RemoveRecord
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord, RemoveRecord
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Store
 
@@ -57,6 +57,34 @@ async def test_a_change_that_nobody_looked_at_is_told_once_after_a_restart(tmp_p
     for _ in range(2):
         async with keeping(methods=("MONITOR",), store=open_store(place, role="sole")) as bench:
             assert await until_told(bench.store) == ["taken"]
+
+
+async def test_monitors_of_one_agent_that_take_long_do_not_hold_up_those_of_another() -> None:
+    looked, ends = asyncio.Event(), asyncio.Semaphore(0)
+    slow = False
+
+    async def count(given: dict[str, Any]) -> dict[str, Any]:
+        if slow and given["who"] == "fast":
+            looked.set()
+        elif slow:
+            await ends.acquire()
+        return {"count": 1}
+
+    endpoint = make_endpoint("FETCH", "/counts", count, properties={"who": {"type": "string"}})
+    async with keeping(endpoint, methods=("MONITOR",)) as bench:
+        for who, agent in [*[("slow", AGENT)] * 40, ("fast", "b" * 64)]:
+            target = {"method": "FETCH", "path": "/counts", "parameters": {"who": who}}
+            body = {"target": target, "events": ["output_changed"], "callback": "inbox"}
+            assert (await bench.send("MONITOR", "/", body, agent=agent)).status == 200
+        slow = True
+        records = await bench.store.read(ListRecords("monitor"))
+        carry = asyncio.create_task(bench.bench.server.monitors.carry(records))
+        for _ in range(2):  # of the looks that have taken all places, two end
+            ends.release()
+        await asyncio.wait_for(looked.wait(), 10)
+        for _ in range(40):
+            ends.release()
+        await carry
 
 
 async def test_a_change_waits_for_room_in_the_inbox() -> None:

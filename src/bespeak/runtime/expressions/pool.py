@@ -16,7 +16,7 @@ import msgspec
 from bespeak.protocol.fault import Fault
 from bespeak.runtime.expressions import child
 from bespeak.runtime.expressions.child import HEAD, MOST_RESULT, Asked, Told
-from bespeak.runtime.expressions.turns import Turns
+from bespeak.runtime.turns import Turns
 
 LONGEST: Final = 4000
 """Characters of an expression."""

@@ -23,6 +23,7 @@ from bespeak.runtime.monitors import target as targets
 from bespeak.runtime.monitors.monitor import Monitor, Seen, decode, encode
 from bespeak.runtime.monitors.observer import GONE, Look, Observer, bound_value
 from bespeak.runtime.monitors.threshold import is_beyond, is_news
+from bespeak.runtime.turns import Turns
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.messages import PutMessages
 from bespeak.state.store.commands.monitors import ACTIVE, MONITOR, NoteVersion, WakeMonitors, monitor_key
@@ -37,6 +38,8 @@ NOTICE: Final = "monitor"
 """Kind of the messages and postings of monitors."""
 _AT_ONCE: Final = 32
 """Looks of this process at the same time."""
+_MOST_WAITING: Final = 5_000
+"""Looks that wait for their turn, or are made."""
 _WITHIN: Final = 20.0
 """Seconds for one look: less than the time for which it is claimed."""
 _CALM: Final = 0.2
@@ -55,6 +58,9 @@ class Monitors:
         self._observer = Observer(dispatcher, store, tuple(kinds))
         self._kinds = kinds
         self._looking: set[asyncio.Task[None]] = set()
+        self._claimed: dict[str, Record] = {}
+        """Monitors that wait for their turn, as they were last claimed."""
+        self._turns = Turns(_AT_ONCE, most=_MOST_WAITING, most_of_one=_MOST_WAITING)
         self._changed: set[bool] = set()
         """What has changed since the last search: agents (True), records (False)."""
         self._waking: asyncio.Task[None] | None = None
@@ -73,13 +79,22 @@ class Monitors:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def carry(self, records: Sequence[Record]) -> None:
-        """Look at monitors that are due."""
+        """Look at monitors that are due. Their owners take turns: looks that take long hold up only their own."""
         for record in records:
-            while len(self._looking) >= _AT_ONCE:
+            while len(self._looking) >= _MOST_WAITING:
                 await asyncio.wait(self._looking, return_when=asyncio.FIRST_COMPLETED)
-            task = asyncio.get_running_loop().create_task(self._look(record), name=f"bespeak-{record.record_id}")
+            waits = record.record_id in self._claimed
+            self._claimed[record.record_id] = record
+            if waits:
+                continue
+            run = self._take_turn(record.record_id, record.owner)
+            task = asyncio.get_running_loop().create_task(run, name=f"bespeak-{record.record_id}")
             self._looking.add(task)
             task.add_done_callback(self._finished)
+
+    async def _take_turn(self, record_id: str, owner: str) -> None:
+        async with self._turns.take(owner):
+            await self._look(self._claimed.pop(record_id))
 
     async def observe(self, call: RoutedCall, monitor: Monitor) -> tuple[Monitor, list[dict[str, Any]]] | Refused:
         """Look once; return the monitor with what it has seen now, and the changes that are worth telling."""

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bespeak.runtime.expressions.turns import Turns
+from bespeak.runtime.turns import Turns
 
 pytestmark = pytest.mark.anyio
 
