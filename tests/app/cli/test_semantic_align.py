@@ -60,8 +60,8 @@ def test_threshold_decides_what_is_accepted(files: list[str]) -> None:
 
 def test_override_is_recorded_with_a_name_and_kept_by_the_next_run(files: list[str], tmp_path: Path) -> None:
     path = tmp_path / "mapping.json"
-    decision = f"{A}PhDStudent={B}Doctoral_Student"
-    assert run("align", *files, "-o", str(path), "--override", decision, "--by", "ann").exit_code == 0
+    decision = ("--override", f"{A}PhDStudent", f"{B}Doctoral_Student", "--by", "ann")
+    assert run("align", *files, "-o", str(path), *decision).exit_code == 0
     again = json.loads(run("align", *files, "--base", str(path)).stdout)
     rule = next(one for one in again["mappingRules"] if one["from"] == f"{A}PhDStudent")
     assert (rule["to"], rule["override"], rule["confirmedBy"]) == (f"{B}Doctoral_Student", True, "ann")
@@ -98,7 +98,7 @@ def test_explanation_shows_candidates_signals_and_the_outcome(files: list[str]) 
     ("arguments", "message"),
     [
         (("explain", "Nothing"), "Nothing names none of the terms"),
-        (("align", "--override", f"{A}Exam={B}Nothing", "--by", "ann"), "is not a term of"),
+        (("align", "--override", f"{A}Exam", f"{B}Nothing", "--by", "ann"), "is not a term of"),
     ],
 )
 def test_unknown_terms_are_named(files: list[str], arguments: tuple[str, ...], message: str) -> None:
@@ -108,7 +108,8 @@ def test_unknown_terms_are_named(files: list[str], arguments: tuple[str, ...], m
 
 
 @pytest.mark.parametrize(
-    "options", [("--before", "a", "b"), ("--key", "k"), ("--override", "x"), ("--threshold", "2"), ("--base", "none")]
+    "options",
+    [("--before", "a", "b"), ("--key", "k"), ("--override", "", "x:1"), ("--threshold", "2"), ("--base", "none")],
 )
 def test_options_that_do_not_fit_are_refused(files: list[str], options: tuple[str, ...]) -> None:
     assert run("align", *files, *options).exit_code != 0

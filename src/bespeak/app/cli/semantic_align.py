@@ -66,7 +66,7 @@ def _common(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--base", type=_FILE, help="Earlier artifact, kept where both terms are unchanged.")
 @click.option("--before", nargs=2, type=_FILE, help="The two ontologies of --base, if they have changed since.")
 @click.option(
-    "--override", "decisions", multiple=True, metavar="FROM=TO", help="Your decision; an empty TO means none."
+    "--override", "decisions", nargs=2, multiple=True, metavar="FROM TO", help="Your decision; '' means none."
 )
 @click.option("--by", metavar="NAME", help="Name that is recorded with --override.  [default: your login name]")
 @click.option("--key", type=_FILE, help="Private key to sign with; only JSON carries the signature.")
@@ -82,7 +82,7 @@ def align_(
     version: str,
     base: Path | None,
     before: tuple[Path, Path] | None,
-    decisions: Sequence[str],
+    decisions: Sequence[tuple[str, str]],
     by: str | None,
     key: Path | None,
 ) -> None:
@@ -93,7 +93,7 @@ def align_(
     \b
     Examples:
     bespeak semantic align radiology.ttl clinical.owl -o mapping.json
-    bespeak semantic align radiology.ttl clinical.owl --format sssom --override 'https://x.org/rad#scan='
+    bespeak semantic align radiology.ttl clinical.owl --format sssom --override https://x.org/rad#scan ''
     """
     if key is not None and (notation != "json" or not iri):
         raise click.UsageError("--key needs --id, and the format json")
@@ -212,15 +212,11 @@ def _base(path: Path | None, before: tuple[Path, Path] | None) -> Base | None:
     return Base(alignment=document.alignment, source=source, target=target)
 
 
-def _overrides(texts: Sequence[str], by: str | None) -> list[Override]:
+def _overrides(decisions: Sequence[tuple[str, str]], by: str | None) -> list[Override]:
     from bespeak.app.cli.deciding import check_decision  # noqa: PLC0415 - it loads the server's configuration
 
     actor = check_decision("override", None, by)
-    pairs = [text.rpartition("=") for text in texts]
-    for text, (source, _, _) in zip(texts, pairs, strict=True):
-        if not source:
-            raise click.UsageError(f"--override is FROM=TO; got {text}")
-    return [Override(source=source, target=target, by=actor) for source, _, target in pairs]
+    return [Override(source=source, target=target, by=actor) for source, target in decisions]
 
 
 def _sign(alignment: Alignment, path: Path) -> str:

@@ -113,7 +113,7 @@ def _terms(ontology: Ontology, other: Ontology, namespace: Namespace) -> list[Te
 def _override_fault(overrides: Iterable[Override], source: Ontology, target: Ontology) -> Fault | None:
     for one in overrides:
         for iri, ontology in ((one.source, source), (one.target, target)):
-            if iri and iri not in ontology.terms:
+            if iri not in ontology.terms and (iri or ontology is source):
                 return Fault(f"the override by {one.by} names {iri}, which is not a term of {ontology.id}")
     return None
 
