@@ -197,3 +197,10 @@ def test_work_grows_with_the_terms() -> None:
         read("\n".join(f"<x:{n}> a <x:T> ; <http://www.w3.org/2000/01/rdf-schema#label> 'l{n}' ." for n in range(size)))
 
     assert_linear(work, 50)
+
+
+def test_inverse_properties_are_read() -> None:
+    head = "@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix a: <https://ex.org/a#> . "
+    found = read(head + "a:writes a owl:ObjectProperty ; owl:inverseOf a:by . a:by a owl:InverseFunctionalProperty .")
+    assert found.terms["https://ex.org/a#writes"].inverses == ("https://ex.org/a#by",)
+    assert found.terms["https://ex.org/a#by"].kind == "object_property"

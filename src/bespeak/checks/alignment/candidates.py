@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Final
 
 import msgspec
@@ -25,6 +26,7 @@ _EXPECTED_STRUCTURE: Final = 0.5
 """Agreement of neighbors that neither supports nor contradicts a pair."""
 _NEAR_FACTOR: Final = 0.9
 _INVERSE_FACTOR: Final = 0.95
+_INVERSES: Final = 8
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +69,7 @@ class Candidates:
     ) -> None:
         self._policy, self._histories, self._embed = policy, histories, embed
         self._sides = (source, target)
-        self._hierarchies = tuple(Hierarchy(one) for one in ontologies)
+        self._hierarchies = (Hierarchy(ontologies[0]), Hierarchy(ontologies[1]))
         self._ontologies, self._fixed = ontologies, fixed
         texts = [text for side in self._sides for term in side for text in (*term.labels, *_alternatives(term))]
         self._acronyms = Acronyms(texts)
@@ -80,17 +82,12 @@ class Candidates:
             matches, vectors = self._match(kind)
             scores = {one: {other: match.score for other, match in found.items()} for one, found in matches.items()}
             scores |= {one: {other: 1.0} for one, other in self._fixed.items()}
-            ours, theirs = (
-                {iri: hierarchy.neighbors(iri) for iri in known}
-                for hierarchy, known in zip(
-                    self._hierarchies, (matches, {other for found in matches.values() for other in found}), strict=True
-                )
-            )
+            source, target = self._hierarchies
             for one, found in matches.items():
                 for other, match in found.items():
                     signals = {"lexical": match.score}
                     score = self._mix_embedding(match, vectors, signals)
-                    agreed = structural(ours[one], theirs[other], scores)
+                    agreed = structural(source.neighbors(one), target.neighbors(other), scores)
                     if agreed is not None:
                         signals["structural"] = agreed
                         # Neighbors decide what the names leave open.
@@ -132,13 +129,8 @@ class Candidates:
         vectors = Vectors(self._embed, ours, theirs)
         for iri, near in vectors.near().items():
             for other, (cosine, name, twin) in near.items():
-                score = (
-                    _NEAR_FACTOR
-                    * cosine
-                    * contrast(name.key - twin.key, twin.key - name.key)
-                    * name.weight
-                    * twin.weight
-                )
+                factor = contrast(name.key - twin.key, twin.key - name.key) * name.weight * twin.weight
+                score = _NEAR_FACTOR * cosine * factor
                 known = matches[iri].get(other)
                 if score >= FLOOR and (known is None or known.score < score):
                     matches[iri][other] = Match(score, name, twin)
@@ -146,7 +138,7 @@ class Candidates:
 
     def _names(self, term: Term, ontology: Ontology) -> list[Name]:
         near = (ontology.terms.get(iri) for iri in (*term.domains, *term.ranges)[:24])
-        around = {word for one in near if one for word in words_of(one.labels[0] if one.labels else one.local_name)}
+        around = {word for one in near if one for word in words_of(_name(one))}
         return names_of(term, self._acronyms, around)
 
     def _mix_embedding(self, match: Match, vectors: Vectors | None, signals: dict[str, float]) -> float:
@@ -194,19 +186,16 @@ class Candidates:
 
     def _support_inverses(self) -> None:
         """Raise pairs of properties whose inverses are aligned: what one direction means, the other means too."""
-        ours, theirs = (_inverses(ontology) for ontology in self._ontologies)
-        known = [found for all_ in self.found.values() for found in all_.values() if "lexical" in found.signals]
+        ours, theirs = (_inverses(side) for side in self._sides)
+        known = [found for all_ in self.found.values() for found in all_.values() if found.band in ("accept", "policy")]
         for found in known:
-            for one in ours.get(found.source, ()):
-                for other in theirs.get(found.target, ()):
-                    pair = self.found.get(one, {}).get(other)
-                    score = found.score * _INVERSE_FACTOR
-                    if found.band in ("accept", "policy") and (pair is None or pair.score < score):
-                        signals = {**(pair.signals if pair else {}), "inverse": found.score}
-                        names = (
-                            pair.names if pair else (_name(self._ontologies[0], one), _name(self._ontologies[1], other))
-                        )
-                        self._add(one, other, score, signals, names, of_property=True)
+            for one, other in product(ours.get(found.source, [])[:_INVERSES], theirs.get(found.target, [])[:_INVERSES]):
+                pair = self.found.get(one.iri, {}).get(other.iri)
+                score = found.score * _INVERSE_FACTOR
+                if pair is None or pair.score < score:
+                    signals = {**(pair.signals if pair else {}), "inverse": found.score}
+                    names = pair.names if pair else (_name(one), _name(other))
+                    self._add(one.iri, other.iri, score, signals, names, of_property=True)
 
 
 def _alternatives(term: Term) -> Iterator[str]:
@@ -215,18 +204,17 @@ def _alternatives(term: Term) -> Iterator[str]:
     yield from (synonym.text for synonym in term.synonyms)
 
 
-def _inverses(ontology: Ontology) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for iri, term in ontology.terms.items():
-        for other in term.inverses:
-            if other in ontology.terms:
-                found.setdefault(iri, set()).add(other)
-                found.setdefault(other, set()).add(iri)
+def _inverses(side: Sequence[Term]) -> dict[str, list[Term]]:
+    """Return the inverses of properties, in both directions, sorted by IRI."""
+    terms = {term.iri: term for term in side}
+    pairs = {(iri, other) for iri, term in terms.items() for other in term.inverses if other in terms}
+    found: dict[str, list[Term]] = {}
+    for iri, other in sorted(pairs | {(other, iri) for iri, other in pairs}):
+        found.setdefault(iri, []).append(terms[other])
     return found
 
 
-def _name(ontology: Ontology, iri: str) -> str:
-    term = ontology.terms[iri]
+def _name(term: Term) -> str:
     return term.labels[0] if term.labels else term.local_name
 
 

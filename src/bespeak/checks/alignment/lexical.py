@@ -41,6 +41,7 @@ _OPPOSITE: Final = 0.6
 _TELLING: Final = frozenset(word for pair in OPPOSITES for word in pair)
 _TELLING_MISSING: Final = 0.9
 _TELLING_DIFFERS: Final = 0.8
+
 Named = Mapping[str, Sequence[Name]]
 """Names by the IRI of their term."""
 

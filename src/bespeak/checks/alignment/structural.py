@@ -26,6 +26,7 @@ class Hierarchy:
         self._up: dict[str, tuple[str, ...]] = {}
         self._fillers: dict[str, tuple[str, ...]] = {}
         self._down: dict[str, list[str]] = {}
+        self._neighbors: dict[str, Neighbors] = {}
         for iri in sorted(ontology.terms):
             term = ontology.terms[iri]
             self._up[iri] = term.parents[:_MOST_NEIGHBORS]
@@ -37,9 +38,13 @@ class Hierarchy:
 
     def neighbors(self, iri: str) -> Neighbors:
         """Return the neighbors of a term; two levels above it."""
-        parents = self._up.get(iri, ())
-        above = dict.fromkeys((*parents, *(high for parent in parents for high in self._up.get(parent, ()))))
-        return list(above)[:_MOST_NEIGHBORS], self._fillers.get(iri, ()), self._down.get(iri, ())
+        known = self._neighbors.get(iri)
+        if known is None:
+            parents = self._up.get(iri, ())
+            above = dict.fromkeys((*parents, *(high for parent in parents for high in self._up.get(parent, ()))))
+            known = (list(above)[:_MOST_NEIGHBORS], self._fillers.get(iri, ()), self._down.get(iri, ()))
+            self._neighbors[iri] = known
+        return known
 
     def ancestors(self, iri: str) -> set[str]:
         """Return the terms on some levels above a term."""
