@@ -60,6 +60,7 @@ def rooms() -> tuple[Ontology, Ontology]:
     )
 
 
+@pytest.mark.requirement("IOA-7.4-4")
 def test_score_confidence_and_reasons_are_with_each_rule() -> None:
     rule = next(one for one in run(*rooms()).alignment.rules if one.source == f"{A}#1")
     assert rule.score is not None
@@ -70,6 +71,7 @@ def test_score_confidence_and_reasons_are_with_each_rule() -> None:
     assert not rule.override
 
 
+@pytest.mark.requirement("IOA-7.4-5")
 def test_candidates_between_the_thresholds_are_questions() -> None:
     aligned = run(*rooms())
     assert f"{A}#2" not in pairs(aligned)

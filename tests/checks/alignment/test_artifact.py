@@ -54,11 +54,13 @@ def test_signature_beside_another_notation_is_verified_against_the_same_content(
     assert judged.alignment.signer == key_id(KEY)
 
 
+@pytest.mark.requirement("IOA-13-2")
 def test_changed_rule_breaks_the_signature() -> None:
     changed = msgspec.structs.replace(ARTIFACT, rules=(msgspec.structs.replace(RULE, target="https://evil.example#x"),))
     assert found(judge(changed, sign(ARTIFACT), trust=TRUST)) == [(SIGNATURE.id, "/signature")]
 
 
+@pytest.mark.requirement("IOA-13-6")
 def test_key_that_is_not_trusted_does_not_sign() -> None:
     trust = Trust(keys=trusted([OTHER]))
     assert found(judge(token=sign(ARTIFACT), trust=trust)) == [(SIGNATURE.id, "/signature")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tests.checks.alignment.terms import A, B, capability, ontology, term
 
 from bespeak.checks.alignment.aligner import align
@@ -24,6 +25,7 @@ def with_parent(iri: str, parent: str) -> Ontology:
     return ontology(iri, terms=(term(f"{iri}#p", parent), term(f"{iri}#c", "study room large", parents=(f"{iri}#p",))))
 
 
+@pytest.mark.requirement("IOA-7.4-2")
 def test_neighbors_raise_or_lower_what_the_names_leave_open() -> None:
     base = ontology(B, terms=(term(f"{B}#p", "building"), term(f"{B}#c", "study room", parents=(f"{B}#p",))))
     near = candidate(with_parent(A, "building"), base, (f"{A}#c", f"{B}#c"))
@@ -37,6 +39,7 @@ def service(iri: str, *terms: Term) -> Ontology:
     return ontology(iri, terms=terms)
 
 
+@pytest.mark.requirement("IOA-7.4-3")
 def test_behavior_of_capabilities_is_a_signal() -> None:
     source = service(A, capability("a:1", "summarize report", ("text/plain",), ("text/plain",)))
     fitting = service(B, capability("b:1", "summarize report", ("text/*",), ("text/plain",)))
@@ -47,6 +50,7 @@ def test_behavior_of_capabilities_is_a_signal() -> None:
     assert unfit.band == "policy"
 
 
+@pytest.mark.requirement("IOA-7.4-3")
 def test_history_of_success_raises_a_pair_and_failures_lower_it() -> None:
     source = service(A, capability("a:1", "summarize radiology report"))
     target = service(B, capability("b:1", "summarize report"))

@@ -41,6 +41,7 @@ def test_misspelled_word_is_similar() -> None:
     assert 0.9 < score("pharyngeal artery", "pharyngal artery") < 1.0
 
 
+@pytest.mark.requirement("IOA-7.4-1")
 def test_declared_synonyms_help_other_terms() -> None:
     lexicon = Lexicon(side(a="kidney artery"), side(b="renal artery", c="renal vein, kidney vein"))
     assert lexicon.matches("a")["b"].score > 0.85

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.checks.alignment.terms import A, B, ontology, term
 
 from bespeak.checks.alignment.properties import PropertyStage
@@ -25,6 +26,7 @@ def factor(one: Term, other: Term) -> float:
     return STAGE.agreement(one, other)[0]
 
 
+@pytest.mark.requirement("IOA-7.4-2")
 def test_aligned_domain_and_range_agree() -> None:
     assert factor(link("a:by", "a:Paper", "a:Person"), link("b:by", "b:Paper", "b:Person")) == 1.0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ def chosen(*rules: MappingRule, policy: Policy | None = None) -> list[str]:
     return [one.target for one in resolve(rules, policy or Policy()).chosen]
 
 
+@pytest.mark.requirement("IOA-7.3-1")
 def test_local_policy_comes_first_then_confidence_then_override() -> None:
     sure, ours = rule("b:1", 0.9), rule("b:2", 0.5, provenance=Provenance(source="ours"))
     decided = rule("b:3", 0.9, override=True)

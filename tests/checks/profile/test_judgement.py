@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cases import check_each
@@ -76,6 +77,7 @@ CASES: list[tuple[dict[str, Any], set[str]]] = [
 ]
 
 
+@pytest.mark.requirement("IOA-5.4-3", "IOA-5.4-4")
 def test_each_rule_is_broken_in_both_validators() -> None:
     def check(case: tuple[dict[str, Any], set[str]]) -> None:
         document, rules = case

@@ -34,6 +34,7 @@ def test_everything_comes_back(alignment: Alignment) -> None:
     assert document.alignment == alignment
 
 
+@pytest.mark.requirement("IOA-7.2-1", "IOA-7.2-2")
 def test_example_of_the_draft_is_read() -> None:
     alignment, findings = read()
     assert alignment is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tests.cases import check_each
 from tests.documents.ontology.figures import FIGURE_5, FIGURE_7, FIGURE_8, FIGURE_9
 
@@ -73,6 +74,7 @@ CASES: list[tuple[str, Any, tuple[str, str]]] = [
 ]
 
 
+@pytest.mark.requirement("IOA-5.3-1", "IOA-5.3-2", "IOA-6.2-2", "IOA-6.2-3", "IOA-6.2-4", "IOA-6.2-5", "IOA-6.2-6")
 def test_each_fault_has_its_rule_and_path() -> None:
     def check(case: tuple[str, Any, tuple[str, str]]) -> None:
         name, value, wanted = case

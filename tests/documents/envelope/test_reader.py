@@ -54,6 +54,7 @@ def test_base_and_registered_contexts_are_configurable() -> None:
     assert rules(reader.parse(FIGURE_5)) == {("I202", "/@context/0")}
 
 
+@pytest.mark.requirement("IOA-6.2-1")
 def test_context_is_needed_and_defines_the_core_terms() -> None:
     without = {name: value for name, value in FIGURE_5.items() if name != "@context"}
     empty: tuple[Any, ...] = ({}, [], {"x": "y:z#"})

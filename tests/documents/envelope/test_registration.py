@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from tests.documents.ontology.figures import FIGURE_6
 from tests.documents.ontology.oracle import violated
 
@@ -31,6 +32,7 @@ def test_figure_6_is_read() -> None:
     assert (term.inputs, term.outputs) == (("text/plain",), ("text/plain",))
 
 
+@pytest.mark.requirement("IOA-6.3-1", "IOA-6.3-2")
 def test_missing_members_are_found_as_by_the_shapes() -> None:
     for member, wanted in (("id", ("I212", "/id")), ("inputs", ("I213", "/inputs")), ("outputs", ("I213", "/outputs"))):
         document = {name: value for name, value in MEMBERS.items() if name != member}

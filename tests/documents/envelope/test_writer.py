@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.documents.envelope.ontologies import meanings
@@ -17,6 +18,7 @@ from bespeak.documents.envelope.writer import write_envelope, write_registration
 CS = {"cs": "https://ex.org/onto/cs#"}
 
 
+@pytest.mark.requirement("IOA-6-1", "IOA-12-1")
 def test_figures_are_written_as_they_stand_in_the_draft() -> None:
     for figure, prefixes in (
         (FIGURE_5, CS),

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.documents.ontology.oracle import violated
 from tests.service import echo, make_endpoint
@@ -41,6 +42,7 @@ def nodes(document: dict[str, Any]) -> dict[str, Any]:
     return {node["id"]: node for node in document["@graph"]}
 
 
+@pytest.mark.requirement("IOA-8-1")
 def test_each_endpoint_is_a_capability_and_an_intent() -> None:
     found = nodes(project(vocabulary=Vocabulary(domain="Hospitality")))
     capability, intent = found["own:capability/book_room"], found["own:intent/book_room"]

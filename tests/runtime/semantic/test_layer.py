@@ -10,6 +10,8 @@ from tests.runtime.semantic.test_calls import summarize
 from tests.service import echo, make_endpoint
 
 from bespeak.contract.ontology.settings import SemanticSettings
+from bespeak.documents.envelope.message import find_payload
+from bespeak.documents.envelope.nlip import NlipMessage, write_nlip
 from bespeak.documents.envelope.reader import parse
 from bespeak.runtime.semantic import layer as module
 from bespeak.runtime.semantic.layer import SemanticLayer, digest_of
@@ -71,3 +73,12 @@ def test_digest_does_not_depend_on_the_notation() -> None:
 )
 def test_requirement_depends_on_the_impact(required: str, impact: str, *, expected: bool) -> None:
     assert layer(required=required).requires(summarize(impact)) is expected
+
+
+@pytest.mark.requirement("IOA-9-4")
+def test_envelope_that_nlip_carries_is_judged_like_any_other() -> None:
+    message = NlipMessage("Summarize the report.")
+    for envelope, match in ((RAD_PROFILE, "mapped"), ({**RAD_PROFILE, "capabilityRefs": []}, "none")):
+        carried = find_payload(write_nlip(message, envelope)).payload
+        _, outcome = layer().read(carried, summarize())
+        assert outcome.match == match

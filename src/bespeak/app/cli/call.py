@@ -227,7 +227,8 @@ def print_refusal(reply: Reply) -> None:
     violations = error.members.get("violations")
     for violation in violations if isinstance(violations, list) else ():
         if isinstance(violation, Mapping):
-            aside.print(line(f"  {violation.get('pointer') or '(input)'}: {violation.get('message')}"))
+            where = violation.get("pointer") or violation.get("rule") or "(input)"
+            aside.print(line(f"  {where}: {violation.get('message')}"))
     if error.details:
         aside.print(line(f"details: {msgspec.json.encode(error.details).decode()}"))
     missing = error.members.get("missing_scopes")
