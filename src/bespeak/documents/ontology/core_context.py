@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from bespeak.contract.ontology.core import CLASSES, PROPERTIES
@@ -34,7 +34,7 @@ def core_context(namespace: Namespace = DEFAULT) -> dict[str, Any]:
     return context
 
 
-@cache
+@lru_cache(maxsize=8)
 def shipped_contexts(namespace: Namespace = DEFAULT) -> Mapping[str, Any]:
     """Return the contexts that are part of this package, by their IRIs."""
     return {namespace.context: core_context(namespace)}

@@ -19,7 +19,11 @@ from bespeak.state.store.command import Conflict
 
 _BROADCAST: Final = STANDARD["BROADCAST"]
 _AGTP: Final = "agtp"
-_SCHEMES: Final[Mapping[str, tuple[str, ...]]] = {"email": ("mailto:",), "webhook": ("https:", "http:"), "sms": ("sms:",)}
+_SCHEMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "email": ("mailto:",),
+    "webhook": ("https:", "http:"),
+    "sms": ("sms:",),
+}
 """Addresses that belong to each channel outside."""
 
 
