@@ -20,7 +20,6 @@ from bespeak.runtime.workflows.driving import KEPT, Drive
 from bespeak.runtime.workflows.journal import WorkflowJournal
 from bespeak.runtime.workflows.spec import Spec, decode, encode
 from bespeak.state.store.command import Command, Conflict
-from bespeak.state.store.commands.cases import TOPIC as CASES
 from bespeak.state.store.commands.records import FindRecord, PutRecord, Record, topic_of
 from bespeak.state.store.commands.steps import (
     CANCELLING,
@@ -33,7 +32,6 @@ from bespeak.state.store.commands.steps import (
     ReadSteps,
     ReleaseWorkflows,
     StepRow,
-    WakeWaiting,
 )
 from bespeak.state.store.store import Store
 
@@ -70,7 +68,6 @@ class Workflows:
         self._journals: dict[str, WorkflowJournal] = {}
         """Journals of the workflows that this process drives."""
         self._changed = asyncio.Event()
-        self._waking: asyncio.Task[None] | None = None
 
     @property
     def driven(self) -> int:
@@ -78,8 +75,7 @@ class Workflows:
         return len(self._driving)
 
     async def start(self) -> None:
-        """Follow the decisions and the workflows of other processes; the store must be started."""
-        self._store.watch(CASES, self._wake)
+        """Follow the workflows of other processes; the store must be started."""
         self._store.watch(topic_of(WORKFLOW), self._tell)
         if self._store.sole:  # whoever held a lease is dead
             await self._do(ReleaseWorkflows())
@@ -87,7 +83,7 @@ class Workflows:
     async def close(self) -> None:
         """Stop driving. What has begun is due at once for others; for this server, when it starts again."""
         journals = list(self._journals.values())
-        tasks = [*self._driving.values(), *([self._waking] if self._waking else [])]
+        tasks = list(self._driving.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -208,16 +204,12 @@ class Workflows:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
-    def _wake(self) -> None:
-        if self._waking is None or self._waking.done():
-            self._waking = asyncio.get_running_loop().create_task(self._do(WakeWaiting()))
-
     async def _do(self, command: Command) -> None:
         """Run a command that somebody repeats later if the store fails."""
         try:
             await self._store.do(command)
         except StoreError as error:
-            _logger.warning("could not wake or release workflows, which continue later: %s", error)
+            _logger.warning("could not release workflows, which continue later: %s", error)
 
 
 def receipt_steps(workflow: Workflow) -> list[dict[str, Any]]:

@@ -70,9 +70,10 @@ async def test_the_end_is_written_with_the_last_row(store: Store) -> None:
 
 async def test_waiting_workflows_are_due_when_something_was_decided(store: Store) -> None:
     await begin(store)
-    assert await do(store, WakeWaiting()) == 0
+    assert await do(store, WakeWaiting("ann")) == 0
     await do(store, JournalSteps("w", 0, (), 30.0, "waiting", delay=60.0))
-    assert await do(store, WakeWaiting()) == 1
+    assert await do(store, WakeWaiting("bob")) == 0
+    assert await do(store, WakeWaiting("ann")) == 1
 
 
 async def test_a_note_leaves_the_workflow_as_it_is(store: Store) -> None:

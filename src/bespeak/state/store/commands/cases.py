@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 import msgspec
 
 from bespeak.state.store.command import Command, Conflict, Notify, Statement, Steps
+from bespeak.state.store.commands.steps import WakeWaiting
 from bespeak.state.store.commands.tasks import PauseTask, ReleaseTask
 
 TOPIC: Final = "cases"
@@ -190,6 +191,7 @@ class DecideCase(Command, frozen=True):
         )
         if case.kind == ESCALATION and self.status != DEFERRED:
             yield from ReleaseTask(self.case_id, self.status == ACCEPTED).steps()
+        yield from WakeWaiting(case.agent_id).steps()
         yield Notify(TOPIC)
         return Case(*rows[0])
 

@@ -229,13 +229,16 @@ class ReleaseWorkflows(Command, frozen=True):
 
 
 class WakeWaiting(Command, frozen=True):
-    """Make workflows due that wait for a decision, because some decision was made."""
+    """Make workflows of an agent due that wait for a decision, because one was made about a case of it."""
+
+    owner: str
 
     def steps(self) -> Steps:
         """Return their number."""
         rows = yield Statement(
-            "UPDATE records SET due = {now} "
-            f"WHERE kind = '{WORKFLOW}' AND state = '{WAITING}' AND due > {{now}} RETURNING 1"
+            f"UPDATE records SET due = {{now}} WHERE kind = '{WORKFLOW}' AND owner = ? AND due IS NOT NULL "
+            f"AND state = '{WAITING}' AND due > {{now}} RETURNING 1",
+            (self.owner,),
         )
         if rows:
             yield Notify(TOPIC)
