@@ -113,8 +113,7 @@ def draw_svg(record: Record, spec: Spec, rows: Rows) -> str:
             f'<rect x="{_LEFT}" y="{top}" width="{_WIDTH}" height="{_HEIGHT}" fill="#fafafa" stroke="{colour}"/>',
             f'<rect x="{_LEFT}" y="{top}" width="6" height="{_HEIGHT}" fill="{colour}"/>',
             f'<text x="{_LEFT + 18}" y="{top + 19}">{_written(f"{number}  {_call(spec, number)}")}</text>',
-            f'<text x="{_LEFT + 18}" y="{top + 36}" fill="#546e7a" font-size="12">'
-            f"{_written(outcome, 62)}</text>",
+            f'<text x="{_LEFT + 18}" y="{top + 36}" fill="#546e7a" font-size="12">{_written(outcome, 62)}</text>',
             f'<text x="{_LEFT + _WIDTH - 12}" y="{top + 19}" text-anchor="end" fill="{colour}">{_state(row)}</text>',
         ]
     return "\n".join([*parts, "</svg>"])
