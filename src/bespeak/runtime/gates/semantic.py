@@ -11,11 +11,13 @@ from bespeak.runtime.call import RoutedCall
 
 def semantic_gate(call: RoutedCall) -> Refused | None:
     """Understand the envelope of a call. A profile that the call only refers to is looked up after the gates."""
-    refused: Refused | None = call.server.semantic.judge(call)
+    layer = call.server.semantic
+    refused: Refused | None = None if layer is None else layer.judge(call)
     return refused
 
 
 def semantic_step_gate(call: RoutedCall) -> Refused | None:
     """Judge a step that the caller has named: that of EXECUTE or a plan. A composition is judged as a whole."""
-    refused: Refused | None = call.server.semantic.judge_step(call)
+    layer = call.server.semantic
+    refused: Refused | None = None if layer is None else layer.judge_step(call)
     return refused
