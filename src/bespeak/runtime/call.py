@@ -68,7 +68,7 @@ class RoutedCall(Call):
 
     route: Route
     semantic: Any
-    """Semantic envelope of the call, and later what came of it. Not set without one, so that no other call pays."""
+    """Semantic envelope of the call as received. Not set without one, so that no other call pays."""
     input: dict[str, Any]
     """The validated input; empty until the input gate."""
 

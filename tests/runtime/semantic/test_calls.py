@@ -36,15 +36,23 @@ def summarize(impact: str = "informational", **properties: Any) -> Endpoint:
 
 @asynccontextmanager
 async def clinic(
-    *endpoints: Endpoint, register: bool = True, anonymous: bool = False, **settings: Any
+    *endpoints: Endpoint,
+    register: bool = True,
+    anonymous: bool = False,
+    methods: tuple[str, ...] = (),
+    **settings: Any,
 ) -> AsyncIterator[StatefulBench]:
     """Serve the clinical domain, with the registry of the example."""
     store = open_store("memory", role="sole")
     await store.start()
     if register:
         await register_all(store, alignment(provenance=None) if anonymous else alignment())
-    async with keeping(*(endpoints or (summarize(),)), store=store, semantic=SemanticSettings(**settings)) as bench:
-        yield bench
+    served = {"methods": methods, "semantic": SemanticSettings(**settings)}
+    try:
+        async with keeping(*(endpoints or (summarize(),)), store=store, **served) as bench:
+            yield bench
+    finally:
+        await store.close()
 
 
 @pytest.mark.requirement("IOA-7.1-1", "IOA-9-1", "IOA-12-2")

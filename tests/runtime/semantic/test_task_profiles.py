@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from tests.meaning import CLINICAL_PROFILE, RAD_PROFILE
 from tests.runtime.semantic.test_calls import NOTE, clinic, summarize
 from tests.service import AGENT
 from tests.stateful import StatefulBench
 
+from bespeak.documents.envelope.reader import parse
 from bespeak.errors import StoreUnavailableError
-from bespeak.protocol.exchange.messages import Response
+from bespeak.protocol.exchange.messages import Connection, Request, Response
+from bespeak.protocol.exchange.principal import Principal
+from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.workflows.spec import Authority
 from bespeak.state.store.commands.profiles import FindProfile, RecordedProfile, task_record
 
 pytestmark = pytest.mark.anyio
@@ -83,3 +88,30 @@ async def test_store_that_cannot_record_the_profile_admits_nothing(monkeypatch: 
         with monkeypatch.context() as patch:
             patch.setattr(bench.store, "do", fail)
             assert (await bench.send("SUMMARIZE", "/note", BODY, task_id="t-1")).status == 503
+
+
+async def test_steps_of_a_workflow_mean_what_their_call_means() -> None:
+    steps = [{"name": "a", "method": "SUMMARIZE", "path": "/note", "parameters": NOTE}]
+    body = {"steps": steps, "timeout": 20}
+    async with clinic(summarize("irreversible"), required="irreversible", methods=("CHAIN",)) as bench:
+        missing = await bench.send("CHAIN", "/", body, task_id="t-1")
+        assert missing.json["result"]["steps"][0]["error"]["code"] == "semantic-profile-required"
+        for given in ({**body, "semantic": RAD_PROFILE}, body):  # the second time, the task has a profile
+            done = await bench.send("CHAIN", "/", given, task_id="t-1")
+            assert done.json["result"]["status"] == "completed", done.json
+        other = {**NOTE, "semantic": CLINICAL_PROFILE}
+        assert (await bench.send("SUMMARIZE", "/note", other, task_id="t-1")).status == 409
+
+
+async def test_workflow_keeps_its_meaning_over_a_restart() -> None:
+    async with clinic(summarize("irreversible"), required="irreversible", methods=("CHAIN",)) as bench:
+        server = bench.bench.server
+        meaning = server.semantic.restore(msgspec.to_builtins(parse(RAD_PROFILE).profile))
+        request = Request("CHAIN", "/", "", {"agent-id": AGENT}, b"", Connection(), semantic=meaning)
+        call = Call(request, server)
+        call.principal = Principal(agent_id=AGENT)
+        route = server.routes.direct["/"]["CHAIN"]
+        kept = msgspec.json.decode(msgspec.json.encode(Authority.of(RoutedCall(call, route))), type=Authority)
+        restored = kept.restore(server, "CHAIN")
+        assert isinstance(restored, RoutedCall)
+        assert restored.request.semantic == meaning

@@ -37,7 +37,8 @@ class Context(msgspec.Struct, frozen=True):
     @property
     def semantic(self) -> Any:
         """Semantic profile of the call in the vocabulary of the service, a `SemanticProfile`; None without one."""
-        return self.request.semantic
+        meaning = self.request.semantic
+        return None if meaning is None else meaning.understood
 
     @property
     def task_id(self) -> str | None:

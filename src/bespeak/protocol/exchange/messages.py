@@ -69,7 +69,7 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     counted: bool = False
     """True if the face has counted the request against all rate limits, because it stores something first."""
     semantic: Any = None
-    """Semantic profile of the call, once it is understood."""
+    """What the call means, a `Meaning`, once it is understood; None if it does not say."""
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):

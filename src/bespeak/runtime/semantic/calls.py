@@ -48,12 +48,11 @@ class CallJudge(SemanticLayer):
 
 
 def understand(call: RoutedCall, meaning: Meaning) -> None:
-    """Keep what a call means, and let its handler know it in the vocabulary of the service."""
-    call.semantic = meaning
-    call.request = msgspec.structs.replace(call.request, semantic=meaning.outcome.profile)
+    """Keep what a call means with its request, where its handler and its steps find it."""
+    call.request = msgspec.structs.replace(call.request, semantic=meaning)
 
 
 def meaning_of(call: RoutedCall) -> Meaning | None:
     """Return what a call means, once it is understood; None if it does not say."""
-    meaning = getattr(call, "semantic", None)
-    return meaning if isinstance(meaning, Meaning) else None
+    meaning: Meaning | None = call.request.semantic
+    return meaning

@@ -15,6 +15,7 @@ from bespeak.contract.ontology.profile import SemanticProfile
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.documents.envelope.reader import EnvelopeReader
 from bespeak.errors import ConfigError
+from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import RouteTable
 from bespeak.runtime.semantic.discovery import MeaningIndex
 from bespeak.runtime.semantic.knowledge import Knowledge
@@ -39,6 +40,11 @@ class Meaning(msgspec.Struct, frozen=True):
     def digest(self) -> str:
         """SHA-256 of the profile."""
         return digest_of(self.profile)
+
+    @property
+    def understood(self) -> SemanticProfile | None:
+        """Profile in the vocabulary of the service."""
+        return self.outcome.profile
 
 
 def digest_of(profile: SemanticProfile) -> str:
@@ -97,6 +103,11 @@ class SemanticLayer:
             return False
         return wanted == "always" or endpoint.semantic.impact == "irreversible"
 
+    def may_require(self, route: Route) -> bool:
+        """Return True if an endpoint requires a profile, or is a built-in method that calls others for its caller."""
+        passes_on = route.builtin and (route.composes or route.endpoint.passes_on)
+        return self.requires(route.endpoint) or (self.settings.required != "never" and passes_on)
+
     def read(self, document: Any, endpoint: Endpoint | None = None) -> tuple[SemanticProfile | None, Outcome]:
         """Read an envelope and negotiate its profile. One that lacks a member is rejected whatever the policy says."""
         envelope = self.view.reader.parse(document)
@@ -129,6 +140,11 @@ class SemanticLayer:
             index = MeaningIndex(routes.endpoints.values(), self.snapshot, self.settings.sensitive)
             self._index = (routes, index)
         return self._index[1]
+
+    def restore(self, profile: Any) -> Meaning:
+        """Return what a call means whose profile was kept as plain data."""
+        read = msgspec.convert(profile, SemanticProfile)
+        return Meaning(read, self.negotiate(read))
 
     def spoken(self, concepts: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Return the ontologies that the service uses itself: those of an endpoint's concepts, else of all endpoints.

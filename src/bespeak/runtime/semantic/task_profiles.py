@@ -34,7 +34,7 @@ class TaskProfiles:
         if meaning_of(call) is not None:
             mine = TASK_ID in headers
         else:
-            mine = SEMANTIC_PROFILE in headers or self._layer.requires(call.route.endpoint)
+            mine = SEMANTIC_PROFILE in headers or self._layer.may_require(call.route)
         return mine or self._pausing.concerns(call)
 
     def ask(self, call: RoutedCall) -> Command | Refused | None:
@@ -63,17 +63,20 @@ class TaskProfiles:
         reference = headers.get(SEMANTIC_PROFILE)
         if reference is not None:
             return FindProfile(reference[:128])
-        if not self._layer.requires(call.route.endpoint):
+        if not self._layer.may_require(call.route):
             return None
-        return (
-            refuse_missing(call, self._layer.spoken()) if task_id is None else FindProfile(task_record(owner, task_id))
-        )
+        return self._missing(call) if task_id is None else FindProfile(task_record(owner, task_id))
+
+    def _missing(self, call: RoutedCall) -> Refused | None:
+        """Refuse a call without a profile; what a built-in method calls is judged step by step."""
+        required = self._layer.requires(call.route.endpoint)
+        return refuse_missing(call, self._layer.spoken()) if required else None
 
     def _understand(self, call: RoutedCall, found: RecordedProfile) -> Command | Refused | None:
         """Judge a profile that the call refers to, by a header or by its task."""
         endpoint, reference = call.route.endpoint, call.request.headers.get(SEMANTIC_PROFILE)
         if not found.digest or found.owner != (call.agent_id or ""):
-            return refuse_missing(call, self._layer.spoken()) if reference is None else refuse_unknown(reference)
+            return self._missing(call) if reference is None else refuse_unknown(reference)
         profile = msgspec.convert(found.profile, SemanticProfile)
         outcome = self._layer.negotiate(profile, endpoint)
         if outcome.match == "none":

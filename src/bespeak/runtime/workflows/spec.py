@@ -77,11 +77,13 @@ class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
     trust_tier: int | None = None
     holders: tuple[str, ...] = ()
     delegators: tuple[str, ...] = ()
+    profile: Any = None
+    """Semantic profile of the call as plain data; None without one."""
 
     @classmethod
     def of(cls, call: RoutedCall) -> Authority:
         """Take the authority of a call."""
-        who, given = call.principal, call.request.headers
+        who, given, meaning = call.principal, call.request.headers, call.request.semantic
         return cls(
             agent_id=who.agent_id or "",
             scopes=tuple(who.scopes),
@@ -93,11 +95,14 @@ class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
             trust_tier=who.trust_tier,
             holders=who.holders,
             delegators=who.delegators,
+            profile=None if meaning is None else msgspec.to_builtins(meaning.profile),
         )
 
     def restore(self, server: Server, method: str) -> RoutedCall | Refused:
         """Build the call again after a restart; a refusal if the agent must not act any more."""
-        request = Request(method, "/", "", dict(self.headers), b"", Connection(address=self.address))
+        kept = self.profile is not None and server.semantic is not None
+        meaning = server.semantic.restore(self.profile) if kept else None
+        request = Request(method, "/", "", dict(self.headers), b"", Connection(address=self.address), semantic=meaning)
         call = Call(request, server)
         # Who was registered then must be registered and active now; a grant that was narrowed since counts.
         now = server.principals.resolve(self.agent_id, None)
