@@ -9,7 +9,7 @@ import msgspec
 
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.runtime.delivery.posting import Posting, is_deliverable, post
-from bespeak.runtime.messages.message import KEPT, Message, address_messages
+from bespeak.runtime.messages.message import KEPT, MOST_FROM_ONE, Message, address_messages
 from bespeak.runtime.messages.recipients import as_address
 from bespeak.state.store.command import Command
 from bespeak.state.store.commands.cases import ESCALATION
@@ -33,7 +33,9 @@ def announce(
     if is_canonical_id(recipient):
         urgency = _URGENCIES.get(priority, "informational")
         message = Message(sender=agent_id, kind=ESCALATION, content=told, urgency=urgency)
-        return PutMessages(address_messages(case_id, message, (recipient,), kept_until=time.time() + KEPT))
+        messages = address_messages(case_id, message, (recipient,), kept_until=time.time() + KEPT)
+        # Beyond its share the recipient finds the case only in the list of cases.
+        return PutMessages(messages, share=MOST_FROM_ONE, required=False)
     address = as_address(recipient)
     if is_deliverable(address, server):
         return post(address, Posting(case_id, ESCALATION, agent_id, told))

@@ -91,7 +91,9 @@ class Fanout:
             if origin.kind == PUBLICATION and not pending.after:  # kept for later readers
                 owners = (channel_mark(pending.channel), *owners)
             message = origin.message(record.record_id, pending.channel)
-            messages = address_messages(record.record_id, message, owners, kept_until=origin.kept_until(now))
+            messages = address_messages(
+                record.record_id, message, owners, kept_until=origin.kept_until(now), subscribed=True
+            )
             # Only an inbox can keep the promise of exactly once. The callbacks have agreed to receive.
             if origin.guarantee != EXACTLY_ONCE and self._server.delivery is not None:
                 postings = tuple(

@@ -17,6 +17,8 @@ MOST_CONTENT: Final = 64 * 1024
 """Maximum bytes of the content of a message."""
 MOST_RECEIVED: Final = 10_000
 """Messages in one inbox."""
+MOST_FROM_ONE: Final = 1_000
+"""Unread messages of one sender among them, beside those of channels that the recipient is subscribed to."""
 LEAST_URGENT: Final = "background"
 USUAL: Final = "informational"
 
@@ -92,10 +94,17 @@ def received_id(named: str, recipient: str) -> str | None:
 
 
 def address_messages(
-    origin_id: str, message: Message, recipients: tuple[str, ...], *, kept_until: float, at: float | None = None
+    origin_id: str,
+    message: Message,
+    recipients: tuple[str, ...],
+    *,
+    kept_until: float,
+    at: float | None = None,
+    subscribed: bool = False,
 ) -> tuple[NewMessage, ...]:
-    """Return the messages that recipients receive of one thing that is sent."""
-    data = message.text()
+    """Return the messages that recipients receive of one thing that is sent, perhaps because they have subscribed."""
+    data, sender = message.text(), None if subscribed else message.sender
     return tuple(
-        NewMessage(message_id(origin_id, recipient), recipient, data, kept_until, at) for recipient in recipients
+        NewMessage(message_id(origin_id, recipient), recipient, data, kept_until, at, sender)
+        for recipient in recipients
     )

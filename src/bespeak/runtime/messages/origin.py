@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.runtime.delivery.posting import AT_LEAST_ONCE, Posting, post
-from bespeak.runtime.messages.message import KEPT, MOST_RECEIVED, USUAL, Message, address_messages
+from bespeak.runtime.messages.message import KEPT, MOST_FROM_ONE, MOST_RECEIVED, USUAL, Message, address_messages
 from bespeak.runtime.messages.recipients import Recipients
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.messages import SENT, PutMessages
@@ -116,7 +116,7 @@ def send(
             lifetime=max(kept_until - now, KEPT),
             most=MOST_SENT if limited else None,
         ),
-        *((PutMessages(messages, most=MOST_RECEIVED, required=limited),) if messages else ()),
+        *((PutMessages(messages, most=MOST_RECEIVED, share=MOST_FROM_ONE, required=limited),) if messages else ()),
         *(origin.posting(origin_id, address) for address in found.addresses),
     )
 

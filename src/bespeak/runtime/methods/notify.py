@@ -16,7 +16,7 @@ from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.delivery.posting import AT_LEAST_ONCE, WAITING
 from bespeak.runtime.delivery.verification import answer_challenge
-from bespeak.runtime.messages.message import MOST_CONTENT, MOST_RECEIVED, USUAL, address_messages, new_id
+from bespeak.runtime.messages.message import MOST_CONTENT, MOST_FROM_ONE, MOST_RECEIVED, USUAL, address_messages, new_id
 from bespeak.runtime.messages.origin import EXACTLY_ONCE, NOTIFICATION, Origin, send, too_much
 from bespeak.runtime.messages.recipients import Recipients, find_recipients
 from bespeak.runtime.methods.floor import FLOOR
@@ -87,7 +87,7 @@ def _commands(notification_id: str, origin: Origin, found: Recipients) -> tuple[
     if found.agents:
         message = msgspec.structs.replace(origin.message(notification_id), content=origin.content, ref=None)
         messages = address_messages(notification_id, message, found.agents, kept_until=kept_until)
-        return (PutMessages(messages, most=MOST_RECEIVED),)
+        return (PutMessages(messages, most=MOST_RECEIVED, share=MOST_FROM_ONE),)
     record, *rest = send(notification_id, NOTIFICATION, origin, found, now)
     if found.addresses:
         assert isinstance(record, PutRecord)

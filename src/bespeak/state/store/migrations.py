@@ -293,6 +293,10 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         )""",
         "CREATE INDEX ontologies_revision ON ontologies (revision)",
     ),
+    (
+        """CREATE INDEX records_sender ON records (owner, fence)
+            WHERE kind = 'message' AND state = 'unread' AND fence <> 0""",
+    ),
 )
 
 CURRENT: Final = len(MIGRATIONS)

@@ -57,6 +57,17 @@ async def test_a_message_is_put_once_and_only_its_owner_finds_it(store: Store) -
     assert (await names(store), await names(store, "bob")) == (["msg-1"], ["msg-2"])
 
 
+async def test_one_sender_takes_only_a_part_of_an_inbox(store: Store) -> None:
+    ill, well = (new(f"msg-{n}", sender=sender) for n, sender in enumerate(("eve", "bob")))
+    for n in range(10, 12):
+        assert await do(store, PutMessages((new(f"msg-{n}", sender="eve"),), share=2)) == 1
+    full = Conflict("inbox-full", {"recipients": ["ann"]})
+    assert await do(store, PutMessages((ill,), share=2)) == full
+    assert await do(store, PutMessages((ill,), share=2, required=False)) == 0
+    assert await do(store, PutMessages((well, new("msg-9")), most=20, share=2)) == 2
+    assert await do(store, PutMessages((new("msg-8", "carl", sender="eve"),), share=2)) == 1
+
+
 async def test_messages_before_their_time_and_after_their_end_are_not_there(store: Store) -> None:
     past = time.time() - 10
     await do(store, PutMessages((new("msg-1", at=LATER), new("msg-2", expires=past), new("msg-3", at=past))))

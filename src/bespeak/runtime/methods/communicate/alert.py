@@ -17,7 +17,15 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.messages.message import KEPT, MOST_CONTENT, MOST_RECEIVED, Message, address_messages, new_id
+from bespeak.runtime.messages.message import (
+    KEPT,
+    MOST_CONTENT,
+    MOST_FROM_ONE,
+    MOST_RECEIVED,
+    Message,
+    address_messages,
+    new_id,
+)
 from bespeak.runtime.messages.origin import MOST_SENT, Origin, Pending, too_much
 from bespeak.runtime.messages.recipients import Recipients, find_recipients
 from bespeak.runtime.methods.needs import read_future, refuse_large, refuse_without_needs
@@ -111,7 +119,7 @@ def compose_alert(
     )
     return (
         PutAlert(record, tuple(held)),
-        *((PutMessages(sent, most=MOST_RECEIVED),) if sent else ()),
-        *((PutMessages(tuple(later)),) if later else ()),
+        *((PutMessages(sent, most=MOST_RECEIVED, share=MOST_FROM_ONE),) if sent else ()),
+        *((PutMessages(tuple(later), share=MOST_FROM_ONE, required=False),) if later else ()),
         *(origin.posting(alert_id, address) for address in first.addresses),
     )

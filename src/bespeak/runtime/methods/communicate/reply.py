@@ -15,6 +15,7 @@ from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.messages.message import (
     KEPT,
     MOST_CONTENT,
+    MOST_FROM_ONE,
     MOST_RECEIVED,
     USUAL,
     Message,
@@ -65,7 +66,7 @@ async def reply(call: RoutedCall) -> Effects | Refused:
     )
     reply_id = message_id(f"{REPLY} {record.record_id}", received.sender, thread)
     now = time.time()
-    sent = NewMessage(reply_id, received.sender, answer.text(), now + KEPT)
+    sent = NewMessage(reply_id, received.sender, answer.text(), now + KEPT, sender=answer.sender)
 
     def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
         if isinstance(results, Conflict):
@@ -83,4 +84,4 @@ async def reply(call: RoutedCall) -> Effects | Refused:
             }
         )
 
-    return Effects((PutMessages((sent,), most=MOST_RECEIVED, once=True),), tell)
+    return Effects((PutMessages((sent,), most=MOST_RECEIVED, share=MOST_FROM_ONE, once=True),), tell)

@@ -19,7 +19,7 @@ from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.delivery.posting import DELIVERED, REPORT, WAITING, Posting, post
 from bespeak.runtime.messages.message import KEPT as MESSAGE_KEPT
-from bespeak.runtime.messages.message import MOST_RECEIVED, Message, address_messages
+from bespeak.runtime.messages.message import MOST_FROM_ONE, MOST_RECEIVED, Message, address_messages
 from bespeak.runtime.messages.recipients import Recipients, find_recipients
 from bespeak.runtime.methods.needs import invalid, refuse_without_needs
 from bespeak.runtime.reports.document import KEPT, KIND, MOST_BYTES, MOST_KEPT, STORED, Document
@@ -157,7 +157,7 @@ def _deliver(call: RoutedCall, document_id: str, document: Document, found: Reci
     message = Message(sender=sender, kind=REPORT, content=document.notice(document_id))
     kept_until = time.time() + MESSAGE_KEPT
     messages = address_messages(document_id, message, found.agents, kept_until=kept_until)
-    return (PutMessages(messages, most=MOST_RECEIVED),) if messages else ()
+    return (PutMessages(messages, most=MOST_RECEIVED, share=MOST_FROM_ONE),) if messages else ()
 
 
 def _refuse(conflict: Conflict) -> Refused:

@@ -18,7 +18,15 @@ from bespeak.protocol.wire.messages import ResponseMessage
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.composition.step import Steps
-from bespeak.runtime.messages.message import KEPT, MOST_CONTENT, MOST_RECEIVED, Message, address_messages, new_id
+from bespeak.runtime.messages.message import (
+    KEPT,
+    MOST_CONTENT,
+    MOST_FROM_ONE,
+    MOST_RECEIVED,
+    Message,
+    address_messages,
+    new_id,
+)
 from bespeak.runtime.methods.needs import refuse_without_needs, too_large
 from bespeak.runtime.routing.candidate import (
     AGENT,
@@ -164,7 +172,7 @@ def _send(call: RoutedCall, agent_id: str, decision: dict[str, Any]) -> Effects 
             return _ROUTE.refuse("handler-unavailable", "The agent has no room for more messages.", handler=agent_id)
         return Envelope({**decision, "delivered": True, "message_id": messages[0].record_id})
 
-    return Effects((PutMessages(messages, most=MOST_RECEIVED),), tell)
+    return Effects((PutMessages(messages, most=MOST_RECEIVED, share=MOST_FROM_ONE),), tell)
 
 
 async def _call_endpoint(call: RoutedCall, steps: Steps, handler: Handler, decision: dict[str, Any]) -> Envelope | None:

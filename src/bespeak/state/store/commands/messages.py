@@ -6,7 +6,9 @@ time whatever else is going on, and can still be withdrawn.
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, NamedTuple
+import hashlib
+from collections.abc import Generator
+from typing import Any, ClassVar, Final, NamedTuple
 
 import msgspec
 
@@ -50,6 +52,15 @@ class NewMessage(msgspec.Struct, frozen=True):
     expires: float
     at: float | None = None
     """Time before which nobody finds it, in seconds since 1970; None for now."""
+    sender: str | None = None
+    """Agent whose share of the inbox it counts to; None if it has been asked for."""
+
+    @property
+    def mark(self) -> int:
+        """Number of the sender, by which its messages are counted: messages have no claims, so no fence either."""
+        if self.sender is None:
+            return 0
+        return int.from_bytes(hashlib.sha256(self.sender.encode(errors="surrogatepass")).digest()[:7]) | 1
 
 
 class PutMessages(Command, frozen=True):
@@ -59,6 +70,8 @@ class PutMessages(Command, frozen=True):
     messages: tuple[NewMessage, ...]
     most: int | None = None
     """Limit of messages of one recipient. Those who have as many are left out."""
+    share: int | None = None
+    """Limit of unread ones from one sender: nobody fills the inbox of another alone."""
     required: bool = True
     """True if it is a Conflict that nobody has room for a message."""
     once: bool = False
@@ -67,7 +80,7 @@ class PutMessages(Command, frozen=True):
     def steps(self) -> Steps:
         """Return the number of new messages, or a Conflict: inbox-full with the recipients, exists."""
         wanted = self.messages
-        full = set()
+        full = yield from self._flooded()
         if self.most is not None and wanted:
             owners = tuple({message.owner for message in wanted})
             rows = yield Statement(
@@ -75,15 +88,15 @@ class PutMessages(Command, frozen=True):
                 f"(SELECT 1 FROM records WHERE kind = '{MESSAGE}' AND owner = column1 LIMIT 1 OFFSET ?)",
                 (*owners, self.most - 1),
             )
-            full = {row[0] for row in rows}
-            wanted = tuple(message for message in wanted if message.owner not in full)
+            full |= {row[0] for row in rows}
+        wanted = tuple(message for message in wanted if message.owner not in full) if full else wanted
         if full and not wanted and self.required:
             return Conflict("inbox-full", {"recipients": sorted(full)})
         count = 0
         for start in range(0, len(wanted), _ROWS):
             part = wanted[start : start + _ROWS]
-            row = f"(?, '{MESSAGE}', ?, NULL, '{UNREAD}', 1, ?, coalesce(?, {{now}}), {{now}}, NULL, 0, ?)"
-            values = [(one.record_id, one.owner, one.data, one.at, one.expires) for one in part]
+            row = f"(?, '{MESSAGE}', ?, NULL, '{UNREAD}', 1, ?, coalesce(?, {{now}}), {{now}}, NULL, ?, ?)"
+            values = [(one.record_id, one.owner, one.data, one.at, one.mark, one.expires) for one in part]
             rows = yield Statement(
                 f"INSERT INTO records ({_COLUMNS}) VALUES {', '.join([row] * len(part))} "
                 "ON CONFLICT DO NOTHING RETURNING 1",
@@ -95,6 +108,20 @@ class PutMessages(Command, frozen=True):
         if count:
             yield Notify(topic_of(MESSAGE))
         return count
+
+    def _flooded(self) -> Generator[Any, Any, set[str]]:
+        """Return the recipients that have enough messages of the sender."""
+        pairs = sorted({(one.owner, one.mark) for one in self.messages if one.mark})
+        if not pairs or self.share is None:
+            return set()
+        asked = ", ".join(["(CAST(? AS TEXT), CAST(? AS BIGINT))"] * len(pairs))
+        rows = yield Statement(
+            f"SELECT column1 FROM (VALUES {asked}) AS wanted WHERE EXISTS "
+            f"(SELECT 1 FROM records WHERE kind = '{MESSAGE}' AND owner = column1 AND fence = column2 "
+            f"AND state = '{UNREAD}' AND fence <> 0 LIMIT 1 OFFSET ?)",
+            (*(value for pair in pairs for value in pair), self.share - 1),
+        )
+        return {row[0] for row in rows}
 
 
 class FindMessage(Command, frozen=True):
