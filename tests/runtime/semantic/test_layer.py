@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.meaning import CLINICAL, CLINICAL_PROFILE, RAD_PROFILE, alignment, snapshot
 from tests.runtime.semantic.test_calls import summarize
-from tests.service import echo, make_endpoint
+from tests.service import build, echo, make_endpoint
 
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.documents.envelope.message import find_payload
@@ -17,19 +17,22 @@ from bespeak.runtime.semantic import layer as module
 from bespeak.runtime.semantic.layer import SemanticLayer, digest_of
 
 CORE = "https://ex.org/onto/agent-core"
+OWN = "agtp://test.example/"
 
 
 def layer(*endpoints: Any, **settings: Any) -> SemanticLayer:
-    made = SemanticLayer(SemanticSettings(**settings), endpoints or (summarize(),))
+    routes = build(*(endpoints or (summarize(),))).routes
+    made = SemanticLayer(SemanticSettings(**settings), lambda: routes)
     made.knowledge.snapshot = snapshot()
     return made
 
 
 def test_service_speaks_the_ontologies_of_its_concepts() -> None:
     plain = make_endpoint("QUERY", "/notes", echo)
-    assert layer().spoken((f"{CLINICAL}#note-summarize",)) == (CLINICAL, CORE)
-    assert layer(plain, summarize()).spoken() == (CLINICAL, CORE)
-    assert len(layer(plain).spoken()) == 5
+    assert layer().spoken((f"{CLINICAL}#note-summarize",)) == (CLINICAL, CORE, OWN)
+    assert layer(plain, summarize()).spoken() == (CLINICAL, CORE, OWN)
+    assert len(layer(plain).spoken()) == 6
+    assert SemanticLayer(SemanticSettings()).spoken() == (CORE,)
 
 
 def test_repeated_profile_is_looked_up_until_the_registry_changes() -> None:

@@ -7,11 +7,13 @@ from typing import Any
 
 import msgspec
 
+from bespeak.documents.envelope.writer import write_envelope
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.candidate_filter import read_filter
 from bespeak.runtime.semantic.discovery import MeaningIndex, read_wanted
 from bespeak.runtime.semantic.layer import SemanticLayer
+from bespeak.runtime.semantic.own_ontology import own_profile
 
 
 def discovering(discover: Callable[[RoutedCall], Any]) -> Callable[[RoutedCall], Any]:
@@ -22,7 +24,7 @@ def discovering(discover: Callable[[RoutedCall], Any]) -> Callable[[RoutedCall],
         if not isinstance(answer, Envelope) or "candidates" not in answer.result:
             return answer
         layer: SemanticLayer = call.server.semantic
-        index = layer.index(call.routes)
+        index = layer.view.index
         by_words = [one for one in answer.result["candidates"] if _shows(call, index, one)]
         wanted = read_wanted(call.input.get("criteria"))
         if wanted is None:
@@ -31,7 +33,7 @@ def discovering(discover: Callable[[RoutedCall], Any]) -> Callable[[RoutedCall],
         operator = call.routes.service.identity.operator
         found = [one for one in index.find(wanted, call.principal) if admits(one.endpoint, operator)]
         known = {one.endpoint.key for one in found}
-        others = [one for one in by_words if (one.get("method"), one.get("path")) not in known]
+        others = [_with_profile(call, one) for one in by_words if _key(one) not in known]
         limit = call.input.get("max_results", 20)
         candidates = [*(index.document(one) for one in found), *others][:limit]
         return msgspec.structs.replace(answer, result={"candidates": candidates})
@@ -40,5 +42,18 @@ def discovering(discover: Callable[[RoutedCall], Any]) -> Callable[[RoutedCall],
 
 
 def _shows(call: RoutedCall, index: MeaningIndex, candidate: dict[str, Any]) -> bool:
-    endpoint = call.routes.endpoints.get((candidate.get("method", ""), candidate.get("path", "")))
+    endpoint = call.routes.endpoints.get(_key(candidate))
     return endpoint is None or index.shows(endpoint, call.principal)
+
+
+def _with_profile(call: RoutedCall, candidate: dict[str, Any]) -> dict[str, Any]:
+    """Add the profile to call an endpoint with, in the vocabulary of the service itself."""
+    endpoint, snapshot = call.routes.endpoints.get(_key(candidate)), call.server.semantic.snapshot
+    if endpoint is None or snapshot.own is None:
+        return candidate
+    profile = own_profile(call.routes.service, endpoint, snapshot.own)
+    return {**candidate, "semantic": write_envelope(profile, namespace=snapshot.namespace)}
+
+
+def _key(candidate: dict[str, Any]) -> tuple[str, str]:
+    return candidate.get("method", ""), candidate.get("path", "")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-from collections.abc import Iterable
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
@@ -14,6 +15,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.ontology.profile import SemanticProfile
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.documents.envelope.reader import EnvelopeReader
+from bespeak.documents.projections.jsonld import capability_iri
 from bespeak.errors import ConfigError
 from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import RouteTable
@@ -21,6 +23,7 @@ from bespeak.runtime.semantic.discovery import MeaningIndex
 from bespeak.runtime.semantic.knowledge import Knowledge
 from bespeak.runtime.semantic.negotiation import Negotiation, Offer
 from bespeak.runtime.semantic.outcome import Outcome
+from bespeak.runtime.semantic.own_ontology import own_ontology
 from bespeak.runtime.semantic.snapshot import Snapshot
 from bespeak.state.store.store import Store
 
@@ -53,28 +56,46 @@ def digest_of(profile: SemanticProfile) -> str:
 
 
 class _View:
-    """What follows from one snapshot of the registry."""
+    """What follows from one snapshot of the registry and one route table."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-        self.reader = EnvelopeReader(snapshot.namespace, snapshot.contexts)
-        self.outcomes: dict[tuple[SemanticProfile, tuple[str, ...], bool], Outcome] = {}
+    def __init__(self, registry: Snapshot, routes: RouteTable | None, sensitive: tuple[str, ...]) -> None:
+        self.registry = registry
+        self.routes = routes
+        self.reader = EnvelopeReader(registry.namespace, registry.contexts)
+        self.outcomes: dict[tuple[SemanticProfile, Any], Outcome] = {}
         self.spoken: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self.snapshot = registry
+        endpoints = () if routes is None else tuple(routes.endpoints.values())
+        if routes is not None:
+            own = own_ontology(routes.service, endpoints, routes.publication.version, registry.namespace)
+            self.snapshot = registry.with_own(own)
+        self.concepts = tuple(sorted({one for endpoint in endpoints for one in concepts_of(endpoint)}))
+        self._endpoints, self._sensitive = endpoints, sensitive
+
+    @cached_property
+    def index(self) -> MeaningIndex:
+        """Index of capabilities for discovery."""
+        return MeaningIndex(self._endpoints, self.registry, self._sensitive)
+
+    @property
+    def is_current(self) -> bool:
+        """False if the manifest has a new version, because agents have changed."""
+        own = self.snapshot.own
+        return self.routes is None or own is None or self.routes.publication.version == own.version
 
 
 class SemanticLayer:
     """Judges envelopes. Everything is in memory, so that calls do not wait; the registry is followed."""
 
-    def __init__(self, settings: SemanticSettings, endpoints: Iterable[Endpoint] = ()) -> None:
+    def __init__(self, settings: SemanticSettings, routes: Callable[[], RouteTable] | None = None) -> None:
+        """Create the layer; `routes` returns the current endpoints, None for a layer without a service."""
         self.settings = settings
+        self._routes: Callable[[], RouteTable | None] = routes or (lambda: None)
         self.negotiation = Negotiation(settings)
         self.knowledge = Knowledge(settings.namespace, self.negotiation.mapping_policy)
-        self.concepts = tuple(sorted({one for endpoint in endpoints for one in concepts_of(endpoint)}))
-        """Concepts of all endpoints of the service."""
         self.own: tuple[str, ...] = ()
         """Ontologies that the service uses itself; if empty, those of its concepts."""
-        self._view = _View(self.knowledge.snapshot)
-        self._index: tuple[RouteTable, MeaningIndex] | None = None
+        self._view: _View | None = None
 
     async def follow(self, store: Store) -> None:
         """Follow the registry in the store."""
@@ -86,15 +107,16 @@ class SemanticLayer:
 
     @property
     def snapshot(self) -> Snapshot:
-        """What is known now."""
-        return self.knowledge.snapshot
+        """What is known now, with the vocabulary of the service itself."""
+        return self.view.snapshot
 
     @property
     def view(self) -> _View:
-        """What follows from the current registry; outcomes of an earlier one are dropped."""
-        if self._view.snapshot is not self.knowledge.snapshot:
-            self._view = _View(self.knowledge.snapshot)
-        return self._view
+        """What follows from the current registry and endpoints; outcomes of earlier ones are dropped."""
+        view, routes = self._view, self._routes()
+        if view is None or view.registry is not self.knowledge.snapshot or view.routes is not routes:
+            self._view = view = _View(self.knowledge.snapshot, routes, self.settings.sensitive)
+        return view
 
     def requires(self, endpoint: Endpoint) -> bool:
         """Return True if a call of an endpoint must say what it means; built-in methods need not."""
@@ -120,26 +142,25 @@ class SemanticLayer:
 
     def negotiate(self, profile: SemanticProfile, endpoint: Endpoint | None = None) -> Outcome:
         """Return what comes of a profile; a repeated one is looked up."""
-        concepts, critical = () if endpoint is None else concepts_of(endpoint), False
-        if endpoint is not None and not endpoint.builtin:
-            critical = endpoint.semantic.impact == "irreversible"
-        view = self.view
-        key = (profile, concepts, critical)
-        found = view.outcomes.get(key)
+        key = (profile, None if endpoint is None else _traits(endpoint))
+        found = self.view.outcomes.get(key)
         if found is None:
-            offer = Offer(self.spoken(concepts), concepts, critical)
-            found = self.negotiation.negotiate(profile, offer, view.snapshot)
+            if not self.view.is_current:
+                self._view = None
+            view = self.view
+            found = self.negotiation.negotiate(profile, self._offer(endpoint, view), view.snapshot)
             if len(view.outcomes) >= MOST_OUTCOMES:
                 view.outcomes.pop(next(iter(view.outcomes)))
             view.outcomes[key] = found
         return found
 
-    def index(self, routes: RouteTable) -> MeaningIndex:
-        """Return the index of capabilities for discovery, built again after endpoints or the registry have changed."""
-        if self._index is None or self._index[0] is not routes or self._index[1].snapshot is not self.snapshot:
-            index = MeaningIndex(routes.endpoints.values(), self.snapshot, self.settings.sensitive)
-            self._index = (routes, index)
-        return self._index[1]
+    def _offer(self, endpoint: Endpoint | None, view: _View) -> Offer:
+        if endpoint is None:
+            return Offer(self.spoken())
+        concepts = concepts_of(endpoint)
+        critical = not endpoint.builtin and endpoint.semantic.impact == "irreversible"
+        own = "" if view.routes is None or endpoint.builtin else capability_iri(view.routes.service, endpoint)
+        return Offer(self.spoken(concepts), concepts, critical, own)
 
     def restore(self, profile: Any) -> Meaning:
         """Return what a call means whose profile was kept as plain data."""
@@ -154,10 +175,17 @@ class SemanticLayer:
         view = self.view
         if concepts not in view.spoken:
             snapshot = view.snapshot
-            declared = snapshot.declaring(concepts) or snapshot.declaring(self.concepts)
-            own = self.own or declared or tuple(sorted(snapshot.ontologies))
-            view.spoken[concepts] = tuple(dict.fromkeys((*own, snapshot.namespace.core)))
+            declared = snapshot.declaring(concepts) or snapshot.declaring(view.concepts)
+            spoken = self.own or declared or tuple(sorted(view.registry.ontologies))
+            own = () if snapshot.own is None else (snapshot.own.id,)
+            view.spoken[concepts] = tuple(dict.fromkeys((*spoken, snapshot.namespace.core, *own)))
         return view.spoken[concepts]
+
+
+def _traits(endpoint: Endpoint) -> tuple[Any, ...]:
+    """Return what decides about an offer."""
+    semantic = endpoint.semantic
+    return endpoint.method, endpoint.path, endpoint.builtin, semantic.concepts, semantic.impact
 
 
 def concepts_of(endpoint: Endpoint) -> tuple[str, ...]:

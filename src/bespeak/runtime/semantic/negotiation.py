@@ -47,6 +47,8 @@ class Offer(msgspec.Struct, frozen=True):
     """Capabilities of the called endpoint; none if it does not declare any."""
     critical: bool = False
     """True if a call cannot be undone."""
+    own: str = ""
+    """Capability of the called endpoint in the vocabulary of the service itself."""
 
 
 class Negotiation:
@@ -158,17 +160,18 @@ class Negotiation:
                 for used in mappings or ()
                 if snapshot.mappings.is_anonymous(used.translation)
             ]
-        if offer.concepts and profile.capability_refs:
+        provided = (*offer.concepts, offer.own) if ontology is snapshot.own and offer.own else offer.concepts
+        if provided and profile.capability_refs:
             fits = [
                 (wanted, own)
                 for wanted in profile.capability_refs
-                for own in offer.concepts
+                for own in provided
                 if meanings.subsumes(wanted, own) or meanings.subsumes(own, wanted)
             ]
             if fits:
                 explanation.append(f"The endpoint provides {fits[0][1]}.")
             else:
-                own = ", ".join(offer.concepts)
+                own = ", ".join(provided)
                 broken.append(Violation.of(NOT_PROVIDED, "/capabilityRefs/0", profile.capability_refs[0], own))
         if broken:
             explanation += [f"{one.message}." for one in broken]

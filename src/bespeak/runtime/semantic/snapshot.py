@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -48,6 +49,16 @@ class Snapshot:
         self.meanings = Meanings((versions[-1] for versions in self.ontologies.values()), namespace)
         """Index over the latest versions."""
         self._older: dict[tuple[str, str], Meanings] = {}
+        self.own: Ontology | None = None
+        """Vocabulary of the service itself, which is not registered."""
+
+    def with_own(self, own: Ontology) -> Snapshot:
+        """Return the same registry beside the vocabulary of a service. The index with its terms is built when used."""
+        extended = copy.copy(self)
+        extended.own = own
+        extended.ontologies = {**self.ontologies, own.id: [own]}
+        extended._older = {}
+        return extended
 
     def latest(self, id: str) -> Ontology | None:  # noqa: A002 - the word of the draft
         """Return the latest version of an ontology."""
@@ -71,7 +82,7 @@ class Snapshot:
 
         A term may have a sense in another ontology than that of the profile, which is how conflicts are noticed.
         """
-        if ontology is self.latest(ontology.id):
+        if ontology is self.latest(ontology.id) and ontology is not self.own:
             return self.meanings
         key = (ontology.id, ontology.version)
         if key not in self._older:
@@ -82,7 +93,7 @@ class Snapshot:
         return self._older[key]
 
     def _latest(self) -> Iterator[Ontology]:
-        return (versions[-1] for versions in self.ontologies.values())
+        return (versions[-1] for versions in self.ontologies.values() if versions[-1] is not self.own)
 
 
 def _order(version: str) -> tuple[bool, Version]:

@@ -88,5 +88,5 @@ class TaskProfiles:
 def open_semantic(server: Server, settings: SemanticSettings, pausing: TaskAdmission) -> TaskProfiles:
     """Give a server its semantic layer; raise ConfigError if the extra is missing."""
     check_extra()
-    server.semantic = CallJudge(settings, server.routes.endpoints.values())
+    server.semantic = CallJudge(settings, lambda: server.routes)
     return TaskProfiles(server.semantic, pausing)
