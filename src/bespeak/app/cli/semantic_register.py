@@ -16,6 +16,7 @@ from bespeak.app.cli.deciding import check_decision
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.semantic_list import as_dict
 from bespeak.app.cli.semantic_register_alignment import AlignmentOffer, command_for
+from bespeak.app.cli.semantic_register_context import context_command, is_context
 from bespeak.app.cli.target_store import lasting_place, store_options, use_store
 from bespeak.app.server.state import store_place
 from bespeak.checks.ontology.registration import Judged, judge_registration
@@ -82,7 +83,9 @@ def register(
     by: str | None,
     as_json: bool,
 ) -> None:
-    """Register an ontology in Turtle, RDF/XML or JSON-LD, or an alignment between registered ontologies.
+    """Register an ontology in Turtle, RDF/XML or JSON-LD, an alignment, or a JSON-LD context.
+
+    An alignment is between registered ontologies. Envelopes may name a registered context.
 
     A version is registered once and never changes. A later one must be newer, and signed if the one before was.
     TARGET is the deployment, whose configuration names the store; --store overrides it.
@@ -100,6 +103,8 @@ def register(
         token = _read(signature).strip() if signature else ""
         offer = AlignmentOffer(data, str(file), iri, version, token, _read_keys(trusted) if trusted else {})
         command = msgspec.structs.replace(command_for(place, offer), actor=actor)
+    elif is_context(data, str(file)):
+        command = msgspec.structs.replace(context_command(data, str(file), iri, version), actor=actor)
     else:
         judged = _judge(data, file, iri, version)
         assert judged.command is not None, "a refused document has ended the command"

@@ -96,22 +96,24 @@ class _Inliner:
             if self._contexts > self._limits.contexts:
                 self._refuse(BAD_CONTEXT, here, f"a document may have {self._limits.contexts} contexts")
             if isinstance(part, str):
-                found.append(self._lookup(part, here))
+                found += self._lookup(part, here)
             else:
                 self._check(part, here)
                 found.append(part)
         return found
 
-    def _lookup(self, iri: str, at: str) -> Any:
+    def _lookup(self, iri: str, at: str) -> list[Any]:
         if iri not in self._known:
             self._refuse(
                 *(REMOTE_CONTEXT, at, f"the context {brief(iri)} is neither shipped nor registered"),
                 "Contexts are never fetched. Write it inline, or register it.",
             )
-        context = self._known[iri]
-        if isinstance(context, dict) and context.get("@protected"):
-            self._protected |= {term: one for term, one in context.items() if not term.startswith("@")}
-        return context
+        known = self._known[iri]
+        contexts = known if isinstance(known, list) else [known]
+        for context in contexts:
+            if isinstance(context, dict) and context.get("@protected"):
+                self._protected |= {term: one for term, one in context.items() if not term.startswith("@")}
+        return contexts
 
     def _check(self, context: Any, at: str) -> None:
         """Refuse what would fetch, redefine a keyword, or make every node expensive. The parser finds cycles."""
