@@ -53,17 +53,20 @@ async def published(server: Server, store: Store) -> tuple[Any, Any]:
 
 @pytest.mark.anyio
 @pytest.mark.requirement("API-8.3-1", "API-8.3-3", "API-8.3-4")
-async def test_time_of_first_issue_survives_restarts(tmp_path: Path) -> None:
+async def test_times_of_the_manifest_survive_restarts_until_it_changes(tmp_path: Path) -> None:
+    identity = replace(REGISTRAR.service.identity, contact="other@test.example")
+    changed = assemble(replace(REGISTRAR.service, identity=identity)).registrar
     seen = []
-    for year in (2026, 2027):
+    for year, registrar in ((2026, REGISTRAR), (2027, REGISTRAR), (2028, changed)):
         store = open_store(str(tmp_path / "store.db"), role="sole")
         times = {"updated": f"{year}-01-01T00:00:00Z", "issued": f"{year}-09-09T00:00:00Z"}
-        block, identity = await published(Server(REGISTRAR, **times, store=store), store)
+        block, identity = await published(Server(registrar, **times, store=store), store)
         seen.append((block["server_id"], block["issued"], block["updated"], identity["issued_at"]))
     first = "2026-01-01T00:00:00Z"
     assert seen == [
         ("test.example", first, first, first),
-        ("test.example", first, "2027-01-01T00:00:00Z", first),
+        ("test.example", first, first, first),
+        ("test.example", first, "2028-01-01T00:00:00Z", first),
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -97,6 +98,21 @@ class Publication:
         """Version of the public manifest; other documents about the service repeat it."""
         self.manifest_for(ANONYMOUS)
         return self._versions[self.discloses(ANONYMOUS)]
+
+    @property
+    def content_mark(self) -> int:
+        """Number that changes exactly when the content of the manifest does, whenever it was written."""
+        content = project_manifest(
+            self._service,
+            self._endpoints.values(),
+            self._policies,
+            self._catalog_version,
+            updated="",
+            issued="",
+            hosted=self._agents,
+        )
+        digest = hashlib.sha256(msgspec.json.encode(content, order="sorted")).digest()
+        return int.from_bytes(digest[:7])
 
     def discloses(self, principal: Principal) -> bool:
         """Return True if the caller may see which agents this server hosts (AGTP-API 8.5)."""

@@ -21,7 +21,7 @@ from bespeak.runtime.route import Route
 from bespeak.runtime.signer import Signer
 from bespeak.runtime.tasks import Tasks
 from bespeak.state.store.command import Conflict
-from bespeak.state.store.commands.manifests import IssueManifest
+from bespeak.state.store.commands.manifests import IssueManifest, UpdateManifest
 from bespeak.state.store.settings import CaseSettings, SessionSettings
 from bespeak.state.store.store import Store
 
@@ -152,7 +152,7 @@ class Server:
         await self._additions.remove(method, path)
 
     def _install(self, added: Sequence[Route], at: float, changes: int) -> None:
-        updated = max(self._updated, write_instant(at))
+        updated = max(self._updated, write_instant(max(at, self.agents.updated)))
         self.routes = self.registrar.table(
             self.agents, updated=updated, issued=self._issued, added=added, changes=changes, signer=self.signer
         )
@@ -162,13 +162,14 @@ class Server:
         if self._lifespan is not None:
             self.state = await self._lifespan.open()
         if self.store is not None:
+            content = self.routes.publication.content_mark  # with the agents of files; those of the store have times
             await self.agents.follow(self.store)
             await self.tasks.follow(self.store)
             if "AUTHORIZE" in self.registrar.service.methods:
                 await self.grants.follow(self.store)
             if self.semantic is not None:
                 await self.semantic.follow(self.store)
-            await self._issue(self.store)
+            await self._issue(self.store, content)
         if self.payments is not None:
             await self.payments.start()
             if self.payments.settings.accounts and self.principals.authenticator is None:
@@ -184,14 +185,22 @@ class Server:
             scopes = "with the scopes of their tokens" if self.principals.authenticator else "with any scope they claim"
             _logger.warning("[agents] require_known is false: agents that are not registered are admitted %s", scopes)
 
-    async def _issue(self, store: Store) -> None:
-        """Take the time of first issue from the store, so that it survives restarts (AGTP-API 8.3)."""
-        first = read_instant(self._issued)
-        if self.registrar.service.identity.issued is None and first is not None:
-            done = await store.do(IssueManifest(self.registrar.service.identity.server_id, first))
+    async def _issue(self, store: Store, content: int) -> None:
+        """Take the times of the manifest from the store, so that they survive restarts (AGTP-API 8.3).
+
+        It stays the same as long as its content does, in every process: buyers name the manifest that they verified.
+        """
+        identity = self.registrar.service.identity
+        first, now = read_instant(self._issued), read_instant(self._updated)
+        if now is not None:
+            done = await store.do(UpdateManifest(identity.server_id, content, now))
+            assert not isinstance(done, Conflict)
+            self._updated = write_instant(done[0])
+        if identity.issued is None and first is not None:
+            done = await store.do(IssueManifest(identity.server_id, first))
             assert not isinstance(done, Conflict)
             self._issued = write_instant(done[0])
-            self._install((), 0.0, 0)
+        self._install((), 0.0, 0)
 
     async def close(self) -> None:
         """Cancel pending work and close the connections to other servers."""
