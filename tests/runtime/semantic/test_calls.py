@@ -9,6 +9,8 @@ from typing import Any
 
 import httpx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.meaning import ALIGNMENT, CLINICAL, CLINICAL_PROFILE, CS, LAW, RAD_PROFILE, alignment, register_all
 from tests.service import build, echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
@@ -192,3 +194,43 @@ async def test_http_calls_carry_envelopes_and_references_too() -> None:
             proposed = await bench.send("PROPOSE", "/", {"semantic_profile": RAD_PROFILE})
             caller["semantic-profile"] = proposed.json["result"]["profile_id"]
             assert (await web.post("/note:summarize", json=NOTE, headers=caller)).status_code == 200
+
+
+_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**60), 2**60)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+_MEMBERS = st.sampled_from([*RAD_PROFILE, "profileContext", "alignmentRef", "id", "@graph", "@id", "profileVersion"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(changes=st.dictionaries(_MEMBERS, _VALUES, max_size=4))
+def test_any_envelope_is_understood_or_refused(changes: dict[str, Any]) -> None:
+    bench = build(summarize(), semantic=SemanticSettings())
+    reply = bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": {**RAD_PROFILE, **changes}})
+    assert reply.status in (409, 422), reply.json
+    assert reply.error["violations"]
+    assert reply.error["code"] in ("semantic-rejected", "semantic-renegotiation")
+    for method in ("DESCRIBE", "PROPOSE"):
+        told = bench.send(method, "/", {"semantic_profile": {**RAD_PROFILE, **changes}})
+        assert told.status in (200, 422, 501), told.json
+
+
+@pytest.mark.parametrize(
+    "envelope",
+    [
+        b'"\\ud800"',
+        b'{"@context":"\\ud800"}',
+        b"[" * 900 + b"]" * 900,
+        b'{"@context":' + b"[" * 400 + b"]" * 400 + b"}",
+    ],
+)
+def test_text_and_depth_that_json_allows_are_no_accident(envelope: bytes) -> None:
+    bench = build(summarize(), semantic=SemanticSettings())
+    reply = bench.send("SUMMARIZE", "/note", b'{"text":"x","semantic":' + envelope + b"}")
+    assert reply.status in (400, 422), reply.json
