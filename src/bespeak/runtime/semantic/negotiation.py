@@ -104,12 +104,12 @@ class Negotiation:
         self, profile: SemanticProfile, offer: Offer, snapshot: Snapshot, explanation: list[str]
     ) -> tuple[tuple[SemanticProfile, Ontology, tuple[UsedMapping, ...]] | None, list[Violation]]:
         """Translate a profile into the vocabulary of the service, or say what is missing."""
-        usable, broken = self._alignments(profile, offer, snapshot)
+        usable, broken = _find_alignments(profile, snapshot)
         if broken or not usable:
             explanation += [f"{one.message}." for one in broken]
             return None, broken
         first: list[Violation] = []
-        for target in self._targets(profile, offer, snapshot):
+        for target in _targets(profile, offer, snapshot):
             translator = snapshot.mappings.translator(usable)
             translation = ProfileTranslation(snapshot.mappings, translator, target)
             translated = translation.translate(profile)
@@ -120,26 +120,6 @@ class Negotiation:
             first = first or translation.broken
         explanation += [f"{one.message}." for one in first]
         return None, first
-
-    def _alignments(
-        self, profile: SemanticProfile, offer: Offer, snapshot: Snapshot
-    ) -> tuple[list[str], list[Violation]]:
-        """Return the alignments that a profile may be translated with; the first step leads away from its ontology."""
-        usable = [id_ for id_, one in sorted(snapshot.alignments.items()) if _fits(one, profile, snapshot)]
-        leaving = [id_ for id_ in usable if profile.ontology_id in _ends(snapshot.alignments[id_])]
-        if not profile.alignment_refs:
-            return (usable if leaving else []), []
-        broken = []
-        for number, ref in enumerate(profile.alignment_refs):
-            if ref not in usable or not leaving:
-                fault = "for other ontologies" if ref in snapshot.alignments else "not registered"
-                broken.append(Violation.of(UNKNOWN_ALIGNMENT, f"/alignmentRef/{number}", ref, fault))
-        return [id_ for id_ in usable if id_ in profile.alignment_refs], broken
-
-    def _targets(self, profile: SemanticProfile, offer: Offer, snapshot: Snapshot) -> list[Ontology]:
-        """Return the ontologies of the service that a profile may be translated to; the core has no vocabulary."""
-        others = (one for one in offer.spoken if one not in (profile.ontology_id, snapshot.namespace.core))
-        return [found for one in others if (found := snapshot.latest(one)) is not None]
 
     def _judge(
         self,
@@ -195,6 +175,26 @@ class Negotiation:
             verdict=verdict,
             ontology=None if ontology is None else ontology.ref,
         )
+
+
+def _find_alignments(profile: SemanticProfile, snapshot: Snapshot) -> tuple[list[str], list[Violation]]:
+    """Return the alignments that a profile may be translated with; one of them leads away from its ontology."""
+    usable = [id_ for id_, one in sorted(snapshot.alignments.items()) if _fits(one, profile, snapshot)]
+    leaving = any(profile.ontology_id in _ends(snapshot.alignments[id_]) for id_ in usable)
+    if not profile.alignment_refs:
+        return (usable if leaving else []), []
+    broken = []
+    for number, ref in enumerate(profile.alignment_refs):
+        if ref not in usable or not leaving:
+            fault = "for other ontologies" if ref in snapshot.alignments else "not registered"
+            broken.append(Violation.of(UNKNOWN_ALIGNMENT, f"/alignmentRef/{number}", ref, fault))
+    return [id_ for id_ in usable if id_ in profile.alignment_refs], broken
+
+
+def _targets(profile: SemanticProfile, offer: Offer, snapshot: Snapshot) -> list[Ontology]:
+    """Return the ontologies of the service that a profile may be translated to; the core has no vocabulary."""
+    others = (one for one in offer.spoken if one not in (profile.ontology_id, snapshot.namespace.core))
+    return [found for one in others if (found := snapshot.latest(one)) is not None]
 
 
 def _ends(alignment: Alignment) -> tuple[str, str]:
