@@ -234,3 +234,15 @@ def test_text_and_depth_that_json_allows_are_no_accident(envelope: bytes) -> Non
     bench = build(summarize(), semantic=SemanticSettings())
     reply = bench.send("SUMMARIZE", "/note", b'{"text":"x","semantic":' + envelope + b"}")
     assert reply.status in (400, 422), reply.json
+
+
+async def test_scope_and_input_are_judged_before_the_meaning() -> None:
+    guarded = replace(summarize(), required_scopes=("notes:read",))
+    async with clinic(guarded) as bench:
+        wrong = {"text": 7, "semantic": NONSENSE}
+        assert (await bench.send("SUMMARIZE", "/note", wrong)).status == 455
+        scope = {"authority_scope": "notes:read"}
+        input_first = await bench.send("SUMMARIZE", "/note", wrong, **scope)
+        assert input_first.error["code"] == "input-validation-failed"
+        meaning = await bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": NONSENSE}, **scope)
+        assert meaning.error["code"] == "semantic-rejected"
