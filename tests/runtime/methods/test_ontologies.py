@@ -6,12 +6,17 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
 import pytest
+from tests.documents.alignment.artifacts import ARTIFACT, RULE
 from tests.documents.ontology.figures import FIGURE_3, FIGURE_4
 from tests.service import Reply
 from tests.stateful import StatefulBench, keeping
 
+from bespeak.contract.ontology.alignment import Alignment
 from bespeak.contract.ontology.settings import SemanticSettings
+from bespeak.documents.alignment.draft_json import statement_of
+from bespeak.documents.alignment.notation import write_alignment
 from bespeak.documents.ontology.canonical import canonical_quads, content_digest
 from bespeak.runtime.methods.builtin import builtin_endpoints
 from bespeak.runtime.methods.ontologies import READ_SCOPE, REGISTER_SCOPE
@@ -118,6 +123,80 @@ async def test_signature_of_a_trusted_key_is_verified_and_may_be_required() -> N
         assert (await register(bench, signature=token)).status == 200
         [found] = (await query(bench, id=CS)).json["result"]["artifacts"]
         assert (found["signer"], found["signature"]) == (key_id(key), token)
+
+
+async def register_ends(bench: StatefulBench) -> None:
+    for end, iri in ((ARTIFACT.source, RULE.source), (ARTIFACT.target, RULE.target)):
+        text = f"<{iri}> a <http://www.w3.org/2002/07/owl#Class> ."
+        assert (await register(bench, end.version, text, id=end.id)).status == 200
+
+
+async def register_alignment(
+    bench: StatefulBench, alignment: Alignment = ARTIFACT, signature: str = "", **more: Any
+) -> Reply:
+    document = write_alignment(alignment, "json", signature).decode()
+    body = {"document": document, "media_type": "application/json", **more}
+    return await bench.send("REGISTER", "/ontologies", body, authority_scope=REGISTER_SCOPE)
+
+
+def rules_of(reply: Reply) -> list[str]:
+    return [one["rule"] for one in reply.error["findings"]]
+
+
+async def test_alignment_between_registered_versions_is_registered_and_shown(bench: StatefulBench) -> None:
+    await register_ends(bench)
+    reply = await register_alignment(bench)
+    assert reply.status == 200, reply.json
+    assert (reply.json["result"]["id"], reply.json["result"]["version"]) == (ARTIFACT.id, ARTIFACT.version)
+    assert (await register_alignment(bench)).json["result"] == reply.json["result"]
+    [listed] = (await query(bench, kind="alignment")).json["result"]["artifacts"]
+    assert listed["refs"] == [msgspec.to_builtins(end) for end in (ARTIFACT.source, ARTIFACT.target)]
+    [found] = (await query(bench, kind="alignment", id=ARTIFACT.id)).json["result"]["artifacts"]
+    assert json.loads(found["content"])["mappingRules"][0]["to"] == RULE.target
+
+
+@pytest.mark.parametrize(
+    ("notation", "media_type"), [("sssom", "text/tab-separated-values"), ("alignment", "application/rdf+xml")]
+)
+async def test_alignment_in_another_notation_is_registered(
+    bench: StatefulBench, notation: Any, media_type: str
+) -> None:
+    await register_ends(bench)
+    document = write_alignment(ARTIFACT, notation).decode()
+    named = {"id": ARTIFACT.id, "version": ARTIFACT.version}
+    reply = await register_alignment(bench, document=document, media_type=media_type, **named)
+    assert reply.status == 200, reply.json
+    assert reply.json["result"]["id"] == ARTIFACT.id
+
+
+async def test_poisoned_foreign_and_older_alignments_are_refused(bench: StatefulBench) -> None:
+    unknown = await register_alignment(bench)
+    assert (unknown.status, unknown.error["code"], rules_of(unknown)) == (422, "ontology-refused", ["I308", "I308"])
+    await register_ends(bench)
+    stray = msgspec.structs.replace(RULE, target="https://evil.example#x")
+    poisoned = await register_alignment(bench, msgspec.structs.replace(ARTIFACT, rules=(stray,)))
+    assert (poisoned.status, rules_of(poisoned)) == (422, ["I307"])
+    assert (await query(bench, kind="alignment")).json["result"] == {"artifacts": []}
+    assert (await register_alignment(bench, msgspec.structs.replace(ARTIFACT, version="2.0"))).status == 200
+    older = await register_alignment(bench, msgspec.structs.replace(ARTIFACT, version="1.9"))
+    assert (older.status, older.error["code"], rules_of(older)) == (409, "alignment-downgrade", ["I309"])
+
+
+async def test_alignment_is_signed_by_a_trusted_key_where_that_is_required() -> None:
+    key, stranger = generate_key(), generate_key()
+    settings = SemanticSettings(registry=True, trusted_keys=(public_jwk(key)["x"],))
+    async with keeping(semantic=settings) as bench:
+        await register_ends(bench)
+        for signer, version, expected in ((stranger, "1.0", 403), (key, "1.0", 200), (None, "1.1", 409)):
+            alignment = msgspec.structs.replace(ARTIFACT, version=version)
+            token = ""
+            if signer is not None:
+                assert isinstance(signer.private_key, PrivateKey)
+                token = sign_artifact(statement_of(alignment), signer.private_key, key_id(signer), 0.0)
+            reply = await register_alignment(bench, alignment, token)
+            assert reply.status == expected, reply.json
+        [found] = (await query(bench, kind="alignment")).json["result"]["artifacts"]
+        assert found["signer"] == key_id(key)
 
 
 def test_registry_is_served_only_where_it_is_enabled() -> None:

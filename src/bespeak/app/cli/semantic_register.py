@@ -15,15 +15,17 @@ from bespeak.app.cli.console import print_findings, print_json
 from bespeak.app.cli.deciding import check_decision
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.semantic_list import as_dict
-from bespeak.app.cli.semantic_register_alignment import AlignmentOffer, command_for
+from bespeak.app.cli.semantic_register_alignment import command_for
 from bespeak.app.cli.semantic_register_context import context_command, is_context
 from bespeak.app.cli.target_store import lasting_place, store_options, use_store
 from bespeak.app.server.state import store_place
+from bespeak.checks.alignment.artifact import Trust
 from bespeak.checks.ontology.registration import Judged, judge_registration
 from bespeak.documents.alignment.notation import is_alignment
 from bespeak.documents.ontology.file import read_bytes
 from bespeak.errors import ConfigError
 from bespeak.protocol.fault import Fault
+from bespeak.runtime.semantic.alignment_registration import AlignmentOffer
 from bespeak.state.audit.trusted_keys import parse_keys
 from bespeak.state.identity.artifact_signature import sign_artifact, signature_fault, verify_artifact
 from bespeak.state.identity.jws import PrivateKey, PublicKey
@@ -101,8 +103,9 @@ def register(
     data = _read_document(file)
     if is_alignment(data):
         token = _read(signature).strip() if signature else ""
-        offer = AlignmentOffer(data, str(file), iri, version, token, _read_keys(trusted) if trusted else {})
-        command = msgspec.structs.replace(command_for(place, offer), actor=actor)
+        offer = AlignmentOffer(data=data, file=str(file), id=iri, version=version, signature=token)
+        trust = Trust(keys=_read_keys(trusted) if trusted else {})
+        command = msgspec.structs.replace(command_for(place, offer, trust), actor=actor)
     elif is_context(data, str(file)):
         command = msgspec.structs.replace(context_command(data, str(file), iri, version), actor=actor)
     else:

@@ -13,6 +13,12 @@ from bespeak.documents.alignment.sssom import read_sssom, write_sssom
 
 AlignmentNotation = Literal["json", "sssom", "alignment"]
 
+MEDIA_TYPES: Final[Mapping[str, AlignmentNotation]] = {
+    "application/json": "json",
+    "text/tab-separated-values": "sssom",
+    "application/rdf+xml": "alignment",
+}
+
 _HEAD: Final = 256 * 1024
 
 _READERS: Final[Mapping[AlignmentNotation, Callable[[bytes, str], AlignmentDocument]]] = {

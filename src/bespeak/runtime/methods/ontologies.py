@@ -9,6 +9,9 @@ import msgspec
 
 from bespeak.contract.ontology.namespace import MOST_IRI
 from bespeak.contract.standard.method import COUNT, LINE, NAME, TEXT, MethodError, StandardMethod, list_of, one_of
+from bespeak.documents.alignment.notation import MEDIA_TYPES as ALIGNMENT_TYPES
+from bespeak.documents.alignment.notation import is_alignment
+from bespeak.documents.alignment.rules import DOWNGRADE, SIGNATURE
 from bespeak.documents.ontology.notation import MEDIA_TYPES
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
@@ -17,6 +20,7 @@ from bespeak.protocol.fault import Fault
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.needs import refuse_without_needs
+from bespeak.runtime.semantic.alignment_registration import AlignmentOffer
 from bespeak.runtime.semantic.registry import Offer, OntologyRegistry
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.ontologies import Artifact, ArtifactRow, ListArtifacts, ReadArtifact, RegisterArtifact
@@ -31,6 +35,8 @@ _PAGE: Final = 100
 _MOST_CONTENT: Final = 1024 * 1024
 """Most bytes of the content in an answer; beyond, only its size is told."""
 _MOST_FINDINGS: Final = 20
+_CODES: Final = {SIGNATURE.id: "signature-refused", DOWNGRADE.id: "alignment-downgrade"}
+"""Error of a refused document by the rule of a finding."""
 
 QUERY_ONTOLOGIES: Final = StandardMethod(
     name="QUERY",
@@ -55,14 +61,15 @@ QUERY_ONTOLOGIES: Final = StandardMethod(
 REGISTER_ONTOLOGY: Final = StandardMethod(
     name="REGISTER",
     category="semantic",
-    description="Registers one version of an ontology in Turtle, RDF/XML or JSON-LD.",
-    intent="Register an ontology, so that others can understand profiles that use it.",
+    description="Registers one version of an ontology in Turtle, RDF/XML or JSON-LD, or of an alignment in JSON, "
+    "SSSOM TSV or Alignment API RDF/XML.",
+    intent="Register an ontology or an alignment, so that others can understand profiles that use it.",
     outcome="The version is registered with its digest; a registered version never changes.",
     impact="irreversible",
     idempotent=True,
     parameters={
         "document": TEXT,
-        "media_type": one_of(*MEDIA_TYPES),
+        "media_type": one_of(*MEDIA_TYPES, *(one for one in ALIGNMENT_TYPES if one not in MEDIA_TYPES)),
         "id": _IRI,
         "version": NAME,
         "source": _IRI,
@@ -76,6 +83,7 @@ REGISTER_ONTOLOGY: Final = StandardMethod(
         MethodError("signature-refused", status.FORBIDDEN, "The signature is missing, foreign or for other content."),
         MethodError("version-taken", status.CONFLICT, "The version is registered with other content."),
         MethodError("version-order", status.CONFLICT, "The version is older than the latest, or does not compare."),
+        MethodError("alignment-downgrade", status.CONFLICT, "The latest version is newer, or its signer trusted more."),
         MethodError("registry-changed", status.CONFLICT, "Another registration was faster; try again."),
     ),
     scopes=(REGISTER_SCOPE,),
@@ -114,13 +122,19 @@ def register_ontology(registry: OntologyRegistry) -> Callable[[RoutedCall], Any]
         if refused is not None:
             return refused
         given = call.input
-        offer = Offer(
-            document=given["document"].encode(errors="replace"),
-            notation=MEDIA_TYPES[given["media_type"]],
-            actor=call.agent_id or "",
-            **{name: given[name] for name in ("id", "version", "source", "signature") if name in given},
-        )
-        judged = await registry.judge(offer)
+        data, media_type = given["document"].encode(errors="replace"), given["media_type"]
+        said = {name: given[name] for name in ("id", "version", "signature") if name in given}
+        actor, source = call.agent_id or "", given.get("source", "")
+        judged: RegisterArtifact | list[Diagnostic] | Fault
+        # RDF/XML may be either, and says it itself.
+        if media_type not in MEDIA_TYPES or (media_type in ALIGNMENT_TYPES and is_alignment(data)):
+            notation = ALIGNMENT_TYPES[media_type]
+            offered = AlignmentOffer(data=data, file=source, notation=notation, **said)
+            assert call.server.store is not None
+            judged = await registry.judge_alignment(offered, actor, call.server.store)
+        else:
+            offer = Offer(document=data, notation=MEDIA_TYPES[media_type], actor=actor, source=source, **said)
+            judged = await registry.judge(offer)
         if isinstance(judged, Fault):
             return REGISTER_ONTOLOGY.refuse("signature-refused", f"{judged.message[:1].upper()}{judged.message[1:]}.")
         if isinstance(judged, list):
@@ -150,7 +164,8 @@ def _refuse_document(findings: Sequence[Diagnostic]) -> Refused:
         for one in findings[:_MOST_FINDINGS]
     ]
     message = "The document cannot be registered; the findings say why."
-    return REGISTER_ONTOLOGY.refuse("ontology-refused", message, findings=told)
+    code = next((_CODES[one.rule] for one in findings if one.rule in _CODES), "ontology-refused")
+    return REGISTER_ONTOLOGY.refuse(code, message, findings=told)
 
 
 def _refuse_conflict(conflict: Conflict, command: RegisterArtifact) -> Refused:

@@ -9,15 +9,18 @@ from typing import Final
 
 import msgspec
 
+from bespeak.checks.alignment.artifact import Trust
 from bespeak.checks.ontology.registration import judge_registration
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.documents.ontology.notation import RdfNotation
 from bespeak.errors import ConfigError
 from bespeak.protocol.fault import Fault
+from bespeak.runtime.semantic.alignment_registration import AlignmentOffer, judge_offer
 from bespeak.state.audit.trusted_keys import parse_keys
 from bespeak.state.identity.artifact_signature import ArtifactStatement, signature_fault, verify_artifact
 from bespeak.state.identity.jws import PublicKey
 from bespeak.state.store.commands.ontologies import RegisterArtifact
+from bespeak.state.store.store import Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 _AT_ONCE: Final = 2
@@ -65,6 +68,17 @@ class OntologyRegistry:
         return msgspec.structs.replace(
             judged.command, signer=signer, signature=offer.signature, actor=offer.actor, source=offer.source
         )
+
+    async def judge_alignment(
+        self, offer: AlignmentOffer, actor: str, store: Store
+    ) -> RegisterArtifact | list[Diagnostic]:
+        """Return the command that registers an alignment, or the findings of its document."""
+        trust = Trust(keys=self.trusted, signed=self.settings.require_signature)
+        async with self._turns:
+            judged = await judge_offer(store, offer, trust, self.settings.namespace)
+        if judged.alignment is None:
+            return judged.findings
+        return msgspec.structs.replace(judged.command(offer.file), actor=actor)
 
     def verify(self, signature: str, statement: ArtifactStatement) -> str | Fault:
         """Return the id of the key that signed a statement, or an empty string if nothing is signed or must be."""
