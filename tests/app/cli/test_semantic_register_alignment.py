@@ -69,6 +69,29 @@ def test_unknown_ontology_and_unknown_terms_are_refused(run: Run) -> None:
     assert "I307" in refused.output
 
 
+def test_signature_of_an_alignment_is_printed_and_registered(registered: Run) -> None:
+    key = generate_key()
+    Path("key.pem").write_text(private_text(key))
+    Path("trusted.json").write_text(json.dumps(public_jwk(key)))
+    assert registered("align", "a.owl", "b.owl", "-o", "m.tsv", "--format", "sssom", "--id", ID).exit_code == 0
+    signed = registered("sign", "m.tsv", "--key", "key.pem")
+    assert signed.exit_code == 0, signed.exception
+    Path("m.jws").write_text(signed.stdout)
+    result = register(registered, "--signature", "m.jws", "--trusted", "trusted.json", "--json", file="m.tsv")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["signature"] == signed.stdout.strip()
+
+
+def test_only_an_alignment_with_id_and_exact_versions_can_be_signed(run: Run) -> None:
+    Path("key.pem").write_text(private_text(generate_key()))
+    assert run("align", "a.owl", "b.owl", "-o", "m.rdf", "--format", "alignment").exit_code == 0
+    refused = run("sign", "m.rdf", "--key", "key.pem")
+    assert isinstance(refused.exception, CommandFailedError)
+    assert "I303" in refused.output
+    refused = run("sign", "m.rdf", "--key", "key.pem", "--id", ID, "--version", "1.0")
+    assert "must say the versions of its ontologies" in str(refused.exception)
+
+
 def test_downgrade_is_refused(registered: Run) -> None:
     key = generate_key()
     Path("key.pem").write_text(private_text(key))

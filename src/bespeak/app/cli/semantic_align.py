@@ -17,7 +17,7 @@ from bespeak.app.cli.target_store import written_in_one_step
 from bespeak.checks.alignment.aligner import TOOL, Aligned, Base, Override, align
 from bespeak.checks.alignment.candidates import Candidate
 from bespeak.checks.alignment.policy import Policy
-from bespeak.contract.ontology.alignment import Alignment, Provenance
+from bespeak.contract.ontology.alignment import Provenance
 from bespeak.contract.ontology.ontology import Ontology
 from bespeak.documents.alignment.draft_json import statement_of
 from bespeak.documents.alignment.notation import AlignmentNotation, read_alignment, write_alignment
@@ -25,8 +25,6 @@ from bespeak.documents.ontology.file import load_ontology, read_bytes
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.fault import Fault
-from bespeak.state.identity.artifact_signature import sign_artifact
-from bespeak.state.identity.jws import PrivateKey
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.printable import printable
 from bespeak.text.language.embedding import PACKAGE, embed
@@ -107,7 +105,12 @@ def align_(
         provenance=created,
     )
     alignment = msgspec.structs.replace(aligned.alignment, id=iri, version=version)
-    data = write_alignment(alignment, notation, _sign(alignment, key) if key else "")
+    signature = ""
+    if key is not None:
+        from bespeak.app.cli.semantic_register import sign_statement  # noqa: PLC0415 - most alignments are not signed
+
+        signature = sign_statement(statement_of(alignment), key)
+    data = write_alignment(alignment, notation, signature)
     if output is None:
         click.echo(data.decode(), nl=False)
     else:
@@ -217,15 +220,3 @@ def _overrides(decisions: Sequence[tuple[str, str]], by: str | None) -> list[Ove
 
     actor = check_decision("override", None, by)
     return [Override(source=source, target=target, by=actor) for source, target in decisions]
-
-
-def _sign(alignment: Alignment, path: Path) -> str:
-    from bespeak.state.identity.key_file import read_key  # noqa: PLC0415 - most alignments are not signed
-    from bespeak.state.identity.key_text import key_id  # noqa: PLC0415
-
-    key = read_key(path)
-    if isinstance(key, Fault):
-        raise ConfigError(f"{path}: {key.message}")
-    if not isinstance(key.private_key, PrivateKey):
-        raise ConfigError(f"{path} holds a public key; give the private key file.")
-    return sign_artifact(statement_of(alignment), key.private_key, key_id(key), time.time())

@@ -1,4 +1,4 @@
-"""`bespeak semantic register` and `sign`: put ontologies into the registry of a store."""
+"""`bespeak semantic register` and `sign`: put ontologies and alignments into the registry of a store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bespeak.app.cli.console import print_findings, print_json
 from bespeak.app.cli.deciding import check_decision
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.semantic_list import as_dict
-from bespeak.app.cli.semantic_register_alignment import command_for
+from bespeak.app.cli.semantic_register_alignment import alignment_statement, command_for
 from bespeak.app.cli.semantic_register_context import context_command, is_context
 from bespeak.app.cli.target_store import lasting_place, store_options, use_store
 from bespeak.app.server.state import store_place
@@ -27,7 +27,12 @@ from bespeak.errors import ConfigError
 from bespeak.protocol.fault import Fault
 from bespeak.runtime.semantic.alignment_registration import AlignmentOffer
 from bespeak.state.audit.trusted_keys import parse_keys
-from bespeak.state.identity.artifact_signature import sign_artifact, signature_fault, verify_artifact
+from bespeak.state.identity.artifact_signature import (
+    ArtifactStatement,
+    sign_artifact,
+    signature_fault,
+    verify_artifact,
+)
 from bespeak.state.identity.jws import PrivateKey, PublicKey
 from bespeak.state.identity.key_file import read_key
 from bespeak.state.identity.key_text import key_id
@@ -43,7 +48,7 @@ _FILE: Final = click.Path(path_type=Path)
 
 def _document(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the FILE argument and what it may not say itself."""
-    for option, name, what in (("--version", "version", "Version"), ("--id", "iri", "IRI of the ontology")):
+    for option, name, what in (("--version", "version", "Version"), ("--id", "iri", "IRI")):
         command = click.option(option, name, default="", help=f"{what}, if the document does not say it.")(command)
     return click.argument("file", type=_FILE)(command)
 
@@ -52,18 +57,27 @@ def _document(command: Callable[..., Any]) -> Callable[..., Any]:
 @_document
 @click.option("--key", required=True, type=_FILE, help="Private key, as `bespeak keys new` writes it.")
 def sign(file: Path, iri: str, version: str, key: Path) -> None:
-    """Sign an ontology and print the signature.
+    """Sign an ontology or an alignment and print the signature.
 
-    The signature is for id, version and content, whatever the notation: those who receive the ontology register it
+    The signature is for id, version and content, whatever the notation: those who receive the document register it
     with `bespeak semantic register --signature`.
     """
+    data = _read_document(file)
+    if is_alignment(data):
+        statement = alignment_statement(data, str(file), iri, version)
+    else:
+        statement = _judge(data, file, iri, version).statement
+    click.echo(sign_statement(statement, key))
+
+
+def sign_statement(statement: ArtifactStatement, key: Path) -> str:
+    """Return the signature of a statement with the private key in a file."""
     private = read_key(key)
     if isinstance(private, Fault):
         raise ConfigError(f"{key}: {private.message}")
     if not isinstance(private.private_key, PrivateKey):
         raise ConfigError(f"{key} holds a public key; give the private key file.")
-    judged = _judge(_read_document(file), file, iri, version)
-    click.echo(sign_artifact(judged.statement, private.private_key, key_id(private), time.time()))
+    return sign_artifact(statement, private.private_key, key_id(private), time.time())
 
 
 @click.command()

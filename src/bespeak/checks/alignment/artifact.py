@@ -80,9 +80,9 @@ def judge_alignment(
 ) -> JudgedAlignment:
     """Read an artifact and judge it against the ontologies in use and the artifact that it replaces.
 
-    `signature` is a token beside the document, for notations that carry none. `id` and `version` are for documents
-    that do not say them; the registry needs both. A document that does not say the versions of its ontologies is
-    taken to be for those in use.
+    `signature` is a token beside the document, which comes before one that the document carries. `id` and `version`
+    are for documents that do not say them; the registry needs both. A document that does not say the versions of its
+    ontologies is taken to be for those in use.
     """
     document = read_alignment(data, file, notation)
     if document.alignment is None:
@@ -95,7 +95,7 @@ def judge_alignment(
         source=_exact(read.source, source),
         target=_exact(read.target, target),
     )
-    token = document.signature or signature
+    token = signature or document.signature
     signer, faults = _verify(alignment, token, trust, file)
     alignment = msgspec.structs.replace(alignment, signer=signer)
     findings = [*document.findings, *faults]
