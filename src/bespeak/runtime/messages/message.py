@@ -15,6 +15,8 @@ KEPT: Final = 30 * 86400.0
 """Seconds for which a message without an expiry is kept."""
 MOST_CONTENT: Final = 64 * 1024
 """Maximum bytes of the content of a message."""
+MOST_COPIES: Final = 8 * 1024 * 1024
+"""Bytes of all the copies that addresses outside get of one content."""
 MOST_RECEIVED: Final = 10_000
 """Messages in one inbox."""
 MOST_FROM_ONE: Final = 1_000

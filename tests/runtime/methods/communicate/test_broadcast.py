@@ -8,6 +8,8 @@ import pytest
 from tests.messaging import ANN, BOB, CAT, DAN, METHODS, inbox, refusal, sent, soon, subscribe, until_received
 from tests.stateful import keeping
 
+from bespeak.contract.delivery import DeliverySettings
+from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio
@@ -76,3 +78,15 @@ async def test_full_inboxes_are_left_out(monkeypatch: pytest.MonkeyPatch) -> Non
         assert (await sent(bench, "BROADCAST", body([BOB])))["deliveries"] == 1
         assert (await sent(bench, "BROADCAST", body([BOB, CAT])))["deliveries"] == 1
         assert await refusal(bench, "BROADCAST", body([BOB, CAT])) == (503, "delivery-unavailable")
+
+
+@pytest.mark.parametrize("method", ["BROADCAST", "ALERT"])
+async def test_what_goes_to_many_addresses_is_not_large(method: str) -> None:
+    document = ServerDocument(delivery=DeliverySettings(recipients=("127.0.0.1",), allow=("127.0.0.1:9",)))
+    names = [f"http://127.0.0.1:9/{number}" for number in range(1000)]
+    async with keeping(methods=METHODS, document=document) as bench:
+        for size, wanted in ((60_000, 413), (1_000, 200)):
+            given = {"recipient": names, "message": "x" * size, "severity": "high"}
+            if method == "BROADCAST":
+                given = body(names, content="x" * size)
+            assert (await bench.send(method, "/", given)).status == wanted

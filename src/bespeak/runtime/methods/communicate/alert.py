@@ -20,6 +20,7 @@ from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.messages.message import (
     KEPT,
     MOST_CONTENT,
+    MOST_COPIES,
     MOST_FROM_ONE,
     MOST_RECEIVED,
     Message,
@@ -57,6 +58,9 @@ async def alert(call: RoutedCall) -> Effects | Refused:
     found = await find_recipients(call, [*names, *path])
     for name, fault in found.faults.items():
         return _ALERT.refuse("unknown-recipient", f"{name[:80]!r} {fault}.", recipient=name[:256])
+    refused = refuse_large("message", given["message"], MOST_COPIES // max(len(found.addresses), 1))
+    if refused is not None:
+        return refused
     origin = Origin(
         sender=call.agent_id or "",
         kind=ALERT,

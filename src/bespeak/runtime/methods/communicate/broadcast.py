@@ -11,7 +11,7 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.messages.message import MOST_CONTENT, new_id
+from bespeak.runtime.messages.message import MOST_CONTENT, MOST_COPIES, new_id
 from bespeak.runtime.messages.origin import BROADCAST, Origin, send, too_much
 from bespeak.runtime.messages.recipients import as_address, find_recipients
 from bespeak.runtime.methods.needs import read_future, refuse_large, refuse_without_needs
@@ -50,6 +50,9 @@ async def broadcast(call: RoutedCall) -> Effects | Refused:
         if name in found.channels and not found.count:
             return _BROADCAST.refuse("empty-audience", f"{name[:80]!r} {fault}.", field="/audience")
         return _BROADCAST.refuse("audience-refused", f"{name[:80]!r} {fault}.", recipient=name[:256])
+    refused = refuse_large("content", given["content"], MOST_COPIES // max(len(found.addresses), 1))
+    if refused is not None:
+        return refused
     origin = Origin(
         sender=call.agent_id or "",
         kind=BROADCAST,
