@@ -227,7 +227,9 @@ def topic_of(candidate: Candidate, verbs: frozenset[str] = frozenset()) -> str:
         things = [_object_of(candidate), *things] if "{" not in path else []
     if path.count("/{") and path.lstrip("/").partition("/")[2].startswith("{") and _is_version(path.split("/")[1]):
         things = [_collection_of(candidate, things)]
-    found = (hyphenated(name) for name in (*candidate.tags[:1], *things, "" if "{" in path else _object_of(candidate)))
+    # A tag is not a part of the upstream's path, so it need not stay if it looks like a verb.
+    topics = [tag for tag in map(hyphenated, candidate.tags[:1]) if judge_segment(tag) is None]
+    found = (*topics, *map(hyphenated, (*things, "" if "{" in path else _object_of(candidate))))
     return next((name for name in found if _names(name)), "")
 
 
