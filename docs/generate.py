@@ -48,7 +48,9 @@ from bespeak.protocol import status
 from bespeak.protocol.wire.limits import Limits
 from bespeak.runtime.bindings.upstream_outcome import MAX_RESPONSE_BYTES
 from bespeak.runtime.delivery import drain
+from bespeak.runtime.messages import message
 from bespeak.runtime.methods.communicate import send
+from bespeak.runtime.workflows.reference import MOST_COPIED
 from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.toml_tree import MAX_BYTES as DOCUMENT_BYTES
 from bespeak.text.source.tree import MAX_BYTES as TREE_BYTES
@@ -373,6 +375,14 @@ def limits_table() -> str:
         ),
         ("a message of SEND", _size(send.MOST_CONTENT), "", "413"),
         ("messages of one agent with SEND in 30 days", f"{send.MOST:,}", "", "503"),
+        (
+            "messages in an inbox, and unread ones of one sender among them",
+            f"{message.MOST_RECEIVED:,} and {message.MOST_FROM_ONE:,}",
+            "",
+            "503",
+        ),
+        ("copies of one message for addresses outside", _size(message.MOST_COPIES), "", "413"),
+        ("what the steps of a workflow take from earlier ones", _size(MOST_COPIED), "", "the step fails"),
         ("findings in the lint report that MCP clients read", f"{manifest_report._MOST}", "", "counted as left out"),
         (
             "arguments of a model's tool call",
