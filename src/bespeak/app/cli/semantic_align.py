@@ -13,6 +13,7 @@ import msgspec
 
 from bespeak.app.cli.console import print_findings, print_json
 from bespeak.app.cli.main import CommandFailedError
+from bespeak.app.cli.semantic_history import read_histories
 from bespeak.app.cli.target_store import written_in_one_step
 from bespeak.checks.alignment.aligner import TOOL, Aligned, Base, Override, align
 from bespeak.checks.alignment.candidates import Candidate
@@ -37,6 +38,7 @@ _FOR_ALL: Final = 0o644
 def _common(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the two ontologies and what decides about mappings."""
     for option in (
+        click.option("--store", metavar="PLACE", help="Store whose history of calls through mappings counts, too."),
         click.option("--embeddings", is_flag=True, help="Also compare vectors; needs the extra `embeddings`."),
         click.option(
             "--threshold", type=click.FloatRange(0, 1), help="Lowest score that is accepted.  [default: 0.75]"
@@ -74,6 +76,7 @@ def align_(
     target: Path,
     threshold: float | None,
     embeddings: bool,
+    store: str | None,
     output: Path | None,
     notation: AlignmentNotation,
     iri: str,
@@ -100,6 +103,7 @@ def align_(
         *(_load(source), _load(target)),
         threshold,
         embeddings=embeddings,
+        histories=read_histories(store),
         base=_base(base, before),
         overrides=_overrides(decisions, by) if decisions else (),
         provenance=created,
@@ -125,14 +129,23 @@ def align_(
 @_common
 @click.argument("term")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def explain(*, source: Path, target: Path, threshold: float | None, embeddings: bool, term: str, as_json: bool) -> None:
+def explain(
+    *,
+    source: Path,
+    target: Path,
+    threshold: float | None,
+    embeddings: bool,
+    store: str | None,
+    term: str,
+    as_json: bool,
+) -> None:
     """Explain how a TERM of ontology A was mapped to B, or why not.
 
     TERM is an IRI, the end of one, or a label. Shown are the candidates with their scores, confidences and signals.
     """
     ontology = _load(source)
     iri = _find(ontology, term)
-    aligned = _align(ontology, _load(target), threshold, embeddings=embeddings)
+    aligned = _align(ontology, _load(target), threshold, embeddings=embeddings, histories=read_histories(store))
     found = sorted(aligned.candidates.get(iri, {}).values(), key=lambda one: (-one.score, one.target))[:_SHOWN]
     outcomes = [_outcome(one, aligned) for one in found]
     if as_json:

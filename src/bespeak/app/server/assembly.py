@@ -115,6 +115,8 @@ class Assembled:
         if enabled & {"MONITOR", "ROUTE"}:
             server.statistics = CallStatistics()
             subscribers = (*subscribers, server.statistics)
+        if store is not None and server.semantic is not None:
+            subscribers = (*subscribers, server.semantic.history)
         dispatcher = Dispatcher(server, responder, settlement, (*access_log(), *subscribers))
         if server.retries is not None:
             server.retries.dispatcher = dispatcher

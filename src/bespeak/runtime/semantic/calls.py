@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
+from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.protocol.exchange.headers import SEMANTIC_PROFILE, TASK_ID
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.route_table import RouteTable
 from bespeak.runtime.semantic.layer import Meaning, SemanticLayer, concepts_of
+from bespeak.runtime.semantic.mapping_history import MappingHistory
 from bespeak.runtime.semantic.refusal import refuse_missing, refuse_outcome, refuse_unknown
+from bespeak.state.store.store import Store
 
 
 class CallJudge(SemanticLayer):
     """The semantic layer as gates use it; `server.semantic`."""
+
+    def __init__(self, settings: SemanticSettings, routes: Callable[[], RouteTable] | None = None) -> None:
+        super().__init__(settings, routes)
+        self.history = MappingHistory()
+        """What has come of mapped calls; subscribed to exchanges where there is a store."""
+
+    async def follow(self, store: Store) -> None:
+        """Follow the registry in the store, and add to its history of mappings."""
+        await super().follow(store)
+        self.history.follow(store)
+
+    async def close(self) -> None:
+        """Store what was counted, and cancel pending work."""
+        await self.history.close()
+        await super().close()
 
     def judge(self, call: RoutedCall) -> Refused | None:
         """Understand the envelope of a call, or refuse it."""

@@ -297,6 +297,15 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         """CREATE INDEX records_sender ON records (owner, fence)
             WHERE kind = 'message' AND state = 'unread' AND fence <> 0""",
     ),
+    (
+        """CREATE TABLE mapped_calls (
+            source TEXT NOT NULL,
+            target TEXT NOT NULL,
+            succeeded BIGINT NOT NULL,
+            failed BIGINT NOT NULL,
+            PRIMARY KEY (source, target)
+        )""",
+    ),
 )
 
 CURRENT: Final = len(MIGRATIONS)
