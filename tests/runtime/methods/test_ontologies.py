@@ -199,6 +199,33 @@ async def test_alignment_is_signed_by_a_trusted_key_where_that_is_required() -> 
         assert found["signer"] == key_id(key)
 
 
+async def test_signer_of_a_lower_rank_supersedes_nothing_of_a_higher_one() -> None:
+    keys = {"high": generate_key(), "low": generate_key()}
+    texts = {name: public_jwk(key)["x"] for name, key in keys.items()}
+    settings = SemanticSettings(
+        registry=True, trusted_keys=tuple(texts.values()), signer_ranks={texts["high"]: 2, texts["low"]: 1}
+    )
+    content = canonical_quads(FIGURE_3.encode(), "f.ttl")
+    assert isinstance(content, bytes)
+
+    def sign(name: str, statement: ArtifactStatement) -> str:
+        key = keys[name]
+        assert isinstance(key.private_key, PrivateKey)
+        return sign_artifact(statement, key.private_key, key_id(key), 0.0)
+
+    async with keeping(semantic=settings) as bench:
+        await register_ends(bench)
+        order = (("low", "1.0"), ("high", "1.1"), ("low", "1.2"), ("high", "1.2"))
+        for (name, version), refused in zip(order, (False, False, True, False), strict=True):
+            ontology = ArtifactStatement("ontology", CS, version, content_digest(content))
+            alignment = msgspec.structs.replace(ARTIFACT, version=version)
+            replies = [
+                await register(bench, version, signature=sign(name, ontology)),
+                await register_alignment(bench, alignment, sign(name, statement_of(alignment))),
+            ]
+            assert [reply.status for reply in replies] == ([403, 409] if refused else [200, 200]), (name, version)
+
+
 def test_registry_is_served_only_where_it_is_enabled() -> None:
     def paths(**given: Any) -> set[str]:
         return {endpoint.path for endpoint in builtin_endpoints(**given)}

@@ -16,6 +16,15 @@ def test_keys_are_parsed_when_the_registry_opens() -> None:
     assert list(open_registry(settings).trusted) == [key_id(key) for key in keys]
 
 
+def test_ranks_are_kept_by_key_id_and_only_for_trusted_keys() -> None:
+    first, second, stranger = (generate_key() for _ in range(3))
+    texts = tuple(public_jwk(key)["x"] for key in (first, second))
+    registry = open_registry(SemanticSettings(trusted_keys=texts, signer_ranks={texts[0]: 2}))
+    assert registry.ranks == {key_id(first): 2, key_id(second): 0}
+    with pytest.raises(ConfigError, match=r"`signer_ranks` of .* is not in `trusted_keys`"):
+        open_registry(SemanticSettings(trusted_keys=texts, signer_ranks={public_jwk(stranger)["x"]: 1}))
+
+
 def test_missing_keys_and_packages_stop_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="needs `trusted_keys`"):
         open_registry(SemanticSettings(require_signature=True))

@@ -56,6 +56,13 @@ class SemanticSettings:
         form="43 characters of base64url",
         security=True,
     )
+    signer_ranks: Mapping[str, int] = setting(
+        {},
+        "Rank of keys of `trusted_keys`, 0 without an entry. What one key has signed is not superseded by a key of a "
+        "lower rank.",
+        values=Setting(meaning="The rank.", kind="count"),
+        security=True,
+    )
     require_signature: bool = setting(
         False, "Refuse ontologies and alignments without a signature of a trusted key.", security=True
     )

@@ -180,5 +180,8 @@ def _refuse_conflict(conflict: Conflict, command: RegisterArtifact) -> Refused:
         case "signature-missing":
             message = "The latest version is signed; sign this one too."
             return REGISTER_ONTOLOGY.refuse("signature-refused", message)
+        case "signer-rank":
+            message = "The latest version is signed by a key that is trusted more; let its owner sign this one."
+            return REGISTER_ONTOLOGY.refuse("signature-refused", message)
         case _:
             return REGISTER_ONTOLOGY.refuse("registry-changed", "Another registration was faster; try again.")

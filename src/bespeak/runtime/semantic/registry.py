@@ -42,9 +42,13 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 class OntologyRegistry:
     """Judges offers. Constructed once per server; the store is that of each call."""
 
-    def __init__(self, settings: SemanticSettings, trusted: Mapping[str, PublicKey]) -> None:
+    def __init__(
+        self, settings: SemanticSettings, trusted: Mapping[str, PublicKey], ranks: Mapping[str, int] | None = None
+    ) -> None:
+        """Create a registry that trusts keys by their id, which may have ranks."""
         self.settings = settings
         self.trusted = trusted
+        self.ranks = ranks or {}
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
     async def judge(self, offer: Offer) -> RegisterArtifact | list[Diagnostic] | Fault:
@@ -66,19 +70,24 @@ class OntologyRegistry:
         if isinstance(signer, Fault):
             return signer
         return msgspec.structs.replace(
-            judged.command, signer=signer, signature=offer.signature, actor=offer.actor, source=offer.source
+            judged.command,
+            signer=signer,
+            signature=offer.signature,
+            actor=offer.actor,
+            source=offer.source,
+            ranks=self.ranks,
         )
 
     async def judge_alignment(
         self, offer: AlignmentOffer, actor: str, store: Store
     ) -> RegisterArtifact | list[Diagnostic]:
         """Return the command that registers an alignment, or the findings of its document."""
-        trust = Trust(keys=self.trusted, signed=self.settings.require_signature)
+        trust = Trust(keys=self.trusted, ranks=self.ranks, signed=self.settings.require_signature)
         async with self._turns:
             judged = await judge_offer(store, offer, trust, self.settings.namespace)
         if judged.alignment is None:
             return judged.findings
-        return msgspec.structs.replace(judged.command(offer.file), actor=actor)
+        return msgspec.structs.replace(judged.command(offer.file), actor=actor, ranks=self.ranks)
 
     def verify(self, signature: str, statement: ArtifactStatement) -> str | Fault:
         """Return the id of the key that signed a statement, or an empty string if nothing is signed or must be."""
@@ -96,10 +105,15 @@ def open_registry(settings: SemanticSettings) -> OntologyRegistry:
         raise ConfigError("`registry` of [semantic] needs its extra: pip install 'bespeak[semantic]'")
     if settings.require_signature and not settings.trusted_keys:
         raise ConfigError("`require_signature` of [semantic] needs `trusted_keys`; name the keys that may sign.")
+    stranger = next((text for text in settings.signer_ranks if text not in settings.trusted_keys), None)
+    if stranger is not None:
+        raise ConfigError(f"`signer_ranks` of [semantic] names {stranger[:80]}, which is not in `trusted_keys`.")
     keys: dict[str, PublicKey] = {}
+    ranks: dict[str, int] = {}
     for text in settings.trusted_keys:
         found = parse_keys(text)
         if isinstance(found, Fault):
             raise ConfigError(f"`trusted_keys` of [semantic]: {text}: {found.message}")
         keys |= found
-    return OntologyRegistry(settings, keys)
+        ranks |= dict.fromkeys(found, settings.signer_ranks.get(text, 0))
+    return OntologyRegistry(settings, keys, ranks)

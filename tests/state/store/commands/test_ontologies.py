@@ -53,6 +53,15 @@ async def test_artifact_is_kept_with_its_provenance(store: Store) -> None:
     assert await store.read(ListArtifacts()) == [row]
 
 
+async def test_lower_rank_does_not_supersede_a_higher_one(store: Store) -> None:
+    ranks = {"high": 2, "low": 1}
+    await register(store, registration("1.0", signer="high"))
+    refused = await register(store, registration("1.1", signer="low", ranks=ranks))
+    assert refused == Conflict("signer-rank", {"signer": "high"})
+    assert isinstance(await register(store, registration("1.1", signer="high", ranks=ranks)), ArtifactRow)
+    assert isinstance(await register(store, registration("1.2", signer="low")), ArtifactRow)
+
+
 async def test_newer_version_supersedes_the_latest(store: Store) -> None:
     for version in ("1.2", "1.10", "2.0"):
         await register(store, registration(version, version.encode()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import cmp_to_key
 from typing import Any, ClassVar, Final, Literal
 
@@ -73,13 +73,15 @@ class RegisterArtifact(Command, frozen=True):
     signer: str = ""
     signature: str = ""
     actor: str = ""
+    ranks: Mapping[str, int] = {}
+    """Rank of signers by key id, 0 without an entry; a lower one does not supersede a higher one."""
 
     def steps(self) -> Steps:
         """Return the ArtifactRow, also of an earlier registration of the same content, or a Conflict.
 
-        `version-taken` with the digest, `version-order` with the fault, `signature-missing` with the signer of the
-        latest version, `reference-unknown` with the reference, `too-many-versions`, or `changed` if another
-        registration came between: try again.
+        `version-taken` with the digest, `version-order` with the fault, `signature-missing` or `signer-rank` with the
+        signer of the latest version, `reference-unknown` with the reference, `too-many-versions`, or `changed` if
+        another registration came between: try again.
         """
         rows = yield Statement("SELECT revision FROM revisions WHERE topic = ? {lock}", (TOPIC,))
         revision = rows[0][0] if rows else 0
@@ -126,6 +128,8 @@ class RegisterArtifact(Command, frozen=True):
                 return Conflict("version-order", {"fault": order, "latest": latest.version})
             if latest.signer and not self.signer:
                 return Conflict("signature-missing", {"signer": latest.signer})
+            if self.ranks.get(self.signer, 0) < self.ranks.get(latest.signer, 0):
+                return Conflict("signer-rank", {"signer": latest.signer})
         for ref in self.refs:
             rows = yield Statement(
                 "SELECT 1 FROM ontologies WHERE kind = ? AND id = ? AND version = ?", ("ontology", ref.id, ref.version)
