@@ -12,7 +12,7 @@ from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.call import Call, RoutedCall
-from bespeak.runtime.exchange import Exchange
+from bespeak.runtime.exchange import REPLAYED, Exchange
 from bespeak.state.audit.record import Payload
 from bespeak.state.store.command import Sealed
 
@@ -49,7 +49,7 @@ def test_callers_that_reach_no_endpoint_do_not_fill_the_trail(agent: str | None,
 
 
 def test_a_record_has_the_template_of_the_path_and_no_input() -> None:
-    entry = auditor().entry(Exchange(call(number="12", guest="Ann"), Response(200, b"{}"), replayed=True))
+    entry = auditor().entry(Exchange(call(number="12", guest="Ann"), Response(200, b"{}", headers=(REPLAYED,))))
     assert entry.agent_id == AGENT
     assert isinstance(entry.payload, Payload)
     assert (entry.payload.path, entry.payload.replayed) == ("/room/{number}", True)

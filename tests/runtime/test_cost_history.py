@@ -34,3 +34,11 @@ async def test_refused_calls_are_not_counted_and_old_ones_are_forgotten() -> Non
         for number in range(300):
             await bench.send("FIND", "/rooms", {"n": number})
         assert len(bench.bench.server.costs.find(("FIND", "/rooms"), 9)) == 256
+
+
+async def test_replayed_answers_are_not_counted() -> None:
+    endpoint = make_endpoint("BOOK", "/room", lambda _: {}, impact="irreversible")
+    async with keeping(endpoint, methods=("QUOTE",)) as bench:
+        for _ in range(3):
+            await bench.send("BOOK", "/room", {}, idempotency_key="k")
+        assert len(bench.bench.server.costs.find(("BOOK", "/room"), 1)) == 1

@@ -22,7 +22,8 @@ from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, RoutedCall
-from bespeak.runtime.idempotency import MARKER, Claim, Idempotency
+from bespeak.runtime.exchange import REPLAYED
+from bespeak.runtime.idempotency import Claim, Idempotency
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import IdempotencySettings
 from bespeak.state.store.sqlite import SqliteStore
@@ -50,8 +51,8 @@ async def test_a_repeated_request_gets_the_first_answer_byte_for_byte_and_is_mar
         again = await bench.send("BOOK", "/room", {"guest": "g"}, idempotency_key="k-1", task_id="t-2")
         assert (first.status, first.json) == (200, {"number": 1})
         assert (again.status, again.response.body) == (200, first.response.body)
-        assert first.header(MARKER[0]) is None
-        assert again.header(MARKER[0]) == "true"
+        assert first.header(REPLAYED[0]) is None
+        assert again.header(REPLAYED[0]) == "true"
         assert again.header("Task-ID") == "t-2"
         assert again.header("Content-Type") == first.header("Content-Type")
         assert (await bench.send("BOOK", "/room", {"guest": "g"}, idempotency_key="k-2")).json == {"number": 2}
@@ -73,7 +74,7 @@ async def test_a_key_belongs_to_its_agent_and_its_endpoint() -> None:
     async with keeping(counting(), counting("BOOK", "/table")) as bench:
         assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).json == {"number": 1}
         assert (await bench.send("BOOK", "/room", {}, idempotency_key="k", agent=OTHER)).json == {"number": 2}
-        assert (await bench.send("BOOK", "/table", {}, idempotency_key="k")).header(MARKER[0]) is None
+        assert (await bench.send("BOOK", "/table", {}, idempotency_key="k")).header(REPLAYED[0]) is None
         assert (await bench.send("BOOK", "/room", {}, idempotency_key="k", agent=None)).json == {"number": 3}
         bench.connection = Connection(address="10.0.0.9")
         elsewhere = await bench.send("BOOK", "/room", {}, idempotency_key="k", agent=None)
@@ -122,7 +123,7 @@ async def test_an_answer_with_retry_after_is_not_stored() -> None:
         assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 422
         for marked in (None, "true"):
             reply = await bench.send("BOOK", "/room", {}, idempotency_key="k")
-            assert (reply.json, reply.header(MARKER[0])) == ({"number": 2}, marked)
+            assert (reply.json, reply.header(REPLAYED[0])) == ({"number": 2}, marked)
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -135,7 +136,7 @@ async def test_a_refusal_for_missing_authority_is_not_stored(tmp_path: Path, *, 
     async with keeping(store=store, agents=tuple(agents)) as bench:
         for _ in range(2):
             refused = await bench.send("REVOKE", "/", body, idempotency_key="k")
-            assert (refused.status, refused.header(MARKER[0])) == (455, None)
+            assert (refused.status, refused.header(REPLAYED[0])) == (455, None)
         agents[0] = Agent(agent_id=AGENT, name="desk", scopes=("agents:manage",))
     store = SqliteStore(str(tmp_path / "s.db"))
     store.sole = not shared
@@ -165,7 +166,7 @@ async def test_a_request_in_progress_is_409_with_the_time_to_wait(tmp_path: Path
         assert (await bench.send("BOOK", "/room", b'{"x":1}', idempotency_key="k")).status == 422
         finish.set()
         assert (await first).json == {"done": True}
-        assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).header(MARKER[0]) == "true"
+        assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).header(REPLAYED[0]) == "true"
 
 
 async def test_answers_outlive_the_process(tmp_path: Path) -> None:
@@ -175,7 +176,7 @@ async def test_answers_outlive_the_process(tmp_path: Path) -> None:
     async with keeping(counting(), store=open_store(place, role="sole")) as bench:
         again = await bench.send("BOOK", "/room", {}, idempotency_key="k")
         assert again.response.body == first.response.body
-        assert again.header(MARKER[0]) == "true"
+        assert again.header(REPLAYED[0]) == "true"
 
 
 async def test_more_keys_than_are_loaded_are_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +245,7 @@ async def test_execute_and_register_have_their_key_in_the_body() -> None:
         body = {"action": "a", "idempotency_key": "k"}
         assert (await bench.send("EXECUTE", "/", body)).json == {"number": 1}
         again = await bench.send("EXECUTE", "/", body)
-        assert (again.json, again.header(MARKER[0])) == ({"number": 1}, "true")
+        assert (again.json, again.header(REPLAYED[0])) == ({"number": 1}, "true")
         both = await bench.send("EXECUTE", "/", body, idempotency_key="other")
         assert (both.status, both.error["code"]) == (400, "idempotency-key-conflict")
 
@@ -268,7 +269,7 @@ async def test_legacy_verbs_that_become_one_method_are_different_requests() -> N
         other = await bench.send("DELETE", "/room", {}, idempotency_key="k")
         assert (first.status, other.status, other.error["code"]) == (200, 422, "idempotency-key-reused")
         again = await bench.send("PATCH", "/room", {}, idempotency_key="k")
-        assert (again.json, again.header(MARKER[0])) == (first.json, "true")
+        assert (again.json, again.header(REPLAYED[0])) == (first.json, "true")
 
 
 async def test_an_ad_hoc_call_has_its_key_in_the_body_too() -> None:
@@ -280,7 +281,7 @@ async def test_an_ad_hoc_call_has_its_key_in_the_body_too() -> None:
     ) as bench:
         for marked in (None, "true"):
             reply = await bench.send("EXECUTE", "/thing", {"idempotency_key": "k"})
-            assert (reply.json, reply.header(MARKER[0])) == ({"count": 1}, marked)
+            assert (reply.json, reply.header(REPLAYED[0])) == ({"count": 1}, marked)
 
 
 async def test_a_request_for_another_delegator_is_another_request() -> None:

@@ -14,7 +14,7 @@ from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, RoutedCall
-from bespeak.runtime.idempotency import MARKER
+from bespeak.runtime.exchange import REPLAYED
 from bespeak.runtime.pausing import Pausing
 from bespeak.state.store.opening import open_store
 
@@ -87,7 +87,7 @@ async def test_answers_from_before_the_pause_are_replayed() -> None:
         first = await book(bench, idempotency_key="k")
         await escalate(bench)
         again = await book(bench, idempotency_key="k")
-        assert (again.response.body, again.header(MARKER[0])) == (first.response.body, "true")
+        assert (again.response.body, again.header(REPLAYED[0])) == (first.response.body, "true")
         assert (await book(bench, idempotency_key="new")).error["code"] == "task-paused"
 
 

@@ -21,7 +21,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.base64url import decode64
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.idempotency import MARKER
+from bespeak.runtime.exchange import REPLAYED
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.audit import ScanAudit
@@ -77,7 +77,7 @@ async def test_a_change_of_state_and_its_answer_are_one_transaction() -> None:
         first = await bench.send("EXECUTE", "/value", {}, idempotency_key="k")
         assert first.json["result"] == {"used": "v"}
         again = await bench.send("EXECUTE", "/value", {}, idempotency_key="k")
-        assert (again.response.body, again.header(MARKER[0])) == (first.response.body, "true")
+        assert (again.response.body, again.header(REPLAYED[0])) == (first.response.body, "true")
 
 
 async def test_a_change_that_cannot_be_made_is_refused_as_the_method_says() -> None:
@@ -139,10 +139,10 @@ async def test_a_call_carried_out_while_the_store_was_unavailable_is_not_repeate
             assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 503
         store.away = False
         other = await bench.send("BOOK", "/room", {}, idempotency_key="k", task_id="t-1")
-        assert (other.status, other.json, other.header(MARKER[0])) == (200, {"count": 1}, None)
+        assert (other.status, other.json, other.header(REPLAYED[0])) == (200, {"count": 1}, None)
         assert other.header("Task-ID") == "t-1"
         again = await bench.send("BOOK", "/room", {}, idempotency_key="k")
-        assert (again.json, [value for name, value in again.response.headers if name == MARKER[0]]) == (
+        assert (again.json, [value for name, value in again.response.headers if name == REPLAYED[0]]) == (
             {"count": 1},
             ["true"],
         )
@@ -169,7 +169,7 @@ async def test_a_confirmed_call_that_was_done_when_the_store_was_away_gets_its_a
         store.away = False
         for marked in (None, "true"):
             reply = await bench.send("BOOK", "/room", {}, **confirmed)
-            assert (reply.status, reply.json, reply.header(MARKER[0])) == (200, {"count": 1}, marked)
+            assert (reply.status, reply.json, reply.header(REPLAYED[0])) == (200, {"count": 1}, marked)
 
 
 async def test_after_a_store_failure_no_handler_runs_without_a_record() -> None:

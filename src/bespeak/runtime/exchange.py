@@ -20,6 +20,9 @@ _ECHOED: Final = {
 }
 """Headers of an answer that name it, its request or its record."""
 
+REPLAYED: Final = ("Idempotency-Replayed", "true")
+"""Header that marks a replayed answer."""
+
 _LONGEST: Final = 128
 """Maximum characters of an id or a method chosen by a peer."""
 
@@ -31,8 +34,11 @@ class Exchange(msgspec.Struct, frozen=True):
     response: Response
     seconds: float | None = None
     """Duration of the answer; None before it is complete."""
-    replayed: bool = False
-    """True if the answer is replayed from an earlier request with the same idempotency key."""
+
+    @property
+    def replayed(self) -> bool:
+        """True if the answer is replayed from an earlier request with the same idempotency key."""
+        return REPLAYED in self.response.headers
 
     @property
     def method(self) -> str:

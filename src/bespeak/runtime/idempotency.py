@@ -15,6 +15,7 @@ from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, HeaderBlock
 from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall, StepCall
+from bespeak.runtime.exchange import REPLAYED
 from bespeak.runtime.registration import BODY_KEYS
 from bespeak.runtime.route import Route
 from bespeak.runtime.seen_keys import MOST_LOADED, SeenKeys
@@ -30,9 +31,6 @@ from bespeak.state.store.commands.idempotency import (
     RecordKey,
     ReleaseKey,
 )
-
-MARKER: Final = ("Idempotency-Replayed", "true")
-"""Header that marks a replayed answer."""
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _OF_THE_REQUEST: Final = frozenset(
@@ -234,7 +232,7 @@ def is_final(response: Response) -> bool:
 
 def replay(kept: Kept, block: HeaderBlock, headers: tuple[tuple[str, str], ...]) -> Response:
     """Return a stored answer with the headers of the current request, marked as replayed."""
-    return _restore(kept, block, headers, MARKER)
+    return _restore(kept, block, headers, REPLAYED)
 
 
 def _restore(kept: Kept, block: HeaderBlock, headers: tuple[tuple[str, str], ...], *more: tuple[str, str]) -> Response:

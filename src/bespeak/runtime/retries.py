@@ -17,7 +17,7 @@ from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, RoutedCall, StepCall
-from bespeak.runtime.idempotency import MARKER
+from bespeak.runtime.exchange import REPLAYED
 from bespeak.runtime.workflows.spec import KEPT_HEADERS, Authority
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.kept_calls import FAILED, KIND, REPEATING, SCHEDULED, SUCCEEDED, KeepCall
@@ -124,7 +124,7 @@ class Retries:
             answer=_answer(response),
             delay=None if repeated is None else repeated.delay,
             max_attempts=None if repeated is None else repeated.max_attempts,
-            replayed=MARKER in response.headers,
+            replayed=REPLAYED in response.headers,
         )
         asked = _encode([request.method, request.path, request.query, request.body])
         return KeepCall(
@@ -180,7 +180,7 @@ class Retries:
         finally:
             del self._repeated[record.record_id]
         ended = msgspec.structs.replace(
-            begun, status=response.status, answer=_answer(response), replayed=MARKER in response.headers
+            begun, status=response.status, answer=_answer(response), replayed=REPLAYED in response.headers
         )
         # What reached its endpoint has been noted with its answer; this is for a refusal of a gate.
         state = SUCCEEDED if status.is_success(response.status) else FAILED

@@ -164,12 +164,12 @@ class Settlement:
         """Return True if a refusal must be recorded. Rate-limited calls are not: they must not cause more work."""
         return self._auditor is not None and refused.status != status.RATE_LIMITED and self._auditor.audits(call)
 
-    async def record(self, call: Call, response: Response, *, replayed: bool = False) -> Response:
+    async def record(self, call: Call, response: Response) -> Response:
         """Record the exchange, then return the response."""
         if self._auditor is None or not self._auditor.audits(call):
             return response
         try:
-            done = await self._store.do(self._auditor.entry(Exchange(call, response, replayed=replayed)))
+            done = await self._store.do(self._auditor.entry(Exchange(call, response)))
         except StoreError as error:
             return self.unavailable(call, error)
         assert not isinstance(done, Conflict)
@@ -187,7 +187,7 @@ class Settlement:
             return await self.record(call, self._responder.refuse(call, admitted))
         if isinstance(admitted, Kept):
             kept = replay(admitted, call.route.block, self._responder.headers_of(call))
-            return await self.record(call, kept, replayed=True)
+            return await self.record(call, kept)
         renewal = None
         outcome: Response | Effects | Coroutine[Any, Any, Response | Effects] | None = None
         try:

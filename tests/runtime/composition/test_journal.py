@@ -24,7 +24,7 @@ from bespeak.contract.source import constant
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.idempotency import MARKER
+from bespeak.runtime.exchange import REPLAYED
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.commands.audit import ScanAudit
 from bespeak.state.store.commands.cases import DecideCase
@@ -114,7 +114,7 @@ async def test_a_repeated_call_continues_after_what_was_done(shared: bool, tmp_p
         assert (second.status, second.json["id"]) == (200, "hotel-3")
         assert desk.done == ["FETCH /tariff", "BOOK /flight", "BOOK /hotel flight-2"]
         third = await book(bench, idempotency_key="k")
-        assert (third.json, third.header(MARKER[0])) == (second.json, "true")
+        assert (third.json, third.header(REPLAYED[0])) == (second.json, "true")
         assert len(desk.done) == 3
     await store.close()
 
@@ -208,7 +208,7 @@ async def test_a_rejected_confirmation_undoes_what_was_done() -> None:
         assert "effects" not in details
         assert desk.done == ["BOOK /hold", "CANCEL /hold hold-1"]
         again = await book(bench, idempotency_key="k", confirmation_id=case_id)
-        assert (again.json, again.header(MARKER[0])) == (reply.json, "true")
+        assert (again.json, again.header(REPLAYED[0])) == (reply.json, "true")
 
 
 async def test_one_confirmation_of_the_composition_covers_its_steps() -> None:

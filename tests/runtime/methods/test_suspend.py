@@ -15,7 +15,7 @@ from tests.service import AGENT, Reply
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.protocol.exchange.instant import read_instant, write_instant
-from bespeak.runtime.idempotency import MARKER
+from bespeak.runtime.exchange import REPLAYED
 from bespeak.runtime.methods.suspend import MOST_CHECKPOINT, hash_nonce
 from bespeak.state.store.commands.sessions import BindSession, ReadSession, ResumeSession, SuspendSession
 from bespeak.state.store.opening import open_store
@@ -99,7 +99,7 @@ async def test_an_answer_that_was_lost_is_given_again_in_the_suspended_session(t
         first = await bench.send("SUSPEND", "/", {"session_id": SESSION}, session_id=SESSION, idempotency_key="k")
         assert first.status == 200
         again = await bench.send("SUSPEND", "/", {"session_id": SESSION}, session_id=SESSION, idempotency_key="k")
-        assert (again.response.body, again.header(MARKER[0])) == (first.response.body, "true")
+        assert (again.response.body, again.header(REPLAYED[0])) == (first.response.body, "true")
         for key in ({}, {"idempotency_key": "other"}):
             refused = await bench.send("SUSPEND", "/", {"session_id": SESSION}, session_id=SESSION, **key)
             assert (refused.status, refused.error["code"]) == (409, "session-suspended")

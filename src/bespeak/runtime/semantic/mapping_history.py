@@ -9,7 +9,6 @@ from typing import Final
 from bespeak.errors import StoreError
 from bespeak.protocol import status
 from bespeak.runtime.exchange import Exchange
-from bespeak.runtime.idempotency import MARKER
 from bespeak.runtime.semantic.layer import Meaning
 from bespeak.state.store.commands.mapped_calls import CountMappedCalls, MappedCalls
 from bespeak.state.store.store import Store
@@ -46,7 +45,7 @@ class MappingHistory:
             return
         route, answer = exchange.call.route, exchange.response
         succeeded = status.is_success(answer.status)
-        if route is None or route.builtin or MARKER in answer.headers or not (succeeded or answer.status in _FAILURES):
+        if route is None or route.builtin or exchange.replayed or not (succeeded or answer.status in _FAILURES):
             return
         steps = (step for used in meaning.outcome.mappings for step in used.translation.steps)
         for pair in {(step.source, step.target) for step in steps}:
