@@ -74,13 +74,13 @@ def plural(word: str) -> str:
 
 def singular(word: str) -> str:
     """Return the singular of a word that may be a plural."""
-    if word in _NO_PLURALS:
+    if not is_plural(word):
         return word
     if word.endswith("ies") and len(word) > 4 and not _ends_in_ie(word[:-1]):
         return word[:-3] + "y"
     if word.endswith(("sses", "shes", "ches", "xes", "zes", "uses")) and not lexicon().counts(word[:-1]).noun:
         return word[:-2]  # branches; but caches and houses are of `cache` and `house`
-    return word[:-1] if is_plural(word) else word
+    return word[:-1]
 
 
 def _ends_in_ie(word: str) -> bool:
