@@ -42,9 +42,9 @@ async def send(pool: Pool, ledger: Ledger, order: Order) -> int | None:
 
 
 @asynccontextmanager
-async def load(ledger: Ledger, port: int, clients: int) -> AsyncIterator[None]:
+async def load(ledger: Ledger, port: int, clients: int, host: str = "127.0.0.1") -> AsyncIterator[None]:
     """Keep a server busy inside the block, and wait for requests in flight at its end."""
-    pool = Pool("127.0.0.1", port, size=clients, read_timeout=LONGEST)
+    pool = Pool(host, port, size=clients, read_timeout=LONGEST)
     stop = asyncio.Event()
 
     async def client() -> None:

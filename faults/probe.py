@@ -22,9 +22,9 @@ _LOOKS = 4
 class Probe:
     """Sends requests and records unexpected responses as faults."""
 
-    def __init__(self, ledger: Ledger, port: int) -> None:
+    def __init__(self, ledger: Ledger, port: int, host: str = "127.0.0.1") -> None:
         self._ledger = ledger
-        self._pool = Pool("127.0.0.1", port, size=4, read_timeout=LONGEST)
+        self._pool = Pool(host, port, size=4, read_timeout=LONGEST)
 
     async def __aenter__(self) -> Self:
         return self
@@ -68,6 +68,17 @@ class Probe:
         took = time.monotonic() - begun
         if found != "answered 200" or took > _WITHOUT_STATE:
             self._ledger.faults.append(f"a request that needs no store was {found}, after {took:.1f} seconds")
+
+    async def expect_service(self, seconds: float, within: float) -> None:
+        """Expect that new requests are acknowledged for some time, each `within` so many seconds."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            begun = time.monotonic()
+            status = await send(self._pool, self._ledger, self._ledger.new())
+            took = time.monotonic() - begun
+            if status not in (200, 202) or took > within:
+                self._ledger.faults.append(f"a machine that was not harmed answered {status} after {took:.1f} seconds")
+            await asyncio.sleep(_PAUSE)
 
     async def expect_recovery(self) -> None:
         """Expect the server to recover by itself once the store is back."""

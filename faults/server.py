@@ -8,6 +8,7 @@ import re
 import selectors
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -27,12 +28,13 @@ class NotStartedError(Exception):
 class Server:
     """A running server that accepts connections."""
 
-    def __init__(self, target: Path, *options: str) -> None:
+    def __init__(self, target: Path, *options: str, host: str = "127.0.0.1", namespace: str | None = None) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as this object
         self._said = ""
         self._gone = False
         self._process = start(
-            ["serve", str(target), "--agtp", "127.0.0.1:0", "--strict", *options],
+            ["serve", str(target), "--agtp", f"{host}:0", "--strict", *options],
+            namespace=namespace,
             stdin=subprocess.DEVNULL,
             stderr=self._log,
             start_new_session=True,  # so that one signal reaches every worker
@@ -130,9 +132,13 @@ def _is_worker(pid: int) -> bool:
         return False
 
 
-def start(arguments: list[str], **options: Any) -> subprocess.Popen[str]:
-    """Start a command; `options` are those of Popen."""
-    return warm.start(arguments, stdout=subprocess.PIPE, cwd=ROOT, env={**os.environ, "NO_COLOR": "1"}, **options)
+def start(arguments: list[str], *, namespace: str | None = None, **options: Any) -> subprocess.Popen[str]:
+    """Start a command, perhaps in a network namespace; `options` are those of Popen."""
+    options |= {"stdout": subprocess.PIPE, "cwd": ROOT, "env": {**os.environ, "NO_COLOR": "1"}}
+    if namespace is None:
+        return warm.start(arguments, **options)
+    command = ["ip", "netns", "exec", namespace, sys.executable, "-m", "bespeak", *arguments]
+    return subprocess.Popen(command, text=True, **options)
 
 
 def bespeak(*arguments: str) -> subprocess.CompletedProcess[str]:

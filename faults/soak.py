@@ -14,13 +14,13 @@ from collections.abc import Callable
 
 from tests.postgres import why_not
 
-from faults import disk, kill, outage, workflows
+from faults import disk, kill, machines, outage, retries, workflows
 
 Run = Callable[[int], int]
 """A run with a seed; returns the exit code."""
 
 
-def runs(*, postgres: bool) -> list[Run]:
+def runs(*, postgres: bool, network: bool) -> list[Run]:
     """Return the runs, each of about half a minute."""
     found: list[Run] = [
         lambda seed: kill.run("sqlite", rounds=15, clients=32, workers=1, seed=seed),
@@ -30,6 +30,7 @@ def runs(*, postgres: bool) -> list[Run]:
         lambda seed: disk.run(rounds=10, clients=16, seed=seed, mounted=False),
         lambda seed: workflows.run("sqlite", rounds=8, clients=24, seed=seed),
         lambda seed: workflows.run("sqlite", rounds=4, clients=16, seed=seed, workers=2),
+        lambda seed: retries.run(rounds=15, seed=seed),
     ]
     if postgres:
         found += [
@@ -42,6 +43,11 @@ def runs(*, postgres: bool) -> list[Run]:
             lambda seed: workflows.run("postgres", rounds=4, clients=12, seed=seed, harm="machine"),
             lambda seed: workflows.run("postgres", rounds=4, clients=16, seed=seed, harm="database"),
         ]
+    if network:
+        found += [
+            lambda seed: machines.run(rounds=2, clients=8, seed=seed),
+            lambda seed: machines.run(rounds=2, clients=8, seed=seed, audited=False),
+        ]
     return found
 
 
@@ -53,8 +59,11 @@ def main() -> int:
     reason = why_not()
     if reason is not None:
         print(f"PostgreSQL is skipped: {reason}")
+    unconnected = machines.why_not_here()
+    if unconnected is not None:
+        print(f"Machines that lose their network are skipped: {unconnected}")
     end, done = time.monotonic() + 60 * options.minutes, 0
-    for run in itertools.cycle(runs(postgres=reason is None)):
+    for run in itertools.cycle(runs(postgres=reason is None, network=unconnected is None)):
         if time.monotonic() > end:
             break
         if run(random.randrange(2**32)):

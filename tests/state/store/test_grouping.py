@@ -37,7 +37,7 @@ def test_a_grouping_fits_its_command(kind: type[Command]) -> None:
     if kind.guards:
         # Whether a guard succeeded has to be seen, and those that change the same row must not meet.
         assert grouping.answer is not None
-        assert grouping.row is not None
+        assert grouping.rows is not None
     text = grouping.change + (grouping.after or "") + (grouping.answer or "")
     assert set(re.findall(r"\{(\w+)\}", text)) <= {"now", "input", "parts", "change"}
     assert "?" not in text

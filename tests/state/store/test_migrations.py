@@ -32,6 +32,24 @@ def test_migration_from_each_version_leads_to_the_same_tables(version: int) -> N
     halves.close()
 
 
+def test_announcements_that_nobody_delivered_are_removed() -> None:
+    connection = sqlite3.connect(":memory:")
+    clearing = next(
+        number for number, migration in enumerate(MIGRATIONS) if migration[0].startswith("DELETE FROM outbox")
+    )
+    rest = statements(clearing, SQLITE_WORDS)
+    everything = statements(0, SQLITE_WORDS)
+    for statement in everything[: len(everything) - len(rest)]:
+        connection.execute(statement)
+    columns = "topic, recipient, payload, created, due, fence, attempts"
+    put = f"INSERT INTO outbox ({columns}) VALUES (?, 'x', '', 0, 0, 0, 0)"
+    connection.executemany(put, [("escalation",), ("delivery",)])
+    for statement in rest:
+        connection.execute(statement)
+    assert connection.execute("SELECT topic FROM outbox").fetchall() == [("delivery",)]
+    connection.close()
+
+
 def test_each_placeholder_is_defined_for_both_databases() -> None:
     used = {word for migration in MIGRATIONS for text in migration for word in re.findall(r"\{(\w+)\}", text)}
     assert used <= SQLITE_WORDS.keys()
@@ -56,3 +74,17 @@ def test_expired_rows_are_found_by_an_index(name: str) -> None:
     plan = connection.execute(f"EXPLAIN QUERY PLAN SELECT 1 FROM {name} WHERE expires <= ? LIMIT 5", (1,)).fetchall()
     connection.close()
     assert f"{name}_expires" in plan[0][3]
+
+
+def test_accounts_that_need_no_row_lose_it() -> None:
+    connection = sqlite3.connect(":memory:")
+    everything, rest = statements(0, SQLITE_WORDS), statements(10, SQLITE_WORDS)
+    for statement in everything[: len(everything) - len(rest)]:
+        connection.execute(statement)
+    names = [("held",), ("opening",), ("principal/acme",), ("sales",)]
+    connection.executemany("INSERT INTO ledger_accounts VALUES (?, 'EUR', 1, 0)", names)
+    for statement in rest:
+        connection.execute(statement)
+    left = connection.execute("SELECT account FROM ledger_accounts ORDER BY account").fetchall()
+    connection.close()
+    assert left == [("opening",), ("principal/acme",)]

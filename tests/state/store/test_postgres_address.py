@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import socket
 
 import asyncpg
 import pytest
 from tests.postgres import PostgresServer
 
 from bespeak.errors import ConfigError, StoreUnavailableError
-from bespeak.state.store.postgres_address import Address, is_collision, is_outage
+from bespeak.state.store.postgres_address import Address, Availability, is_collision, is_outage
 
 
 @pytest.mark.parametrize(
@@ -58,6 +60,8 @@ def test_invalid_address_is_refused_without_quoting_it(dsn: str) -> None:
         (asyncpg.DiskFullError(), True, False),
         (asyncpg.TooManyConnectionsError(), True, False),
         (asyncpg.ReadOnlySQLTransactionError(), True, False),
+        (asyncpg.IdleInTransactionSessionTimeoutError(), True, False),
+        (asyncpg.LockNotAvailableError(), False, False),
         (asyncpg.DeadlockDetectedError(), False, True),
         (asyncpg.SerializationError(), False, True),
         (asyncpg.UniqueViolationError(), False, False),
@@ -80,6 +84,7 @@ def test_errors_of_the_server_are_distinguished_from_those_of_a_statement(
         (asyncpg.InsufficientPrivilegeError("denied"), "Grant the user"),
         (asyncpg.TooManyConnectionsError("too many"), "max_connections"),
         (TimeoutError(), "does not answer in time"),
+        (asyncpg.LockNotAvailableError(), "kept a row locked for 4 s"),
         (ConnectionRefusedError(111, "Connection refused"), r"cannot be reached \(Connection refused\)"),
         (asyncpg.DiskFullError("no space left"), "cannot be used: no space left"),
     ],
@@ -87,6 +92,21 @@ def test_errors_of_the_server_are_distinguished_from_those_of_a_statement(
 def test_each_fault_says_what_to_do(error: Exception, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         raise ConfigError(Address("postgresql://u:s3cret@db/shop", "full").explain(error))
+
+
+@pytest.mark.anyio
+async def test_each_connection_ends_if_its_peer_falls_silent(postgres_dsn: str) -> None:
+    connection = await Address(postgres_dsn, "full").open()
+    names = ("idle_in_transaction_session_timeout", "lock_timeout", "tcp_user_timeout", "tcp_keepalives_idle")
+    idle, lock, user, keepalive = [
+        (await connection.fetch("SELECT setting::int FROM pg_settings WHERE name = $1", name))[0][0] for name in names
+    ]
+    assert 0 < idle < lock < 5000  # whoever waits for the rows of a lost process gets them
+    assert 0 < user <= 10_000
+    assert 0 < keepalive <= 10
+    end = connection._transport.get_extra_info("socket")  # type: ignore[attr-defined]
+    assert end.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    await connection.close()
 
 
 @pytest.mark.anyio
@@ -128,3 +148,23 @@ async def test_successful_connection_resets_the_pause(postgres_dsn: str) -> None
     rows = await connection.fetch("SELECT current_setting('enable_seqscan'), current_setting('synchronous_commit')")
     assert tuple(rows[0]) == ("off", "off")
     await connection.close()
+
+
+def test_the_log_tells_once_that_the_database_fails_and_works_again(caplog: pytest.LogCaptureFixture) -> None:
+    now = 0.0
+    availability = Availability("The database", clock=lambda: now)
+    for second in range(20):
+        now = second / 4
+        availability.note_failure("does not answer" if second % 3 else "is closed")
+        availability.note_success()  # of a statement that another connection had sent before
+    for second in range(20):
+        now = 5 + second / 4
+        availability.note_success()
+    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == [
+        "is closed",
+        "The database works again.",
+    ]
+    availability.note_failure("is gone")
+    availability.note_locked("a row is locked")
+    availability.note_locked("a row is locked")
+    assert [record.levelname for record in caplog.records][-2:] == ["ERROR", "WARNING"]

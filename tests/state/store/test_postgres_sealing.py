@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 from tests.state.store.sealing import PlainSealer
 
-from bespeak.errors import StoreError
-from bespeak.state.store import postgres_sealing
+from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.state.store.command import Seal
 from bespeak.state.store.commands.audit import AppendAudit
 from bespeak.state.store.postgres import PostgresStore
 from bespeak.state.store.postgres_address import Address, Connection
-from bespeak.state.store.postgres_sealing import Sealing
+from bespeak.state.store.postgres_sealing import LateTurn, Sealing
 
 pytestmark = pytest.mark.anyio
 
@@ -81,19 +81,42 @@ async def test_chain_continues_from_stored_records_after_an_outage(
     assert following.audit_id == ("plain-2<plain-1" if committed else "plain-1<")
 
 
-async def test_turns_do_not_overlap_and_waiting_times_out(sealing: Sealing, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres_sealing, "COMMAND_SECONDS", 0.01)
-    async with sealing.turn():
-        with pytest.raises(TimeoutError):
-            async with sealing.turn():
-                pass
+async def test_those_behind_a_lost_database_are_refused_at_once(sealing: Sealing) -> None:
+    begun = asyncio.Event()
+
+    async def lose() -> None:
+        async with sealing.turn():
+            begun.set()
+            await asyncio.sleep(0)
+            raise ConnectionResetError
+
+    async def wait() -> None:
+        await begun.wait()
+        async with sealing.turn():
+            raise AssertionError("the turn was taken")
+
+    lost, *behind = await asyncio.gather(lose(), wait(), wait(), return_exceptions=True)
+    assert isinstance(lost, ConnectionResetError)
+    assert [type(error) for error in behind] == [StoreUnavailableError] * 2
     async with sealing.turn():
         pass
 
 
+async def test_turn_is_taken_at_the_first_record_only(sealing: Sealing, connection: Connection) -> None:
+    async with LateTurn(sealing) as first, LateTurn(sealing) as second:
+        await second.seal(connection, Seal("a", {}))
+        await second.seal(connection, Seal("b", {}))
+        first.discard()  # it has sealed nothing, so this concerns nobody
+    async with LateTurn(sealing) as third:
+        assert (await third.seal(connection, Seal("a", {}))).audit_id == "plain-3<plain-1"
+        third.discard()
+    async with LateTurn(sealing) as last:
+        assert (await last.seal(connection, Seal("b", {}))).audit_id == "plain-3<plain-2"
+
+
 async def test_sealing_out_of_turn_or_without_a_sealer_is_refused(sealing: Sealing, connection: Connection) -> None:
     await sealing.learn(connection, ["a"])
-    with pytest.raises(StoreError, match="must end with AppendAudit"):
+    with pytest.raises(StoreError, match="only in its turn"):
         sealing.seal(Seal("a", {}))
     async with Sealing().turn():
         with pytest.raises(StoreError, match="no sealer"):

@@ -15,6 +15,7 @@ from bespeak.state.store import postgres_writer
 from bespeak.state.store.command import Command, Conflict, Statement, Steps
 from bespeak.state.store.commands.audit import AppendAudit, ScanAudit
 from bespeak.state.store.commands.idempotency import ClaimKey, FinishKey, RecordKey, ReleaseKey
+from bespeak.state.store.commands.ledger import HELD, SALES, CheckLedger, ListAccounts, MoveMoney, OpenAccount
 from bespeak.state.store.commands.nonces import UseNonce
 from bespeak.state.store.commands.outbox import PutOutbox
 from bespeak.state.store.commands.records import ListRecords, PutRecord
@@ -28,6 +29,8 @@ pytestmark = pytest.mark.anyio
 CLAIM = ClaimKey("s", "k", b"h", 30.0, 60.0)
 FINISH = FinishKey("s", "k", 1, b"a", 60.0)
 APPEND = AppendAudit("agent", {})
+HOLD = MoveMoney("1", "principal/acme", HELD, "EUR", 5)
+SETTLE = MoveMoney("2", HELD, SALES, "EUR", 5)
 
 
 class Look(Command, frozen=True):
@@ -65,12 +68,17 @@ async def store(postgres_dsn: str) -> AsyncIterator[PostgresStore]:
         ((APPEND, FINISH), None),
         ((FINISH, UseNonce("k", "v", 1.0)), None),
         ((FINISH, ReleaseKey("s", "k", 1)), None),
+        (
+            (PutRecord("p", "purchase", "ann", "settled", "{}"), HOLD, SETTLE),
+            {("records", "p"), ("accounts", "principal/acme", "EUR"), ("transactions", "1"), ("transactions", "2")},
+        ),
+        ((HOLD, MoveMoney("3", "principal/acme", HELD, "EUR", 1)), None),
         ((CLAIM, APPEND), None),
         ((FINISH, Look()), None),
         ((), None),
     ],
 )
-async def test_unit_is_grouped_if_only_its_first_command_can_refuse(
+async def test_unit_is_grouped_if_no_command_judges_what_an_earlier_one_changes(
     commands: tuple[Command, ...], rows: set[Any] | None
 ) -> None:
     assert rows_of(commands) == rows
@@ -167,3 +175,78 @@ async def test_deadlocked_unit_is_retried(store: PostgresStore, postgres_dsn: st
     await other.close()
     results = await units
     assert [result[0].fence for result in results if not isinstance(result, Conflict)] == [2, 2]
+
+
+class Lock(Command, frozen=True):
+    """Waits for a row, and has no grouping."""
+
+    key: str
+
+    def steps(self) -> Steps:
+        rows = yield Statement("SELECT 1 FROM idempotency WHERE key = ? {lock}", (self.key,))
+        return len(rows)
+
+
+async def test_units_that_need_a_locked_row_hold_up_no_others(store: PostgresStore, postgres_dsn: str) -> None:
+    await store.do(ClaimKey("s", "locked", b"h", 0.0, 60.0))
+    other = await asyncpg.connect(postgres_dsn, server_settings={"search_path": "bespeak"})
+    await other.execute("BEGIN; SELECT 1 FROM idempotency FOR UPDATE")
+    waiting = [
+        asyncio.ensure_future(store.do(command, *rest))
+        for command, *rest in (
+            (ClaimKey("s", "locked", b"h", 0.0, 60.0),),
+            (FinishKey("s", "locked", 1, b"a", 60.0), APPEND),
+            (Lock("locked"), APPEND),
+        )
+    ]
+    for number in range(3):
+        assert not isinstance(await store.do(ClaimKey("s", f"{number}", b"h", 30.0, 60.0)), Conflict)
+        assert not isinstance(await store.do(FinishKey("s", f"{number}", 1, b"a", 60.0), APPEND), Conflict)
+        assert not isinstance(await store.do(Look(), then=lambda _: [APPEND]), Conflict)
+    assert not any(one.done() for one in waiting)
+    await other.execute("COMMIT")
+    await other.close()
+    assert not any(isinstance(one, Exception) for one in await asyncio.gather(*waiting, return_exceptions=True))
+
+
+@pytest.mark.parametrize("follows", [False, True])
+async def test_purchases_that_fail_are_undone_and_the_others_are_made(store: PostgresStore, follows: bool) -> None:
+    await store.do(OpenAccount("principal/acme", "EUR", 5))
+    await store.do(OpenAccount("principal/bob", "EUR", 5))
+
+    def buy(number: int, account: str) -> Any:
+        return store.do(
+            PutRecord(f"p{number}", "purchase", "ann", "settled", "{}"),
+            MoveMoney(f"p{number}/hold", account, HELD, "EUR", 3),
+            MoveMoney(f"p{number}/settle", HELD, SALES, "EUR", 3),
+            *(() if follows else (APPEND,)),
+            then=(lambda _: [APPEND]) if follows else None,
+        )
+
+    done = await asyncio.gather(*(buy(number, f"principal/{'acme' if number % 2 else 'bob'}") for number in range(6)))
+    refused = [one for one in done if isinstance(one, Conflict)]
+    assert [one.reason for one in refused] == ["insufficient-funds"] * 4
+    assert len(await store.read(ListRecords("purchase"))) == 2
+    balances = {one.account: one.balance for one in await store.read(ListAccounts())}
+    assert balances == {"opening": -10, "principal/acme": 2, "principal/bob": 2, HELD: 0, SALES: 6}
+    assert await store.read(CheckLedger()) == []
+    assert [row[2] for row in await store.read(ScanAudit())] == [1, 2]
+
+
+async def test_a_purchase_takes_few_round_trips(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    await store.do(OpenAccount("principal/acme", "EUR", 500))
+    sent: list[str] = []
+    for name in ("fetch", "execute"):
+        real = getattr(asyncpg.Connection, name)
+
+        async def count(self: Any, query: str, *args: Any, _real: Any = real, **more: Any) -> Any:
+            sent.append(query)
+            return await _real(self, query, *args, **more)
+
+        monkeypatch.setattr(asyncpg.Connection, name, count)
+    units = [
+        store.do(PutRecord("p", "purchase", "ann", "settled", "{}"), HOLD, SETTLE, then=lambda _: [APPEND]),
+        *(store.do(UseNonce("k", f"{number}", 1.0), APPEND) for number in range(50)),
+    ]
+    assert not any(isinstance(one, Conflict) for one in await asyncio.gather(*units))
+    assert len(sent) <= 7, sent

@@ -27,12 +27,14 @@ class Grouping:
     """Function from a command's row of `answer`, or None, to its result."""
     answer: str | None = None
     """SELECT with the number of the command in its first column, `n`; None if there is no result."""
-    row: Callable[[Any], Hashable] | None = None
-    """Row that a command changes: commands that change the same row do not share a statement."""
+    rows: Callable[[Any], Collection[Hashable]] | None = None
+    """Rows that a command changes: commands that change the same row do not share a statement."""
     shared: Callable[[Any], Hashable] | None = None
     """Row that a command only needs to stay as it is: commands that change it do not share a statement with it."""
     seal: Callable[[Any], tuple[str, Any]] | None = None
     """Agent and payload to seal; the `Sealed` record then takes the command's place in the other functions."""
+    independent: bool = False
+    """True if a command that can end in a Conflict may follow others in a unit: they change nothing that it judges."""
     single: bool = False
     """True if a command is grouped only when it is its whole unit."""
     parts: tuple[str, Mapping[str, str]] | None = None

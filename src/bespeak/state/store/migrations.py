@@ -306,6 +306,17 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             PRIMARY KEY (source, target)
         )""",
     ),
+    # Announcements for people, which no process has ever delivered: the cases themselves are kept.
+    ("DELETE FROM outbox WHERE topic = 'escalation'",),
+    (
+        # Their balance is the sum of their entries.
+        "DELETE FROM ledger_accounts WHERE account IN ('held', 'sales')",
+    ),
+    (
+        "ALTER TABLE ontologies ADD COLUMN size BIGINT",
+        "UPDATE ontologies SET size = length(content)",
+        "CREATE INDEX ontologies_actor ON ontologies (actor, size)",
+    ),
 )
 
 CURRENT: Final = len(MIGRATIONS)

@@ -11,13 +11,20 @@ from bespeak.errors import ConfigError, StoreError, StoreUnavailableError
 from bespeak.state.store.command import Command, Conflict, Sealer
 from bespeak.state.store.commands.audit import AppendAudit
 from bespeak.state.store.commands.idempotency import ClaimKey
-from bespeak.state.store.postgres_address import Address, is_collision, is_outage
+from bespeak.state.store.postgres_address import (
+    Address,
+    Availability,
+    is_collision,
+    is_locked,
+    is_outage,
+    may_be_retried,
+)
 from bespeak.state.store.postgres_listener import Listener
-from bespeak.state.store.postgres_pool import Pool, close
+from bespeak.state.store.postgres_pool import READERS, READING, WRITERS, Pool, close
 from bespeak.state.store.postgres_schema import migrate
-from bespeak.state.store.postgres_sealing import Sealing
+from bespeak.state.store.postgres_sealing import LateTurn, Sealing
 from bespeak.state.store.postgres_unit import read, transact
-from bespeak.state.store.postgres_writer import QUEUE, Lane, rows_of
+from bespeak.state.store.postgres_writer import BY_KEY, QUEUE, Lane, rows_of
 from bespeak.state.store.store import Store, Then, Watcher
 from bespeak.state.store.unit import Unit
 
@@ -36,18 +43,20 @@ class PostgresStore(Store):
         self._durability = durability
         self._watchers: dict[str, list[Watcher]] = {}
         self._sealing = Sealing()
-        self._pool = Pool(self._address)
+        self._readers = Pool(self._address, READERS, READING)
+        self._writers = Pool(self._address, WRITERS, BY_KEY)
         # A claim keeps others away, and is seen by them once it has committed. It promises nothing to anybody yet, so
         # nobody waits for the disk: one that is lost with the database is one that nobody holds any more.
         self._claims = Lane(Address(dsn, "process"), self._sealing, self._settle, self._run_alone)
-        # What is sealed goes one after the other; the rest need not wait for it.
+        # What is sealed goes one after the other; the rest need not wait for it. What is one statement need not wait
+        # for what takes several, which matters where the database is far away.
         self._plain = Lane(self._address, self._sealing, self._settle, self._run_alone)
         self._sealed = Lane(self._address, self._sealing, self._settle, self._run_alone)
+        self._stepwise = Lane(self._address, self._sealing, self._settle, self._run_alone)
         self._listener = Listener(self._address, self._tell, self._tell_all)
         self._alone: set[asyncio.Task[None]] = set()
         self._open = False
-        self._fault = ""
-        """Current database error, so that the log reports it once and not for each unit."""
+        self._availability = Availability(self._address.name)
 
     async def do(self, *commands: Command, then: Then | None = None) -> Sequence[Any] | Conflict:
         self._check_open()
@@ -65,16 +74,18 @@ class PostgresStore(Store):
     async def read(self, command: Command) -> Any:
         self._check_open()
         try:
-            connection = await self._pool.take()
+            connection = await self._readers.take()
             try:
-                return await read(connection, command)
+                found = await read(connection, command)
+                self._availability.note_success()
+                return found
             except BaseException as error:
                 # Whoever goes away in the middle leaves a connection of which nobody knows where it stands.
                 if is_outage(error) or not isinstance(error, Exception):
                     connection.terminate()
                 raise
             finally:
-                self._pool.give_back(connection)
+                self._readers.give_back(connection)
         except Exception as error:
             raise self._explained(error) from error
 
@@ -107,10 +118,12 @@ class PostgresStore(Store):
         await self._claims.close()
         await self._plain.close()
         await self._sealed.close()
+        await self._stepwise.close()
         while self._alone:
             await asyncio.wait(self._alone)
         await self._listener.close()
-        await self._pool.close()
+        await self._readers.close()
+        await self._writers.close()
 
     def _check_open(self) -> None:
         if not self._open:
@@ -119,8 +132,9 @@ class PostgresStore(Store):
     def _lane_of(self, unit: Unit) -> Lane:
         if isinstance(unit.commands[0], ClaimKey):
             return self._claims
-        # What follows from the results of a unit is mostly its record.
-        return self._sealed if unit.then is not None or _seals(unit) else self._plain
+        if unit.then is not None:
+            return self._stepwise
+        return self._sealed if _seals(unit) else self._plain
 
     def _run_alone(self, unit: Unit) -> None:
         """Run a unit in its own task: the caller may be cancelled, the transaction is not."""
@@ -131,34 +145,31 @@ class PostgresStore(Store):
     async def _carry_out(self, unit: Unit) -> None:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                if unit.then is None and not _seals(unit):
-                    unit.outcome = await self._transact(unit)
-                else:
-                    async with self._sealing.turn():
-                        unit.outcome = await self._transact(unit)
-                        if isinstance(unit.outcome, Conflict):
-                            self._sealing.discard()
+                unit.outcome = await self._transact(unit)
             except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told
                 unit.outcome = error
-                if is_collision(error) and attempt < _ATTEMPTS:
+                if may_be_retried(error) and attempt < _ATTEMPTS:
                     continue
             break
         self._settle(unit)
 
     async def _transact(self, unit: Unit) -> Sequence[Any] | Conflict:
-        connection = await self._pool.take()
+        connection = await self._writers.take()
         try:
-            return await transact(connection, unit, self._sealing.learn_and_seal)
+            async with LateTurn(self._sealing) as turn:
+                outcome = await transact(connection, unit, turn.seal)
+                if isinstance(outcome, Conflict):
+                    turn.discard()
+                return outcome
         finally:
-            self._pool.give_back(connection)
+            self._writers.give_back(connection)
 
     def _settle(self, unit: Unit) -> None:
         """Settle a unit. Other processes hear of changes from the database; local watchers are notified first."""
         if isinstance(unit.outcome, Exception):
             unit.outcome = self._explained(unit.outcome)
-        elif self._fault:
-            _logger.warning("%s works again.", self._address.name)
-            self._fault = ""
+        else:
+            self._availability.note_success()
         if unit.topics and not isinstance(unit.outcome, Exception | Conflict):
             for topic in unit.topics:
                 self._tell(topic)
@@ -174,11 +185,12 @@ class PostgresStore(Store):
 
     def _explained(self, error: Exception) -> Exception:
         """Return an exception for each waiter: one raised in two places would carry both tracebacks."""
-        if is_outage(error) or is_collision(error) or isinstance(error, StoreUnavailableError):
-            message = str(error) if isinstance(error, StoreError) else self._address.explain(error)
-            if message != self._fault:
-                _logger.error("%s", message)
-                self._fault = message
+        message = str(error) if isinstance(error, StoreError) else self._address.explain(error)
+        if is_locked(error) or is_collision(error):
+            self._availability.note_locked(message)
+            return StoreUnavailableError(message)
+        if is_outage(error) or isinstance(error, StoreUnavailableError):
+            self._availability.note_failure(message)
             return StoreUnavailableError(message)
         _logger.error("a unit of the store failed", exc_info=error)
         return StoreError(str(error) if isinstance(error, StoreError) else f"the store failed: {error}")

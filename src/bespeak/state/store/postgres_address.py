@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
+import socket
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
@@ -13,12 +15,33 @@ import asyncpg  # type: ignore[import-untyped]
 
 from bespeak.errors import ConfigError, StoreUnavailableError
 
+_logger = logging.getLogger(__name__)
+
 SCHEMA: Final = "bespeak"
 """Schema of all tables, so that the database may hold other things."""
 CONNECT_SECONDS: Final = 3.0
 COMMAND_SECONDS: Final = 5.0
 """Timeout of a statement in seconds."""
-_LOCK_MILLISECONDS: Final = 4000
+LOCK_MILLISECONDS: Final = 4000
+"""Time for which a statement waits for a row that another transaction has locked."""
+_IDLE_MILLISECONDS: Final = 3000
+"""Time after which PostgreSQL ends a transaction whose process has fallen silent: it lost its power or its link. Less
+than others wait for its rows.
+"""
+_KEEPALIVE: Final = {"idle": 5, "interval": 2, "count": 3}
+"""Seconds without traffic before a peer is probed, seconds between probes, and how many it may miss."""
+_SILENT_MILLISECONDS: Final = 10_000
+"""Time after which a peer that confirms nothing is given up."""
+_SOCKET_OPTIONS: Final = {
+    "TCP_KEEPIDLE": _KEEPALIVE["idle"],
+    "TCP_KEEPINTVL": _KEEPALIVE["interval"],
+    "TCP_KEEPCNT": _KEEPALIVE["count"],
+    "TCP_USER_TIMEOUT": _SILENT_MILLISECONDS,
+}
+"""The same for the client's end, where the system has them."""
+_CALM: Final = 2.0
+"""Seconds without a failure after which a database works again."""
+_LATELY: Final = 60.0
 _SHORTEST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 2.0
 
@@ -41,6 +64,37 @@ class Connection(Protocol):
     async def close(self, *, timeout: float = ...) -> None: ...  # noqa: ASYNC109
 
 
+class Availability:
+    """Whether a database works, as its log reports it: once when it fails, once when it works again.
+
+    Several connections find out at different times. So a success counts when nothing has failed for some seconds.
+    """
+
+    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._name = name
+        self._clock = clock
+        self._failed_at: float | None = None
+        self._locked_at: float | None = None
+
+    def note_failure(self, message: str) -> None:
+        """Report a failure, unless one was reported since the database last worked."""
+        _logger.log(logging.INFO if self._failed_at is not None else logging.ERROR, "%s", message)
+        self._failed_at = self._clock()
+
+    def note_locked(self, message: str) -> None:
+        """Report a row that stayed locked, unless one was reported lately. The database itself works."""
+        now = self._clock()
+        lately = self._locked_at is not None and now < self._locked_at + _LATELY
+        _logger.log(logging.INFO if lately else logging.WARNING, "%s", message)
+        self._locked_at = now
+
+    def note_success(self) -> None:
+        """Report that the database works again, if it had failed."""
+        if self._failed_at is not None and self._clock() >= self._failed_at + _CALM:
+            self._failed_at = None
+            _logger.warning("%s works again.", self._name)
+
+
 class Address:
     """Opens connections, with growing pauses between attempts while the database is unreachable."""
 
@@ -52,7 +106,10 @@ class Address:
             "application_name": "bespeak",
             "search_path": SCHEMA,
             "jit": "off",
-            "lock_timeout": str(_LOCK_MILLISECONDS),
+            "lock_timeout": str(LOCK_MILLISECONDS),
+            "idle_in_transaction_session_timeout": str(_IDLE_MILLISECONDS),
+            **{f"tcp_keepalives_{name}": str(value) for name, value in _KEEPALIVE.items()},
+            "tcp_user_timeout": str(_SILENT_MILLISECONDS),
         }
         if durability == "process":
             self.settings["synchronous_commit"] = "off"
@@ -85,6 +142,7 @@ class Address:
             command_timeout=COMMAND_SECONDS,
             server_settings=self.settings | settings,
         )
+        _keep_alive(connection)
         return connection
 
     @property
@@ -109,6 +167,11 @@ class Address:
             return f"{self.name} does not allow it ({error}). Grant the user what it needs on the schema {SCHEMA}."
         if isinstance(error, asyncpg.TooManyConnectionsError):
             return f"{self.name} has no connection left ({error}). Raise max_connections, or run fewer processes."
+        if is_locked(error):
+            return (
+                f"{self.name} works, but another transaction kept a row locked for {LOCK_MILLISECONDS / 1000:g} s. "
+                "Look for transactions that do not end in pg_stat_activity."
+            )
         if isinstance(error, TimeoutError):
             return f"{self.name} does not answer in time."
         if isinstance(error, OSError):
@@ -136,7 +199,7 @@ def is_outage(error: BaseException) -> bool:
         | asyncpg.InvalidAuthorizationSpecificationError
         | asyncpg.InvalidCatalogNameError
         | asyncpg.InsufficientPrivilegeError
-        | asyncpg.LockNotAvailableError
+        | asyncpg.IdleInTransactionSessionTimeoutError
         | asyncpg.ReadOnlySQLTransactionError,
     )
 
@@ -144,8 +207,31 @@ def is_outage(error: BaseException) -> bool:
 def is_collision(error: BaseException) -> bool:
     """Return True if other transactions or migrations caused the error, so that a retry makes sense."""
     return isinstance(
-        error, asyncpg.DeadlockDetectedError | asyncpg.SerializationError | asyncpg.InvalidCachedStatementError
+        error,
+        asyncpg.DeadlockDetectedError | asyncpg.SerializationError | asyncpg.InvalidCachedStatementError,
     )
+
+
+def may_be_retried(error: BaseException) -> bool:
+    """Return True if the same unit may succeed at once: commands ask first, so another process has added their row."""
+    return is_collision(error) or isinstance(error, asyncpg.UniqueViolationError)
+
+
+def is_locked(error: BaseException) -> bool:
+    """Return True if a statement gave up waiting for a row. Whatever does not need that row works."""
+    return isinstance(error, asyncpg.LockNotAvailableError)
+
+
+def _keep_alive(connection: Any) -> None:
+    """Let the system notice a database that vanished while nothing was sent to it."""
+    # The driver has an option for neither, nor a public way to its socket.
+    end = connection._transport.get_extra_info("socket")
+    if end is None or end.family == getattr(socket, "AF_UNIX", None):
+        return
+    end.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _SOCKET_OPTIONS.items():
+        if hasattr(socket, name):
+            end.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _name(dsn: str) -> str:

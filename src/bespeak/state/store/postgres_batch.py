@@ -9,8 +9,10 @@ from typing import Any, Final
 from bespeak.state.store.command import Command
 from bespeak.state.store.dialect import postgres_sql
 from bespeak.state.store.grouping import Grouping
-from bespeak.state.store.postgres_unit import NOTIFY
 
+CHANNEL: Final = "bespeak"
+"""Channel on which processes announce changed topics."""
+NOTIFY: Final = f"SELECT pg_notify('{CHANNEL}', topic) FROM unnest($1::text[]) AS topic"
 _KNOWN: Final = 256
 """Cache size: there are as many texts as combinations of kinds."""
 

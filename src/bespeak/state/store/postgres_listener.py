@@ -9,8 +9,8 @@ from typing import Final
 
 from bespeak.errors import StoreUnavailableError
 from bespeak.state.store.postgres_address import Address, Connection
+from bespeak.state.store.postgres_batch import CHANNEL
 from bespeak.state.store.postgres_pool import close
-from bespeak.state.store.postgres_unit import CHANNEL
 
 _logger = logging.getLogger(__name__)
 

@@ -1,15 +1,16 @@
-"""Records are sealed in commit order: one transaction of a process at a time."""
+"""Records are sealed in commit order: one transaction of a process at a time, and each only at its end."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
-from typing import Final
+from contextlib import AsyncExitStack, asynccontextmanager
+from types import TracebackType
+from typing import Final, Self
 
-from bespeak.errors import StoreError
+from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.state.store.command import Seal, Sealed, Sealer
-from bespeak.state.store.postgres_address import COMMAND_SECONDS, Connection, is_outage
+from bespeak.state.store.postgres_address import Connection, is_outage
 
 _HEADS: Final = """
 SELECT a.agent_id, h.audit_id FROM unnest($1::text[]) AS a(agent_id) LEFT JOIN LATERAL (
@@ -19,15 +20,18 @@ SELECT a.agent_id, h.audit_id FROM unnest($1::text[]) AS a(agent_id) LEFT JOIN L
 
 
 class Sealing:
-    """The sealer and its lock. A transaction that seals holds the lock from before its first row until its commit.
+    """The sealer and its lock. A transaction that seals holds the lock from its first record until its commit.
 
-    The lock always comes before any row lock. If one place did it the other way round, two transactions could wait for
-    each other, and the database would see only half of the deadlock.
+    The lock comes last, after the rows: whoever waits for a row that another machine has locked must not keep everybody
+    else waiting. Only a group that seals in its first statement waits for rows under the lock, for `LANE_MILLISECONDS`
+    at most, and then its units run by themselves.
     """
 
     def __init__(self) -> None:
         self.sealer: Sealer | None = None
         self._turn = asyncio.Lock()
+        self._outages = 0
+        """Number of transactions that lost the database while they held the lock."""
         self._last: str | None = None
         """Latest record sealed under the current lock."""
         self._doubt: str | None = None
@@ -35,13 +39,20 @@ class Sealing:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Hold the lock. Sealed records are kept at its end, or discarded after an exception."""
-        async with asyncio.timeout(COMMAND_SECONDS):
-            await self._turn.acquire()
+        """Hold the lock. Sealed records are kept at its end, or discarded after an exception.
+
+        The wait has no limit of its own. Few can wait, and whoever holds the lock is waiting for the database: if that
+        is lost, so are those behind it.
+        """
+        outages = self._outages
+        await self._turn.acquire()
         try:
+            if self._outages != outages:
+                raise StoreUnavailableError("The database was lost while a change waited for its turn.")
             yield
         except BaseException as error:
             if is_outage(error) or not isinstance(error, Exception):
+                self._outages += 1
                 self._doubt, self._last = self._last or self._doubt, None
             else:
                 self.discard()
@@ -72,7 +83,7 @@ class Sealing:
     def seal(self, step: Seal) -> Sealed:
         """Seal a record whose agent's chain head is known."""
         if not self._turn.locked():
-            raise StoreError("a unit that seals a record must end with AppendAudit")
+            raise StoreError("a record can be sealed only in its turn")
         sealed = self._attached().seal(step.agent_id, step.payload)
         self._last = sealed.audit_id
         return sealed
@@ -92,3 +103,36 @@ class Sealing:
         if self._last is not None:
             self._attached().discard()
             self._last = None
+
+
+class LateTurn:
+    """The turn of one transaction: taken when it seals its first record, held until the end of the block."""
+
+    def __init__(self, sealing: Sealing) -> None:
+        self._sealing = sealing
+        self._held = AsyncExitStack()
+        self._is_held = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._held.__aexit__(kind, error, trace)
+
+    async def take(self) -> None:
+        """Wait for the turn."""
+        if not self._is_held:
+            await self._held.enter_async_context(self._sealing.turn())
+            self._is_held = True
+
+    async def seal(self, connection: Connection, step: Seal) -> Sealed:
+        """Seal one record."""
+        await self.take()
+        return await self._sealing.learn_and_seal(connection, step)
+
+    def discard(self) -> None:
+        """Discard the records that were sealed: their transaction was rolled back."""
+        if self._is_held:
+            self._sealing.discard()

@@ -12,10 +12,10 @@ import asyncpg  # type: ignore[import-untyped]
 from bespeak.errors import StoreUnavailableError
 from bespeak.state.store.command import Command, Conflict, Seal
 from bespeak.state.store.grouping import AGAIN
-from bespeak.state.store.postgres_address import Address, Connection, is_collision, is_outage
+from bespeak.state.store.postgres_address import Address, Connection, is_locked, is_outage, may_be_retried
 from bespeak.state.store.postgres_batch import Batch, Entry, grouping_of, topics_of
 from bespeak.state.store.postgres_pool import close
-from bespeak.state.store.postgres_sealing import Sealing
+from bespeak.state.store.postgres_sealing import LateTurn, Sealing
 from bespeak.state.store.postgres_unit import undo
 from bespeak.state.store.unit import Unit
 
@@ -25,7 +25,9 @@ QUEUE: Final = 16_384
 """Limit of waiting units; above it the database is too slow for the load, and new units are refused."""
 
 # Rows are found by their keys. A plan made while a table was small would read all of it when it has grown.
-_BY_KEY: Final = {"enable_seqscan": "off"}
+BY_KEY: Final = {"enable_seqscan": "off"}
+LANE_MILLISECONDS: Final = 500
+"""Time for which a group waits for a locked row. Then its units run by themselves, and only one of them waits on."""
 
 
 class _ApartError(Exception):
@@ -53,18 +55,20 @@ class Task:
 def rows_of(commands: Sequence[Command], *, whole: bool = True) -> frozenset[Hashable] | None:
     """Return the rows that commands change, or None if they cannot join a group; `whole` if they are a whole unit.
 
-    In a group the only dependency on a result is this: the commands after a guard run only if the guard succeeds.
+    In a group the only dependency on a result is this: the commands of a unit run only if all its guards succeed.
     """
     rows: set[Hashable] = set()
     for place, command in enumerate(commands):
         grouping = command.grouping
-        if grouping is None or (place and command.guards) or (grouping.single and not (whole and len(commands) == 1)):
+        if grouping is None or (grouping.single and not (whole and len(commands) == 1)):
             return None
-        if grouping.row is not None:
-            row = grouping.row(command)
-            if row in rows:
+        if place and command.guards and not grouping.independent:
+            return None
+        if grouping.rows is not None:
+            changed = grouping.rows(command)
+            if not rows.isdisjoint(changed):
                 return None
-            rows.add(row)
+            rows.update(changed)
     return frozenset(rows) if commands else None
 
 
@@ -138,7 +142,7 @@ class Lane:
                 # Those that wait would only meet the same, one after the other.
                 group += self._queue
                 self._queue.clear()
-            elif isinstance(error, (_ApartError, asyncpg.DivisionByZeroError)):
+            elif isinstance(error, (_ApartError, asyncpg.DivisionByZeroError)) or is_locked(error):
                 for task in group:
                     self._alone(task.unit)
                 return
@@ -148,7 +152,7 @@ class Lane:
                 await self._carry_out(group[:middle])
                 await self._carry_out(group[middle:])
                 return
-            elif is_collision(error):
+            elif may_be_retried(error):
                 self._alone(group[0].unit)
                 return
             for task in group:
@@ -164,36 +168,44 @@ class Lane:
                 self._settled(task.unit)
 
     async def _transact(self, group: list[Task]) -> None:
-        """Run the units in one transaction. On return it has committed; after an exception nothing has happened."""
+        """Run the units in one transaction. On return it has committed.
+
+        After an exception nothing has happened, except after an outage: if the last statement was on its way, the units
+        may have happened, or may happen yet.
+        """
         follows = any(task.unit.then for task in group)
-        seals = any(grouping_of(type(command)).seal for task in group for command in task.unit.commands)
         connection = await self._connected()
-        if not seals and not follows:
-            await self._run_at_once(connection, group)
-            return
-        async with self._sealing.turn():
-            await (self._run_in_steps if follows else self._run_at_once)(connection, group)
+        if not follows:
+            try:
+                await self._run_at_once(connection, group)
+            except asyncpg.DivisionByZeroError:
+                pass
+            else:
+                return
+        await self._run_in_steps(connection, group)
 
     async def _run_at_once(self, connection: Connection, group: list[Task]) -> None:
-        """Run the units in one statement if every guard succeeds; otherwise step by step."""
+        """Run the units in one statement. Every guard must succeed, except that of a unit with one command."""
         for task in group:
-            guarded = len(task.unit.commands) > 1 and task.unit.commands[0].guards
-            task.entries = [
-                Entry(command, required=guarded and not place) for place, command in enumerate(task.unit.commands)
-            ]
-        try:
-            await self._send(connection, [entry for task in group for entry in task.entries])
-        except asyncpg.DivisionByZeroError:
-            self._sealing.discard()
-            await self._run_in_steps(connection, group)
+            several = len(task.unit.commands) > 1
+            task.entries = [Entry(command, required=several and command.guards) for command in task.unit.commands]
+        async with LateTurn(self._sealing) as turn:
+            await self._send(connection, [entry for task in group for entry in task.entries], turn)
 
     async def _run_in_steps(self, connection: Connection, group: list[Task]) -> None:
         """Run the first commands of all units, then the others of those that go on, then what follows from these."""
         for task in group:
-            task.entries = [Entry(command) for command in task.unit.commands]
+            task.entries = [
+                Entry(command, required=place > 0 and command.guards)
+                for place, command in enumerate(task.unit.commands)
+            ]
+        async with LateTurn(self._sealing) as turn:
+            await self._transact_in_steps(connection, group, turn)
+
+    async def _transact_in_steps(self, connection: Connection, group: list[Task], turn: LateTurn) -> None:
         await connection.execute("BEGIN")
         try:
-            await self._send(connection, [task.entries[0] for task in group])
+            await self._send(connection, [task.entries[0] for task in group], turn)
             passed = [
                 task
                 for task in group
@@ -201,21 +213,22 @@ class Lane:
             ]
             rest = [entry for task in passed for entry in task.entries[1:]]
             if rest:
-                await self._send(connection, rest)
+                await self._send(connection, rest, turn)
             more = _follow(passed)
             if more:
-                await self._send(connection, more)
+                await self._send(connection, more, turn)
             await connection.execute("COMMIT")
         except Exception as error:
             await undo(connection, error)
             raise
 
-    async def _send(self, connection: Connection, entries: list[Entry]) -> None:
+    async def _send(self, connection: Connection, entries: list[Entry], turn: LateTurn) -> None:
         seals = [
             (entry, Seal(*seal(entry.command))) for entry in entries if (seal := grouping_of(type(entry.command)).seal)
         ]
         try:
             if seals:
+                await turn.take()
                 await self._sealing.learn(connection, (step.agent_id for _, step in seals))
                 for entry, step in seals:
                     entry.item = self._sealing.seal(step)
@@ -229,7 +242,7 @@ class Lane:
 
     async def _connected(self) -> Connection:
         if self._connection is None or self._connection.is_closed():
-            self._connection = await self._address.connect(**_BY_KEY)
+            self._connection = await self._address.connect(**BY_KEY, lock_timeout=str(LANE_MILLISECONDS))
         return self._connection
 
 

@@ -66,7 +66,9 @@ class SqliteStore(Store):
     @classmethod
     def in_memory(cls) -> SqliteStore:
         """Create a store that ends with its process."""
-        return cls(f"file:bespeak-{secrets.token_hex(8)}?mode=memory&cache=shared", durability="process")
+        store = cls(f"file:bespeak-{secrets.token_hex(8)}?mode=memory&cache=shared", durability="process")
+        store.lasting = False
+        return store
 
     async def do(self, *commands: Command, then: Then | None = None) -> Sequence[Any] | Conflict:
         future = asyncio.get_running_loop().create_future()

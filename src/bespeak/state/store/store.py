@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bespeak.errors import StoreError
+from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.state.store.command import Command, Conflict, Sealer
 
 Then = Callable[[Sequence[Any]], Sequence[Command]]
@@ -20,6 +21,9 @@ class Store(ABC):
 
     sole: bool
     """True if no other process changes the data this one holds in memory; claims then need no row of their own."""
+
+    lasting: bool = True
+    """True if the data outlives the process."""
 
     @abstractmethod
     async def do(self, *commands: Command, then: Then | None = None) -> Sequence[Any] | Conflict:
@@ -52,3 +56,10 @@ class Store(ABC):
     @abstractmethod
     async def close(self) -> None:
         """Finish running work and release all resources."""
+
+
+def level_of(error: StoreError) -> int:
+    """Return the level at which work that is tried again logs an error. A store reports once that it is unavailable;
+    what waits for it need not repeat that.
+    """
+    return logging.INFO if isinstance(error, StoreUnavailableError) else logging.WARNING

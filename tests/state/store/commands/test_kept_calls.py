@@ -6,8 +6,16 @@ from typing import Any
 
 import pytest
 
-from bespeak.state.store.commands.kept_calls import FAILED, KIND, SCHEDULED, SUCCEEDED, KeepCall
-from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords
+from bespeak.state.store.commands.kept_calls import (
+    FAILED,
+    KIND,
+    REPEATING,
+    SCHEDULED,
+    SUCCEEDED,
+    KeepCall,
+    ReleaseCalls,
+)
+from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, FindRecord, ListRecords
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio
@@ -50,3 +58,21 @@ async def test_the_oldest_call_makes_room(store: Store) -> None:
         await keep(store, "a", FAILED, f"call-{number}", most=3)
     listed = await store.read(ListRecords(KIND))
     assert [record.record_id for record in listed] == ["call-1", "call-2", "call-3"]
+
+
+async def test_a_call_may_be_scheduled_when_it_is_kept(store: Store) -> None:
+    await keep(store, "a", SCHEDULED, delay=-1.0)
+    done: Any = await store.do(ClaimDue(KIND, 1, 30.0))
+    assert [record.record_id for record in done[0]] == ["call-1"]
+    await keep(store, "a", SUCCEEDED)
+    assert (await store.read(FindRecord((KIND,), "call-1"))).due is None
+
+
+async def test_interrupted_repetitions_are_due_at_once_and_no_others(store: Store) -> None:
+    for record, state in (("call-1", REPEATING), ("call-2", SCHEDULED)):
+        await keep(store, "a", FAILED, record)
+        await store.do(ChangeRecord(record, (KIND,), (FAILED,), state, delay=60.0))
+    done: Any = await store.do(ReleaseCalls())
+    assert done[0] == 1
+    done = await store.do(ClaimDue(KIND, 9, 30.0))
+    assert [record.record_id for record in done[0]] == ["call-1"]

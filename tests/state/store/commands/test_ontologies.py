@@ -15,6 +15,7 @@ from bespeak.state.store.commands.ontologies import (
     Artifact,
     ArtifactRow,
     ListArtifacts,
+    Quota,
     ReadArtifact,
     ReadRegistryRevision,
     RegisterArtifact,
@@ -151,3 +152,50 @@ def test_latest_is_the_highest_version_in_any_order() -> None:
     assert latest is not None
     assert latest.version == "1.10"
     assert latest_of([]) is None
+
+
+async def test_agent_registers_no_more_than_its_quota_in_all_versions(store: Store) -> None:
+    quota = Quota(3, 1_000)
+
+    async def offer(number: int, version: str, actor: str = "agent-1", size: int = 10) -> ArtifactRow | Conflict:
+        content = f"{number} {version} {actor}".encode()
+        given = {"id": f"https://ex.org/onto/{number}", "actor": actor, "quota": quota, "size": size}
+        return await register(store, registration(version, content, **given))
+
+    for number, version in ((1, "1.0"), (1, "1.1"), (2, "1.0")):
+        assert isinstance(await offer(number, version), ArtifactRow)
+    for number, version in ((1, "1.2"), (3, "1.0")):
+        assert await offer(number, version) == Conflict("quota", {"most": 3, "used": 3, "unit": "artifacts"})
+    assert isinstance(await offer(2, "1.0"), ArtifactRow)  # the same content again takes no room
+    assert isinstance(await offer(9, "1.0", "agent-2", size=995), ArtifactRow)
+    exceeded = await offer(9, "1.1", "agent-2")
+    assert exceeded == Conflict("quota", {"most": 1_000, "used": 995, "unit": "bytes"})
+    assert isinstance(await register(store, registration("1.0", id="https://ex.org/onto/10")), ArtifactRow)
+
+
+async def test_agents_leave_room_for_the_operator(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bespeak.state.store.commands.ontologies.MOST_REGISTERED", 4)
+    quota = Quota(100, 1_000)
+    for number in range(2):
+        given = {"id": f"https://ex.org/onto/{number}", "actor": f"agent-{number}", "quota": quota}
+        assert isinstance(await register(store, registration(**given)), ArtifactRow)
+    refused = await register(store, registration(id="https://ex.org/onto/3", actor="agent-3", quota=quota))
+    assert refused == Conflict("registry-full", {"most": 2})
+    for number in (4, 5):
+        assert isinstance(await register(store, registration(id=f"https://ex.org/onto/{number}")), ArtifactRow)
+    last = await register(store, registration(id="https://ex.org/onto/6"))
+    assert last == Conflict("registry-full", {"most": 4})
+
+
+async def test_agent_does_not_supersede_what_another_has_registered(store: Store) -> None:
+    quota = Quota(100, 10_000)
+    await register(store, registration("1.0", actor="ada"))
+    taken = registration("1.1", b"other", actor="agent-1", quota=quota)
+    assert await register(store, taken) == Conflict("of-another")
+    signed = msgspec.structs.replace(taken, signer="key-1")
+    assert isinstance(await register(store, signed), ArtifactRow)
+    own = {"id": "https://ex.org/onto/own", "actor": "agent-1", "quota": quota}
+    for version in ("1.0", "1.1"):
+        assert isinstance(await register(store, registration(version, version.encode(), **own)), ArtifactRow)
+    operator = registration("1.2", b"operator", id="https://ex.org/onto/own", actor="ada")
+    assert isinstance(await register(store, operator), ArtifactRow)

@@ -13,6 +13,7 @@ from bespeak.state.store.commands.profiles import (
     RecordedProfile,
     RecordProfile,
     ReplaceProfile,
+    UseProfile,
     profile_record,
     task_record,
 )
@@ -50,6 +51,31 @@ async def test_renegotiated_profile_replaces_it(store: Store) -> None:
     assert (await do(store, RecordProfile(TASK, "a", "d1", {}))).digest == "d2"
     other = task_record("a", "t-2")
     assert await do(store, ReplaceProfile(other, "a", "d1", {})) == RecordedProfile("d1", {}, "a", 1)
+
+
+class Shorten(Command, frozen=True):
+    """Let every record expire in a minute."""
+
+    def steps(self) -> Steps:
+        yield Statement("UPDATE records SET expires = {now} + 60")
+
+
+class Remaining(Command, frozen=True):
+    """Tell how many seconds a record is still kept."""
+
+    def steps(self) -> Steps:
+        rows = yield Statement("SELECT expires - {now} FROM records")
+        return rows[0][0]
+
+
+async def test_profile_that_calls_use_is_kept_longer(store: Store) -> None:
+    assert (await do(store, UseProfile(TASK))).digest == ""
+    await do(store, RecordProfile(TASK, "a", "d1", {}))
+    await do(store, Shorten())
+    assert (await do(store, FindProfile(TASK))).digest == "d1"
+    assert await store.read(Remaining()) < 61
+    assert (await do(store, UseProfile(TASK))).digest == "d1"
+    assert await store.read(Remaining()) > 86400
 
 
 async def test_expired_profile_gives_way(store: Store) -> None:

@@ -22,6 +22,7 @@ from bespeak.state.store.commands.proposals import (
     ReadProposal,
     ReadProposalRevision,
     ReleaseSynthesis,
+    RevokeSynthesis,
     UseSynthesis,
     proposal_id_of,
 )
@@ -59,7 +60,7 @@ def file(number: int = 1, state: str = "approved", **fields: Any) -> FileProposa
 
 def find(**fields: Any) -> FindNegotiation:
     given: dict[str, Any] = {"agent_id": AGENT, "session_id": "", "method": "FIND", "path": "/rooms/cheap"}
-    return FindNegotiation(**{**given, "digest": "d1", "contract": "", **fields})
+    return FindNegotiation(**{**given, "contract": "", **fields})
 
 
 async def only(store: Store, command: Command) -> Any:
@@ -93,11 +94,28 @@ async def test_the_same_contract_is_one_synthesis_while_it_lives(store: Store) -
     await store.do(file())
     again = await only(store, file(2))
     assert (again.proposal.proposal_id, again.new) == ("prop-1", False)
-    assert (await store.read(find())).same == again.proposal
     assert (await only(store, file(3, agent_id=OTHER))).new
     await store.do(TimePasses())
-    assert (await store.read(find())).same is None
     assert (await only(store, file(4))).new
+
+
+async def test_synthesis_that_is_approved_again_is_the_newest(store: Store) -> None:
+    first = (await only(store, file(1))).proposal
+    second = (await only(store, file(2, digest="d2"))).proposal
+    again = (await only(store, file(3))).proposal
+    assert again.proposal_id == first.proposal_id
+    assert again.revision > second.revision > first.revision
+    assert [row.proposal_id for row in await store.read(ListChanges(second.revision))] == ["prop-1"]
+    await store.do(file(4, "pending", digest="d4"))
+    assert (await only(store, file(5, "pending", digest="d4"))).proposal.revision == 0
+
+
+@pytest.mark.parametrize("state", ["approved", "pending"])
+async def test_contract_that_is_carried_out_in_another_way_is_another_synthesis(store: Store, state: str) -> None:
+    await store.do(file(1, state))
+    filed = await only(store, file(2, document='{"other": 1}'))
+    assert (filed.new, filed.proposal.proposal_id) == (True, "prop-2")
+    assert (await read(store, 1)).state == "released"
 
 
 async def test_processes_that_approve_at_once_make_one_synthesis(first: Store, second: Store) -> None:
@@ -147,6 +165,43 @@ async def test_each_agent_has_a_limit_of_living_and_pending_proposals(
     assert await reason(store, file(5, digest="d5", agent_id="c" * 64)) == "too-many"
     await store.do(TimePasses())
     assert (await only(store, file(6, digest="d3", most_live=2))).new
+
+
+async def test_contracts_of_an_agent_have_a_limit_of_their_size(store: Store) -> None:
+    large = "x" * proposals.MEAN_SIZE
+    await store.do(file(1, document=large, most_live=2))
+    assert await reason(store, file(2, digest="d2", document=f"{large}x", most_live=2)) == "too-large"
+    assert (await only(store, file(3, digest="d3", document=large, most_live=2))).new
+    assert (await only(store, file(4, agent_id=OTHER, document=large, most_live=2))).new
+
+
+async def test_oldest_rejected_proposals_of_an_agent_are_removed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposals, "MOST_REJECTED", 3)
+    await store.do(file(9, "rejected", agent_id=OTHER))
+    for number in range(6):
+        await store.do(file(number, "rejected", path=f"/rooms/{number}"))
+    kept = {row.proposal_id for row in await store.read(ListProposals("rejected"))}
+    assert len(kept) == 4
+    assert kept > {"prop-9", "prop-5"}
+
+
+@pytest.mark.parametrize("is_published", [True, False])
+async def test_operator_revokes_a_synthesis(store: Store, is_published: bool) -> None:
+    await store.do(file())
+    if is_published:
+        await store.do(PublishProposal("prop-1", 60.0))
+    before = await store.read(ReadProposalRevision())
+    row = await only(store, RevokeSynthesis("prop-1", "operator:kim", "It is wrong."))
+    assert (row.state, row.decided_by, row.reason) == ("revoked", "operator:kim", "It is wrong.")
+    assert [each.state for each in await store.read(ListChanges(before))] == ["revoked"]
+    assert await only(store, UseSynthesis("prop-1", 60.0)) is None
+    assert await only(store, RevokeSynthesis("prop-1", "operator:kim")) == Conflict(
+        "not-approved", {"state": "revoked"}
+    )
+    assert await reason(store, RevokeSynthesis("prop-2", "operator:kim")) == "not-found"
+    assert (await store.read(find())).revoked
+    assert not (await store.read(find(path="/other"))).revoked
+    assert not (await store.read(find(agent_id=OTHER))).revoked
 
 
 async def test_rejections_of_a_negotiation_are_counted(store: Store) -> None:
@@ -206,10 +261,32 @@ async def test_published_synthesis_outlives_its_session(store: Store) -> None:
 async def test_only_its_agent_releases_a_synthesis(store: Store) -> None:
     await store.do(file(1), file(2, digest="d2", persistent=True))
     assert await reason(store, ReleaseSynthesis("prop-1", OTHER)) == "not-found"
+    assert await reason(store, ReleaseSynthesis("prop-2", OTHER)) == "not-found"
+    await store.do(PublishProposal("prop-2", 60.0))
     assert await reason(store, ReleaseSynthesis("prop-2", OTHER)) == "of-another"
     assert (await only(store, ReleaseSynthesis("prop-1", AGENT))).state == "released"
     assert await reason(store, ReleaseSynthesis("prop-1", AGENT)) == "not-found"
     assert await only(store, UseSynthesis("prop-1", 60.0)) is None
+
+
+@pytest.mark.parametrize("state", ["pending", "rejected"])
+async def test_agent_withdraws_a_proposal_that_was_not_approved(store: Store, state: str) -> None:
+    await store.do(file(1, state))
+    assert await reason(store, ReleaseSynthesis("prop-1", OTHER)) == "not-found"
+    assert (await only(store, ReleaseSynthesis("prop-1", AGENT))).state == "released"
+    assert await store.read(ReadProposal("prop-1")) is None
+    assert (await store.read(find())).rejections == 0
+
+
+@pytest.mark.parametrize("is_called", [True, False])
+async def test_synthesis_that_was_never_called_is_not_kept_after_its_release(store: Store, is_called: bool) -> None:
+    await store.do(file())
+    if is_called:
+        await store.do(UseSynthesis("prop-1", 600.0))
+    await store.do(ReleaseSynthesis("prop-1", AGENT))
+    assert [row.state for row in await store.read(ListChanges(1))] == ["released"], "other processes are told"
+    await store.do(PurgeProposals(3600.0))
+    assert (await store.read(ReadProposal("prop-1")) is not None) is is_called
 
 
 async def test_changes_are_listed_in_their_order(store: Store) -> None:

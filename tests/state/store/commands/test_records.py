@@ -52,6 +52,11 @@ async def test_ids_and_keys_are_taken_once(store: Store) -> None:
     assert await put(store, "a2", "bob", key="door") == taken
 
 
+async def test_the_key_of_a_record_that_has_expired_is_free(store: Store) -> None:
+    await put(store, "a1", key="door", lifetime=-1.0)
+    assert (await put(store, "a2", "bob", key="door")).record_id == "a2"
+
+
 async def test_an_owner_has_a_bounded_number_of_records(store: Store) -> None:
     await put(store, "a1", most=1)
     assert await put(store, "a2", most=1) == Conflict("too-many", {"most": 1})

@@ -59,8 +59,8 @@ _LOOK: Final = (
 )
 
 
-def _row(command: Any) -> Hashable:
-    return ("idempotency", command.scope, command.key)
+def _rows(command: Any) -> tuple[Hashable]:
+    return (("idempotency", command.scope, command.key),)
 
 
 def _held(_: Any, row: Row | None) -> Any:
@@ -89,7 +89,7 @@ class ClaimKey(Command, frozen=True):
             WHERE c.fence IS NOT NULL OR k.fence IS NOT NULL
         """,
         result=_claim,
-        row=_row,
+        rows=_rows,
         single=True,
     )
     scope: str
@@ -152,7 +152,7 @@ class FinishKey(Command, frozen=True):
         """,
         answer="SELECT n FROM {change}",
         result=_held,
-        row=_row,
+        rows=_rows,
     )
     scope: str
     key: str
@@ -179,7 +179,7 @@ class RecordKey(Command, frozen=True):
         change=_RECORD_MANY,
         answer="SELECT i.n FROM {input} AS i JOIN {change} AS c USING (scope, key)",
         result=_held,
-        row=_row,
+        rows=_rows,
     )
     scope: str
     key: str
@@ -205,7 +205,7 @@ class ReleaseKey(Command, frozen=True):
             WHERE k.scope = i.scope AND k.key = i.key AND k.fence = i.fence AND k.answer IS NULL
         """,
         result=lambda _, __: None,
-        row=_row,
+        rows=_rows,
     )
     scope: str
     key: str

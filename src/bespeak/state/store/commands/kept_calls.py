@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.state.store.command import Command, Statement, Steps
+from bespeak.state.store.command import Command, Notify, Statement, Steps
+from bespeak.state.store.commands.records import SOON, TOPIC
 
 KIND: Final = "call"
 """Kind of the records that are calls."""
@@ -31,6 +32,8 @@ class KeepCall(Command, frozen=True):
     """Seconds for which it is kept."""
     most: int
     """Limit of calls of one owner."""
+    delay: float | None = None
+    """Seconds until it is repeated; None if it is not scheduled."""
 
     def steps(self) -> Steps:
         """Return True if it is kept."""
@@ -46,11 +49,27 @@ class KeepCall(Command, frozen=True):
             )
         rows = yield Statement(
             "INSERT INTO records (record_id, kind, owner, key, state, version, data, created, updated, due, fence, "
-            "expires) VALUES (?, ?, ?, ?, ?, 1, ?, {now}, {now}, NULL, 0, {now} + ?) "
+            "expires) VALUES (?, ?, ?, ?, ?, 1, ?, {now}, {now}, {now} + ?, 0, {now} + ?) "
             "ON CONFLICT (record_id) DO UPDATE SET key = excluded.key, state = excluded.state, data = excluded.data, "
-            "version = records.version + 1, updated = {now}, due = NULL, expires = excluded.expires "
+            "version = records.version + 1, updated = {now}, due = excluded.due, expires = excluded.expires "
             f"WHERE records.key = excluded.key OR records.state = '{SUCCEEDED}' "
             f"OR (records.state = '{FAILED}' AND excluded.state = '{FAILED}') RETURNING 1",
-            (self.record_id, KIND, self.owner, self.key, self.state, self.data, self.lifetime),
+            (self.record_id, KIND, self.owner, self.key, self.state, self.data, self.delay, self.lifetime),
         )
+        if rows and self.delay is not None and self.delay < SOON:
+            yield Notify(TOPIC)
         return bool(rows)
+
+
+class ReleaseCalls(Command, frozen=True):
+    """Make calls due whose repetition was interrupted, where no other process can be repeating them."""
+
+    def steps(self) -> Steps:
+        """Return their number."""
+        rows = yield Statement(
+            f"UPDATE records SET due = {{now}} WHERE kind = '{KIND}' AND state = '{REPEATING}' AND due > {{now}} "
+            "RETURNING 1"
+        )
+        if rows:
+            yield Notify(TOPIC)
+        return len(rows)

@@ -2,15 +2,20 @@
 
 An account has a currency, a balance in its smallest unit, and a credit limit below zero that it does not exceed. Its
 row is locked while its balance changes, so that this holds however many processes spend at the same time.
+
+Every purchase passes through `held` and `sales`. They have no row, which all buyers would have to lock, and no limit:
+their balance is the sum of their entries.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from collections.abc import Collection, Hashable
+from typing import Any, ClassVar, Final
 
 import msgspec
 
-from bespeak.state.store.command import Command, Conflict, Statement, Steps
+from bespeak.state.store.command import Command, Conflict, Row, Statement, Steps
+from bespeak.state.store.grouping import AGAIN, Grouping
 
 HELD: Final = "held"
 """Account of money that is held for purchases."""
@@ -19,9 +24,28 @@ SALES: Final = "sales"
 OPENING: Final = "opening"
 """Account that opening balances come from."""
 _UNLIMITED: Final = 2**62
-_SYSTEM: Final = {HELD: 0, SALES: 0, OPENING: _UNLIMITED}
-"""Accounts of the ledger itself, with their credit limits."""
 _MOST: Final = 2**62
+_SUMMED: Final = (HELD, SALES)
+"""Accounts without a row."""
+_ARE_SUMMED: Final = "IN ('held', 'sales')"
+_ENTRY: Final = "INSERT INTO ledger_entries (transaction_id, account, currency, amount, at)"
+# A transaction is posted if both its accounts accept it; which one does not, its steps tell. Accounts are locked in
+# order, so that two processes do not wait for each other.
+_MOVE_MANY: Final = f"""
+{_ENTRY} SELECT i.transaction_id, e.account, i.currency, e.amount, {{now}}
+FROM {{input}} AS i CROSS JOIN LATERAL (VALUES (i.source, -i.amount), (i.target, i.amount)) AS e (account, amount)
+LEFT JOIN (
+    SELECT n, count(*) AS accepting FROM (
+        SELECT i.n, a.balance::numeric + CASE a.account WHEN i.source THEN -i.amount ELSE i.amount END AS after,
+            CASE a.account WHEN i.source THEN -a.credit ELSE {-_MOST} END AS least
+        FROM {{input}} AS i JOIN ledger_accounts AS a ON a.currency = i.currency AND a.account IN (i.source, i.target)
+        WHERE NOT a.account {_ARE_SUMMED} ORDER BY a.account, a.currency FOR UPDATE OF a
+    ) AS locked WHERE after BETWEEN least AND {_MOST} GROUP BY n
+) AS judged USING (n)
+WHERE coalesce(accepting, 0) = (NOT i.source {_ARE_SUMMED})::int + (NOT i.target {_ARE_SUMMED})::int
+    AND NOT EXISTS (SELECT FROM ledger_entries AS k WHERE k.transaction_id = i.transaction_id)
+RETURNING transaction_id, account, currency, amount
+"""
 
 
 def account_of(principal_id: str) -> str:
@@ -49,6 +73,15 @@ class Entry(msgspec.Struct, frozen=True):
     amount: int
     """Change of the balance."""
     at: float
+
+
+def _accounts_of(command: Any) -> Collection[Hashable]:
+    accounts = {command.source, command.target}.difference(_SUMMED)
+    return [("transactions", command.transaction_id), *(("accounts", name, command.currency) for name in accounts)]
+
+
+def _posted(_: Any, row: Row | None) -> Any:
+    return AGAIN if row is None else True
 
 
 class OpenAccount(Command, frozen=True):
@@ -83,6 +116,18 @@ class MoveMoney(Command, frozen=True):
     """Move an amount between two accounts, once for each transaction id."""
 
     guards: ClassVar[bool] = True
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={**dict.fromkeys(("transaction_id", "source", "target", "currency"), "text"), "amount": "bigint"},
+        change=_MOVE_MANY,
+        after=f"""
+            UPDATE ledger_accounts AS a SET balance = a.balance + c.amount FROM {{change}} AS c
+            WHERE a.account = c.account AND a.currency = c.currency AND NOT a.account {_ARE_SUMMED}
+        """,
+        answer="SELECT DISTINCT i.n FROM {input} AS i JOIN {change} AS c USING (transaction_id)",
+        result=_posted,
+        rows=_accounts_of,
+        independent=True,
+    )
     transaction_id: str
     source: str
     target: str
@@ -96,13 +141,12 @@ class MoveMoney(Command, frozen=True):
         stands for another transaction.
         """
         assert self.amount > 0
-        for name in (self.source, self.target):
-            if name in _SYSTEM:
-                yield Statement(
-                    "INSERT INTO ledger_accounts (account, currency, balance, credit) VALUES (?, ?, 0, ?) "
-                    "ON CONFLICT DO NOTHING",
-                    (name, self.currency, _SYSTEM[name]),
-                )
+        if OPENING in (self.source, self.target):
+            yield Statement(
+                "INSERT INTO ledger_accounts (account, currency, balance, credit) VALUES (?, ?, 0, ?) "
+                "ON CONFLICT DO NOTHING",
+                (OPENING, self.currency, _UNLIMITED),
+            )
         rows = yield Statement(
             "SELECT account, balance, credit FROM ledger_accounts WHERE currency = ? AND account IN (?, ?) "
             "ORDER BY account {lock}",
@@ -117,7 +161,8 @@ class MoveMoney(Command, frozen=True):
             same = {(*row,) for row in known} == {(name, self.currency, change) for name, change in changes.items()}
             return False if same else Conflict("differs", {"transaction_id": self.transaction_id})
         found = {row[0]: row for row in rows}
-        for name, change in changes.items():
+        kept = {name: change for name, change in changes.items() if name not in _SUMMED}
+        for name, change in kept.items():
             if name not in found:
                 return Conflict("no-account", {"account": name, "currency": self.currency})
             _, balance, credit = found[name]
@@ -125,15 +170,14 @@ class MoveMoney(Command, frozen=True):
                 return Conflict("insufficient-funds", {"account": name, "currency": self.currency})
             if not -_MOST <= balance + change <= _MOST:
                 return Conflict("too-much", {"account": name, "currency": self.currency})
-        for name, change in changes.items():
+        for name, change in kept.items():
             yield Statement(
                 "UPDATE ledger_accounts SET balance = balance + ? WHERE account = ? AND currency = ?",
                 (change, name, self.currency),
             )
-            yield Statement(
-                "INSERT INTO ledger_entries (transaction_id, account, currency, amount, at) VALUES (?, ?, ?, ?, {now})",
-                (self.transaction_id, name, self.currency, change),
-            )
+        for name, change in changes.items():
+            values = (self.transaction_id, name, self.currency, change)
+            yield Statement(f"{_ENTRY} VALUES (?, ?, ?, ?, {{now}})", values)
         return True
 
 
@@ -147,8 +191,11 @@ class ListAccounts(Command, frozen=True):
     def steps(self) -> Steps:
         """Return a list of Accounts."""
         rows = yield Statement(
-            "SELECT account, currency, balance, credit FROM ledger_accounts WHERE (account, currency) > (?, ?) "
-            "ORDER BY account, currency LIMIT ?",
+            "SELECT account, currency, balance, credit FROM ("
+            f"SELECT account, currency, balance, credit FROM ledger_accounts WHERE NOT account {_ARE_SUMMED} "
+            "UNION ALL SELECT account, currency, CAST(sum(amount) AS BIGINT), 0 FROM ledger_entries "
+            f"WHERE account {_ARE_SUMMED} GROUP BY account, currency) AS listed "
+            "WHERE (account, currency) > (?, ?) ORDER BY account, currency LIMIT ?",
             (*self.after, self.limit),
         )
         return [Account(*row) for row in rows]
@@ -175,14 +222,18 @@ class CheckLedger(Command, frozen=True):
     """Compare the balances with the entries, and the entries of each transaction with each other."""
 
     def steps(self) -> Steps:
-        """Return what does not agree: transactions that do not sum to zero, and accounts with a wrong balance."""
+        """Return what does not agree: transactions that do not sum to zero, accounts with a wrong balance, and those
+        without a row that have paid more than they got.
+        """
         uneven = yield Statement(
             "SELECT transaction_id FROM ledger_entries GROUP BY transaction_id, currency HAVING sum(amount) <> 0 "
             "LIMIT 100"
         )
         wrong = yield Statement(
             "SELECT a.account, a.currency FROM ledger_accounts AS a LEFT JOIN ledger_entries AS e "
-            "ON e.account = a.account AND e.currency = a.currency GROUP BY a.account, a.currency, a.balance "
-            "HAVING a.balance <> coalesce(sum(e.amount), 0) LIMIT 100"
+            f"ON e.account = a.account AND e.currency = a.currency WHERE NOT a.account {_ARE_SUMMED} "
+            "GROUP BY a.account, a.currency, a.balance HAVING a.balance <> coalesce(sum(e.amount), 0) "
+            f"UNION ALL SELECT account, currency FROM ledger_entries WHERE account {_ARE_SUMMED} "
+            "GROUP BY account, currency HAVING sum(amount) < 0 LIMIT 100"
         )
         return [f"transaction {row[0]}" for row in uneven] + [f"account {row[0]} {row[1]}" for row in wrong]

@@ -22,7 +22,7 @@ class UseNonce(Command, frozen=True):
         """,
         answer="SELECT i.n FROM {input} AS i JOIN {change} AS c USING (kind, value)",
         result=lambda _, row: True if row is not None else Conflict("nonce-used"),
-        row=lambda command: ("nonces", command.kind, command.value),
+        rows=lambda command: (("nonces", command.kind, command.value),),
     )
     kind: str
     value: str

@@ -22,6 +22,8 @@ MOST_VERSIONS: Final = 1_000
 """Most versions of one artifact."""
 MOST_CONTENT: Final = 64 * 1024 * 1024
 """Most bytes of the content of an artifact, before compression."""
+MOST_REGISTERED: Final = 2_000
+"""Most artifacts of a registry; agents may fill half of it, so that there is room for the operator."""
 
 _COLUMNS: Final = "kind, id, version, digest, refs, source, signer, signature, actor, supersedes, revision, registered"
 
@@ -51,6 +53,14 @@ class ArtifactRow(msgspec.Struct, frozen=True):
     registered: float
 
 
+class Quota(msgspec.Struct, frozen=True):
+    """What one agent may register, all versions together."""
+
+    artifacts: int
+    size: int
+    """Bytes of content, before compression."""
+
+
 class Artifact(msgspec.Struct, frozen=True):
     """A registered artifact with its content."""
 
@@ -75,13 +85,18 @@ class RegisterArtifact(Command, frozen=True):
     actor: str = ""
     ranks: Mapping[str, int] = {}
     """Rank of signers by key id, 0 without an entry; a lower one does not supersede a higher one."""
+    size: int = 0
+    """Bytes of the content before compression."""
+    quota: Quota | None = None
+    """Bound of the actor; None for the operator."""
 
     def steps(self) -> Steps:
         """Return the ArtifactRow, also of an earlier registration of the same content, or a Conflict.
 
-        `version-taken` with the digest, `version-order` with the fault, `signature-missing` or `signer-rank` with the
-        signer of the latest version, `reference-unknown` with the reference, `too-many-versions`, or `changed` if
-        another registration came between: try again.
+        `version-taken` with the digest, `version-order` with the fault, `of-another` for an agent that has neither
+        registered the latest version nor signed this one, `signature-missing` or `signer-rank` with the
+        signer of the latest version, `reference-unknown` with the reference, `too-many-versions`, `registry-full`,
+        `quota` with what is used and allowed, or `changed` if another registration came between: try again.
         """
         rows = yield Statement("SELECT revision FROM revisions WHERE topic = ? {lock}", (TOPIC,))
         revision = rows[0][0] if rows else 0
@@ -106,12 +121,12 @@ class RegisterArtifact(Command, frozen=True):
             return Conflict("changed")
         latest = latest_of(known)
         inserted = yield Statement(
-            f"INSERT INTO ontologies ({_COLUMNS}, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, {{now}}, ?) "
-            f"RETURNING {_COLUMNS}",
+            f"INSERT INTO ontologies ({_COLUMNS}, content, size) "
+            f"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, {{now}}, ?, ?) RETURNING {_COLUMNS}",
             (
                 *(self.kind, self.id, self.version, self.digest, msgspec.json.encode(self.refs).decode()),
                 *(self.source, self.signer, self.signature, self.actor, latest.version if latest else ""),
-                *(changed[0][0], self.content),
+                *(changed[0][0], self.content, self.size or len(self.content)),
             ),
         )
         yield Notify(TOPIC)
@@ -128,14 +143,36 @@ class RegisterArtifact(Command, frozen=True):
                 return Conflict("version-order", {"fault": order, "latest": latest.version})
             if latest.signer and not self.signer:
                 return Conflict("signature-missing", {"signer": latest.signer})
+            if self.quota is not None and not self.signer and latest.actor != self.actor:
+                return Conflict("of-another")
             if self.ranks.get(self.signer, 0) < self.ranks.get(latest.signer, 0):
                 return Conflict("signer-rank", {"signer": latest.signer})
+        full = yield from self._exceeds()
+        if full is not None:
+            return full
         for ref in self.refs:
             rows = yield Statement(
                 "SELECT 1 FROM ontologies WHERE kind = ? AND id = ? AND version = ?", ("ontology", ref.id, ref.version)
             )
             if not rows:
                 return Conflict("reference-unknown", {"id": ref.id, "version": ref.version})
+        return None
+
+    def _exceeds(self) -> Generator[Step, Any, Conflict | None]:
+        """Check the bounds of the registry and of the actor, over all versions of everything it has registered."""
+        rows = yield Statement("SELECT count(*) FROM ontologies")
+        most = MOST_REGISTERED if self.quota is None else MOST_REGISTERED // 2
+        if rows[0][0] >= most:
+            return Conflict("registry-full", {"most": most})
+        if self.quota is None:
+            return None
+        # An index has both, so that no content is read.
+        rows = yield Statement("SELECT count(*), coalesce(sum(size), 0) FROM ontologies WHERE actor = ?", (self.actor,))
+        own, size = int(rows[0][0]), int(rows[0][1])
+        if own >= self.quota.artifacts:
+            return Conflict("quota", {"most": self.quota.artifacts, "used": own, "unit": "artifacts"})
+        if size + (self.size or len(self.content)) > self.quota.size:
+            return Conflict("quota", {"most": self.quota.size, "used": size, "unit": "bytes"})
         return None
 
 

@@ -95,7 +95,7 @@ class AckOutbox(Command, frozen=True):
         """,
         answer="SELECT n FROM {change}",
         result=lambda _, row: True if row is not None else Conflict("lease-lost"),
-        row=lambda command: ("outbox", command.position),
+        rows=lambda command: (("outbox", command.position),),
     )
     position: int
     fence: int

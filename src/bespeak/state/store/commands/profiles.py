@@ -41,6 +41,19 @@ class FindProfile(Command, frozen=True):
         return _read((yield from FindRecord((KIND,), record_id=self.record_id).steps()))
 
 
+class UseProfile(Command, frozen=True):
+    """Find a profile for a call, and keep it longer."""
+
+    record_id: str
+
+    def steps(self) -> Steps:
+        """Return a RecordedProfile; its digest is empty if there is none."""
+        found = yield from FindRecord((KIND,), record_id=self.record_id).steps()
+        if found is not None:
+            yield _prolong(self.record_id)
+        return _read(found)
+
+
 class RecordProfile(Command, frozen=True):
     """Record the profile of a task unless it has one, which then stays (IoA 9)."""
 
@@ -57,10 +70,7 @@ class RecordProfile(Command, frozen=True):
             made = yield from _put(self)
             # Of two calls that begin a task at once, the second finds the record of the first.
             return _read(made if isinstance(made, Record) else (yield from find.steps()))
-        yield Statement(
-            "UPDATE records SET expires = {now} + ? WHERE record_id = ? AND expires < {now} + ?",
-            (KEPT, self.record_id, KEPT / 2),
-        )
+        yield _prolong(self.record_id)
         return _read(found)
 
 
@@ -94,6 +104,13 @@ def profile_record(owner: str, digest: str) -> str:
 def _id(*parts: str) -> str:
     text = "\x00".join(parts).encode("utf-8", "surrogatepass")
     return f"semantic-{hashlib.sha256(text).hexdigest()[:40]}"
+
+
+def _prolong(record_id: str) -> Statement:
+    return Statement(
+        "UPDATE records SET expires = {now} + ? WHERE record_id = ? AND expires < {now} + ?",
+        (KEPT, record_id, KEPT / 2),
+    )
 
 
 def _put(command: RecordProfile | ReplaceProfile) -> Steps:

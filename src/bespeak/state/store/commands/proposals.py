@@ -16,13 +16,23 @@ PENDING: Final = "pending"
 APPROVED: Final = "approved"
 REJECTED: Final = "rejected"
 RELEASED: Final = "released"
+REVOKED: Final = "revoked"
 EXPIRED: Final = "expired"
-STATES: Final = (PENDING, APPROVED, REJECTED, RELEASED, EXPIRED)
+STATES: Final = (PENDING, APPROVED, REJECTED, RELEASED, REVOKED, EXPIRED)
 
 MOST_LIVE: Final = 10_000
-"""Maximum number of living syntheses of all agents; every process keeps them in memory."""
+"""Maximum number of open proposals of all agents; every process keeps the syntheses among them in memory."""
+MEAN_SIZE: Final = 16 * 1024
+"""Maximum mean of the characters of an agent's open proposals, for as many as it may have."""
+MOST_REJECTED: Final = 100
+"""Maximum number of rejected proposals of one agent that are kept."""
 KEPT: Final = 86400.0
 """Seconds for which a rejected proposal counts as a turn of its negotiation."""
+REVOKED_FOR: Final = 30 * 86400.0
+"""Seconds for which what an operator has revoked is approved again by an operator only."""
+
+_CLOCK: Final = 0.001
+"""Seconds by which two times of one statement may differ."""
 
 # A synthesis lives as long as the session that proposed it; one that was granted for a time, or belongs to no named
 # session, until that time.
@@ -76,8 +86,8 @@ _COLUMNS: Final = f"{_NAMES}, {_STATE}"
 
 
 def proposal_id_of(synthesis_id: str) -> str:
-    """Return the id of the proposal behind a synthesis."""
-    return f"prop-{synthesis_id.removeprefix('syn-')}"
+    """Return the id of the proposal behind a synthesis; that of a proposal is returned as it is."""
+    return f"prop-{synthesis_id.removeprefix('syn-').removeprefix('prop-')}"
 
 
 def _proposal(row: Any) -> ProposalRow:
@@ -94,7 +104,10 @@ class Filed(msgspec.Struct, frozen=True):
 
 
 class FileProposal(Command, frozen=True):
-    """Store the evaluation of a proposal. A contract that the agent already has in this session is not stored twice."""
+    """Store the evaluation of a proposal. A contract that the agent already has in this session is not stored twice.
+
+    What is approved, now or again, is the current synthesis of its method and path: its revision is the newest.
+    """
 
     guards: ClassVar[bool] = True
     proposal_id: str
@@ -118,7 +131,7 @@ class FileProposal(Command, frozen=True):
     most_live: int = 100
 
     def steps(self) -> Steps:
-        """Return what was Filed, or a Conflict: too-many. The session must have been bound."""
+        """Return what was Filed, or a Conflict: too-many, too-large. The session must have been bound."""
         if self.state != REJECTED:
             key = (self.agent_id, self.session_id, self.digest)
             # The index allows one open row, and nobody notes that a time has passed.
@@ -127,9 +140,12 @@ class FileProposal(Command, frozen=True):
                 f"AND state IN ('approved', 'pending') AND {_STATE} = 'expired'",
                 key,
             )
-            rows = yield Statement(_OPEN, key)
-            if rows:
-                return Filed(_proposal(rows[0]), new=False)
+            rows = yield Statement(f"{_OPEN} {{lock}}", key)
+            known = _proposal(rows[0]) if rows else None
+            if known is not None and known.document == self.document:
+                return Filed((yield from _renew(known)), new=False)
+            if known is not None:  # the same contract is carried out in another way now
+                yield from _end(known.proposal_id, RELEASED)
             conflict = yield from self._find_room()
             if conflict is not None:
                 return conflict
@@ -156,17 +172,27 @@ class FileProposal(Command, frozen=True):
         if self.state == REJECTED:
             rows = yield Statement(f"SELECT count(*) FROM proposals WHERE {_TURN}", _turn(self, self.negotiation_id))
             rejections = rows[0][0]
+            yield Statement(
+                "DELETE FROM proposals WHERE proposal_id IN (SELECT proposal_id FROM proposals WHERE agent_id = ? "
+                "AND state = 'rejected' AND proposal_id <> ? ORDER BY created DESC LIMIT 10 OFFSET ?)",
+                (self.agent_id, self.proposal_id, MOST_REJECTED - 1),
+            )
         return Filed(_proposal(inserted[0]), new=True, rejections=rejections)
 
     def _find_room(self) -> Generator[Step, Any, Conflict | None]:
         rows = yield Statement(
-            "SELECT count(*) FROM proposals WHERE agent_id = ? AND state IN ('approved', 'pending') "
-            f"AND {_STATE} <> 'expired'",
+            "SELECT count(*), coalesce(sum(length(document)), 0) FROM proposals WHERE agent_id = ? "
+            f"AND state IN ('approved', 'pending') AND {_STATE} <> 'expired'",
             (self.agent_id,),
         )
-        if rows[0][0] >= self.most_live:
+        count, size = rows[0]
+        if count >= self.most_live:
             return Conflict("too-many", {"most": self.most_live})
-        rows = yield Statement(f"SELECT count(*) FROM proposals WHERE state = 'approved' AND {_STATE} = 'approved'")
+        if size + len(self.document) > self.most_live * MEAN_SIZE:
+            return Conflict("too-large", {"most": self.most_live * MEAN_SIZE})
+        rows = yield Statement(
+            f"SELECT count(*) FROM proposals WHERE state IN ('approved', 'pending') AND {_STATE} <> 'expired'"
+        )
         if rows[0][0] >= MOST_LIVE:
             return Conflict("too-many", {"most": MOST_LIVE})
         return None
@@ -193,10 +219,10 @@ class Negotiation(msgspec.Struct, frozen=True):
     negotiation_id: str | None = None
     """Id of the newest rejected proposal; None if there is none."""
     rejections: int = 0
-    same: ProposalRow | None = None
-    """The living synthesis, or the pending proposal, of the same contract."""
     offered: str | None = None
     """Document of the counter-proposal that this proposal accepts; None if it accepts none."""
+    revoked: bool = False
+    """True if an operator has revoked a synthesis of the agent with this method and path."""
 
 
 class FindNegotiation(Command, frozen=True):
@@ -206,12 +232,10 @@ class FindNegotiation(Command, frozen=True):
     session_id: str
     method: str
     path: str
-    digest: str
     contract: str
     """Digest of the definition alone, by which a counter-proposal is recognised."""
     negotiation_id: str = ""
     """The id that the caller sent; empty for none."""
-    persistent: bool = False
 
     def steps(self) -> Steps:
         """Return a Negotiation."""
@@ -219,19 +243,17 @@ class FindNegotiation(Command, frozen=True):
             f"SELECT negotiation_id FROM proposals WHERE {_TURN} ORDER BY created DESC LIMIT 3",
             _turn(self, self.negotiation_id),
         )
-        key = (self.agent_id, "" if self.persistent else self.session_id, self.digest)
-        same = yield Statement(f"{_OPEN} AND {_STATE} <> 'expired'", key)
         offered = yield Statement(
             "SELECT document FROM proposals WHERE agent_id = ? AND state = 'rejected' AND counter_digest = ? "
             "AND expires > {now} ORDER BY created DESC LIMIT 1",
             (self.agent_id, self.contract),
         )
-        return Negotiation(
-            rows[0][0] if rows else None,
-            len(rows),
-            _proposal(same[0]) if same else None,
-            offered[0][0] if offered else None,
+        revoked = yield Statement(
+            "SELECT 1 FROM proposals WHERE agent_id = ? AND state = 'revoked' AND method = ? AND path = ? "
+            "AND expires > {now} LIMIT 1",
+            (self.agent_id, self.method, self.path),
         )
+        return Negotiation(rows[0][0] if rows else None, len(rows), offered[0][0] if offered else None, bool(revoked))
 
 
 class DecideProposal(Command, frozen=True):
@@ -276,6 +298,8 @@ class PublishProposal(Command, frozen=True):
     proposal_id: str
     duration: float
     """Seconds for which it is served from now on."""
+    decided_by: str | None = None
+    """Operator who has read its texts and approves them."""
 
     def steps(self) -> Steps:
         """Return the ProposalRow, or a Conflict: not-found, not-approved."""
@@ -286,16 +310,16 @@ class PublishProposal(Command, frozen=True):
             return Conflict("not-approved", {"state": rows[0][-1]})
         revision = yield from _advance()
         rows = yield Statement(
-            "UPDATE proposals SET persistent = 1, published = 1, granted = ?, expires = {now} + ?, revision = ? "
-            f"WHERE proposal_id = ? RETURNING {_COLUMNS}",
-            (self.duration, self.duration, revision, self.proposal_id),
+            "UPDATE proposals SET persistent = 1, published = 1, granted = ?, expires = {now} + ?, revision = ?, "
+            f"decided_by = coalesce(?, decided_by), decided_at = {{now}} WHERE proposal_id = ? RETURNING {_COLUMNS}",
+            (self.duration, self.duration, revision, self.decided_by, self.proposal_id),
         )
         yield Notify(TOPIC)
         return _proposal(rows[0])
 
 
 class ReleaseSynthesis(Command, frozen=True):
-    """End a synthesis at the wish of its agent."""
+    """End a synthesis at the wish of its agent, or withdraw a proposal that is pending or rejected."""
 
     guards: ClassVar[bool] = True
     proposal_id: str
@@ -305,18 +329,45 @@ class ReleaseSynthesis(Command, frozen=True):
         """Return the ProposalRow, or a Conflict: not-found, of-another."""
         rows = yield Statement(f"SELECT {_COLUMNS} FROM proposals WHERE proposal_id = ? {{lock}}", (self.proposal_id,))
         proposal = _proposal(rows[0]) if rows else None
-        if proposal is None or proposal.state != APPROVED:
+        if proposal is None or proposal.state not in (APPROVED, PENDING, REJECTED):
             return Conflict("not-found")
         if proposal.agent_id != self.agent_id:
-            # The manifest lists a persistent one; any other must not be revealed.
-            return Conflict("of-another" if proposal.persistent else "not-found")
-        revision = yield from _advance()
-        rows = yield Statement(
-            f"UPDATE proposals SET state = 'released', revision = ? WHERE proposal_id = ? RETURNING {_COLUMNS}",
-            (revision, self.proposal_id),
+            # The manifest lists a published one; any other must not be revealed.
+            is_public = proposal.published and proposal.state == APPROVED
+            return Conflict("of-another" if is_public else "not-found")
+        if proposal.state != APPROVED:
+            yield Statement("DELETE FROM proposals WHERE proposal_id = ?", (self.proposal_id,))
+            return msgspec.structs.replace(proposal, state=RELEASED)
+        # A call extends it. What was never called needs no history; its row tells other processes until the next sweep.
+        yield Statement(
+            "UPDATE proposals SET expires = 0 "
+            "WHERE proposal_id = ? AND persistent = 0 AND expires <= created + granted + ?",
+            (self.proposal_id, _CLOCK),
         )
-        yield Notify(TOPIC)
-        return _proposal(rows[0])
+        return (yield from _end(self.proposal_id, RELEASED))
+
+
+class RevokeSynthesis(Command, frozen=True):
+    """End a synthesis at the wish of an operator, whoever proposed or published it."""
+
+    guards: ClassVar[bool] = True
+    proposal_id: str
+    decided_by: str
+    reason: str | None = None
+
+    def steps(self) -> Steps:
+        """Return the ProposalRow, or a Conflict: not-found, not-approved."""
+        rows = yield Statement(f"SELECT {_COLUMNS} FROM proposals WHERE proposal_id = ? {{lock}}", (self.proposal_id,))
+        if not rows:
+            return Conflict("not-found")
+        if rows[0][-1] != APPROVED:
+            return Conflict("not-approved", {"state": rows[0][-1]})
+        yield Statement(
+            "UPDATE proposals SET decided_by = ?, decided_at = {now}, reason = ?, expires = {now} + ? "
+            "WHERE proposal_id = ?",
+            (self.decided_by, self.reason, REVOKED_FOR, self.proposal_id),
+        )
+        return (yield from _end(self.proposal_id, REVOKED))
 
 
 class UseSynthesis(Command, frozen=True):
@@ -411,6 +462,29 @@ class PurgeProposals(Command, frozen=True):
             (self.kept, self.limit),
         )
         return len(rows)
+
+
+def _renew(known: ProposalRow) -> Generator[Step, Any, ProposalRow]:
+    """Make a synthesis the current one of its method and path; leave a pending proposal as it is."""
+    if known.state != APPROVED:
+        return known
+    revision = yield from _advance()
+    rows = yield Statement(
+        f"UPDATE proposals SET revision = ? WHERE proposal_id = ? RETURNING {_COLUMNS}", (revision, known.proposal_id)
+    )
+    yield Notify(TOPIC)
+    return _proposal(rows[0])
+
+
+def _end(proposal_id: str, state: str) -> Generator[Step, Any, ProposalRow]:
+    """End a synthesis in every process."""
+    revision = yield from _advance()
+    rows = yield Statement(
+        f"UPDATE proposals SET state = ?, revision = ? WHERE proposal_id = ? RETURNING {_COLUMNS}",
+        (state, revision, proposal_id),
+    )
+    yield Notify(TOPIC)
+    return _proposal(rows[0])
 
 
 def _advance() -> Generator[Step, Any, int]:

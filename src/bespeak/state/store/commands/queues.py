@@ -16,7 +16,7 @@ class Queues(msgspec.Struct, frozen=True):
     """What waits."""
 
     postings: int
-    """Messages in the outbox, up to MOST_COUNTED."""
+    """Messages of the topic in the outbox, up to MOST_COUNTED."""
     posting_lag: float
     """Seconds since the oldest of them could have been delivered; 0 if none is late."""
     due_lag: float
@@ -28,10 +28,14 @@ class Queues(msgspec.Struct, frozen=True):
 class MeasureQueues(Command, frozen=True):
     """Measure what waits."""
 
+    topic: str
+    """Topic of the outbox."""
+
     def steps(self) -> Steps:
         """Return Queues."""
-        postings = yield Statement(f"SELECT count(*) FROM (SELECT 1 FROM outbox LIMIT {MOST_COUNTED}) AS counted")
-        late = yield Statement("SELECT {now} - min(due) FROM outbox")
+        waiting = f"SELECT 1 FROM outbox WHERE topic = ? LIMIT {MOST_COUNTED}"
+        postings = yield Statement(f"SELECT count(*) FROM ({waiting}) AS counted", (self.topic,))
+        late = yield Statement("SELECT {now} - min(due) FROM outbox WHERE topic = ?", (self.topic,))
         due = yield Statement("SELECT {now} - min(due) FROM records WHERE due IS NOT NULL")
         submitted = yield Statement(
             "SELECT count(*) FROM (SELECT 1 FROM records WHERE kind = 'submission' AND state = 'queued' "

@@ -105,7 +105,7 @@ class PutRecord(Command, frozen=True):
             SELECT i.n, c.created, c.updated, c.due, c.expires FROM {input} AS i JOIN {change} AS c USING (record_id)
         """,
         result=_added,
-        row=lambda command: ("records", command.record_id),
+        rows=lambda command: (("records", command.record_id),),
         topics=_topics,
     )
     record_id: str
@@ -144,6 +144,14 @@ class PutRecord(Command, frozen=True):
                 NEVER if self.lifetime is None else self.lifetime,
             ),
         )
+        if not rows and self.key is not None:
+            # One that has expired and is not swept yet keeps its key from nobody.
+            freed = yield Statement(
+                "UPDATE records SET key = NULL WHERE kind = ? AND key = ? AND expires <= {now} RETURNING 1",
+                (self.kind, self.key),
+            )
+            if freed:
+                return (yield from self.steps())
         if not rows:
             found = yield Statement(
                 "SELECT record_id, owner FROM records WHERE record_id = ? OR (kind = ? AND key = ?) LIMIT 1",
@@ -178,7 +186,7 @@ class ChangeRecord(Command, frozen=True):
         """,
         answer="SELECT * FROM {change}",
         result=lambda _, row: AGAIN if row is None else Record(*row[1:]),  # its own steps tell why
-        row=lambda command: ("records", command.record_id),
+        rows=lambda command: (("records", command.record_id),),
         topics=lambda command: command.topics,
     )
     record_id: str

@@ -92,7 +92,7 @@ class NoteSteps(Command, frozen=True):
         after=_WRITE_MANY,
         answer="SELECT n, state FROM {change}",
         result=_state,
-        row=lambda command: ("steps", command.workflow_id, *(row.number for row in command.rows)),
+        rows=lambda command: (("steps", command.workflow_id, *(row.number for row in command.rows)),),
         shared=lambda command: ("records", command.workflow_id),
     )
     workflow_id: str
@@ -136,7 +136,7 @@ class JournalSteps(Command, frozen=True):
         after=_WRITE_MANY,
         answer="SELECT n, state FROM {change}",
         result=_state,
-        row=lambda command: ("records", command.workflow_id),
+        rows=lambda command: (("records", command.workflow_id),),
         topics=lambda command: command.topics,
     )
     workflow_id: str

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from bespeak.protocol.exchange.task_id import stored_task_id
 from bespeak.state.store.command import Command, Notify, Statement, Steps
 
 TOPIC: Final = "tasks"
@@ -48,7 +49,7 @@ class PauseTask(Command, frozen=True):
             yield Statement(
                 "INSERT INTO paused_tasks (agent_id, task_id, case_id, expires) VALUES (?, ?, ?, ?) "
                 "ON CONFLICT (agent_id, task_id, case_id) DO NOTHING",
-                (agent_id, self.task_id, self.case_id, _UNTIL_DECIDED),
+                (agent_id, stored_task_id(self.task_id), self.case_id, _UNTIL_DECIDED),
             )
         yield Notify(TOPIC)
 
@@ -89,6 +90,7 @@ class FindPausedTask(Command, frozen=True):
         """Return a PausedTask, or None."""
         marks = ", ".join("?" for _ in self.agents)
         rows = yield Statement(
-            f"{_SELECT} AND p.task_id = ? AND p.agent_id IN ({marks}) LIMIT 1", (self.task_id, *self.agents)
+            f"{_SELECT} AND p.task_id = ? AND p.agent_id IN ({marks}) LIMIT 1",
+            (stored_task_id(self.task_id), *self.agents),
         )
         return PausedTask(*rows[0]) if rows else None

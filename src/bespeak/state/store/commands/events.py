@@ -1,0 +1,61 @@
+"""Events that agents have logged: the latest ones of each agent, within a number and a size."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak.state.store.command import Command, Statement, Steps
+from bespeak.state.store.commands.records import NEVER, PutRecord
+
+KIND: Final = "log"
+"""Kind of the records that are events."""
+COUNTER: Final = "log-counter"
+"""Kind of the record that counts those of an agent: `version` is their number, `fence` their size."""
+_DROPPED: Final = 64
+"""Events that are removed at a time."""
+
+
+class PutEvent(Command, frozen=True):
+    """Add an event; the oldest ones of its owner make room for it."""
+
+    record_id: str
+    owner: str
+    data: str
+    most: int
+    """Limit of events of one owner."""
+    most_size: int
+    """Limit of characters of their data together."""
+
+    def steps(self) -> Steps:
+        """Return the Record."""
+        size = len(self.data)
+        counter = f"{COUNTER}-{self.owner}"
+        rows = yield Statement(
+            "UPDATE records SET version = version + 1, fence = fence + ?, updated = {now} WHERE record_id = ? "
+            "RETURNING version, fence",
+            (size, counter),
+        )
+        if not rows:  # the first event, or the first since events are counted
+            known = yield Statement(
+                "SELECT count(*), coalesce(sum(length(data)), 0) FROM records WHERE kind = ? AND owner = ?",
+                (KIND, self.owner),
+            )
+            rows = yield Statement(
+                "INSERT INTO records (record_id, kind, owner, key, state, version, data, created, updated, due, fence, "
+                "expires) VALUES (?, ?, ?, NULL, 'counted', ?, '', {now}, {now}, NULL, ?, ?) "
+                "ON CONFLICT (record_id) DO UPDATE SET version = records.version + 1, fence = records.fence + ? "
+                "RETURNING version, fence",
+                (counter, COUNTER, self.owner, known[0][0] + 1, int(known[0][1]) + size, NEVER, size),
+            )
+        count, total = rows[0]
+        while count > self.most or total > self.most_size:
+            dropped = yield Statement(
+                "DELETE FROM records WHERE record_id IN (SELECT record_id FROM records WHERE kind = ? AND owner = ? "
+                "ORDER BY created, record_id LIMIT ?) RETURNING length(data)",
+                (KIND, self.owner, min(max(count - self.most, 1), _DROPPED)),
+            )
+            if not dropped:
+                break
+            count, total = count - len(dropped), total - sum(row[0] for row in dropped)
+            yield Statement("UPDATE records SET version = ?, fence = ? WHERE record_id = ?", (count, total, counter))
+        return (yield from PutRecord(self.record_id, KIND, self.owner, "logged", self.data).steps())
