@@ -8,10 +8,10 @@ from tests.state.audit.trails import ANN, KEY, KEYS, NOW, make_sealer
 from bespeak.protocol.exchange.base64url import encode64
 from bespeak.state.audit.checkpoint import BoundStream, make_checkpoint, read_checkpoint
 from bespeak.state.audit.compact import jws_id, parse_compact
-from bespeak.state.audit.record import FIRST
+from bespeak.state.audit.record import FIRST, encode_header
 from bespeak.state.audit.sealer import StreamHead
 from bespeak.state.audit.signature_status import judge
-from bespeak.state.audit.signing_key import SigningKey, encoded_header
+from bespeak.state.audit.signing_key import SigningKey
 
 
 def test_checkpoint_is_signed_and_holds_the_position_of_each_stream() -> None:
@@ -35,5 +35,5 @@ def test_record_is_not_accepted_as_checkpoint() -> None:
 
 @pytest.mark.parametrize("payload", [b"", b"{}", b"[]", b'{"streams": 1}'])
 def test_text_without_claims_is_not_a_checkpoint(payload: bytes) -> None:
-    header = encoded_header(SigningKey(KEY).header("checkpoint+jwt"))
+    header = encode_header(SigningKey(KEY).header("checkpoint+jwt"))
     assert read_checkpoint((header + encode64(payload)).decode() + ".x") is None

@@ -7,11 +7,11 @@ from tests.state.audit.trails import ANN, make_sealer
 
 from bespeak.protocol.exchange.base64url import encode64
 from bespeak.state.audit.reading import payload_of, place_of
-from bespeak.state.audit.signing_key import encoded_header
+from bespeak.state.audit.record import encode_header
 
 
 def token(payload: bytes) -> str:
-    return (encoded_header({"alg": "none"}) + encode64(payload)).decode() + "."
+    return (encode_header({"alg": "none"}) + encode64(payload)).decode() + "."
 
 
 def test_record_has_a_place_and_a_payload() -> None:

@@ -1,4 +1,4 @@
-"""`[audit]`: off unless it is there, no input recorded unless it is named."""
+"""`[audit]`: what governance needs unless it says otherwise, and no input unless it is named."""
 
 from __future__ import annotations
 
@@ -16,14 +16,23 @@ def read(text: str) -> tuple[AuditSettings, list[tuple[str, str]]]:
     return document.audit, [(finding.rule, finding.pointer) for finding in findings]
 
 
-def test_without_the_table_nothing_is_recorded() -> None:
-    assert read("") == (AuditSettings(enabled=False), [])
+def test_without_the_table_a_lasting_store_has_what_governance_needs() -> None:
+    settings, found = read("")
+    assert (settings, found) == (AuditSettings(), [])
+    assert (settings.recording(lasting=True), settings.recording(lasting=False)) == ("governance", "off")
 
 
-def test_table_enables_the_audit_trail() -> None:
-    assert read("[audit]\ndiscovery = true\n") == (AuditSettings(enabled=True, discovery=True), [])
-    assert read("[audit]\n") == (AuditSettings(enabled=True), [])
-    assert read("[audit.fields]\n") == (AuditSettings(enabled=True), [])
+@pytest.mark.parametrize("records", ["governance", "all", "off"])
+def test_what_is_recorded_is_said_by_its_name(records: str) -> None:
+    settings, found = read(f'[audit]\nrecords = "{records}"\n')
+    assert (settings, found) == (AuditSettings(records=records), [])
+    assert {settings.recording(lasting=lasting) for lasting in (True, False)} == {records}
+
+
+def test_table_without_records_means_all_as_it_did_before() -> None:
+    assert read("[audit]\ndiscovery = true\n") == (AuditSettings(records="all", discovery=True), [])
+    assert read("[audit]\n") == (AuditSettings(records="all"), [])
+    assert read("[audit.fields]\n") == (AuditSettings(records="all"), [])
 
 
 def test_every_setting_is_read() -> None:
@@ -34,7 +43,7 @@ def test_every_setting_is_read() -> None:
     settings, found = read(text)
     assert found == []
     assert settings == AuditSettings(
-        enabled=True,
+        records="all",
         sign="checkpoints",
         checkpoint_every=50,
         fields={("BOOK", "/room/{number}"): ("guest_id", "number"), ("QUOTE", "/room"): ()},
@@ -51,6 +60,9 @@ def test_every_setting_is_read() -> None:
         (KEY + "[audit]\ncheckpoint_every = 1000001", "Y872", "/audit/checkpoint_every"),
         ("[audit]\ncheckpoint_every = 10", "Y874", "/audit/checkpoint_every"),
         ("[audit]\nenabled = false\ndiscovery = true", "Y874", "/audit"),
+        ('[audit]\nrecords = "off"\ndiscovery = true', "Y874", "/audit"),
+        ('[audit]\nrecords = "all"\nenabled = false', "Y874", "/audit"),
+        ('[audit]\nrecords = "some"', "D106", "/audit/records"),
         ('[audit.fields]\nroom = ["a"]', "Y870", "/audit/fields/room"),
         ('[audit.fields]\n"BOOK room" = ["a"]', "Y870", "/audit/fields/BOOK room"),
         ('[audit.fields]\n"BOOK /a" = ["a"]\n"book /a" = ["b"]', "D109", "/audit/fields/book ~1a"),
@@ -71,8 +83,8 @@ def test_field_named_like_a_secret_is_a_warning(name: str) -> None:
     assert found == [("Y873", "/audit/fields/PAY ~1invoice")]
 
 
-@pytest.mark.parametrize(("switch", "enabled"), [("", False), ("= false", False), ("= true", True)])
-def test_the_switch_of_the_reference_implementation_enables_the_trail(switch: str, enabled: bool) -> None:
+@pytest.mark.parametrize(("switch", "records"), [("", None), ("= false", "off"), ("= true", "all")])
+def test_the_switch_of_the_reference_implementation_decides(switch: str, records: str | None) -> None:
     line = f"attribution_records_enabled {switch}\n" if switch else ""
     settings, _ = read(f'[audit]\npath = "stderr"\n{line}')
-    assert settings == AuditSettings(enabled=enabled)
+    assert settings == AuditSettings(records=records)

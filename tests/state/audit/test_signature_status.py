@@ -9,14 +9,15 @@ from tests.state.audit.trails import KEY, KEYS
 
 from bespeak.protocol.exchange.base64url import encode64
 from bespeak.state.audit.compact import parse_compact
+from bespeak.state.audit.record import encode_header
 from bespeak.state.audit.signature_status import judge
-from bespeak.state.audit.signing_key import SigningKey, encoded_header
+from bespeak.state.audit.signing_key import SigningKey
 from bespeak.state.audit.trusted_keys import trusted
 from bespeak.state.identity.key_text import generate_key
 
 SIGNING = SigningKey(KEY)
-GOOD = SIGNING.sign(encoded_header(SIGNING.header("JWT")) + encode64(b'{"a":1}')).decode()
-NONE = (encoded_header({"alg": "none", "typ": "JWT"}) + encode64(b"{}")).decode() + "."
+GOOD = SIGNING.sign(encode_header(SIGNING.header("JWT")) + encode64(b'{"a":1}')).decode()
+NONE = (encode_header({"alg": "none", "typ": "JWT"}) + encode64(b"{}")).decode() + "."
 
 
 def verdict(token: str, keys: object = None) -> str:
@@ -36,7 +37,7 @@ def test_a_signature_is_judged_by_the_trusted_keys() -> None:
 @pytest.mark.parametrize("algorithm", ["HS256", "RS256", "NONE", "None", ""])
 def test_other_algorithms_are_not_accepted(algorithm: str) -> None:
     _, payload, signature = GOOD.split(".")
-    other = encoded_header({"alg": algorithm, "kid": SIGNING.kid}).decode()
+    other = encode_header({"alg": algorithm, "kid": SIGNING.kid}).decode()
     assert verdict(f"{other}{payload}.{signature}") == "bad"
 
 

@@ -8,8 +8,9 @@ from joserfc.jwk import OKPKey
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.base64url import encode64
 from bespeak.state.audit.compact import parse_compact
+from bespeak.state.audit.record import encode_header
 from bespeak.state.audit.signature_status import judge
-from bespeak.state.audit.signing_key import SigningKey, encoded_header
+from bespeak.state.audit.signing_key import SigningKey
 from bespeak.state.audit.trusted_keys import trusted
 from bespeak.state.identity.key_text import generate_key, key_id, private_text, public_jwk
 
@@ -17,10 +18,10 @@ from bespeak.state.identity.key_text import generate_key, key_id, private_text, 
 def test_signature_verifies_with_the_public_half_and_names_the_key() -> None:
     key = generate_key()
     signing = SigningKey(key)
-    token = signing.sign(encoded_header(signing.header("JWT")) + encode64(b"{}")).decode()
+    token = signing.sign(encode_header(signing.header("JWT")) + encode64(b"{}")).decode()
     compact = parse_compact(token)
     assert compact is not None
-    assert (compact.header.alg, compact.header.typ, compact.header.kid) == ("EdDSA", "JWT", key_id(key))
+    assert (compact.header["alg"], compact.header["typ"], compact.key_id) == ("EdDSA", "JWT", key_id(key))
     assert judge(compact, trusted([key])) == "good"
 
 

@@ -29,9 +29,9 @@ from bespeak.protocol.exchange.base64url import encode64
 from bespeak.state.audit.checkpoint import make_checkpoint
 from bespeak.state.audit.compact import jws_id, parse_compact
 from bespeak.state.audit.expectation import Expectation
-from bespeak.state.audit.record import FIRST, roll
+from bespeak.state.audit.record import FIRST, encode_header, roll
 from bespeak.state.audit.sealer import Signing, StreamHead
-from bespeak.state.audit.signing_key import SigningKey, encoded_header
+from bespeak.state.audit.signing_key import SigningKey
 from bespeak.state.audit.trail import StoreTrail
 from bespeak.state.audit.trail_fault import TrailFault
 from bespeak.state.audit.trusted_keys import trusted
@@ -204,7 +204,7 @@ def test_a_changed_removed_moved_or_unsigned_checkpoint_is_named(signing: Signin
     index = data.draw(st.sampled_from(checkpoints[:-1]))
     row = line(lines, index)
     header, payload, _ = row["jws"].split(".")
-    unsigned = encoded_header({"alg": "none", "typ": "checkpoint+jwt"}).decode() + payload + "."
+    unsigned = encode_header({"alg": "none", "typ": "checkpoint+jwt"}).decode() + payload + "."
     swapped = list(lines)
     swapped[index], swapped[index + 1] = swapped[index + 1], swapped[index]
     mutations = {
@@ -268,7 +268,7 @@ def test_stream_started_by_an_unknown_key_is_named(signing: Signing, added: byte
 def test_record_with_removed_signature_is_named() -> None:
     index = rows(SIGNED, "record")[3]
     _, payload, _ = line(SIGNED, index)["jws"].split(".")
-    jws = encoded_header({"alg": "none", "typ": "JWT"}).decode() + payload + "."
+    jws = encode_header({"alg": "none", "typ": "JWT"}).decode() + payload + "."
     changed = replaced(SIGNED, index, jws=jws, audit_id=jws_id(jws))
     faults = check(changed)
     assert any(fault.kind == "unsigned" and fault.audit_id == jws_id(jws) for fault in faults)

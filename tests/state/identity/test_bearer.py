@@ -127,12 +127,17 @@ def test_a_forged_signature_is_refused(bench: Bench) -> None:
     other = encode(json.dumps(claims(agent_id=OTHER)).encode())
     assert bench.code(f"{header}.{other}.{signature}") == "token-signature-invalid"
     assert bench.code(f"{header}.{payload}.") == "token-signature-invalid"
-    assert bench.code(f"{header}.{payload}.{signature[:-4]}") == "token-signature-invalid"
+    assert bench.code(f"{header}.{payload}.{signature[:-2]}") == "token-signature-invalid"
 
 
-@pytest.mark.parametrize("alg", ["none", "None", "NONE", "", "HS256", "EdDSA ", "ES512", 7, None, ["EdDSA"]])
+@pytest.mark.parametrize("alg", ["none", "None", "NONE", "", "HS256", "EdDSA ", "ES512"])
 def test_a_token_without_a_signature_is_refused(bench: Bench, alg: Any) -> None:
     assert bench.code(unsigned({"alg": alg, "kid": "k"}, claims())) == "token-algorithm-refused"
+
+
+@pytest.mark.parametrize("alg", [7, None, ["EdDSA"]])
+def test_a_token_whose_algorithm_is_not_a_name_is_refused(bench: Bench, alg: Any) -> None:
+    assert bench.code(unsigned({"alg": alg, "kid": "k"}, claims())) == "token-malformed"
 
 
 @pytest.mark.parametrize(

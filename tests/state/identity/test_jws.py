@@ -11,7 +11,8 @@ from joserfc.jwk import OKPKey
 from joserfc.jws import deserialize_compact, serialize_compact
 
 from bespeak.protocol.exchange.base64url import decode64, encode64
-from bespeak.state.identity.jws import is_signed, sign_compact, sign_detached
+from bespeak.protocol.fault import Fault
+from bespeak.state.identity.jws import Jws, is_signed, parse_jws, sign_compact, sign_detached
 
 KEY = Ed25519PrivateKey.generate()
 JOSE = OKPKey.import_key({"kty": "OKP", "crv": "Ed25519", "x": encode64(KEY.public_key().public_bytes_raw()).decode()})
@@ -44,3 +45,29 @@ def test_a_detached_token_leaves_its_content_out() -> None:
 @given(st.text(max_size=90), st.text(max_size=90))
 def test_random_text_is_not_a_valid_signature(protected: str, signature: str) -> None:
     assert not is_signed(protected, b"content", signature, KEY.public_key())
+
+
+def test_what_was_signed_is_read_with_its_key_and_type() -> None:
+    token = sign_compact({"alg": "EdDSA", "kid": "k", "typ": "t"}, b"{}", KEY)
+    read = parse_jws(token, longest=len(token), typ="t")
+    assert isinstance(read, Jws)
+    assert (read.key_id, read.payload, read.is_by(KEY.public_key())) == ("k", b"{}", True)
+    assert isinstance(parse_jws(token, longest=len(token) - 1), Fault)
+    assert isinstance(parse_jws(token, longest=len(token), typ="other"), Fault)
+
+
+def test_detached_content_takes_the_place_of_the_payload() -> None:
+    token = sign_detached({"alg": "EdDSA"}, b"content", KEY)
+    read = parse_jws(token, longest=1000, content=b"content")
+    assert isinstance(read, Jws)
+    assert read.is_by(KEY.public_key())
+    assert isinstance(parse_jws(token, longest=1000), Fault)
+
+
+@given(
+    st.text(max_size=200)
+    | st.from_regex(r"[A-Za-z0-9_-]{0,60}\.[A-Za-z0-9_-]{0,60}\.[A-Za-z0-9_-]{0,90}", fullmatch=True)
+)
+def test_any_text_is_a_token_with_one_text_or_a_fault(text: str) -> None:
+    read = parse_jws(text, longest=150, algorithms=None)
+    assert isinstance(read, Fault) or ".".join(read.parts) == text

@@ -9,9 +9,11 @@ import msgspec
 
 from bespeak.protocol.exchange.base64url import encode64
 from bespeak.protocol.exchange.instant import write_milliseconds
+from bespeak.protocol.fault import Fault
 from bespeak.state.audit.compact import jws_id, parse_compact
+from bespeak.state.audit.record import encode_header
 from bespeak.state.audit.sealer import StreamHead
-from bespeak.state.audit.signing_key import SigningKey, encoded_header
+from bespeak.state.audit.signing_key import SigningKey
 
 CHECKPOINT: Final = "checkpoint+jwt"
 """Type in the header, so that a record cannot pass as a checkpoint."""
@@ -53,7 +55,7 @@ class SignedCheckpoint(msgspec.Struct, frozen=True):
     jws: str
 
 
-_decode = msgspec.json.Decoder(Checkpoint).decode
+_CONTENT: Final = msgspec.json.Decoder(Checkpoint)
 
 
 def make_checkpoint(
@@ -76,7 +78,7 @@ def make_checkpoint(
         tuple(BoundStream(head.stream, head.count, head.digest.hex()) for head in heads),
         signing,
     )
-    content = encoded_header(key.header(CHECKPOINT)) + encode64(msgspec.json.encode(checkpoint))
+    content = encode_header(key.header(CHECKPOINT)) + encode64(msgspec.json.encode(checkpoint))
     jws = key.sign(content).decode()
     return SignedCheckpoint(jws_id(jws), jws)
 
@@ -84,9 +86,7 @@ def make_checkpoint(
 def read_checkpoint(jws: str) -> Checkpoint | None:
     """Parse a checkpoint without verifying its signature; return None if it is not valid."""
     compact = parse_compact(jws)
-    if compact is None or compact.header.typ != CHECKPOINT:
+    if compact is None or compact.header.get("typ") != CHECKPOINT:
         return None
-    try:
-        return _decode(compact.payload)
-    except (ValueError, RecursionError):
-        return None
+    read = compact.read_payload(_CONTENT)
+    return None if isinstance(read, Fault) else read

@@ -109,7 +109,7 @@ class CheckpointCheck:
             return _fault("it is not signed", kept.checkpoint_id)
         if verdict == "bad":
             return _fault("its signature is not by the key it names", kept.checkpoint_id)
-        kid = compact.header.kid
+        kid = compact.key_id
         if verdict == "unknown-key":
             return _fault(f"it is signed by {kid[:100]!r}, which is not a trusted key", kept.checkpoint_id)
         return _Seen(kept.checkpoint_id, checkpoint, self._expected.replaced.get(kid, inf))

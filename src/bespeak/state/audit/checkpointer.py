@@ -29,7 +29,7 @@ from bespeak.state.audit.signing_key import SigningKey
 from bespeak.state.audit.trusted_keys import TrustedKeys
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.audit import AppendCheckpoint, AuditExtent, LastCheckpoint, ScanOtherStreams
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Store, level_of
 
 _logger = logging.getLogger(__name__)
 
@@ -178,7 +178,7 @@ class Checkpointer:
             try:
                 await self.write()
             except StoreError as error:
-                _logger.warning("a checkpoint of the audit trail could not be written now: %s", error)
+                _logger.log(level_of(error), "a checkpoint of the audit trail could not be written now: %s", error)
 
     def _count(self, stream: str) -> int:
         bound = self._bound.get(stream)
@@ -234,7 +234,7 @@ class Checkpointer:
         if compact is None or checkpoint is None or judge(compact, self._trusted) != "good":
             _logger.warning("the last checkpoint of the audit trail is not signed by a key of this server")
             return _Last(checkpoint_id)
-        return _Last(checkpoint_id, checkpoint.position, checkpoint.signing, compact.header.kid)
+        return _Last(checkpoint_id, checkpoint.position, checkpoint.signing, compact.key_id)
 
     def _change(self, last: _Last | None, change: str, deciding: bool) -> str:
         """Return what the next checkpoint records about signing. Its end stays recorded until it begins again."""

@@ -1,33 +1,17 @@
-"""A compact JWS split into its parts, without verification."""
+"""The compact JWS of records and checkpoints, without verification."""
 
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import msgspec
+from bespeak.protocol.fault import Fault
 
-from bespeak.protocol.exchange.base64url import decode64
+if TYPE_CHECKING:
+    from bespeak.state.identity.jws import Jws
 
-
-class Header(msgspec.Struct, frozen=True):
-    """The header members that matter."""
-
-    alg: str
-    typ: str = ""
-    kid: str = ""
-
-
-class Compact(msgspec.Struct, frozen=True):
-    """The three parts of a JWS."""
-
-    protected: str
-    header: Header
-    payload: bytes
-    signature: str
-
-
-_decode_header: Final = msgspec.json.Decoder(Header).decode
+_LONGEST: Final = 1 << 22
+"""Maximum characters of a record or checkpoint; a checkpoint of the most streams has a tenth of that."""
 
 
 def jws_id(jws: str) -> str:
@@ -35,15 +19,9 @@ def jws_id(jws: str) -> str:
     return sha256(jws.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def parse_compact(jws: str) -> Compact | None:
-    """Split a JWS into its parts; return None if the text is not a JWS."""
-    parts = jws.split(".", 3)
-    if len(parts) != 3:
-        return None
-    header, payload = decode64(parts[0]), decode64(parts[1])
-    if header is None or payload is None:
-        return None
-    try:
-        return Compact(parts[0], _decode_header(header), payload, parts[2])
-    except (ValueError, RecursionError):
-        return None
+def parse_compact(jws: str) -> Jws | None:
+    """Read a JWS, signed or not; return None if the text is not one. Its algorithm is judged with its signature."""
+    from bespeak.state.identity.jws import parse_jws  # noqa: PLC0415 - loads cryptography, which most servers do without
+
+    read = parse_jws(jws, longest=_LONGEST, algorithms=None)
+    return None if isinstance(read, Fault) else read

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from bespeak.state.audit.compact import Compact, parse_compact
+from bespeak.protocol.fault import Fault
+from bespeak.state.audit.compact import parse_compact
 from bespeak.state.audit.record import Place
-from bespeak.text.reading.json_data import decode_json
+
+if TYPE_CHECKING:
+    from bespeak.state.identity.jws import Jws
 
 
 class KeptRecord(msgspec.Struct, frozen=True, gc=False):
@@ -30,15 +33,14 @@ class KeptCheckpoint(msgspec.Struct, frozen=True, gc=False):
     jws: str
 
 
-_decode_place: Final = msgspec.json.Decoder(Place).decode
+_PLACE: Final = msgspec.json.Decoder(Place)
+_MEMBERS: Final = msgspec.json.Decoder(dict[str, Any])
 
 
-def place_in(compact: Compact) -> Place | None:
+def place_in(jws: Jws) -> Place | None:
     """Return the place that a payload claims; None if it claims no place."""
-    try:
-        return _decode_place(compact.payload)
-    except (ValueError, RecursionError):
-        return None
+    place = jws.read_payload(_PLACE)
+    return None if isinstance(place, Fault) else place
 
 
 def place_of(jws: str) -> Place | None:
@@ -52,8 +54,5 @@ def payload_of(jws: str) -> dict[str, Any] | None:
     compact = parse_compact(jws)
     if compact is None:
         return None
-    try:
-        payload = decode_json(compact.payload)
-    except (ValueError, RecursionError):
-        return None
-    return payload if isinstance(payload, dict) else None
+    payload = compact.read_payload(_MEMBERS)
+    return None if isinstance(payload, Fault) else payload

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.protocol.exchange.base64url import encode64
 from bespeak.protocol.exchange.headers import CONFIRMATION_ID, REQUEST_ID, SESSION_ID, TASK_ID
 from bespeak.protocol.exchange.instant import write_milliseconds
 from bespeak.protocol.exchange.messages import Request, Response
@@ -59,6 +60,8 @@ class Payload(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_fie
     """Synthesis that was called."""
     face: str | None = None
     """Face by which the request came, unless it is AGTP: `http`, `mcp` or `a2a`."""
+    semantic_mapping: Mapping[str, Any] | None = None
+    """Alignments through which the call was understood, and their confidence."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -79,6 +82,11 @@ class Place(msgspec.Struct, frozen=True):
     """Checkpoint, in the first record after one, so that a missing checkpoint is detected."""
     server_id: str = ""
     issued_at: str = ""
+
+
+def encode_header(header: dict[str, str]) -> bytes:
+    """Encode a header as the first part of a JWS, including the dot."""
+    return encode64(msgspec.json.encode(header)) + b"."
 
 
 def roll(digest: bytes, audit_id: bytes) -> bytes:
@@ -106,6 +114,7 @@ def make_payload(
     parent_response_id: str | None = None,
     step: str | None = None,
     synthesis_id: str | None = None,
+    semantic_mapping: Mapping[str, Any] | None = None,
 ) -> Payload:
     """Build the payload of a record. It holds no arguments except `recorded`, which the operator asked for by name.
 
@@ -141,6 +150,7 @@ def make_payload(
         step,
         synthesis_id,
         None if request.connection.face == "agtp" else request.connection.face,
+        semantic_mapping,
     )
 
 

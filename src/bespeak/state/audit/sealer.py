@@ -10,14 +10,16 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
 from bespeak.protocol.exchange.base64url import encode64
-from bespeak.state.audit.record import DIGEST_SIZE, FIRST, roll
-from bespeak.state.audit.signing_key import SigningKey, encoded_header
+from bespeak.state.audit.record import DIGEST_SIZE, FIRST, encode_header, roll
 from bespeak.state.store.command import Members, Sealed
+
+if TYPE_CHECKING:
+    from bespeak.state.audit.signing_key import SigningKey  # loads cryptography, which an unsigned trail does without
 
 Signing = Literal["each", "checkpoints"]
 RECORD: Final = "JWT"
@@ -56,8 +58,8 @@ class ChainSealer:
         self._signing = "none" if key is None else signing
         self._most_heads = most_heads
         self._new_stream = new_stream
-        self._unsigned = encoded_header({"alg": "none", "typ": RECORD})
-        self._signed = encoded_header(key.header(RECORD)) if key is not None else self._unsigned
+        self._unsigned = encode_header({"alg": "none", "typ": RECORD})
+        self._signed = encode_header(key.header(RECORD)) if key is not None else self._unsigned
         self._heads: OrderedDict[str, str] = OrderedDict()
         self._touched: set[str] = set()
         self._closed: tuple[StreamHead, ...] = ()

@@ -44,9 +44,17 @@ def _read_fields(block: Table, key: str) -> dict[tuple[str, str], tuple[str, ...
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
-    """The audit trail: what is recorded, and how it is sealed. The table enables it."""
+    """The audit trail: what is recorded, and how it is sealed."""
 
-    enabled: bool = setting(False, "Record every answer. True if the table is written.")
+    records: str | None = setting(
+        None,
+        "What is recorded. `governance`: irreversible calls, changes by standard methods, confirmations, and refusals "
+        "for lack of authority; `all`: every answer; `off`: nothing. Without it: `governance`, `off` if the store is "
+        "`memory`, `all` if the table has other keys.",
+        choices=("governance", "all", "off"),
+        security=True,
+    )
+    enabled: bool | None = setting(None, "Older form of `records`: true for `all`, false for `off`.", kind="boolean")
     sign: str | None = setting(
         None,
         "What is signed: `each` record, `checkpoints` only, or `none` to end signing. Without it: each record, if "
@@ -70,17 +78,32 @@ class AuditSettings:
     )
 
     def checked(self, table: Table) -> AuditSettings:
-        """Enable the trail if one of its own keys is written; report keys without effect."""
+        """Decide what is recorded if only older keys are written; report keys without effect."""
         given = [key for _, key, _ in declared(AuditSettings) if table.has(key)]
-        if not isinstance(table.value("enabled"), bool):
-            borrowed = any(table.has(key) for key in REFERENCE_KEYS)
-            wanted = table.value(_REFERENCE_SWITCH) is True
-            return replace(self, enabled=bool(given) or wanted or not borrowed)
-        if not self.enabled and len(given) > 1:
-            others = ", ".join(f"`{key}`" for key in given if key != "enabled")
-            message = f"{others} has no effect: `enabled` is false"
-            table.findings.warning(UNUSED_AUDIT_SETTING, message, table.at, "Write enabled = true, or remove the rest.")
-        return self
+        records, reason = self.records, "records"
+        if records is None and self.enabled is not None:
+            records, reason = self.recording(lasting=True), "enabled"
+        elif records is None and (given or not any(table.has(key) for key in REFERENCE_KEYS)):
+            records = "all"  # before there were `records`, the table meant all of them
+        elif records is None and isinstance(switch := table.value(_REFERENCE_SWITCH), bool):
+            records = "all" if switch else "off"
+        unused = [key for key in given if key not in ("records", "enabled")] if records == "off" else []
+        if reason == "records" and self.records is not None and self.enabled is not None:
+            unused.append("enabled")
+        if unused:
+            others = ", ".join(f"`{key}`" for key in unused)
+            said = f"`records` is {self.records!r}" if reason == "records" else "`enabled` is false"
+            message = f"{others} has no effect: {said}"
+            table.findings.warning(
+                UNUSED_AUDIT_SETTING, message, table.at, 'Write records = "all", or remove the rest.'
+            )
+        return replace(self, records=records, enabled=None)
+
+    def recording(self, *, lasting: bool) -> str:
+        """Return what is recorded in a store that outlives its process, or not."""
+        if self.records is None and self.enabled is not None:
+            return "all" if self.enabled else "off"
+        return self.records or ("governance" if lasting else "off")
 
     def check_key(self, table: Table) -> None:
         """Report settings that need a signing key if none is configured."""

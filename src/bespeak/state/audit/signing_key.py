@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.base64url import encode64
 from bespeak.state.identity.jws import ALGORITHM, PrivateKey
@@ -37,8 +35,3 @@ class SigningKey:
     def sign(self, content: bytes) -> bytes:
         """Append the signature to `content`, the encoded header and payload of a JWS."""
         return content + b"." + encode64(self._key.sign(content))
-
-
-def encoded_header(header: dict[str, Any]) -> bytes:
-    """Encode a header as the first part of a JWS, including the dot."""
-    return encode64(msgspec.json.encode(header)) + b"."

@@ -13,7 +13,7 @@ from typing import Final
 from bespeak.protocol.exchange.instant import read_instant
 from bespeak.state.audit.checkpoint import ENDS
 from bespeak.state.audit.checkpoint_check import CheckpointCheck
-from bespeak.state.audit.compact import Compact, jws_id, parse_compact
+from bespeak.state.audit.compact import jws_id, parse_compact
 from bespeak.state.audit.expectation import Expectation
 from bespeak.state.audit.reading import KeptRecord, place_in
 from bespeak.state.audit.record import FIRST, Place
@@ -23,6 +23,7 @@ from bespeak.state.audit.stream_check import StreamCheck
 from bespeak.state.audit.trail import Trail
 from bespeak.state.audit.trail_fault import Kind, TrailFault
 from bespeak.state.audit.trusted_keys import TrustedKeys
+from bespeak.state.identity.jws import Jws
 
 _MOST_HEADS: Final = 100_000
 """Limit of chains whose last record is in memory; others are looked up."""
@@ -134,7 +135,7 @@ class Verification:
         self._advance(record)
 
     def _judge_signature(
-        self, record: KeptRecord, compact: Compact, place: Place, check: StreamCheck
+        self, record: KeptRecord, compact: Jws, place: Place, check: StreamCheck
     ) -> Iterator[TrailFault]:
         tally = self.tally
         verdict = judge(compact, self._keys)
@@ -149,17 +150,15 @@ class Verification:
         if verdict == "bad":
             yield _fault("forged", "its signature is not by the key it names", record)
         elif verdict == "unknown-key":
-            yield _fault("forged", f"it is signed by {compact.header.kid[:100]!r}, which is not a trusted key", record)
+            yield _fault("forged", f"it is signed by {compact.key_id[:100]!r}, which is not a trusted key", record)
         elif verdict == "good":
             yield from self._judge_age(record, compact, place, check)
         elif verdict == "unsigned":
             yield from self._judge_missing(record, place, check)
 
-    def _judge_age(
-        self, record: KeptRecord, compact: Compact, place: Place, check: StreamCheck
-    ) -> Iterator[TrailFault]:
+    def _judge_age(self, record: KeptRecord, compact: Jws, place: Place, check: StreamCheck) -> Iterator[TrailFault]:
         """Check that a record by a replaced key is from before its end, or covered by a newer key."""
-        replaced = self._expected.replaced.get(compact.header.kid)
+        replaced = self._expected.replaced.get(compact.key_id)
         issued = read_instant(place.issued_at) if replaced is not None and place.issued_at else None
         if replaced is None or issued is None or issued <= replaced or place.sequence <= check.vouched_after(replaced):
             return
@@ -229,13 +228,13 @@ class Verification:
             self._heads.popitem(last=False)
 
 
-def _read(record: KeptRecord) -> tuple[Compact, Place] | TrailFault:
+def _read(record: KeptRecord) -> tuple[Jws, Place] | TrailFault:
     """Split a record and return its claimed place, or why it cannot be trusted."""
     if jws_id(record.jws) != record.audit_id:
         return _fault("changed", "its content is not what its Audit-ID was made of", record)
     compact = parse_compact(record.jws)
     place = place_in(compact) if compact is not None else None
-    if compact is None or compact.header.typ != RECORD or place is None:
+    if compact is None or compact.header.get("typ") != RECORD or place is None:
         return _fault("changed", "it is not a valid attribution record", record)
     told = (place.stream, place.sequence, place.agent_id)
     if told != (record.stream, record.sequence, record.agent_id):

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Final
 
+import msgspec
 from cryptography.exceptions import UnsupportedAlgorithm
 from joserfc.errors import JoseError
-from joserfc.jws import CompactSignature, JWSRegistry, extract_compact, validate_compact
+from joserfc.jws import CompactSignature, JWSRegistry, validate_compact
 
 from bespeak.protocol import status
-from bespeak.protocol.exchange.base64url import decode64
 from bespeak.protocol.exchange.refusal import Refused, unauthorized
+from bespeak.protocol.fault import Fault
 from bespeak.state.identity.authentication import Authenticated, Outdated
 from bespeak.state.identity.jwks import FETCH_GAP, KeySource
-from bespeak.state.identity.jws import ALGORITHMS
+from bespeak.state.identity.jws import ALGORITHMS, Jws, parse_jws
 from bespeak.state.identity.settings import TokenSettings
 from bespeak.state.identity.token_claims import read_claims
-from bespeak.text.reading.json_data import decode_json
 
 _LONGEST: Final = 8192
 _REMEMBERED: Final = 4096
-_FORM: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
 _TYPES: Final = frozenset({"jwt", "at+jwt", "application/jwt", "application/at+jwt"})
 _BAD: Final = (JoseError, ValueError, TypeError, AttributeError, KeyError, RecursionError, UnsupportedAlgorithm)
 """Exceptions of the library for malformed tokens."""
+_CLAIMS: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 class _Registry(JWSRegistry):
-    """The library's limits, raised to what issuers send. Allowed algorithms were checked before."""
-
-    max_header_length = 4096
+    """Every algorithm of the library. The allowed ones were checked before."""
 
     def get_alg(self, name: str) -> Any:
         return self.algorithms[name]
@@ -92,29 +89,23 @@ class BearerVerifier:
         self._good[digest] = agent, (agent.expires_at or 0) + self._settings.leeway
 
     def _examine(self, token: str, now: float) -> Authenticated | Refused | Outdated:
-        envelope = _open(token)
-        if isinstance(envelope, Refused):
-            return envelope
-        header = envelope.protected
-        algorithm = header.get("alg")
-        if not isinstance(algorithm, str) or algorithm not in self._algorithms:
+        jws = _open(token)
+        if isinstance(jws, Refused):
+            return jws
+        algorithm = jws.header["alg"]
+        if algorithm not in self._algorithms:
             return self._algorithm_refused(algorithm)
-        verdict = self._verify_signature(envelope, header.get("kid"), algorithm)
+        verdict = self._verify_signature(jws, jws.header.get("kid"), algorithm)
         if verdict is not None:
             return verdict
-        try:
-            claims = decode_json(envelope.payload or b"")
-        except (ValueError, RecursionError):
-            claims = None
-        if not isinstance(claims, dict):
+        claims = jws.read_payload(_CLAIMS)
+        if isinstance(claims, Fault):
             return unauthorized(
                 "token-malformed", "The payload of the token is not a JSON object; get a JWT from its issuer."
             )
         return read_claims(claims, self._settings, audiences=self.audiences, now=now)
 
-    def _verify_signature(
-        self, envelope: CompactSignature, kid: str | None, algorithm: str
-    ) -> Refused | Outdated | None:
+    def _verify_signature(self, jws: Jws, kid: str | None, algorithm: str) -> Refused | Outdated | None:
         keys = self._keys
         if not keys:
             message = "The keys of the token's issuer are not available; try again later."
@@ -129,6 +120,9 @@ class BearerVerifier:
         if not fitting:
             message = "The token is signed with a key this server does not have; get a token from an issuer it trusts."
             return self._or_outdated(unauthorized("token-key-unknown", message))
+        envelope = CompactSignature(dict(jws.header), jws.payload)
+        header, payload, signature = (part.encode() for part in jws.parts)
+        envelope.segments.update({"header": header, "payload": payload, "signature": signature})
         try:
             if any(validate_compact(envelope, key, registry=_REGISTRY) for key in fitting):
                 return None
@@ -142,34 +136,21 @@ class BearerVerifier:
     def _or_outdated(self, refused: Refused) -> Refused | Outdated:
         return Outdated(refused) if self._source.may_be_outdated() else refused
 
-    def _algorithm_refused(self, algorithm: object) -> Refused:
-        named = repr(algorithm[:20]) if isinstance(algorithm, str) else "an unknown algorithm"
+    def _algorithm_refused(self, algorithm: str) -> Refused:
+        named = repr(algorithm[:20])
         allowed = ", ".join(sorted(self._algorithms))
         message = f"The token is signed with {named}; this server accepts {allowed}, with a key made for it."
         return unauthorized("token-algorithm-refused", message, allowed=sorted(self._algorithms))
 
 
-def _open(token: str) -> CompactSignature | Refused:
-    """Split a token into its parts without verification."""
-    malformed = unauthorized(
-        "token-malformed", "The token is not a signed JWT, 'header.payload.signature' in base64url."
-    )
-    if _FORM.fullmatch(token) is None:
-        return malformed
-    try:
-        decode_json(decode64(token.partition(".")[0]) or b"")  # the library would take the last of two equal keys
-        envelope = extract_compact(token.encode(), registry=_REGISTRY)
-    except _BAD:
-        return malformed
-    header: object = envelope.protected
-    if not isinstance(header, dict) or not isinstance(header.get("kid", ""), str):
-        return malformed
-    if "crit" in header or "b64" in header:
-        return unauthorized("token-malformed", "The token has extensions (`crit`) that this server does not know.")
-    kind = header.get("typ", "JWT")
-    if not isinstance(kind, str) or kind.lower() not in _TYPES:
+def _open(token: str) -> Jws | Refused:
+    """Read a token without verification."""
+    jws = parse_jws(token, longest=_LONGEST, algorithms=None)
+    if isinstance(jws, Fault):
+        return unauthorized("token-malformed", f"The token is not a signed JWT that can be used: {jws.message}.")
+    if str(jws.header.get("typ", "JWT")).lower() not in _TYPES:
         # RFC 8725 3.11: what was signed for another purpose must not pass for a credential.
         return unauthorized(
             "token-malformed", "`typ` of the token is not JWT or at+jwt: it was not made to be presented here."
         )
-    return envelope
+    return jws

@@ -45,7 +45,8 @@ def grant_authority(
     """
     if not 0 < lifetime <= LONGEST_LIFE:
         return unprocessable(
-            "invalid-lifetime", f"A delegation lasts at most {LONGEST_LIFE} seconds; got {lifetime:g}."
+            "invalid-lifetime",
+            f"A delegation must last 1 to {LONGEST_LIFE} seconds; got {lifetime:g}.",
         )
     refused = _cannot_grant(delegator, delegate, scopes, held, parent) or _too_deep(depth, parent)
     if refused is not None:
@@ -70,7 +71,6 @@ def grant_authority(
             "delegation-too-large", f"The scopes make a token of more than {LONGEST_TOKEN} characters."
         )
     hop = Hop(delegator, delegate, Scopes(wanted), depth, claims.exp, claims.jti)
-    _logger.info("delegation %s: %s to %s, %s", claims.jti, delegator, delegate, ", ".join(wanted))
     return Chain((*parent.hops, hop), (*parent.tokens, token)) if parent else Chain((hop,), (token,))
 
 

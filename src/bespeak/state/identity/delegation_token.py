@@ -5,25 +5,23 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
-from bespeak.protocol.exchange.base64url import decode64, encode64
+from bespeak.protocol.exchange.base64url import encode64
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.scope import is_scope_token
-from bespeak.state.identity.jws import ALGORITHM, ALGORITHMS, PrivateKey, PublicKey, is_signed, sign_compact
-from bespeak.text.reading.json_data import decode_as
+from bespeak.protocol.fault import Fault
+from bespeak.state.identity import jws
+from bespeak.state.identity.jws import ALGORITHM, PrivateKey, PublicKey, sign_compact
 
 LONGEST_TOKEN: Final = 4096
 MOST_SCOPES: Final = 64
 LONGEST_LIFE: Final = 366 * 24 * 3600
 """Maximum lifetime of a delegation in seconds, for every issuer."""
 
-T = TypeVar("T")
-
 _TYPE: Final = "agtp-delegation+jwt"
-_FORM: Final = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)")
 _ID: Final = re.compile(r"[\x21-\x7e]{1,128}")
 """Pattern of a token id, which is stored and logged."""
 
@@ -34,15 +32,6 @@ class Break(msgspec.Struct, frozen=True):
     reason: str
     """Machine-readable reason."""
     message: str
-
-
-class _Header(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The protected header of a token."""
-
-    alg: str
-    typ: str
-    crit: msgspec.Raw | None = None
-    """Critical extensions (RFC 7515 4.1.11); none are supported."""
 
 
 class Claims(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -71,13 +60,12 @@ class Claims(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.delegator or self.iss
 
 
-_HEADERS: Final = msgspec.json.Decoder(_Header)
 _CLAIMS: Final = msgspec.json.Decoder(Claims)
 
 
 def sign_token(claims: Claims, key: PrivateKey) -> str:
     """Sign claims as a token."""
-    return sign_compact(_Header(ALGORITHM, _TYPE), msgspec.json.encode(claims), key)
+    return sign_compact({"alg": ALGORITHM, "typ": _TYPE}, msgspec.json.encode(claims), key)
 
 
 def token_hash(token: str) -> str:
@@ -87,32 +75,18 @@ def token_hash(token: str) -> str:
 
 def read_token(token: str, server_id: str, key_of: Callable[[str], PublicKey | None]) -> Claims | Break:
     """Return the claims of a token if their issuer signed it for this server. Times are not checked."""
-    form = _FORM.fullmatch(token) if len(token) <= LONGEST_TOKEN else None
-    if form is None:
-        return Break("malformed", f"it is not a token 'header.claims.signature' of up to {LONGEST_TOKEN} characters")
-    header, claims = _decode(_HEADERS, form[1]), _decode(_CLAIMS, form[2])
-    if header is None or claims is None:
-        return Break("malformed", "its header or its claims are not those of a delegation")
-    if header.alg not in ALGORITHMS or header.typ != _TYPE or header.crit is not None:
-        return Break("malformed", f"its header does not say alg {ALGORITHM} and typ {_TYPE}")
+    read = jws.read_token(token, _CLAIMS, longest=LONGEST_TOKEN, typ=_TYPE)
+    if isinstance(read, Fault):
+        return Break("malformed", read.message)
+    envelope, claims = read
     key = key_of(claims.iss)
     if key is None:
         return Break("key-unknown", "the key of its signer is not known here")
-    if not is_signed(form[1], decode64(form[2]) or b"", form[3], key):
+    if not envelope.is_by(key):
         return Break("signature-invalid", "it is not signed by the key of the issuer it names")
     if claims.aud != server_id:
         return Break("wrong-audience", "it is for another server")
     return _unsound(claims, server_id) or claims
-
-
-def _decode(decoder: msgspec.json.Decoder[T], text: str) -> T | None:
-    raw = decode64(text)
-    if raw is None:
-        return None
-    try:
-        return decode_as(decoder, raw)
-    except (ValueError, RecursionError):  # msgspec's errors, a repeated key, and bytes that are not UTF-8
-        return None
 
 
 def _unsound(claims: Claims, server_id: str) -> Break | None:

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from bespeak.errors import ConfigError
 from bespeak.protocol.fault import Fault
+from bespeak.protocol.pinned_transport import describe_failure
 from bespeak.state.identity.key_set import MAX_BYTES, KeySet, parse_key_set
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
@@ -207,7 +208,7 @@ async def _fetch_text(url: str, tls: ssl.SSLContext) -> tuple[str, float] | Faul
     except UnicodeDecodeError:
         return Fault("the answer is not UTF-8")
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
-        return Fault(f"it cannot be fetched: {type(error).__name__} {error}".strip())
+        return Fault(f"it cannot be fetched: {describe_failure(error)}")
 
 
 def _age_of(control: str) -> float:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
+from bespeak.protocol.address import Address, split_url
 from bespeak.state.identity.rules import (
     AUTH_TIME,
     CLIENT_AUTHORITIES_MISSING,
@@ -86,12 +85,13 @@ def _read_jwks_url(block: Table, key: str) -> str | None:
         block.error(EMPTY_AUTH_SETTING, key, f"`{key}` must be {_FILLED['form']}; got {brief(url)}")
         return None
     try:
-        parts = urlsplit(url)
+        parts = split_url(url)
         host = parts.hostname or ""
         _ = parts.port
         # Parsing drops white space and control characters that the text still has.
         plain = url.isascii() and url.isprintable() and " " not in url
-        valid = plain and bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host)))
+        is_safe = parts.scheme == "https" or (parts.scheme == "http" and Address(host, 0).is_loopback)
+        valid = plain and bool(host) and is_safe
         secret = parts.username is not None or parts.password is not None
     except ValueError:
         valid = secret = False
@@ -101,15 +101,6 @@ def _read_jwks_url(block: Table, key: str) -> str | None:
     advice = "Write an https URL without a password; http is for 127.0.0.1 and localhost only."
     block.error(UNSAFE_JWKS_URL, key, f"`{key}` must be an https URL; got {shown}", advice)
     return None
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,11 +27,10 @@ import hashlib
 import re
 import secrets
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from bespeak.protocol.exchange.base64url import decode64
 from bespeak.protocol.exchange.headers import (
     AGENT_ID,
     AGENT_SIGNATURE,
@@ -45,8 +44,8 @@ from bespeak.protocol.exchange.headers import (
 )
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.refusal import Refused, unauthorized
-from bespeak.state.identity.jws import ALGORITHM, ALGORITHMS, PrivateKey, PublicKey, is_signed, sign_detached
-from bespeak.text.reading.json_data import decode_as
+from bespeak.protocol.fault import Fault
+from bespeak.state.identity.jws import ALGORITHM, PrivateKey, PublicKey, is_signed, parse_jws, sign_detached
 
 COVERED: Final = (
     AUTHORITY_SCOPE,
@@ -63,7 +62,8 @@ AHEAD: Final = 30.0
 """Seconds by which the agent's clock may be ahead of the server's."""
 
 _VERSION: Final = "agtp-signed-request/1"
-_FORM: Final = re.compile(r"([A-Za-z0-9_-]{1,1024})\.\.([A-Za-z0-9_-]{86})")
+_LONGEST: Final = 1112
+"""Maximum characters of the envelope: 1,024 for the header, 86 for the signature."""
 _NONCE: Final = re.compile(r"[A-Za-z0-9_-]{22,128}")
 _LONGEST_NAMED: Final = 80
 
@@ -89,11 +89,6 @@ class _Protected(msgspec.Struct, frozen=True, omit_defaults=True):
     created: int
     nonce: str
     kid: str | None = None
-    crit: msgspec.Raw | None = None
-    """Critical extensions (RFC 7515 4.1.11); none are supported."""
-
-
-_DECODER: Final = msgspec.json.Decoder(_Protected)
 
 
 def verify_signed(
@@ -109,9 +104,9 @@ def verify_signed(
     agent_id = headers.get(AGENT_ID)
     if agent_id is None:
         return unauthorized("agent-id-missing", "The request is signed but has no Agent-ID; send Agent-ID too.")
-    form = _FORM.fullmatch(envelope)
-    protected = _read_protected(form[1]) if form is not None else None
-    if form is None or protected is None:
+    jws = parse_jws(envelope, longest=_LONGEST, content=b"")
+    protected = None if isinstance(jws, Fault) else _read_protected(jws.header)
+    if isinstance(jws, Fault) or protected is None:
         return unauthorized(
             "signature-malformed",
             "Agent-Signature is not a JWS with detached content, 'header..signature', whose header holds alg EdDSA, "
@@ -128,7 +123,7 @@ def verify_signed(
             "the id in another way.",
         )
     content = _content(request, server_id, protected)
-    if content is None or not is_signed(form[1], content, form[2], key):
+    if content is None or not is_signed(jws.protected, content, jws.signature, key):
         return unauthorized(
             "signature-invalid",
             f"Agent-Signature is not by the registered key of the agent over this request to {server_id}: it was made "
@@ -162,16 +157,12 @@ def sign_request(
     return sign_detached(protected, content, key)
 
 
-def _read_protected(text: str) -> _Protected | None:
-    raw = decode64(text)
-    if raw is None:
-        return None
+def _read_protected(header: Mapping[str, Any]) -> _Protected | None:
     try:
-        protected = decode_as(_DECODER, raw)
-    except (ValueError, RecursionError):  # msgspec's errors, and bytes that are not UTF-8
+        protected = msgspec.convert(header, _Protected)
+    except msgspec.ValidationError:
         return None
-    usable = protected.alg in ALGORITHMS and protected.crit is None and _NONCE.fullmatch(protected.nonce)
-    return protected if usable else None
+    return protected if _NONCE.fullmatch(protected.nonce) else None
 
 
 def _untimely(created: int, now: float, max_age: float) -> Refused | None:
