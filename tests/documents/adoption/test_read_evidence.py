@@ -62,7 +62,32 @@ def test_status_answer_prose_or_another_verb_speak_against_reading(candidate: Ca
         ("/invoices/{id}/pdf", "renderInvoice", ""),
         ("/issues/create-meta", "getCreateMeta", ""),
         ("/report", "report", ""),
+        ("/vms/{id}/start", "", "start"),
+        ("/lamps/{id}/toggle", "", "toggle"),
+        ("/dialog.open", "dialog_open", "open"),
+        ("/key/generate", "", "generate"),
+        ("/reports/generate", "", ""),
+        ("/pods/{id}/{action}", "", "control"),
+        ("/actions/{action}", "", ""),
+        ("/actions/{idAction}/member", "", ""),
     ],
 )
 def test_get_acts_if_its_verb_does(path: str, name: str, verb: str) -> None:
     assert acts(Candidate(method="GET", path=path, name=name)) == verb
+
+
+@pytest.mark.parametrize(
+    ("summary", "description", "verb"),
+    [
+        ("Reboots the machine", "", "reboot"),
+        ("Token", "The token of the account is regenerated.", "regenerate"),
+        ("Get the account", "Returns the account. The unread counter is reset.", "reset"),
+        ("A new session is created", "", "create"),
+        ("List of the trains", "", ""),
+        ("Get a job", "The job is deleted after 30 days.", ""),
+        ("Get x", "This endpoint is deprecated and will be removed in version 3.", ""),
+        ("Jobs of a skill", "", ""),
+    ],
+)
+def test_get_acts_if_a_sentence_says_so(summary: str, description: str, verb: str) -> None:
+    assert acts(Candidate(method="GET", path="/things/{id}", summary=summary, description=description)) == verb

@@ -46,7 +46,9 @@ def test_verb_of_a_name_is_its_verb_word(name: str, path: str, word: str) -> Non
         ("POST", "/chat.delete", "delete"),
         ("POST", "/invoices/{id}/mark_lost", "mark"),
         ("POST", "/users/{id}/orders", ""),
-        ("GET", "/agency/{id}/stop", ""),
+        ("GET", "/agency/{id}/station", ""),
+        ("GET", "/vms/{id}/start", "start"),
+        ("GET", "/dialog.open", "open"),
     ],
 )
 def test_command_ends_a_path(method: str, path: str, word: str) -> None:

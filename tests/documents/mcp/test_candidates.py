@@ -25,9 +25,9 @@ def signs(description: str = "", **properties: Any) -> tuple[str, ...]:
     [
         ("", {"operation": {"enum": ["list", "delete"]}}, "its field 'operation' may be 'delete'"),
         ("", {"subCommand": {"enum": ["status", "restart"]}}, "its field 'subCommand' may be 'restart'"),
-        ("", {"sql": {"type": "string"}}, "its field 'sql' holds a program"),
-        ("", {"python_code": {}}, "its field 'python_code' holds a program"),
         ("Convert it. Saves the file.", {}, "its description says 'Saves the file'"),
+        ("Convert it. The old file is removed.", {}, "its description says 'is removed'"),
+        ("", {"keep": {"description": "Whether to delete the source"}}, "its field 'keep' says 'Whether to delete'"),
     ],
 )
 def test_sign_of_a_change_is_told(description: str, properties: dict[str, Any], sign: str) -> None:
@@ -35,7 +35,6 @@ def test_sign_of_a_change_is_told(description: str, properties: dict[str, Any], 
 
 
 def test_nothing_speaks_of_a_change_in_a_tool_that_reads() -> None:
-    assert signs("Run a read-only query", sql={}) == ()
     assert signs("", language_code={}, format={"enum": ["delete", "json"]}, operation={"enum": ["list", "get"]}) == ()
     assert signs("", broken=7) == ()
 

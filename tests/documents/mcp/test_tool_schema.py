@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bespeak.contract.mcp_content import SCHEMA
 from bespeak.contract.schema.closing import is_closed
 from bespeak.contract.schema.compile import Validator, compile_schema
 from bespeak.documents.mcp.tool_schema import fit_input, fit_output
@@ -67,7 +68,7 @@ def test_composed_input_is_closed_without_forbidding_its_fields() -> None:
 
 
 def test_output_is_an_object() -> None:
-    assert fit_output(None) == ({"type": "object"}, ())
+    assert fit_output(None) == ({"type": "object", "properties": {"content": SCHEMA}}, ())
     sums = {"type": "object", "properties": {"sum": {"type": "integer"}}}
     assert fit_output(sums) == (sums, ())
     assert fit_output({**sums, **CLOSED}) == (sums, ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.documents.mcp.tool_text import effects, goal
+from bespeak.documents.mcp.tool_text import goal
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,3 @@ from bespeak.documents.mcp.tool_text import effects, goal
 )
 def test_goal_is_the_first_sentence_without_headings_and_labels(description: str, sentence: str) -> None:
     assert goal(description) == sentence
-
-
-def test_later_sentences_in_the_third_person_tell_effects() -> None:
-    said = "Convert text to speech. Saves the output file to a directory. Returns its path. Delete nothing yourself."
-    assert list(effects(said)) == ["Saves the output"]
-    assert list(effects("Saves a file.")) == []
-    assert list(effects("Search. Supports paging.\nHandles errors. Set `limit` to get more.")) == []

@@ -84,6 +84,14 @@ def test_no_method_is_contradicted(drawn: tuple[Candidate, str]) -> None:
 
 @settings(max_examples=300)
 @given(candidates())
+def test_doubt_of_the_importer_is_never_informational(drawn: tuple[Candidate, str]) -> None:
+    [found] = judge_all([drawn[0]], CATALOG)
+    contradicted = any("contradicts" in guess.why or "is said too" in guess.why for guess in found.guesses)
+    assert not contradicted or found.semantic.impact != "informational"
+
+
+@settings(max_examples=300)
+@given(candidates())
 def test_what_may_change_something_is_neither_informational_nor_repeated_as_reading(
     drawn: tuple[Candidate, str],
 ) -> None:

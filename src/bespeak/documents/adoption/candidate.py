@@ -43,6 +43,8 @@ class Candidate:
     """True if another call takes back what this one does: the DELETE beside a POST."""
     signs: tuple[str, ...] = ()
     """Reasons beside its words to believe that a call changes something: `its field 'action' may be 'delete'`."""
+    program: str = ""
+    """Field that holds a program, which may do anything: `sql`, `code`, `expression`."""
     read_only: bool | None = None
     """Hint of an upstream without methods (MCP `readOnlyHint`); None if it gives none."""
     destructive: bool | None = None

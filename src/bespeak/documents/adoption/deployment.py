@@ -19,6 +19,7 @@ from bespeak.documents.adoption.review import review_text, used_variables
 from bespeak.documents.projections.deployment_files import configuration_data, endpoint_data, function_names
 from bespeak.documents.toml_text import Written, toml_text
 from bespeak.text.diagnostics.printable import printable
+from bespeak.text.language.instruction import instruction
 
 REVIEW: Final = "REVIEW.md"
 ENVIRONMENT: Final = ".env.example"
@@ -51,6 +52,7 @@ def make_deployment(
     names = function_names([facade.endpoint for facade in facades])
     entries = [(one.file or _file(name), one) for name, one in zip(names, facades, strict=True)]
     service, general = _service(origin, facades)
+    origin = replace(origin, title=service.identity.name)
     files = {"bespeak.toml": _configuration(service, general, origin, _odd_segments(facades))}
     written: Written = {}
     files.update((file, facade.text or _endpoint_file(facade, origin, written)) for file, facade in entries)
@@ -84,7 +86,13 @@ def _address(handler: HandlerBinding) -> str:
 
 def _service(origin: Origin, facades: Sequence[Facade]) -> tuple[Service, list[Guess]]:
     hosts = upstream_hosts(facades)
-    title = plain_text(origin.title, 100).text
+    said = {
+        "name": plain_text(origin.title, 100),
+        "description": plain_text(origin.description, 400),
+        "contact": plain_text(origin.contact, 200),
+        "version": plain_text(origin.version, 60),
+    }
+    title = said["name"].text
     slug = hyphenated(title) or "upstream"
     host = hosts[0] if hosts else f"{slug}.example"
     source = origin.source if origin.source.startswith(("https://", "http://")) else ""
@@ -95,6 +103,10 @@ def _service(origin: Origin, facades: Sequence[Facade]) -> tuple[Service, list[G
             "operator", f"operator {title or host}", "a description does not name the operator of this server", 0.3, ""
         ),
     ]
+    for key, one in said.items():
+        if one.fault:
+            why = f"the upstream's text holds {one.fault}"
+            guesses.append(Guess(at=f"/server/{key}", text="left out", why=why, confidence=0.3, risk="high"))
     if not origin.contact:
         guesses.append(_guess("contact", f"contact https://{host}", "the description does not name a contact", 0.2, ""))
     if len(hosts) > 1:
@@ -108,16 +120,16 @@ def _service(origin: Origin, facades: Sequence[Facade]) -> tuple[Service, list[G
     if not source:
         why = "the description does not have an address"
         guesses.append(Guess(at="/apis", text=f"http_documentation {documentation}", why=why, confidence=0.3))
-    api = {"name": title or slug, "type": origin.command, "version": origin.version or "1"}
+    api = {"name": title or slug, "type": origin.command, "version": said["version"].text or "1"}
     service = Service(
         identity=ServerIdentity(
             server_id=host,
             operator=title or host,
-            contact=plain_text(origin.contact, 200).text or f"https://{host}",
+            contact=said["contact"].text or f"https://{host}",
             name=title,
         ),
-        description=plain_text(origin.description, 400).text,
-        document_version=plain_text(origin.version, 60).text or None,
+        description=said["description"].text,
+        document_version=said["version"].text or None,
         apis=({**api, "http_documentation": documentation},),
         rate_limits=RateLimits(
             agent=origin.rate or _RATE,
@@ -163,5 +175,5 @@ def _endpoint_file(facade: Facade, origin: Origin, written: Written) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return a text as one line of visible characters, for a comment."""
-    return printable(" ".join(text.split()))[:300]
+    """Return a text as one line of visible characters, for a comment; models read comments too."""
+    return printable(" ".join(text.split()))[:300] if instruction(text, field=True) is None else "(left out)"

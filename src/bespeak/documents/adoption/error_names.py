@@ -10,7 +10,7 @@ from bespeak.contract.handler import UPSTREAM_ERRORS
 from bespeak.documents.adoption.candidate import Candidate
 from bespeak.documents.adoption.guess import Guess
 from bespeak.documents.adoption.naming import words
-from bespeak.documents.adoption.plain_text import first_sentence
+from bespeak.documents.adoption.plain_text import first_sentence, plain_text
 
 _NAMES: Final = {
     "400": "invalid_input",
@@ -79,6 +79,9 @@ def shape_errors(candidate: Candidate, *, has_credential: bool) -> ErrorShape:
             name = _name(status, text)
             shape.error_map[status] = name
             described.setdefault(name, first_sentence(text, 200) or _TEXTS.get(name, ""))
+            if fault := plain_text(text).fault:
+                why = f"the upstream's text about {status} holds {fault}"
+                shape.guesses.append(Guess(at="/errors", text="left out", why=why, confidence=0.3, risk="high"))
     guessed = _assumed(candidate, documented)
     for status in guessed:
         if status not in documented:

@@ -153,6 +153,7 @@ def _impact_without_method(candidate: Candidate, choice: VerbChoice, catalog: Ca
     """
     word, source = next(change_words(candidate), ("", ""))
     sign = f"{source} says '{word}'" if word else next(iter(candidate.signs), "")
+    sign = f"its field '{candidate.program}' holds a program" if candidate.program else sign
     sign = sign or (f"'{choice.word}' changes something" if changes(choice.word) and not candidate.read_only else "")
     sign = sign or (f"'{choice.word}' may act" if choice.word in _TRIED and not candidate.read_only else "")
     if candidate.destructive is not True and not sign:
@@ -170,6 +171,8 @@ def _impact_without_method(candidate: Candidate, choice: VerbChoice, catalog: Ca
 def _change_of(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> _Verdict:
     """Guess whether a change can be undone, for a call without a method."""
     verb, word = choice.verb, choice.word
+    if candidate.program:
+        return _Verdict("irreversible", f"its field '{candidate.program}' holds a program", 0.8, "informational")
     if candidate.destructive:
         return _Verdict("irreversible", "its hints say that it is destructive", 0.8, "reversible")
     final = _FINAL.search(candidate.description[:_SEEN])
@@ -213,13 +216,14 @@ def _reads(choice: VerbChoice) -> bool:
 def _impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> _Verdict:
     method, verb, word = candidate.method, choice.verb, choice.word
     if candidate.claims_to_read:
-        acting = acts(candidate)
-        if acting:
-            return _Verdict(
-                "irreversible", f"its words say '{acting}', although {method} should only read", 0.4, "informational"
-            )
-        return _Verdict("informational", f"{method} changes nothing", 0.6 if choice.refused else 0.9, "")
-    if method == "POST" and is_reading(verb, catalog) and only_reads(candidate, word):
+        acting = acts(candidate) or choice.refused
+        sign = f"its words say '{acting}'" if acting else next(iter(candidate.signs), "")
+        sign = f"its field '{candidate.program}' holds a program" if candidate.program else sign
+        if sign:  # what the importer itself doubts is never informational
+            return _Verdict("irreversible", f"{sign}, although {method} should only read", 0.4, "informational")
+        return _Verdict("informational", f"{method} changes nothing", 0.9, "")
+    says_change = bool(candidate.program or candidate.signs)
+    if method == "POST" and not says_change and is_reading(verb, catalog) and only_reads(candidate, word):
         return _Verdict("informational", f"'{word}' only reads, although it is a {method}", 0.7, "irreversible")
     if verb in _UNDONE_BY and word not in _OF_SESSIONS:
         return _Verdict("reversible", f"another call undoes {verb}", 0.6, "irreversible")

@@ -1,4 +1,7 @@
-"""Texts of a description made safe for a contract: plain, visible, short, and without instructions to a model."""
+"""Texts of a description made safe for a contract: plain, visible, short, and without instructions to a model.
+
+A text ends before the first sentence that instructs a model: what follows may depend on it.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,10 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from bespeak.text.language.injection import blob, injection, may_inject, role_marker, visible
+from bespeak.text.language.injection import blob, role_marker, visible
+from bespeak.text.language.instruction import instruction, may_inject
 
+_COMMENT: Final = re.compile(r"<!--.{0,4000}?(?:-->|\Z)", re.DOTALL)
 _TAG: Final = re.compile(r"</?[A-Za-z][^<>]{0,300}>")
 _LINK: Final = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,500}\)")
 _ADDRESS: Final = re.compile(r"<?\b(?:https?|ftp)://[^\s<>()]{0,500}>?")
@@ -27,25 +32,38 @@ class PlainText(NamedTuple):
 
 
 @lru_cache(maxsize=8192)
-def plain_text(text: str, most: int = 500) -> PlainText:
-    """Return a text on one line, without markup and cut at the end of a sentence; empty if it addresses a model."""
+def plain_text(text: str, most: int = 500, *, field: bool = False) -> PlainText:
+    """Return a text on one line, without markup and instructions to a model, cut at the end of a sentence.
+
+    `field` means the text of a field of a schema, whose commands are addressed to the caller.
+    """
     seen = _NEVER.sub("", text[:_SEEN])
     clean = visible(seen)
     fault = "invisible characters" if clean is not None else ""
-    seen = _TAG.sub(" ", _LINK.sub(r"\1", seen if clean is None else clean))
+    # Names of parameters in backticks and markup that hides text count, so instructions are found before both go.
+    seen, spoken = _until_instruction(seen if clean is None else clean, field=field)
+    seen = _TAG.sub(" ", _LINK.sub(r"\1", _COMMENT.sub(" ", seen)))
     seen = html.unescape(seen) if "&" in seen else seen
-    seen = " ".join(_MARKS.sub("", seen).split())
+    seen, hidden = _until_instruction(" ".join(_MARKS.sub("", seen).split()), field=field)
+    fault = spoken or hidden or fault
     coded = blob(seen)
     while coded is not None:
-        seen, fault = " ".join(seen.replace(coded, "").split()), "something encoded"
+        seen, fault = " ".join(seen.replace(coded, "").split()), fault or "something encoded"
         coded = blob(seen)
-    if may_inject(seen):
-        spoken = injection(seen)
-        if spoken is not None:
-            return PlainText("", f"a text that {spoken.kind}")
-        if role_marker(seen, strict=False) is not None:
-            return PlainText("", "a text with a speaker label")
     return PlainText(_cut(seen, most), fault)
+
+
+def _until_instruction(text: str, *, field: bool) -> tuple[str, str]:
+    """Return a text up to the first instruction to a model, and the reason if it ends there."""
+    if not may_inject(text):
+        return text, ""
+    found = instruction(text, field=field)
+    marker = role_marker(text, strict=False)
+    if marker is not None:
+        at = max(text.lower().find(marker), 0)
+        if found is None or at <= found.start:
+            return text[:at].rstrip(), f"a text that {found.kind}" if found else "a text with a speaker label"
+    return (text, "") if found is None else (text[: found.start].rstrip(), f"a text that {found.kind}")
 
 
 def first_sentence(text: str, most: int = 300) -> str:

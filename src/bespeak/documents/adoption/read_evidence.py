@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final
 
 from bespeak.documents.adoption.candidate import READING, Candidate
-from bespeak.documents.adoption.naming import words
-from bespeak.documents.adoption.verb_words import SURE, base, changes, changing_words, name_verb, path_verb
+from bespeak.documents.adoption.deed_text import deeds
+from bespeak.documents.adoption.field_signs import CHOOSING
+from bespeak.documents.adoption.naming import singular, words
+from bespeak.documents.adoption.verb_words import (
+    SPOKEN,
+    SURE,
+    base,
+    changes,
+    changing_words,
+    is_plain,
+    is_verbal,
+    name_verb,
+    path_verb,
+    said_words,
+)
 
 _ON_A_COMMAND: Final = frozenset(
     {
@@ -30,6 +44,14 @@ _PRODUCING: Final = frozenset(
     {"generate", "render", "build", "produce", "compose", "compile", "export", "print", "draw", "convert", "format"}
 )
 """Verbs for making the answer itself: a GET that renders a page changes nothing."""
+_MADE_FOR_GOOD: Final = _ISSUED | {"key", "keys", "apikey", "password", "passwords", "certificate", "pin", "keypair"}
+"""Things that stay valid when they are made: GET /key/generate."""
+_STATING: Final = frozenset(
+    {"contain", "remain", "represent", "include", "provide", "consist", "belong", "expand", "describe", "confirm"}
+)
+"""Verbs about what there is."""
+_CHOSEN: Final = frozenset({*((word,) for word in CHOOSING), ("action", "type"), ("action", "name")})
+"""Words of a path parameter that says what is done."""
 
 
 def only_reads(candidate: Candidate, word: str) -> bool:
@@ -45,10 +67,48 @@ def only_reads(candidate: Candidate, word: str) -> bool:
     return candidate.successes.isdisjoint(_MADE) and not candidate.starts_job and not any(changing_words(candidate))
 
 
+def contradicts(candidate: Candidate, word: str) -> bool:
+    """Return True if a word says that a call changes something, although its method should only read.
+
+    A word that is mostly a noun does not, unless it stands where only commands stand: `train` in `Next Trains`.
+    """
+    if not changes(word) or not (is_plain(word) or (word in SPOKEN and is_verbal(word))) or word in _STATING:
+        return False
+    return word not in _PRODUCING or not _MADE_FOR_GOOD.isdisjoint(_about(candidate))
+
+
 def acts(candidate: Candidate) -> str:
     """Return the verb by which a call that should only read does more: `cancel` in GET /orders/{id}/cancel."""
     if candidate.method not in READING:
         return ""
     found = [one for one in (name_verb(candidate), path_verb(candidate)) if one is not None and one.trust >= SURE]
-    acting = [one.word for one in found if changes(one.word) and one.word not in _PRODUCING]
-    return acting[0] if acting and found[0].word == acting[0] else ""
+    acting = [one.word for one in found if changes(one.word) and _is_deed(candidate, one.word)]
+    if acting and found[0].word == acting[0]:
+        return acting[0]
+    if _chooses_action(candidate.path or ""):
+        return "control"
+    for said in said_words(candidate):
+        if contradicts(candidate, said.word):
+            return said.word
+        if said.trust >= SURE and not changes(said.word):
+            break
+    texts = (candidate.summary, candidate.description)
+    told = (deed.verb for text in texts for deed in deeds(text, broad=False))
+    return next((verb for verb in told if _is_deed(candidate, verb)), "")
+
+
+def _chooses_action(path: str) -> bool:
+    """Return True if a parameter of a path says what is done: /pods/{id}/{action}, but not /actions/{action}."""
+    segments = path.split("/")
+    return any(
+        segment[:1] == "{" and words(segment[1:-1])[:2] in _CHOSEN and singular(before) != words(segment[1:-1])[0]
+        for before, segment in pairwise(segments)
+    )
+
+
+def _is_deed(candidate: Candidate, verb: str) -> bool:
+    return verb not in _PRODUCING or not _MADE_FOR_GOOD.isdisjoint(_about(candidate))
+
+
+def _about(candidate: Candidate) -> set[str]:
+    return set(words(f"{candidate.name} {candidate.path} {candidate.summary[:200]}"))

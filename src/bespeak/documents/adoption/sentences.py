@@ -119,8 +119,9 @@ def write_sentences(candidate: Candidate, verb: str, path: str, *, impact: str) 
         Guess(at="/semantic/intent", text="the intent", why=f"from {source}", confidence=sure, risk=intent_risk),
         Guess(at="/semantic/outcome", text="the outcome", why=f"from {verb} and the path", confidence=0.5, risk=risk),
     ]
-    if said.fault:
-        why = f"the upstream's text holds {said.fault}"
+    fault = said.fault or plain_text(candidate.summary).fault
+    if fault:
+        why = f"the upstream's text holds {fault}"
         guesses.append(Guess(at="/description", text="left out", why=why, confidence=0.3, risk="high"))
     return Sentences(intent, outcome, description, tuple(guesses))
 

@@ -10,7 +10,7 @@ from typing import Final
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.documents.adoption.candidate import READING, Candidate
 from bespeak.documents.adoption.naming import is_plural, words
-from bespeak.documents.adoption.read_evidence import only_reads
+from bespeak.documents.adoption.read_evidence import contradicts, only_reads
 from bespeak.documents.adoption.tool_verb import METHODS, change_words, tool_words
 from bespeak.documents.adoption.verb_words import Said, changes, said_words
 from bespeak.text.language.action_intent import action_intent
@@ -154,7 +154,8 @@ def choose_verb(candidate: Candidate, catalog: Catalog) -> VerbChoice:
             given = tuple(verb for verb in (*_LISTS, *given) if verb in names)
         found = tuple(verb for verb in given if permits(candidate, verb, catalog))
         if not found or found[0] != given[0]:
-            refused = refused or word
+            if candidate.method not in READING or contradicts(candidate, word):
+                refused = refused or word
             continue
         confidence = round(min(0.95, trust * sure), 2)
         doubt = ""

@@ -55,6 +55,8 @@ ENDINGS: Final = frozenset(
 """Verbs that are written after the noun: orders_list, userExists."""
 _LEADING: Final = frozenset({"mark", "add", "get", "delete", "set", "check", "list", "save"})
 """Words that are the command if they begin a segment of several words."""
+_SWITCHING: Final = frozenset({"toggle", "trigger", "reset", "refresh"})
+"""Commands that are also nouns."""
 EMPTY: Final = frozenset({"invoke", "call", "use"})
 """Verbs of prose that say nothing: `Invoke action move`."""
 _SAYING_LITTLE: Final = EMPTY | {"perform", "do", "make"}
@@ -197,19 +199,26 @@ def _verb_of(parts: Sequence[str], resources: frozenset[str], method: str) -> tu
         acting = action_intent(first)
         if len(parts) > 1 and (acting.kind == "action" or acting.group == "vague"):
             # In bookRoom for /rooms, the path names the object, so the word before it is the verb.
-            sure = 0.95 if last in resources else SURE if _is_verbal(first) and last not in ENDINGS else 0.6
+            sure = 0.95 if last in resources else SURE if is_verbal(first) and last not in ENDINGS else 0.6
             return base(first), sure
-    verbal = last in SPOKEN or _is_verbal(last)
+    verbal = last in SPOKEN or is_verbal(last)
     if base(last) == last and verbal and not is_plural(last) and last not in resources:
         return last, 0.6
     return None
 
 
-def _is_action(word: str) -> bool:
-    return is_plain(word) or (operation_classes(word) is not None and _is_verbal(word))
+def _sets_going(word: str) -> bool:
+    classes = operation_classes(word)
+    return classes is not None and classes.main in ("BEGIN", "END", "SEND", "DELETE", "CONTROL")
 
 
-def _is_verbal(word: str) -> bool:
+def is_action(word: str) -> bool:
+    """Return True if a word is rather a verb than a noun."""
+    return is_plain(word) or (operation_classes(word) is not None and is_verbal(word))
+
+
+def is_verbal(word: str) -> bool:
+    """Return True if a word is used as a verb more often than as a noun."""
     counts = lexicon().counts(word)
     return counts.verb > counts.noun
 
@@ -221,7 +230,7 @@ def _sections(candidate: Candidate) -> list[list[str]]:
     flat = [part for section in sections for part in section]
     method = (candidate.method or "").lower()
     path = [part for segment in bare_path(candidate.path or "").split("/") for part in words(segment)]
-    if len(flat) > 1 and flat[0] == method and method not in _SAYING and _is_action(flat[1]):
+    if len(flat) > 1 and flat[0] == method and method not in _SAYING and is_action(flat[1]):
         sections[0], flat = sections[0][1:], flat[1:]  # post-checkUser: the method says nothing, and a verb follows
     kept = len(flat)
     while kept > 1 and flat[kept - 1].isdecimal():
@@ -268,9 +277,11 @@ def path_verb(candidate: Candidate) -> Said | None:
     """Return the command at the end of a path: /orders/{id}/cancel, /jobs/{id}:run, /chat.delete."""
     method, path = candidate.method or "", bare_path(candidate.path or "")
     before, _, segment = path.rstrip("/").rpartition("/")
-    marked = ":" in segment
+    # A method of an RPC style: /dialog.open
+    called = "." in segment and "{" not in segment and is_action(segment.rpartition(".")[2])
+    marked = ":" in segment or called
     command = marked or (method == "POST" and before.endswith("}"))
-    if "{" in segment or marked:
+    if "{" in segment or (marked and not called):
         segment = segment.rpartition(":")[2] if not segment.endswith("}") else ""
     parts = without_manner(words(segment.rpartition(".")[2]))
     if not parts or is_plural(parts[0]):
@@ -290,7 +301,12 @@ def path_verb(candidate: Candidate) -> Said | None:
     if operation_classes(word) is None and word not in SPOKEN:
         return None
     # A command follows a colon, and mostly also the resource of a POST, even if the word can be a noun.
-    sure = marked or is_plain(word) or (command and (_is_verbal(word) or word in SPOKEN))
+    # After one thing, a GET too may be a command, if the word is for beginning, ending or sending: /vms/{id}/start.
+    one = before.endswith("}") and not candidate.returns_list
+    heads = _prose_verbs(candidate) if one else []
+    sets_going = word in _SWITCHING or (is_verbal(word) and _sets_going(word))
+    acting = one and sets_going and (word in heads or not heads)
+    sure = marked or is_plain(word) or acting or (command and (is_verbal(word) or word in SPOKEN))
     if not sure and method != "POST":
         return None
     return Said(word, where, 0.9 if sure else 0.5)

@@ -69,6 +69,7 @@ class Deployment:
             agent_disclosure=server.agents.disclosure,
             agent_disclosure_notice=server.agents.disclosure_notice,
             require_known_agents=server.agents.require_known,
+            agents_stale_after=server.agents.stale_after,
             apis=server.apis,
             hosted_protocols=server.hosted_protocols,
             document_version=server.main.document_version,

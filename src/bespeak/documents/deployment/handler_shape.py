@@ -14,7 +14,7 @@ from bespeak.contract.handler import (
 )
 from bespeak.documents.rules import UNSUPPORTED_HANDLER
 from bespeak.text.diagnostics.brief import brief
-from bespeak.text.reading.rules import WRONG_VALUE
+from bespeak.text.reading.rules import MISSING_KEY, WRONG_VALUE
 from bespeak.text.reading.settings import read_settings
 from bespeak.text.reading.table import Table
 
@@ -52,8 +52,13 @@ def read_handler(block: Table) -> HandlerBinding | None:
             block.findings.error(UNSUPPORTED_HANDLER, message, block.pointer(key), advice)
     if kind == McpTool.type and block.has("mcp"):
         tool: McpTool = read_settings(McpTool, block, known=("type",))
-        # What is not a table is reported, and leaves nothing to call.
-        return tool if isinstance(block.value("mcp"), dict) else None
+        server = block.value("mcp")
+        if not isinstance(server, dict):
+            return None  # it is reported, and leaves nothing to call
+        if not server.keys() & {"tool", "prompt", "resource"}:
+            advice = "The name of the tool, as the server has it; or `prompt` or `resource`."
+            block.findings.error(MISSING_KEY, "`tool` is missing", block.pointer("mcp"), advice)
+        return tool
     binding = read_settings(_KINDS[kind], block, known=("type",))
     if isinstance(binding, RegisteredFunction) and binding.function and not block.has("module"):
         _check_function(block, binding.function)

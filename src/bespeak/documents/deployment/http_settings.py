@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
 from bespeak.documents.deployment.rules import LANGUAGE_TAG, PROXY_ADDRESS, UNKNOWN_CATEGORY, WEB_ADDRESS
+from bespeak.protocol.address import split_url
 from bespeak.text.reading.setting import setting
 
 CATEGORIES: Final = (
@@ -31,7 +32,7 @@ def _split(text: str) -> SplitResult | None:
     if _VISIBLE.fullmatch(text) is None:
         return None
     try:
-        parts = urlsplit(text)
+        parts = split_url(text)
         usable = parts.scheme in _PORTS and bool(parts.hostname) and "@" not in parts.netloc and parts.port != 0
     except ValueError:
         return None

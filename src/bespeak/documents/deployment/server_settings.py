@@ -75,6 +75,14 @@ class AgentSettings:
         kind="boolean",
         security=True,
     )
+    stale_after: float = setting(
+        10.0,
+        "Seconds for which a process that cannot read the shared store acts on what it last read of the agents; "
+        "then calls that need authority are refused with 503.",
+        kind="seconds",
+        bounds=(1, 86400),
+        security=True,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.deed_text import deeds, sentences
+from bespeak.documents.adoption.field_signs import change_signs, program_field
 from bespeak.documents.adoption.naming import singular, words
+from bespeak.documents.adoption.plain_text import first_sentence
 from bespeak.documents.adoption.taking_back import takes_back
-from bespeak.documents.adoption.verb_words import base, changes
 from bespeak.documents.mcp.tool_list import ListedTool, ToolList
 from bespeak.documents.mcp.tool_name import ToolName, split_names
-from bespeak.documents.mcp.tool_text import effects, goal
+from bespeak.documents.mcp.tool_text import goal
 from bespeak.text.language.operation_class import operation_classes
 
-_CHOOSING: Final = frozenset({"action", "operation", "command", "subcommand", "method", "verb", "op", "task"})
-"""Fields whose value says what is done."""
-_PROGRAMS: Final = frozenset({"sql", "script", "code", "command", "commands", "statement", "javascript", "function"})
-"""Fields that hold a program, which may do anything."""
-_LANGUAGES: Final = frozenset({"sql", "js", "javascript", "python", "shell", "source", "bash"})
-_READING: Final = re.compile(r"\bread[- ]?only\b", re.IGNORECASE)
 _ARITHMETIC: Final = {"add": "sum", "sum": "sum", "subtract": "difference", "multiply": "product", "divide": "quotient"}
-_MOST_VALUES: Final = 50
 
 
 def as_candidates(listed: ToolList) -> list[tuple[Candidate, ToolName]]:
@@ -40,18 +34,20 @@ def as_candidates(listed: ToolList) -> list[tuple[Candidate, ToolName]]:
 def _candidate(tool: ListedTool, name: ToolName, siblings: _Siblings, *, several: bool) -> Candidate:
     hints = tool.hints
     worked_out = _worked_out(tool, name.bare)
+    summary = goal(tool.description) or goal(tool.title)
     return Candidate(
         name=f"calculate_{worked_out}" if worked_out else name.bare,
         full_name=tool.name,
         name_kind="the name",
-        summary=f"Calculate the {worked_out} of the numbers"
-        if worked_out
-        else goal(tool.description) or goal(tool.title),
+        summary=f"Calculate the {worked_out} of the numbers" if worked_out else summary,
         description=tool.description,
         tags=(name.namespace,) if name.namespace else (),
         service=name.namespace if several else "",
         returns_list=_is_list(tool.output_schema),
-        signs=tuple(_signs(tool)),
+        signs=tuple(_signs(tool, summary)),
+        program=program_field(
+            _fields(tool), tool.description, reads=False, read_only=hints.get("readOnlyHint") is True
+        ),
         has_readable_state=siblings.has_readable_state(name.bare),
         is_undone=siblings.is_undone(name.bare),
         read_only=hints.get("readOnlyHint"),
@@ -62,34 +58,22 @@ def _candidate(tool: ListedTool, name: ToolName, siblings: _Siblings, *, several
 
 def _worked_out(tool: ListedTool, name: str) -> str:
     """Return what a tool calculates from numbers alone: the sum for `add`, which elsewhere means to create."""
-    properties = tool.input_schema.get("properties")
-    parts = list(properties.values()) if isinstance(properties, Mapping) else []
+    parts = list(_fields(tool).values())
     numbers = all(isinstance(part, Mapping) and part.get("type") in ("integer", "number") for part in parts)
     return _ARITHMETIC.get(name.removesuffix("_numbers"), "") if parts and numbers else ""
 
 
-def _signs(tool: ListedTool) -> Iterator[str]:
-    """Yield reasons to believe that a tool changes something, beside its name and its first sentence."""
-    yield from (f"its description says '{effect}'" for effect in effects(tool.description))
+def _signs(tool: ListedTool, summary: str) -> Iterator[str]:
+    """Yield reasons to believe that a tool changes something, beside its name and the sentence that says its goal."""
+    for text in (tool.description, tool.title):
+        others = "\n".join(line for line in sentences(text) if first_sentence(line) != summary)
+        yield from (f"its description says '{deed.words}'" for deed in deeds(others, broad=True))
+    yield from change_signs(_fields(tool), reads=False)
+
+
+def _fields(tool: ListedTool) -> Mapping[str, Any]:
     properties = tool.input_schema.get("properties")
-    for field, schema in properties.items() if isinstance(properties, Mapping) else ():
-        named = words(field)
-        values = schema.get("enum") if isinstance(schema, Mapping) else None
-        if named and named[-1] in _CHOOSING and isinstance(values, list):
-            doing = (value for value in values[:_MOST_VALUES] if isinstance(value, str) and _is_change(value))
-            yield from (f"its field '{field[:60]}' may be '{value[:60]}'" for value in doing)
-        elif _holds_program(named) and not _READING.search(tool.description[:2_000]):
-            yield f"its field '{field[:60]}' holds a program"
-
-
-def _holds_program(named: Sequence[str]) -> bool:
-    """Return True for `sql`, `code` and `python_code`, but not for `language_code`."""
-    return bool(named) and named[-1] in _PROGRAMS and (len(named) == 1 or named[0] in _LANGUAGES)
-
-
-def _is_change(value: str) -> bool:
-    first = words(value)[:1]
-    return bool(first) and changes(base(first[0]) or first[0])
+    return properties if isinstance(properties, Mapping) else {}
 
 
 def _is_list(schema: Mapping[str, Any] | None) -> bool:

@@ -12,6 +12,7 @@ from bespeak.documents.adoption.facade import Origin
 from bespeak.documents.adoption.guess import LeftOut
 from bespeak.documents.agis.text import write_yaml
 from bespeak.documents.mcp.facade import make_facades
+from bespeak.documents.mcp.offer import make_offers
 from bespeak.documents.mcp.reviewed import Reviewed
 from bespeak.documents.mcp.tool_list import ToolList
 from bespeak.documents.projections.agis_completion import complete_agis
@@ -34,6 +35,8 @@ def import_tools(
     """
     catalog = load_bundled()
     facades, left_out = make_facades(listed, server, catalog, reviewed)
+    offered, unusable = make_offers(listed.offers, server, listed.title, catalog, reviewed or {})
+    facades, left_out = [*facades, *offered], [*left_out, *unusable]
     origin = Origin(
         command=COMMAND,
         form="the tools of an MCP server",

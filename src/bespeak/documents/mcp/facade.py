@@ -21,6 +21,7 @@ from bespeak.documents.mcp.reviewed import Reviewed
 from bespeak.documents.mcp.tool_list import ListedTool, ToolList
 from bespeak.documents.mcp.tool_schema import fit_input, fit_output
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.language.instruction import instruction
 
 _TIMEOUT: Final = 60.0
 _NAME: Final = re.compile(r"[a-z0-9_]{1,64}")
@@ -36,13 +37,20 @@ def make_facades(
     `reviewed` are endpoints of an earlier import by their tools, whose decisions are kept.
     """
     known = reviewed or {}
+    left_out: list[LeftOut] = []
+    for count, tool in enumerate(listed.tools, 1):
+        spoken = instruction(tool.name, field=True)
+        if spoken is not None:
+            left_out.append(LeftOut(f"tool {count} of the list", f"its name is a text that {spoken.kind}"))
+    if left_out:
+        named = tuple(tool for tool in listed.tools if instruction(tool.name, field=True) is None)
+        listed = replace(listed, tools=named)
     pairs = as_candidates(listed)
     occupied = [known[tool.name].endpoint.key for tool in listed.tools if tool.name in known]
     judgements = judge_all([candidate for candidate, _ in pairs], catalog, occupied)
     names = tool_names([tool.name for tool in listed.tools])
     maker = _Maker(listed, server)
     facades: list[Facade] = []
-    left_out: list[LeftOut] = []
     for tool, (_, name), judgement, published in zip(listed.tools, pairs, judgements, names, strict=True):
         try:
             made = maker.make(tool, judgement, published, name.namespace)

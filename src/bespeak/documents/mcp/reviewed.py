@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import McpTool
+from bespeak.contract.mcp_content import without_content
 from bespeak.documents.adoption.facade import Facade
 from bespeak.documents.adoption.guess import Guess
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -32,7 +33,12 @@ class Reviewed:
         new, old = made.endpoint, self.endpoint
         assert isinstance(new.handler, McpTool)
         assert isinstance(old.handler, McpTool)
-        same = old.handler.mcp.input_digest == new.handler.mcp.input_digest and old.output_schema == new.output_schema
+        same = old.handler.mcp.input_digest == new.handler.mcp.input_digest
+        # Only tools have a digest.
+        same = same and (bool(new.handler.mcp.tool) or old.input_schema == new.input_schema)
+        # Earlier imports did not declare the content blocks of a tool without a schema.
+        undeclared = {"type": "object"} == old.output_schema == without_content(new.output_schema)
+        same = same and (old.output_schema == new.output_schema or undeclared)
         if same:
             handler = replace(old.handler, mcp=new.handler.mcp)
             kept = handler == old.handler
@@ -65,5 +71,6 @@ def reviewed_tools(endpoints: Iterable[Endpoint], folder: Path) -> Mapping[str, 
         text = read_text(path)
         if not isinstance(text, Diagnostic) and path.resolve().is_relative_to(folder.resolve()):
             file = path.resolve().relative_to(folder.resolve()).as_posix()
-            found.setdefault(endpoint.handler.mcp.tool, Reviewed(endpoint, file, text))
+            called = endpoint.handler.mcp
+            found.setdefault(called.tool or called.named, Reviewed(endpoint, file, text))
     return found

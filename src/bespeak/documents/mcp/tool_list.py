@@ -21,6 +21,25 @@ class ListedTool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """One prompt or resource, as the server lists it. Every field is the server's claim, not a fact."""
+
+    kind: str
+    """`prompt` or `resource`."""
+    name: str
+    uri: str = ""
+    title: str = ""
+    description: str = ""
+    arguments: tuple[tuple[str, str, bool], ...] = ()
+    """Arguments of a prompt: name, description, and whether it is required."""
+
+    @property
+    def key(self) -> str:
+        """Name by which the server is asked for it."""
+        return self.uri if self.kind == "resource" else self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolList:
     """All tools of a server, in its order."""
 
@@ -31,3 +50,5 @@ class ToolList:
     """What the server tells models about itself."""
     source: str = ""
     """Command line or address, as the user gave it."""
+    offers: tuple[Offer, ...] = ()
+    """Prompts and resources."""

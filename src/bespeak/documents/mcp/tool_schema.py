@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from bespeak.contract.mcp_content import CONTENT, SCHEMA
 from bespeak.contract.schema.closing import closing_keyword, is_closed
 from bespeak.documents.openapi.schema_fit import SchemaFitter, bound
 
@@ -29,9 +30,12 @@ def fit_input(schema: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
 
 
 def fit_output(schema: Mapping[str, Any] | None) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the output schema of a tool; any object if it declares none. What is not an object becomes a field."""
+    """Return the output schema of a tool; any object if it declares none. What is not an object becomes a field.
+
+    Without a schema, the output may be content blocks. AGIS C.3(c) takes a declared schema as it is.
+    """
     if not schema:
-        return dict(_OPEN), ()
+        return {**_OPEN, "properties": {CONTENT: dict(SCHEMA)}}, ()
     fitted, lost = _fit(schema)
     if fitted.get("type") == "object":
         # AGTP-API 13.3: an output may have further fields. A refusal after the tool has run would come too late.

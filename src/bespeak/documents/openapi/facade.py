@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import UPSTREAM_METHODS, ExternalService
-from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.candidate import READING, Candidate
 from bespeak.documents.adoption.error_names import shape_errors
 from bespeak.documents.adoption.facade import Facade
+from bespeak.documents.adoption.field_signs import change_signs, program_field
 from bespeak.documents.adoption.guess import Guess, LeftOut
 from bespeak.documents.adoption.judgement import Judgement, choose_scopes, judge_all
 from bespeak.documents.adoption.path_choice import PathChoice
@@ -62,6 +63,8 @@ def as_candidate(operation: Operation, siblings: Siblings) -> Candidate:
     """Convert an operation to the form that the importers' common judgement needs."""
     answers = operation.answers
     good = [one for one in answers if one.status[:1] == "2"]
+    fields = _fields(operation)
+    reads = operation.method in READING
     return Candidate(
         name=operation.operation_id,
         name_kind="operationId",
@@ -76,7 +79,19 @@ def as_candidate(operation: Operation, siblings: Siblings) -> Candidate:
         starts_job=any(_JOB_ID.fullmatch(name) for one in good for name in (one.schema or {}).get("properties") or ()),
         has_readable_state=siblings.has_readable_state(operation),
         is_undone=siblings.is_undone(operation),
+        signs=tuple(change_signs(fields, reads=reads)) if reads or operation.method == "POST" else (),
+        program=program_field(fields, operation.description, reads=reads),
     )
+
+
+def _fields(operation: Operation) -> dict[str, Any]:
+    """Return the schemas of an operation's parameters and of the fields of its body, by their names."""
+    fields: dict[str, Any] = {}
+    for one in operation.parameters:
+        fields[one.name] = {**one.schema, "description": one.description or one.schema.get("description")}
+    body = operation.body
+    properties = body.schema.get("properties") if body is not None and isinstance(body.schema, Mapping) else None
+    return {**properties, **fields} if isinstance(properties, Mapping) else fields
 
 
 def _unusable(operation: Operation) -> str:

@@ -16,6 +16,7 @@ from bespeak.contract.schema.traps import traps
 from bespeak.documents.adoption.plain_text import plain_text
 from bespeak.documents.openapi.definition import names_in
 from bespeak.protocol.fault import Fault
+from bespeak.text.language.instruction import instruction
 from bespeak.text.source.shorthand import KEYWORDS
 
 _DROPPED: Final = frozenset(
@@ -26,6 +27,8 @@ _DROPPED: Final = frozenset(
 )
 """Keywords that are useless here or change the meaning of references."""
 _TEXTS: Final = frozenset({"title", "description"})
+_SHORTEST: Final = 12
+"""Characters from which a name or a value can be an instruction."""
 _LONGEST_TEXT: Final = 4_000
 """Maximum characters of a text that stays as it is."""
 _DEEPEST: Final = 36
@@ -37,6 +40,8 @@ _LARGEST: Final = 2**63 - 1
 _CUTS: Final = (24, 12, 8, 5, 3, 1)
 """Depths at which an unusable schema is cut, the deepest first."""
 _NOTHING: Final = object()
+_JUDGED: Final = KEYWORDS - {"default", "enum", "const", "required", "pattern", "format", "dependentRequired", "$ref"}
+"""Keywords whose values are texts, schemas or numbers; the strings of all others are judged as they are."""
 
 
 class SchemaFitter:
@@ -76,11 +81,17 @@ class SchemaFitter:
 
     def _object(self, node: Mapping[str, Any], lost: dict[str, None], depth: int) -> dict[str, Any]:
         clean: dict[str, Any] = {}
-        for key, value in node.items():
+        for key, given in node.items():
+            value = given
             if key in _DROPPED or (key not in KEYWORDS and not self._verbatim):
                 continue
             if key not in KEYWORDS and (not _is_sayable(key) or not _has_no_null(value)):
                 continue
+            if key not in _JUDGED and (spoken := _spoken(value if key in KEYWORDS else [key, value])):
+                lost[spoken] = None
+                value = [name for name in value if not _spoken(name)] if key == "required" else None
+                if not value:
+                    continue
             kept = self._value(key, value, lost, depth)
             if kept is not _NOTHING:
                 clean[key] = kept
@@ -112,6 +123,8 @@ class SchemaFitter:
         for name, part in value.items():
             if not _is_sayable(name):
                 lost["a name that is not a string"] = None
+            elif spoken := _spoken(name):
+                lost[f"a name for {spoken}"] = None
             elif key == "patternProperties" and _pattern(name, lost) is _NOTHING:
                 continue
             elif isinstance(part, Mapping | bool):
@@ -132,12 +145,28 @@ def bound(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
 def _text(value: Any, lost: dict[str, None], *, verbatim: bool) -> Any:
     if not isinstance(value, str):
         return _NOTHING
-    plain = plain_text(value, 300)
+    plain = plain_text(value, 300, field=True)
     if plain.fault:
         lost[plain.fault] = None
     elif verbatim and len(value) <= _LONGEST_TEXT and _is_sayable(value):
         return value
     return plain.text or _NOTHING
+
+
+def _spoken(value: Any) -> str:
+    """Return what a name or value tells a model to do; empty if it tells nothing."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            found = instruction(part[:_LONGEST_TEXT], field=True) if len(part) > _SHORTEST else None
+            if found is not None:
+                return f"a text that {found.kind}"
+        elif isinstance(part, Mapping):
+            waiting += [*part, *part.values()]
+        elif isinstance(part, list):
+            waiting += part
+    return ""
 
 
 def _data(key: str, value: Any, lost: dict[str, None]) -> Any:

@@ -19,7 +19,7 @@ def project_agis(service: Service) -> dict[str, Any]:
 
     Built-in and internal endpoints are left out.
     """
-    endpoints = [endpoint for endpoint in service.endpoints if endpoint.is_listed]
+    endpoints = [service.published(endpoint) for endpoint in service.endpoints if endpoint.is_listed]
     identity = service.identity
     document: dict[str, Any] = {
         "agis": AGIS_VERSION,

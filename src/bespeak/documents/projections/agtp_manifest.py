@@ -62,7 +62,7 @@ def project_manifest(
     time of first issue.
     """
     identity = service.identity
-    published = [endpoint for endpoint in endpoints if not endpoint.internal]
+    published = [service.published(endpoint) for endpoint in endpoints if not endpoint.internal]
     if hosted is None:
         hosted = service.agents if service.agent_disclosure == "public" else ()
     manifest: dict[str, Any] = {

@@ -29,7 +29,10 @@ _UPSTREAM_KEYS: Final = (
     *("cookie_fields", "input_transform", "body", "body_field", "files", "part_types", "answer", "output_field"),
     *("output_transform", "error_map"),
 )
-_SERVER_KEYS: Final = ("tool", "input_digest", "command", "args", "env", "folder", "url", "headers", "token_file")
+_SERVER_KEYS: Final = (
+    *("tool", "prompt", "resource", "input_digest"),
+    *("command", "args", "env", "folder", "url", "headers", "token_file"),
+)
 _UPSTREAM_DEFAULTS: Final = {"answer": "json"}
 
 _HEAD: Final = '''"""Handlers of the endpoints of {service}. Every function here has yet to be implemented.

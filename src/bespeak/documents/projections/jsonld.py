@@ -28,7 +28,7 @@ def project_jsonld(service: Service, endpoints: Iterable[Endpoint], *, version: 
     """
     names = base_of(service)
     namespace = service.semantic.namespace if service.semantic is not None else DEFAULT
-    listed = [endpoint for endpoint in endpoints if endpoint.is_listed]
+    listed = [service.published(endpoint) for endpoint in endpoints if endpoint.is_listed]
     domain = _domain(service)
     agent = f"{_OWN}:agent"
     graph: list[dict[str, Any]] = [

@@ -15,36 +15,18 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 import msgspec
-from joserfc.errors import JoseError, UnsupportedAlgorithmError
 from joserfc.jwk import OKPKey
-from joserfc.jws import JWSRegistry, detach_content, extract_compact, serialize_compact, validate_compact
 
 from bespeak.protocol.fault import Fault
-from bespeak.state.identity.key_text import key_id, parse_key, public_jwk
+from bespeak.state.identity.jws import ALGORITHM, PrivateKey, PublicKey, parse_jws, sign_detached
+from bespeak.state.identity.key_text import key_id, parse_jwk, public_jwk
 
 SIGNATURE_MEMBER: Final = "manifest_signature"
 
-_ALGORITHMS: Final = ("EdDSA", "Ed25519")
-"""Two names of one algorithm for a key on this curve: RFC 8037, and RFC 9864, which replaces it. The first is
-emitted, because every JOSE library in use reads it.
-"""
+_LONGEST: Final = 8192
+"""Maximum characters of a signature, which has no payload."""
 
 _SORTED: Final = msgspec.json.Encoder(order="sorted")
-
-
-class _Registry(JWSRegistry):
-    """Registry that admits only this algorithm, and manifests as large as ten thousand endpoints make them."""
-
-    max_header_length = 4096
-    max_payload_length = 256 * 1024 * 1024
-
-    def get_alg(self, name: str) -> Any:
-        if name not in _ALGORITHMS:
-            raise UnsupportedAlgorithmError(f"the algorithm is {name!r}, not one of {', '.join(_ALGORITHMS)}")
-        return self.algorithms[name]
-
-
-_REGISTRY: Final = _Registry()
 
 
 class SignatureVerdict(msgspec.Struct, frozen=True):
@@ -66,8 +48,10 @@ def canonical_manifest(manifest: Mapping[str, Any]) -> bytes:
 
 def sign_content(content: bytes, key: OKPKey) -> str:
     """Sign canonical bytes, of a manifest or of another published document."""
-    header = {"alg": _ALGORITHMS[0], "kid": key_id(key), "jwk": public_jwk(key)}
-    return detach_content(serialize_compact(header, content, key, registry=_REGISTRY))
+    private = key.private_key
+    assert isinstance(private, PrivateKey)
+    # RFC 8037 and RFC 9864 name one algorithm: this name is the one that every JOSE library in use reads.
+    return sign_detached({"alg": ALGORITHM, "kid": key_id(key), "jwk": public_jwk(key)}, content, private)
 
 
 def sign_manifest(manifest: Mapping[str, Any], key: OKPKey) -> str:
@@ -91,30 +75,24 @@ def verify_content(envelope: object, content: bytes, trusted: OKPKey | None = No
     """Verify the signature of canonical bytes in the same way."""
     if envelope is None:
         return SignatureVerdict("absent", "there is no signature")
-    if not isinstance(envelope, str) or envelope.count(".") != 2:
-        return SignatureVerdict("invalid", "the signature is not a compact JWS, 'header..signature'")
-    before, _, after = envelope.split(".")
-    try:
-        # A payload inside the envelope is ignored; only the given content counts.
-        signature = extract_compact(f"{before}..{after}".encode(), content, _REGISTRY)
-        key = _choose_key(signature.protected, trusted)
-        if isinstance(key, SignatureVerdict):
-            return key
-        intact = validate_compact(signature, key, registry=_REGISTRY)
-    except (JoseError, ValueError, TypeError, RecursionError) as error:
-        return SignatureVerdict("invalid", f"the signature cannot be checked: {error}")
-    if not intact:
+    jws = parse_jws(envelope, longest=_LONGEST, content=content) if isinstance(envelope, str) else Fault("not a text")
+    if isinstance(jws, Fault):
+        return SignatureVerdict("invalid", f"the signature is not a JWS 'header..signature': {jws.message}")
+    key = _choose_key(jws.header, trusted)
+    if isinstance(key, SignatureVerdict):
+        return key
+    public = key.public_key
+    assert isinstance(public, PublicKey)
+    if not jws.is_by(public):
         return SignatureVerdict("invalid", "the signature does not match the content: one of them was changed")
     whose = "the trusted key" if trusted is not None else "the key it carries, which is not pinned"
     return SignatureVerdict("valid", f"signed by {whose}", key_id(key), trusted is not None)
 
 
-def _choose_key(header: object, trusted: OKPKey | None) -> OKPKey | SignatureVerdict:
+def _choose_key(header: Mapping[str, Any], trusted: OKPKey | None) -> OKPKey | SignatureVerdict:
     """Return the key to verify with, or the verdict if there is none."""
-    if not isinstance(header, dict):
-        return SignatureVerdict("invalid", "the header of the JWS is not an object")
     carried = header.get("jwk")
-    key = parse_key(msgspec.json.encode(carried).decode()) if carried is not None else None
+    key = None if carried is None else parse_jwk(carried) if isinstance(carried, dict) else Fault("it is not an object")
     if isinstance(key, Fault):
         return SignatureVerdict("invalid", f"the key in the JWS cannot be used: {key.message}")
     named = key_id(key) if key is not None else header.get("kid")

@@ -1,7 +1,7 @@
-"""Prompt injection: text that addresses a language model instead of describing an endpoint (AGIS 13).
+"""Marks of prompt injection: speaker labels, invisible characters, links, encoded text (AGIS 13).
 
 Honest descriptions sometimes say `you are` and `you must`, so such words count only in an intent and an outcome, which
-address nobody. The other patterns are ones that an honest author has no reason to write.
+address nobody. What the sentences of a text ask for is judged in `instruction`.
 """
 
 from __future__ import annotations
@@ -9,93 +9,23 @@ from __future__ import annotations
 import re
 import unicodedata
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from bespeak.text.language.late_pattern import LatePattern
 
-
-class Injected(NamedTuple):
-    """The purpose of an injection, and its words."""
-
-    kind: str
-    text: str
-
-
-_FEW: Final = r"(?:[\w'’-]++ ){0,3}?"
-_ORDERS: Final = r"(?:instructions?|prompts?|directives?|guidelines|rules|orders|training)"
-_TOOL: Final = r"(?:tool|endpoint|method|function|service|api)"
-_NOT: Final = r"(?:do not|don't|don’t|never)"
-_PERSON: Final = r"(?:user|human|person)"
-
-_EVERYWHERE: Final = (
-    (
-        "tells a model to drop its instructions",
-        LatePattern(
-            rf"\b(?:ignore|disregard|forget|override|bypass) {_FEW}(?:all|any|your|previous|prior|above|earlier"
-            rf"|preceding|system|other|safety) {_FEW}{_ORDERS}\b"
-            rf"|\b(?:ignore|disregard|forget) {_FEW}{_ORDERS} (?:above|before|given|you)"
-            r"|\b(?:ignore|disregard|forget) (?:everything|anything|all|what) (?:(?:that|you|was|is|were|have|been|told"
-            r"|said|written|comes|came) ){0,3}?(?:above|before|previously|earlier|you)\b"
-            r"|\bnew (?:system )?instructions?:"
-        ),
-    ),
-    (
-        "gives a model another role",
-        LatePattern(
-            r"\byou are now (?:an?|the|in|my|no longer|free|dan|acting|going)\b|\bfrom now on,? you\b"
-            r"|\bpretend (?:to be|that you|you are|you're)\b|\byour new (?:role|task|goal|job|instructions?)\b"
-            r"|\bact as (?:an? |the |my |if you )?(?:[\w-]++ ){0,2}?(?:admin(?:istrator)?|root|superuser|assistant|ai"
-            r"|model|chatbot|developer|system|dan|were)\b"
-            r"|\byou are an? (?:[\w-]++ ){0,3}?(?:assistant|ai|model|language model|chatbot|bot|agent)\b"
-            r"|\b(?:enter|enable|activate) (?:developer|debug|god|admin|jailbreak) mode\b"
-        ),
-    ),
-    (
-        "pushes itself before other tools",
-        LatePattern(
-            rf"\balways (?:use|call|invoke|choose|prefer|select|pick) this {_TOOL}\b"
-            rf"|\b{_NOT} (?:use|call|invoke|select|choose) (?:any |the )?other {_TOOL}s?\b"
-            rf"|\bthis {_TOOL} (?:must|should|has to) (?:always )?be (?:called|used|invoked|chosen|preferred)"
-            r" (?:first|instead|before any|before all|over all|over any)\b"
-            rf"|\b(?:use|call|prefer) this {_TOOL} instead of (?:any|all|every|the) other"
-        ),
-    ),
-    (
-        "keeps something from the user",
-        LatePattern(
-            rf"\b{_NOT} (?:ever )?(?:tell|inform|mention|reveal|disclose|show|admit) (?:(?:this|that|it|any|anything|of"
-            rf"|about|to|these|them|steps?) ){{0,4}}?(?:the |any |your )?{_PERSON}\b"
-            r"|\bwithout (?:telling|informing) the (?:user|human)\b|\bhide (?:this|it) from the (?:user|human)\b"
-            r"|\bwithout the (?:user|human)(?:'s|’s)? (?:knowledge|knowing|consent)\b"
-        ),
-    ),
-    (
-        "asks for what a model was told",
-        LatePattern(
-            r"\b(?:reveal|print|repeat|output|show|leak|send|forward|include|append|pass|copy|paste|exfiltrate)"
-            r" (?:[\w'’-]++ ){0,4}?(?:system prompt|hidden prompt|initial prompt|your instructions|your prompt"
-            r"|your context|conversation history|chat history|previous messages|(?:entire|full) conversation)\b"
-        ),
-    ),
-)
 _ROLES: Final = LatePattern(
-    r"<\|[a-z_]{1,32}\|>|\[/?inst\]|<</?sys>>|</?(?:system|assistant|instructions?|prompt)>"
+    r"<\|[a-z_]{1,32}\|>|\[/?(?:inst|system|assistant|admin)\]|<</?sys>>|</?(?:system|assistant|instructions?|prompt"
+    r"|important|secret|hidden|admin|override)>"
     r"|(?:^|[.!?\"'>)\]#*-] ?)(?:system|assistant|human|developer) ?:(?!\w)"
     r"|### ?(?:instructions?|response|assistant|human) ?:"
 )
-_STRICT: Final = LatePattern(r"\bsystem ?:(?!//)|</?important>")
+_STRICT: Final = LatePattern(r"\bsystem ?:(?!//)")
 _ADDRESSED: Final = LatePattern(
     r"\byou (?:are|must|should|need to|have to|will|shall|may not|cannot)\b|\byou['’](?:re|ll)\b|\bact as\b"
-    rf"|\b(?:call|use|invoke|run) this (?:{_TOOL} )?(?:first|before|instead|always)\b"
+    r"|\b(?:call|use|invoke|run) this (?:(?:tool|endpoint|method|function|service|api) )?(?:first|before|instead"
+    r"|always)\b"
     r"|\bbefore (?:using|calling) (?:any|all) other\b"
 )
-_NEEDLES: Final = (
-    *("you", "act as", "instruction", "prompt", "this ", "other ", "system", "assistant", "human", "person", "user"),
-    *("ignore", "disregard", "forget", "override", "bypass", "pretend", " mode", "conversation", "history", "messages"),
-    *("developer", "<|", "[inst", "[/inst", "<<", "important>"),
-)
-"""Lower-case needles, one of which is in every match."""
-
 _SELECTORS: Final = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _INVISIBLE: Final = LatePattern(
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2028\u2029\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
@@ -121,30 +51,9 @@ _GAP: Final = LatePattern(r"(?<![\s|])\s{40,}+(?!\|)")
 """Long gap, not the spaces of a table."""
 
 
-def may_inject(text: str) -> bool:
-    """Return True if a text may contain an injection; cheap, because it runs on every text."""
-    if not text.isascii():
-        return True
-    lower = text.lower()
-    for needle in _NEEDLES:  # noqa: SIM110 - a generator costs as much as the search
-        if needle in lower:
-            return True
-    return False
-
-
-def injection(text: str) -> Injected | None:
-    """Return words to a model that no honest text contains."""
-    plain = _normal(text)
-    for kind, pattern in _EVERYWHERE:
-        found = pattern.search(plain)
-        if found is not None:
-            return Injected(kind, found[0])
-    return None
-
-
 def role_marker(text: str, *, strict: bool) -> str | None:
     """Return a marker that starts another speaker's turn; with `strict`, `system:` counts anywhere."""
-    plain = _normal(text)
+    plain = normal(text)
     if ":" not in plain and "<" not in plain and "[" not in plain and "#" not in plain:
         return None
     found = _ROLES.search(plain) or (_STRICT.search(plain) if strict else None)
@@ -153,7 +62,7 @@ def role_marker(text: str, *, strict: bool) -> str | None:
 
 def addressed(text: str) -> str | None:
     """Return words that address the reader."""
-    found = _ADDRESSED.search(_normal(text))
+    found = _ADDRESSED.search(normal(text))
     return found[0].strip() if found else None
 
 
@@ -200,7 +109,7 @@ def _is_mixed(run: str) -> bool:
     return changes > len(run) * 0.3
 
 
-def _normal(text: str) -> str:
+def normal(text: str) -> str:
     """Normalize a text for matching: lower case, single spaces, no invisible characters, no width variants."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", _INVISIBLE.compiled.sub("", text))

@@ -39,7 +39,7 @@ def project_openapi(
     `modes` are the authentication modes of `[auth]`. `version` is that of the manifest.
     `keeps_state` and `keys_required` describe the handling of idempotency keys.
     """
-    listed = [endpoint for endpoint in endpoints if endpoint.is_listed]
+    listed = [service.published(endpoint) for endpoint in endpoints if endpoint.is_listed]
     served = Circumstances(
         modes=tuple(modes),
         policies=policies or service.policies,
