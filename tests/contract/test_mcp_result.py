@@ -30,6 +30,11 @@ def test_an_object_is_text_and_structured_content() -> None:
     assert result == {"content": [{"type": "text", "text": '{"a":1}'}], "structuredContent": {"a": 1}, "isError": False}
 
 
+def test_mapped_call_is_noted_in_the_metadata_whatever_came_of_it() -> None:
+    for outcome in (Outcome(200, {}, mapping="m"), Outcome(409, error={"code": "x", "message": "y"}, mapping="m")):
+        assert result_of(tool(), outcome)["_meta"] == {"bespeak/semantic-mapping": "m"}
+
+
 def test_a_list_is_wrapped_if_its_schema_is() -> None:
     of = tool(output_schema={"type": "array"})
     assert result_of(of, Outcome(200, [1]))["structuredContent"] == {"result": [1]}

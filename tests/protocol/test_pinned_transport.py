@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import smtplib
 import ssl
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from bespeak.protocol.address_guard import AddressGuard
 from bespeak.protocol.pinned_transport import (
     BlockedAddressError,
     PinnedTransport,
+    describe_failure,
     find_cause,
     system_trust,
     trust,
@@ -114,3 +117,28 @@ def test_a_cause_is_found_behind_others() -> None:
     outer.__cause__ = inner
     assert find_cause(outer, OSError) is inner
     assert find_cause(outer, KeyError) is None
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\nSet-Cookie hunter2\r\n\r\n", b"hunter2: no HTTP\r\n\r\n"])
+async def test_the_description_of_a_failure_has_nothing_that_the_peer_sent(answer: bytes) -> None:
+    async def misbehave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(misbehave, "127.0.0.1", 0)
+    async with server, httpx.AsyncClient() as client:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(httpx.TransportError) as raised:
+            await client.get(f"http://127.0.0.1:{port}/")
+    assert "hunter2" in str(raised.value)
+    assert describe_failure(raised.value) == "RemoteProtocolError"
+
+
+def test_failures_of_the_system_are_told_and_replies_of_mail_servers_are_not() -> None:
+    assert describe_failure(ConnectionRefusedError(111, "Connection refused")).endswith("Connection refused")
+    assert describe_failure(httpx.ConnectError("All connection attempts failed")).endswith("attempts failed")
+    assert describe_failure(smtplib.SMTPDataError(554, b"ann@example.com is unknown")) == "SMTPDataError 554"
+    assert describe_failure(ValueError("hunter2")) == "ValueError"
+    assert len(describe_failure(OSError("x" * 5000))) < 400

@@ -68,7 +68,7 @@ async def test_a_cancelled_call_is_logged_as_one(caplog: pytest.LogCaptureFixtur
 
 
 async def test_the_record_of_an_answer_is_named(caplog: pytest.LogCaptureFixture) -> None:
-    document = ServerDocument(audit=AuditSettings(enabled=True))
+    document = ServerDocument(audit=AuditSettings(records="all"))
     caplog.set_level(logging.DEBUG)
     async with keeping(make_endpoint("QUERY", "/rooms", echo), document=document) as bench:
         answer = bench.bench.dispatcher(request("QUERY", "/rooms"))

@@ -8,6 +8,8 @@ import pytest
 from tests.service import AGENT, make_endpoint
 from tests.stateful import keeping
 
+from bespeak.runtime import cost_history
+
 pytestmark = pytest.mark.anyio
 
 
@@ -34,6 +36,16 @@ async def test_refused_calls_are_not_counted_and_old_ones_are_forgotten() -> Non
         for number in range(300):
             await bench.send("FIND", "/rooms", {"n": number})
         assert len(bench.bench.server.costs.find(("FIND", "/rooms"), 9)) == 256
+
+
+async def test_few_endpoints_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost_history, "MOST_KEYS", 2)
+    endpoints = [make_endpoint("FIND", f"/rooms-{number}", lambda _: {}) for number in range(3)]
+    async with keeping(*endpoints, methods=("QUOTE",)) as bench:
+        for endpoint in endpoints:
+            await bench.send("FIND", endpoint.path, {})
+        costs = bench.bench.server.costs
+        assert [len(costs.find(endpoint.key, 1)) for endpoint in endpoints] == [0, 1, 1]
 
 
 async def test_replayed_answers_are_not_counted() -> None:

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import pytest
 from pydantic import BaseModel
+from tests.compositions import compose, recipe, step
 from tests.service import AGENT, Bench, Reply, build, echo, make_endpoint
 
 from bespeak.contract.agent import Agent
@@ -95,6 +96,96 @@ def test_output_may_have_more_than_the_schema_but_not_less() -> None:
     reply = bench.send("FETCH", "/less")
     assert (reply.status, reply.error["code"]) == (500, "output-validation-failed")
     assert b"confidential" not in reply.response.body
+
+
+class User(BaseModel):
+    name: str
+
+
+class UserInDb(User):
+    password: str = "hunter2"
+
+
+NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+
+
+def load_user() -> User:
+    return UserInDb(name="Ada")
+
+
+async def load_user_later() -> User:
+    return UserInDb(name="Ada")
+
+
+def list_users() -> list[User]:
+    return [UserInDb(name="Ada")]
+
+
+def lose_user() -> User:
+    return None  # type: ignore[return-value]
+
+
+def test_the_return_type_decides_what_is_sent(caplog: pytest.LogCaptureFixture) -> None:
+    bench = build(
+        make_endpoint("FETCH", "/now", load_user, output=NAME),
+        make_endpoint("FETCH", "/later", load_user_later, output=NAME),
+        make_endpoint("FETCH", "/users", list_users, output={"type": "array", "items": NAME}),
+        make_endpoint("FETCH", "/row", lambda: {"name": "Ada", "new": 1}, output=NAME),
+    )
+    assert [finding.rule for finding in bench.findings] == ["H708"]
+    assert bench.send("FETCH", "/now").json == bench.send("FETCH", "/later").json == {"name": "Ada"}
+    assert bench.send("FETCH", "/now?fields=name").json == {"name": "Ada"}
+    assert bench.send("FETCH", "/users").json == [{"name": "Ada"}]
+    assert bench.send("FETCH", "/row").json == {"name": "Ada", "new": 1}
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(said) == 3
+    assert said[0].startswith("FETCH /now: the handler returned fields that User does not declare")
+    assert "hunter2" not in caplog.text
+
+
+def test_the_steps_of_a_composition_get_the_declared_part_too() -> None:
+    bench = build(
+        make_endpoint("FETCH", "/user", load_user, output=NAME),
+        compose("FIND", "/user", "r"),
+        recipes=(recipe(step("FETCH /user")),),
+    )
+    assert bench.send("FIND", "/user").json == {"name": "Ada"}
+
+
+def test_none_is_a_fault_unless_the_output_is_nullable_or_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    def lose_if(here: bool) -> User | None:
+        return User(name="Ada") if here else None
+
+    def do_nothing() -> None:
+        return None
+
+    def forget() -> dict[str, Any]:
+        return None  # type: ignore[return-value]
+
+    def leak() -> None:
+        return {"password": "hunter2"}  # type: ignore[return-value]
+
+    here = {"here": {"type": "boolean"}}
+    nullable = {"anyOf": [NAME, {"type": "null"}]}
+    bench = build(
+        make_endpoint("FETCH", "/user", lose_user, output=NAME),
+        make_endpoint("FETCH", "/forgotten", forget),
+        make_endpoint("FETCH", "/untyped", lambda: None, output={**NAME, "required": []}),
+        make_endpoint("FETCH", "/maybe", lose_if, properties=here, required=("here",), output=nullable),
+        make_endpoint("FETCH", "/nothing", do_nothing),
+        make_endpoint("FETCH", "/leak", leak),
+        compose("FIND", "/user", "r"),
+        recipes=(recipe(step("FETCH /user")),),
+    )
+    for path in ("/user", "/forgotten", "/untyped"):
+        reply = bench.send("FETCH", path)
+        assert (reply.status, reply.error["code"]) == (500, "output-validation-failed")
+        assert f"the output of FETCH {path} breaks its schema at /type" in caplog.text
+    assert bench.send("FIND", "/user").status == 422
+    assert bench.send("FETCH", "/maybe", {"here": True}).json == {"name": "Ada"}
+    assert bench.send("FETCH", "/maybe", {"here": False}).response.body == b"null"
+    assert bench.send("FETCH", "/nothing").json == {}
+    assert bench.send("FETCH", "/leak").json == {}
 
 
 def test_strict_output_refuses_more_too() -> None:

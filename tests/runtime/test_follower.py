@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -60,6 +61,7 @@ async def test_a_store_that_could_not_be_read_is_asked_again(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(follower, "_PAUSE", 0.01)
+    caplog.set_level(logging.INFO)  # the store itself reports that it is away
     held = Held(failures=2)
     following = Follower(TOPIC, held.take_in)
     await following.follow(store)
@@ -67,3 +69,35 @@ async def test_a_store_that_could_not_be_read_is_asked_again(
     await asyncio.wait_for(held.changed.wait(), 10)
     assert caplog.text.count("could not read the endpoints in the store") == 2
     await following.close()
+
+
+async def test_copy_that_cannot_be_read_is_stale_until_it_is_read(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follower, "_PAUSE", 0.01)
+    store.sole = False
+    away = asyncio.Event()
+    flips: asyncio.Queue[bool] = asyncio.Queue()
+
+    async def take_in(_: Store) -> None:
+        if away.is_set():
+            raise StoreUnavailableError("away")
+
+    following = Follower(TOPIC, take_in, stale_after=0.05, flip=flips.put_nowait)
+    await following.follow(store)
+    away.set()  # and no change is announced: it is read all the same
+    assert await asyncio.wait_for(flips.get(), 10) is True
+    away.clear()
+    assert await asyncio.wait_for(flips.get(), 10) is False
+    await following.close()
+    assert flips.empty()
+
+
+async def test_copy_of_a_store_without_other_processes_is_never_stale(store: Store) -> None:
+    flips: list[bool] = []
+    following = Follower(TOPIC, Held().take_in, stale_after=1e-9, flip=flips.append)
+    await following.follow(store)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    await following.close()
+    assert flips == []

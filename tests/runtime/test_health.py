@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.stateful import StatefulBench, keeping
 
+from bespeak.runtime.delivery.posting import TOPIC
 from bespeak.runtime.health import examine, judge
 from bespeak.state.store.commands.outbox import PutOutbox
 from bespeak.state.store.commands.records import PutRecord
@@ -26,9 +27,9 @@ async def test_a_server_at_rest_is_healthy() -> None:
 
 
 async def test_what_waits_is_told_and_what_is_late_is_failing() -> None:
-    async with keeping(methods=("CHECK",)) as bench:
+    async with keeping() as bench:  # without methods nothing is delivered
         await bench.store.do(
-            PutOutbox("nobody", "x", "{}", -90.0),
+            PutOutbox(TOPIC, "x", "{}", -90.0),
             PutRecord("item-1", "submission", "ann", "queued", "{}"),
             PutRecord("x-1", "x", "ann", "open", "{}", delay=-30.0),
         )

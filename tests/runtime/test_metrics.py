@@ -6,6 +6,7 @@ import logging
 import sys
 
 import pytest
+from tests.runtime.negotiation.negotiating import lodgings, negotiating
 from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.runtime.dispatcher import Dispatcher
@@ -39,6 +40,18 @@ def test_names_that_callers_invent_do_not_become_labels() -> None:
     assert "secret" not in text
     assert "XYZZY" not in text
     assert 'bespeak_requests_total{face="agtp",method="-",path="-",status="404"} 50.0' in text
+
+
+@pytest.mark.anyio
+async def test_paths_that_agents_propose_do_not_become_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics = Metrics()
+    async with negotiating() as bench:
+        monkeypatch.setattr(bench.bench.dispatcher, "_subscribers", (metrics,))
+        await bench.send("PROPOSE", "/", lodgings())
+        assert (await bench.send("FIND", "/lodgings", {"town": "Rome"})).status == 200
+        text = metrics.write()[0].decode()
+        assert "lodgings" not in text
+        assert 'method="FIND",path="(synthesis)",status="200"' in text
 
 
 def test_without_the_extra_the_log_says_how_to_get_it(

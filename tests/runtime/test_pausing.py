@@ -126,7 +126,7 @@ async def test_delegates_of_an_agent_share_its_pause() -> None:
             assert isinstance(Pausing(server.tasks).ask(routed), Refused) is paused
 
 
-@pytest.mark.parametrize("task_id", ["a\u0000b", "x" * 2000, " t", "a\r\nEvil: yes"])
+@pytest.mark.parametrize("task_id", ["a\u0000b", "x" * 65_537, " t", "a\r\nEvil: yes"])
 async def test_a_task_that_no_call_can_name_cannot_be_escalated(task_id: str) -> None:
     async with keeping(BOOK) as bench:
         reply = await bench.send("ESCALATE", "/", {"task_id": task_id, "reason": "ethical_flag", "context": {}})

@@ -106,7 +106,7 @@ def test_an_endpoint_without_a_capability_has_that_of_its_verb() -> None:
 
 
 def test_a_dotted_path_is_imported() -> None:
-    endpoint = replace(make_endpoint("BOOK", "/room", echo), handler=RegisteredFunction(function="copy.copy"))
+    endpoint = replace(make_endpoint("BOOK", "/room", echo), handler=RegisteredFunction(function="tests.service.echo"))
     assert build(endpoint).findings == []
 
 

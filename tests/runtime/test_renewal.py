@@ -73,3 +73,23 @@ async def test_a_claim_of_another_request_is_not_renewed() -> None:
     assert found.seconds > 1
     renewal.cancel()
     await store.close()
+
+
+async def test_a_renewal_that_failed_is_retried_long_before_the_lease_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Counted.in_memory()
+    assert isinstance(store, Counted)
+    await store.do(ClaimKey("scope", "key", b"hash", 30.0, 1000.0))
+    store.failing = True
+    pauses = []
+    real = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        await real(0)
+
+    monkeypatch.setattr("bespeak.runtime.renewal.asyncio.sleep", sleep)
+    renewal = Renewal(store, CLAIM, 30.0)
+    assert [await store.renewed.get(), await store.renewed.get()] == ["away", [True]]
+    renewal.cancel()
+    assert pauses[:2] == [15.0, 0.5]
+    await store.close()

@@ -1,17 +1,22 @@
-"""Repetitions that a crash has interrupted count as failed, and those of agents that may not act are not done."""
+"""Repetitions that a crash has interrupted go on if they were promised, and those of agents that may not act end."""
 
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.runtime.retries import call_id
-from bespeak.state.store.commands.kept_calls import FAILED, KIND, REPEATING, SCHEDULED
+from bespeak.runtime.retries import MOST_ATTEMPTS, call_id, restored
+from bespeak.runtime.workflows.spec import restore_call
+from bespeak.state.store.commands.kept_calls import FAILED, KIND, REPEATING, SCHEDULED, SUCCEEDED
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
+from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio
 
@@ -40,6 +45,55 @@ async def test_an_interrupted_repetition_counts_as_failed() -> None:
     async with keeping(BOOK, methods=("RETRY",)) as bench:
         record = await failed(bench, REPEATING)
         await bench.bench.server.retries.carry([record])
+        assert await state_of(bench) == FAILED
+
+
+async def test_an_interrupted_repetition_that_was_scheduled_is_repeated_after_a_restart(tmp_path: Path) -> None:
+    place, attempts = str(tmp_path / "store.db"), list[str]()
+    reached, ended = asyncio.Event(), asyncio.Event()
+
+    async def book(_: dict[str, Any]) -> dict[str, Any]:
+        attempts.append("attempt")
+        if len(attempts) == 1:
+            raise ValueError
+        if len(attempts) == 2:
+            reached.set()
+            await asyncio.Event().wait()
+        ended.set()
+        return {}
+
+    endpoint = make_endpoint("BOOK", "/rooms", book, impact="reversible")
+    async with asyncio.timeout(10):
+        async with keeping(endpoint, methods=("RETRY",), store=open_store(place, role="sole")) as bench:
+            await bench.send("BOOK", "/rooms", {}, task_id="task-1")
+            later = await bench.send("RETRY", "/", {"original_task_id": "task-1", "delay": 0.01})
+            assert later.status == 202
+            await reached.wait()
+        async with keeping(endpoint, methods=("RETRY",), store=open_store(place, role="sole")) as bench:
+            await ended.wait()
+            while await state_of(bench) != SUCCEEDED:
+                await asyncio.sleep(0.01)
+    assert len(attempts) == 3
+
+
+async def test_the_next_attempt_is_scheduled_with_the_answer_of_the_last() -> None:
+    async with keeping(BOOK, methods=("RETRY",)) as bench:
+        await bench.send("BOOK", "/rooms", {}, task_id="task-1")
+        retries = bench.bench.server.retries
+        found = await retries.find(AGENT, "task-1")
+        kept = replace(found[1], delay=3600.0, max_attempts=5)
+        caller = restore_call(kept.authority, bench.bench.server, "RETRY")
+        await retries.repeat(found[0], kept, restored(kept, caller, bench.connection))
+        record, kept = await retries.find(AGENT, "task-1")
+        assert (record.state, kept.attempts, record.due is not None) == (SCHEDULED, 2, True)
+
+
+async def test_an_interrupted_repetition_is_not_repeated_without_end() -> None:
+    async with keeping(BOOK, methods=("RETRY",)) as bench:
+        record = await failed(bench, REPEATING)
+        _, kept = await bench.bench.server.retries.find(AGENT, "task-1")
+        kept = replace(kept, delay=1.0, attempts=MOST_ATTEMPTS)
+        await bench.bench.server.retries.carry([replace(record, data=msgspec.json.encode(kept).decode())])
         assert await state_of(bench) == FAILED
 
 

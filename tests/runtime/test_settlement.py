@@ -20,12 +20,14 @@ from bespeak.errors import StoreUnavailableError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.base64url import decode64
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime import settlement
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.exchange import REPLAYED
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.audit import ScanAudit
 from bespeak.state.store.commands.cases import DecideCase
+from bespeak.state.store.commands.idempotency import FinishKey, RecordKey
 from bespeak.state.store.commands.nonces import UseNonce
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import IdempotencySettings
@@ -57,7 +59,15 @@ class Absent(SqliteStore):
     async def do(self, *commands: Command, then: Then | None = None) -> Sequence[Any] | Conflict:
         if self.away:
             raise StoreUnavailableError("There is no room.")
-        return await super().do(*commands, then=then)
+        done = await super().do(*commands, then=then)
+        if isinstance(commands[0], FinishKey | RecordKey):
+            self.stored.set()
+        return done
+
+    @property
+    def stored(self) -> asyncio.Event:
+        """Set when an answer was stored."""
+        return self.__dict__.setdefault("_stored", asyncio.Event())
 
 
 def jws_payload(jws: str) -> dict[str, Any]:
@@ -122,7 +132,10 @@ async def test_without_the_store_stateful_calls_are_503_and_others_work() -> Non
 
 
 @pytest.mark.parametrize("sole", [True, False])
-async def test_a_call_carried_out_while_the_store_was_unavailable_is_not_repeated(*, sole: bool) -> None:
+async def test_a_call_carried_out_while_the_store_was_unavailable_is_not_repeated(
+    *, sole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settlement, "_PAUSE", 1000.0)
     calls = []
     store = absent()
     store.sole = sole
@@ -149,7 +162,42 @@ async def test_a_call_carried_out_while_the_store_was_unavailable_is_not_repeate
         assert (await bench.send("BOOK", "/room", {}, idempotency_key="another")).json == {"count": 2}
 
 
-async def test_a_confirmed_call_that_was_done_when_the_store_was_away_gets_its_answer() -> None:
+@pytest.mark.parametrize("stops", [False, True])
+@pytest.mark.parametrize("sole", [True, False])
+async def test_answer_that_the_store_did_not_take_is_stored_when_it_is_back(
+    *, sole: bool, stops: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settlement, "_PAUSE", 1000.0 if stops else 0.001)
+    calls = []
+    store = absent()
+    store.sole = sole
+
+    def handle() -> dict[str, Any]:
+        calls.append(1)
+        store.away = len(calls) == 1
+        return {"count": len(calls)}
+
+    booking = make_endpoint("BOOK", "/room", handle, impact="irreversible")
+    document = ServerDocument(idempotency=IdempotencySettings(lease=0.0), audit=AuditSettings(records="all"))
+    async with keeping(booking, store=store, document=document) as bench:
+        assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 503
+        assert not store.stored.is_set()
+        store.away = False
+        if stops:
+            await bench.bench.dispatcher.finish()
+        await asyncio.wait_for(store.stored.wait(), 10)
+        # Nobody has asked again here. Another process, whose memory has none of this, answers from the store.
+        async with keeping(booking, store=store, document=document) as other:
+            again = await other.send("BOOK", "/room", {}, idempotency_key="k")
+            assert (again.json, again.header(REPLAYED[0]), calls) == ({"count": 1}, "true", [1])
+            recorded = [jws_payload(row[5]) for row in await store.read(ScanAudit())]
+            assert [one["status"] for one in recorded] == [200, 200]
+
+
+async def test_a_confirmed_call_that_was_done_when_the_store_was_away_gets_its_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(settlement, "_PAUSE", 1000.0)
     store = absent()
     calls = []
 
@@ -181,7 +229,7 @@ async def test_after_a_store_failure_no_handler_runs_without_a_record() -> None:
 
     store = absent()
     booking = make_endpoint("BOOK", "/room", handle, impact="irreversible")
-    async with keeping(booking, store=store, document=ServerDocument(audit=AuditSettings(enabled=True))) as bench:
+    async with keeping(booking, store=store, document=ServerDocument(audit=AuditSettings(records="all"))) as bench:
         store.away = True
         for _ in range(3):
             assert (await bench.send("BOOK", "/room", {})).status == 503
@@ -245,7 +293,7 @@ async def test_a_cancelled_request_releases_its_key_and_is_recorded(
 
     store = open_store("memory", role="sole")
     store.sole = sole
-    document = ServerDocument(audit=AuditSettings(enabled=True))
+    document = ServerDocument(audit=AuditSettings(records="all"))
     endpoint = make_endpoint("BOOK", "/room", handle, impact="irreversible")
     async with keeping(endpoint, store=store, document=document) as bench:
         given_up = asyncio.create_task(bench.send("BOOK", "/room", {}, idempotency_key="k"))

@@ -7,7 +7,7 @@ from contextvars import ContextVar, copy_context
 
 import pytest
 
-from bespeak.runtime.suspension import Finished, begin
+from bespeak.runtime.suspension import Finished, Waiting, begin, call, resume
 
 pytestmark = pytest.mark.anyio
 
@@ -126,3 +126,17 @@ async def test_context_variables_stay_inside_before_and_after_a_wait() -> None:
         assert not isinstance(rest, Finished)
         assert await rest == ["nobody", "alice"]
     assert name.get() == "nobody"
+
+
+async def test_a_call_ends_at_once_or_with_what_its_coroutine_waits_for() -> None:
+    async def add(first: int, second: int) -> int:
+        return first + second
+
+    async def wait(_: int) -> int:
+        await asyncio.sleep(0)
+        return 7
+
+    assert (call(max, 1, 2), call(add, 1, 2)) == (2, 3)
+    waiting = call(wait, 1)
+    assert isinstance(waiting, Waiting)
+    assert await resume(waiting.coroutine, waiting.awaited) == 7

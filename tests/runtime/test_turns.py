@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bespeak.runtime.turns import Turns
+from bespeak.runtime.turns import Pace, Turns
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +25,7 @@ async def test_owners_take_turns_in_rotation() -> None:
             served.append(owner)
 
     await asyncio.gather(*map(work, "aaaabc"))
-    assert "".join(served) == "aabcaa"
+    assert "".join(served) == "abcaaa"
 
 
 async def test_those_who_wait_are_bounded_for_one_and_for_all() -> None:
@@ -65,3 +65,44 @@ async def test_a_turn_that_is_not_wanted_any_more_goes_to_the_next() -> None:
     await asyncio.gather(first, second, return_exceptions=True)
     async with asyncio.timeout(1), turns.take("x"):
         pass
+
+
+async def test_owners_start_in_rotation_once_per_turn_of_the_loop() -> None:
+    pace, started = Pace(), []
+    for owner in "aaaabc":
+        pace.start(owner, lambda owner=owner: started.append(owner))
+    for count in range(1, 7):
+        await asyncio.sleep(0)
+        assert len(started) == count
+    assert "".join(started) == "abcaaa"
+
+
+async def test_work_that_fails_or_was_cancelled_stops_no_other() -> None:
+    pace, started = Pace(), []
+    waiting = [asyncio.create_task(pace.wait("a")) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting[1].cancel()
+
+    def fail() -> None:
+        started.append("failed")
+        raise ZeroDivisionError
+
+    reported: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    pace.start("b", fail)
+    pace.start("c", lambda: started.append("started"))
+    await asyncio.wait(waiting)
+    await settle()
+    assert started == ["failed", "started"]
+    assert [task.cancelled() for task in waiting] == [False, True, False]
+    assert isinstance(reported[0]["exception"], ZeroDivisionError)
+
+
+async def test_owner_that_comes_later_is_served_before_the_next_work_of_the_busy_one() -> None:
+    pace, started = Pace(), []
+    for owner in "aaa":
+        pace.start(owner, lambda owner=owner: started.append(owner))
+    await asyncio.sleep(0)
+    pace.start("b", lambda: started.append("b"))
+    await settle()
+    assert "".join(started) == "abaa"

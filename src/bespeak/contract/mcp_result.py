@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.contract.mcp_content import CONTENT, blocks_in
 from bespeak.contract.mcp_tool import RESULT, Tool
 from bespeak.contract.tool_error import Granting, error_members
 from bespeak.protocol import status
@@ -23,17 +24,22 @@ def result_of(tool: Tool, outcome: Outcome, granting: Granting = GRANTING) -> di
     if not outcome.ok:
         return _error(tool, outcome, granting)
     output = outcome.output
+    blocks = blocks_in(output) if tool.blocks else None
+    if blocks is not None:
+        output = {name: value for name, value in output.items() if name != CONTENT}
     structured: Any = {RESULT: output} if tool.wraps else output
     if tool.output is not None and not tool.output.is_valid(structured):
         message = f"{tool.name} returned an output that breaks its contract; it is not passed on."
         return _error(tool, refused(Refused(status.SERVER_ERROR, "output-validation-failed", message)), granting)
-    text = output if isinstance(output, str) else msgspec.json.encode(output).decode()
-    result: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": False}
+    if blocks is None:
+        text = output if isinstance(output, str) else msgspec.json.encode(output).decode()
+        blocks = [{"type": "text", "text": text}]
+    elif tool.output is None and not output:
+        return _with_notes({"content": blocks, "isError": False}, outcome)
+    result: dict[str, Any] = {"content": blocks, "isError": False}
     if isinstance(structured, dict):
         result["structuredContent"] = structured
-    if outcome.warning is not None:
-        result["_meta"] = {"bespeak/warning": outcome.warning}
-    return result
+    return _with_notes(result, outcome)
 
 
 def _error(tool: Tool, outcome: Outcome, granting: Granting) -> dict[str, Any]:
@@ -41,4 +47,12 @@ def _error(tool: Tool, outcome: Outcome, granting: Granting) -> dict[str, Any]:
     schema even then.
     """
     error = error_members(tool.endpoint, outcome, granting)
-    return {"content": [{"type": "text", "text": msgspec.json.encode({"error": error}).decode()}], "isError": True}
+    text = msgspec.json.encode({"error": error}).decode()
+    return _with_notes({"content": [{"type": "text", "text": text}], "isError": True}, outcome)
+
+
+def _with_notes(result: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
+    """Add what headers say of a call to the metadata of its result."""
+    notes = {"bespeak/warning": outcome.warning, "bespeak/semantic-mapping": outcome.mapping}
+    meta = {name: value for name, value in notes.items() if value is not None}
+    return {**result, "_meta": meta} if meta else result

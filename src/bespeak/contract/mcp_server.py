@@ -6,12 +6,11 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import msgspec
 
+from bespeak.protocol.address import Address, split_url
 from bespeak.text.reading.rules import WRONG_VALUE
 from bespeak.text.reading.setting import setting
 from bespeak.text.reading.table import Table
@@ -34,11 +33,11 @@ def _read_names(block: Table, key: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServer:
-    """The tool of an MCP server that an endpoint calls, instead of a URL and a method."""
+    """The tool, the prompt or the resource of an MCP server that an endpoint calls, instead of a URL and a method."""
 
-    tool: str = setting(
-        "", "The name of the tool.", required=True, advice="The name of the tool, as the server has it."
-    )
+    tool: str = setting("", "The name of the tool, as the server has it.")
+    prompt: str = setting("", "The name of a prompt, in place of a tool.")
+    resource: str = setting("", "The URI of a resource, in place of a tool.")
     input_digest: str = setting(
         "", "The digest of the tool's input schema at the time of the import. If it has changed, calls are checked."
     )
@@ -61,6 +60,12 @@ class McpServer:
         """Identity of the server: endpoints with the same key share one process or one session."""
         headers = tuple(sorted(self.headers.items()))
         return (self.command, self.args, self.env, self.folder, self.url, headers, self.token_file)
+
+    @property
+    def named(self) -> str:
+        """Name of what is called, with its kind."""
+        kinds = {"tool": self.tool, "prompt": self.prompt, "resource": self.resource}
+        return next((f"{kind} {name}" for kind, name in kinds.items() if name), "tool")
 
     @property
     def templates(self) -> Iterator[tuple[str, str]]:
@@ -88,18 +93,9 @@ def is_usable_address(url: str) -> bool:
     over a pipe.
     """
     try:
-        parts = urlsplit(url)
+        parts = split_url(url)
         if not parts.hostname or "@" in parts.netloc or (parts.port is not None and parts.port == 0):
             return False
     except ValueError:
         return False
-    return parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname))
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and Address(parts.hostname, 0).is_loopback)

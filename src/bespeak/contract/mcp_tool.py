@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import McpTool
+from bespeak.contract.mcp_content import carries_content, without_content
+from bespeak.contract.mcp_server import McpServer
 from bespeak.contract.schema.booleans import without_booleans
 from bespeak.contract.schema.closing import closed
 from bespeak.contract.schema.compile import Validator, compile_schema
@@ -46,6 +49,8 @@ class Tool:
     """Validator of the structured content; None if no output schema is published."""
     wraps: bool
     """True if the output is the member `result` of the structured content."""
+    blocks: bool = False
+    """True if the output may have content blocks, which are not part of the structured content."""
 
     @property
     def is_irreversible(self) -> bool:
@@ -54,17 +59,29 @@ class Tool:
 
 
 def make_tools(endpoints: Iterable[Endpoint]) -> dict[str, Tool]:
-    """Make the tools of a service, by name, in the order of their names. Internal endpoints have none."""
-    listed = [endpoint for endpoint in endpoints if endpoint.is_listed]
+    """Make the tools of a service, by name, in the order of their names. Internal endpoints have none.
+
+    Prompts and resources of an upstream are left out: clients of MCP get them as what they are.
+    """
+    listed = [endpoint for endpoint in endpoints if endpoint.is_listed and offered_by(endpoint) is None]
     names = tool_names(listed)
     by_key = {endpoint.key: name for endpoint, name in zip(listed, names, strict=True)}
     tools = (_make_tool(name, endpoint, by_key) for endpoint, name in zip(listed, names, strict=True))
     return {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
 
 
+def offered_by(endpoint: Endpoint) -> McpServer | None:
+    """Return the server whose prompt or resource an endpoint only reads; None for another endpoint."""
+    handler = endpoint.handler
+    if not isinstance(handler, McpTool) or handler.mcp.tool or endpoint.semantic.impact != "informational":
+        return None
+    return handler.mcp
+
+
 def _make_tool(name: str, endpoint: Endpoint, names: Mapping[tuple[str, str], str]) -> Tool:
     semantic = endpoint.semantic
-    schema, wraps = _output_schema(endpoint.output_schema)
+    blocks = carries_content(endpoint)
+    schema, wraps = _output_schema(without_content(endpoint.output_schema) if blocks else endpoint.output_schema)
     output = _compile(schema)
     entry: dict[str, Any] = {
         "name": name,
@@ -81,7 +98,7 @@ def _make_tool(name: str, endpoint: Endpoint, names: Mapping[tuple[str, str], st
     }
     if output is not None and schema is not None:
         entry["outputSchema"] = admit_partial(schema)
-    return Tool(name, endpoint, entry, _compile(closed(endpoint.input_schema)), output, wraps)
+    return Tool(name, endpoint, entry, _compile(closed(endpoint.input_schema)), output, wraps, blocks)
 
 
 def _meta(endpoint: Endpoint) -> dict[str, Any]:

@@ -33,7 +33,7 @@ LIFECYCLE_METHODS: Final = ("ACTIVATE", "DEACTIVATE", "REINSTATE", "REVOKE", "DE
 """Lifecycle methods of agents (core 7.4)."""
 
 SERVER_ENDPOINTS: Final = frozenset(
-    [(method, "/") for method in (*FLOOR_METHODS, *LIFECYCLE_METHODS, "INSPECT", "RESUME")]
+    [(method, "/") for method in (*FLOOR_METHODS, *LIFECYCLE_METHODS, "INSPECT")]
     + [("DISCOVER", "/methods"), ("QUERY", "/proposals"), ("QUERY", "/proposals/{proposal_id}")]
     + [
         (method, path)
@@ -43,13 +43,13 @@ SERVER_ENDPOINTS: Final = frozenset(
 )
 """Built-in endpoints of every server. They are not part of the contract that its operator wrote."""
 
-_INBOX: Final = ("QUERY", "/messages", "floor")
-"""Method, path and namespace of the built-in inbox. Operators may have messages of their own at the same path."""
+_UNLESS_CHOSEN: Final = frozenset({("QUERY", "/messages", "floor"), ("RESUME", "/", "floor")})
+"""Method, path and namespace of built-in endpoints whose method and path an operator may use or enable."""
 
 
 def is_of_server(method: str, path: str, namespace: str | None) -> bool:
     """Return True for a built-in endpoint, which is not part of the contract that an operator wrote."""
-    return (method, path) in SERVER_ENDPOINTS or (method, path, namespace) == _INBOX
+    return (method, path) in SERVER_ENDPOINTS or (method, path, namespace) in _UNLESS_CHOSEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from bespeak.contract.agent import Agent
@@ -66,6 +66,8 @@ class Service:
     agent_disclosure_notice: str | None = None
     require_known_agents: bool | None = None
     """True to refuse Agent-IDs without a document (401); None to do so as soon as one agent is registered."""
+    agents_stale_after: float = 10.0
+    """Seconds without a reading of the store after which calls that need authority are refused."""
     rate_limits: RateLimits = field(default_factory=RateLimits)
     trusts_upstreams: bool = False
     """True if answers of upstreams are passed on although they break the output schema."""
@@ -92,6 +94,19 @@ class Service:
     data_manifest: DataManifest | None = None
     schemas: Mapping[str, Any] = field(default_factory=dict)
     """Schemas shared by several endpoints; each endpoint's own schema is complete without them."""
+
+    def published(self, endpoint: Endpoint, hides: Callable[[str], bool] | None = None) -> Endpoint:
+        """Return an endpoint as documents show it: without the concepts that `sensitive` of [semantic] names.
+
+        `hides` also knows the concepts below them; without it, only those that are named are left out (IoA 13).
+        """
+        sensitive = () if self.semantic is None else self.semantic.sensitive
+        if not (sensitive and endpoint.semantic.concepts):
+            return endpoint
+        shown = tuple(
+            one for one in endpoint.semantic.concepts if one not in sensitive and not (hides is not None and hides(one))
+        )
+        return replace(endpoint, semantic=replace(endpoint.semantic, concepts=shown))
 
     @property
     def address(self) -> str:

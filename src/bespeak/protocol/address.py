@@ -6,6 +6,7 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import SplitResult, urlsplit
 
 from bespeak.errors import ConfigError
 
@@ -20,6 +21,8 @@ OPERATIONS_PORT: Final = 9464
 
 _PORT: Final = re.compile("[0-9]+")
 _HOST: Final = re.compile(r"[^\s/@\[\]]*|\[[^\s/@\[\]]+\]")
+_NETWORK_PLACE: Final = re.compile(r"(?:[^@]*@)?(?:\[[^\[\]]*\]|[^\[\]:]*)(?::[0-9]*)?")
+"""User, host and port of an address. Brackets hold the whole host, or there are none (RFC 3986, 3.2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +74,14 @@ def parse_address(text: str, default: int = DEFAULT_PORT) -> Address:
             f"{text[:80]!r} is not a valid address: the port is a number from 0 to 65535, not {port[:80]!r}"
         )
     return Address(host, int(port) if port else default)
+
+
+def split_url(text: str) -> SplitResult:
+    """Split an address into its parts. Raises ValueError if it is not valid.
+
+    `urlsplit` takes `::1` for the host of `http://[::1].evil.example`, while others see another one.
+    """
+    parts = urlsplit(text)
+    if _NETWORK_PLACE.fullmatch(parts.netloc) is None:
+        raise ValueError(f"{parts.netloc!r} is not a valid host and port")
+    return parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 import time
 from collections.abc import Mapping
@@ -21,6 +22,10 @@ ErrorT = TypeVar("ErrorT", bound=BaseException)
 _PINNED_FOR: Final = 60.0
 """Seconds after which a name is resolved and checked again."""
 _MOST_ORIGINS: Final = 64
+_LONGEST: Final = 300
+"""Maximum characters of the text of an exception in a log."""
+_QUOTES: Final = re.compile("Protocol|Decod")
+"""Exceptions of HTTP that quote what could not be read."""
 
 
 class BlockedAddressError(OSError):
@@ -29,6 +34,19 @@ class BlockedAddressError(OSError):
     def __init__(self, blocked: BlockedAddress) -> None:
         self.blocked = blocked
         super().__init__(blocked.message)
+
+
+def describe_failure(error: BaseException) -> str:
+    """Describe a failed exchange for a log, without what the peer has sent.
+
+    The texts of most exceptions quote it: the line of a header that is not valid, a reply with an address. Those of the
+    operating system do not.
+    """
+    kind, module = type(error).__name__, type(error).__module__.partition(".")[0]
+    if module == "smtplib":
+        return f"{kind} {getattr(error, 'smtp_code', '')}".strip()
+    is_plain = isinstance(error, OSError) or (module in ("httpx", "httpcore") and not _QUOTES.search(kind))
+    return (f"{kind}: {str(error)[:_LONGEST]}" if str(error) else kind) if is_plain else kind
 
 
 class PinnedTransport:

@@ -50,6 +50,14 @@ UNAVAILABLE: Final = 503
 DELEGATION_FAILURE: Final = 550
 AUTHORITY_CHAIN_BROKEN: Final = 551
 
+LACKING_AUTHORITY: Final = frozenset(
+    {
+        *(AUTHORIZATION_REQUIRED, UNAUTHORIZED, FORBIDDEN, GONE, SCOPE_VIOLATION, BUDGET_EXCEEDED, ZONE_VIOLATION),
+        *(COUNTERPARTY_UNVERIFIED, DELEGATION_FAILURE, AUTHORITY_CHAIN_BROKEN),
+    }
+)
+"""Refusals of callers that may not do what they ask for, or not yet."""
+
 REASONS: Final[dict[int, str]] = {
     OK: "OK",
     ACCEPTED: "Accepted",

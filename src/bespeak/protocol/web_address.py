@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Final, Literal
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
+from bespeak.protocol.address import split_url
 from bespeak.protocol.address_guard import is_loopback
 
 _PORTS: Final = {"https": 443, "http": 80}
@@ -65,7 +66,7 @@ def parse_address(text: str, *, insecure: bool = False) -> WebAddress | AddressF
     if any(ord(character) <= 0x20 or ord(character) == 0x7F or character == "\\" for character in text):
         return AddressFault("address", f"{shown} contains characters that are not allowed in an address")
     try:
-        parts = urlsplit(text)
+        parts = split_url(text)
         port = parts.port
         host = (parts.hostname or "").encode("idna" if not text.isascii() else "ascii").decode()
     except (ValueError, UnicodeError):

@@ -37,11 +37,6 @@ Key = tuple[str, str]
 Install = Callable[[Sequence[Route], float, int], None]
 """Puts routes into force; the other arguments are the time of the change and the number of changes so far."""
 
-_OF_ANOTHER: Final = Refused(
-    status.FORBIDDEN,
-    "synthesis-of-another",
-    "This endpoint was synthesized for another agent; propose it yourself, or ask the operator to publish it.",
-)
 _ENDED: Final = Refused(
     status.GONE, "synthesis-ended", "The time of this synthesized endpoint is over; propose it again."
 )
@@ -136,6 +131,8 @@ class Additions:
             stored, findings = read[row]
             if stored is not None and stored.origin is not None:
                 origins[key] = stored.origin
+            if stored is not None and stored.origin is not None and stored.origin.agent_id is not None:
+                continue
             held = self._routes.get(key) if self._rows.get(key) == row and (is_same or row in own) else None
             route = held or self._read(row, stored, findings, routes)
             if route is not None:
@@ -178,11 +175,9 @@ class Additions:
 
 
 def bind_origin(route: Route, origin: Origin) -> Route:
-    """Bind a route to the synthesis behind it: to its agent until it is published, and to its end."""
+    """Bind a route to the published synthesis behind it, and to its end."""
 
     def call(routed: Any, steps: Any) -> Any:
-        if origin.agent_id is not None and routed.principal.agent_id != origin.agent_id:
-            return _OF_ANOTHER
         return _ENDED if time.time() >= origin.expires else route.call(routed, steps)
 
     return replace(
@@ -190,6 +185,5 @@ def bind_origin(route: Route, origin: Origin) -> Route:
         endpoint=replace(route.endpoint, proposed=True),
         call=call,
         synthesis_id=origin.synthesis_id,
-        proposer=origin.agent_id,
         block=route.block.plus(("Contract-Synthesized", origin.synthesis_id)),
     )

@@ -23,12 +23,15 @@ _logger = logging.getLogger(__name__)
 _ONE_BY_ONE: Final = 16
 """Maximum number of changed agents that are read by id; at startup all are read at once."""
 _KEY_LENGTH: Final = 32
+STALE: Final = "agents-stale"
+"""Code of a refusal because the copy of the agents is too old to act on."""
 
 
 class Agents:
     """The agents, read by every request and replaced as a whole when something changes."""
 
-    def __init__(self, filed: Iterable[Agent] = ()) -> None:
+    def __init__(self, filed: Iterable[Agent] = (), *, stale_after: float | None = None) -> None:
+        self._stale_after = stale_after
         self._filed = {agent.agent_id: agent for agent in filed}
         self._rows: dict[str, AgentRow] = {}
         self._stored: dict[str, Agent | None] = {}
@@ -36,7 +39,8 @@ class Agents:
         self._named = _by_name(self._known.values())
         self._keys: dict[str, PublicKey | None] = {}
         self._watchers: list[Callable[[], None]] = []
-        self._follower = Follower(TOPIC, self._take_in)
+        self._follower = Follower(TOPIC, self._take_in, stale_after=stale_after, flip=self._flip)
+        self._age_watchers: list[Callable[[bool], None]] = []
         self.revision = 0
         """Counter of changes, by which derived values learn that they are stale."""
 
@@ -83,6 +87,20 @@ class Agents:
     def watch(self, watcher: Callable[[], None]) -> None:
         """Call `watcher` after every change."""
         self._watchers.append(watcher)
+
+    def watch_age(self, watcher: Callable[[bool], None]) -> None:
+        """Call `watcher` with True when the store could not be read for too long, and with False when it is read."""
+        self._age_watchers.append(watcher)
+
+    def _flip(self, stale: bool) -> None:
+        if stale:
+            _logger.warning(
+                "the agents were last read %g s ago; until the store can be read, only informational calls of "
+                "anonymous callers are answered",
+                self._stale_after,
+            )
+        for watcher in self._age_watchers:
+            watcher(stale)
 
     async def follow(self, store: Store) -> None:
         """Load the agents of a store, now and whenever they change. Raises StoreError if it cannot be read now."""

@@ -44,3 +44,5 @@ class Effects(msgspec.Struct, frozen=True):
     answer: Callable[[Sequence[Any] | Conflict], Answer | Envelope | Refused]
     committed: Callable[[], Awaitable[None]] | None = None
     """Awaited after the commit and before the response is sent; it must not raise."""
+    recorded: Mapping[str, Any] | None = None
+    """What the audit record has of the changes, beside the input."""

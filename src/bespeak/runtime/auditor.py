@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import INTENT_ASSERTION, MERCHANT_ID, MERCHANT_MANIFEST_FINGERPRINT
 from bespeak.runtime.call import Call, RoutedCall, StepCall
 from bespeak.runtime.exchange import Exchange
-from bespeak.state.audit.reading import payload_of
+from bespeak.runtime.gates.purchase import merchant_of
 from bespeak.state.audit.record import make_payload
 from bespeak.state.store.command import Sealed
 from bespeak.state.store.commands.audit import AppendAudit
@@ -26,6 +27,7 @@ class Auditor:
         server_id: str,
         *,
         attributes: bool,
+        everything: bool = True,
         discovery: bool = False,
         fields: Mapping[tuple[str, str], tuple[str, ...]] | None = None,
         clock: Callable[[], float] = time.time,
@@ -33,22 +35,35 @@ class Auditor:
         self._server_id = server_id
         self._attributes = attributes
         """True if a response carries its signed record, Attribution-Record."""
+        self.everything = everything
+        """False if only what governance needs is recorded."""
         self._discovery = discovery
         self._fields = fields or {}
         self._clock = clock
 
     def audits(self, call: Call) -> bool:
-        """Return True for a call to be recorded: what an endpoint did, and its refusals.
+        """Return True for a call to be recorded, whatever its answer.
 
         Callers that reach no endpoint are logged but not recorded: they must not fill the trail.
         """
         route = call.route
+        if not self.everything:
+            return route is not None and route.is_governed
         if route is None:
             return call.principal.agent_id is not None
         return self._discovery or not route.endpoint.is_basic or route.endpoint.semantic.impact != "informational"
 
-    def entry(self, exchange: Exchange) -> AppendAudit:
-        """Return the command that records an exchange; its result is the Sealed record."""
+    def audits_refusal(self, call: Call, number: int) -> bool:
+        """Return True for a call to be recorded because it was refused with a status.
+
+        For governance these are calls of agents without the authority for them. Anonymous callers are only logged.
+        """
+        if self.everything:
+            return self.audits(call)
+        return number in status.LACKING_AUTHORITY and call.principal.agent_id is not None
+
+    def entry(self, exchange: Exchange, more: Mapping[str, Any] | None = None) -> AppendAudit:
+        """Return the command that records an exchange; its result is the Sealed record. `more` goes with the input."""
         call = exchange.call
         composing = None if call.parent is None else call.parent.composing
         payload = make_payload(
@@ -60,10 +75,11 @@ class Auditor:
             server_id=self._server_id,
             issued_at=self._clock(),
             replayed=exchange.replayed,
-            recorded=self._recorded(call),
+            recorded={**(self._recorded(call) or {}), **more} if more else self._recorded(call),
             parent_response_id=None if composing is None else composing.response_id,
             step=call.number if isinstance(call, StepCall) else None,
             synthesis_id=None if call.route is None else call.route.synthesis_id,
+            semantic_mapping=None if call.request.semantic is None else call.request.semantic.outcome.mapping,
         )
         return AppendAudit(call.agent_id or "", payload)
 
@@ -80,9 +96,11 @@ class Auditor:
         names = (*endpoint.recorded, *self._fields.get(endpoint.key, ()))
         recorded = {name: call.input[name] for name in names if name in call.input} if names else None
         if recorded is not None and call.method == "PURCHASE":
-            headers = call.request.headers
-            recorded |= {name: headers[header] for name, header in _MERCHANT.items() if header in headers}
-            intent = payload_of(headers.get(INTENT_ASSERTION, ""))
+            from bespeak.state.audit.reading import payload_of  # noqa: PLC0415 - loads cryptography, for purchases
+
+            said = merchant_of(call)
+            recorded |= {name: said[header] for name, header in _MERCHANT.items() if header in said}
+            intent = payload_of(said.get(INTENT_ASSERTION, ""))
             if intent is not None and isinstance(intent.get("jti"), str):
                 recorded["intent_assertion_jti"] = intent["jti"]
         return recorded

@@ -56,6 +56,11 @@ class Call:
         return METHOD_GRAMMAR in self.request.headers
 
     @property
+    def table(self) -> RouteTable:
+        """The endpoints that the caller may be shown: those of `routes`, and those synthesized for it alone."""
+        return self.server.table_for(self.principal.agent_id, self.routes)
+
+    @property
     def agent_id(self) -> str | None:
         """Agent-ID of the caller; None for an anonymous call."""
         return self.principal.agent_id
@@ -91,6 +96,33 @@ class RoutedCall(Call):
         """State of a composition that calls its steps; None for any other call."""
 
 
+class DirectCall(RoutedCall):
+    """A call whose endpoint is known as soon as it arrives: one object instead of two."""
+
+    __slots__ = ()
+
+    def __init__(self, request: Request, server: Server, routes: RouteTable, route: Route) -> None:
+        self.request = request
+        self.server = server
+        self.routes = routes
+        self.method = request.method
+        self.path = request.path
+        self.principal = ANONYMOUS
+        self.nonce = None
+        self.preset = None
+        self.route = route
+        self.captures = None
+        self.input = {}
+        self.hints = None
+        self.composing = None
+
+    def unrouted(self) -> Call:
+        """Return the call without its endpoint, of which a refusal on arrival says nothing."""
+        call = Call(self.request, self.server)
+        call.routes, call.principal, call.nonce = self.routes, self.principal, self.nonce
+        return call
+
+
 class Composing(msgspec.Struct, gc=False):
     """What the steps of one call share."""
 
@@ -116,8 +148,8 @@ class Journal(Protocol):
         """Return the command that notes an answer; None if it is not to be noted yet."""
         ...
 
-    def noted(self, result: Any) -> None:
-        """Take the result of that command, after the commit."""
+    def noted(self, state: str, response: Response) -> Response:
+        """Take the result of that command, after the commit; return the response."""
         ...
 
 

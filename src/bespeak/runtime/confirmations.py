@@ -10,10 +10,13 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.contract.listed_call import unlisted
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import CONFIRMATION_ID, TASK_ID
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.fault import Fault
+from bespeak.runtime.bindings.composition import list_composition
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.parties import parties_of
 from bespeak.state.store.command import Conflict
@@ -85,12 +88,16 @@ class Confirmations:
 
     def _open(self, call: RoutedCall, digest: str) -> OpenCase | Refused:
         endpoint, principal = call.route.endpoint, call.principal
+        calls = list_composition(call.routes, endpoint.key)
+        if isinstance(calls, Fault):
+            return unlisted(str(endpoint), calls)
         subject = {
             "method": call.method,
             "path": call.path,
             "input": call.input,
             "intent": endpoint.semantic.intent,
             "outcome": endpoint.semantic.outcome,
+            "calls": calls or None,
             "principal_id": principal.principal_id,
             "delegators": list(principal.delegators) or None,
             "task_id": call.request.headers.get(TASK_ID),

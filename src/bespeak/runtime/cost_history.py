@@ -16,6 +16,9 @@ _NEAR: Final = 4
 _ENOUGH: Final = 8
 """Calls of about the same size that are preferred to calls of any size."""
 
+MOST_KEYS: Final = 10_000
+"""Endpoints that are remembered: agents choose the paths of those that they propose."""
+
 
 class Sample(NamedTuple):
     """One call that succeeded."""
@@ -23,6 +26,7 @@ class Sample(NamedTuple):
     size: int
     """Bytes of the body."""
     seconds: float
+    agent_id: str | None = None
 
 
 class CostHistory:
@@ -37,8 +41,17 @@ class CostHistory:
         if route is None or exchange.seconds is None or exchange.replayed:
             return
         if status.is_success(exchange.response.status):
-            kept = self._samples.setdefault(route.endpoint.key, deque(maxlen=_KEPT))
-            kept.append(Sample(len(exchange.call.request.body), exchange.seconds))
+            # The endpoint that was called last stands at the end.
+            kept = self._samples.pop(route.endpoint.key, None) or deque(maxlen=_KEPT)
+            self._samples[route.endpoint.key] = kept
+            if len(self._samples) > MOST_KEYS:
+                del self._samples[next(iter(self._samples))]
+            call = exchange.call
+            kept.append(Sample(len(call.request.body), exchange.seconds, call.agent_id))
+
+    def find_own(self, key: tuple[str, str], agent_id: str) -> list[float]:
+        """Return the seconds of an agent's own calls of an endpoint."""
+        return [one.seconds for one in self._samples.get(key, ()) if one.agent_id == agent_id]
 
     def find(self, key: tuple[str, str], size: int) -> Sequence[Sample]:
         """Return earlier calls of an endpoint: those with an input of about this size, if there are enough."""

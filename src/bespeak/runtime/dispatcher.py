@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from contextvars import copy_context
 from time import perf_counter
 from types import CoroutineType
@@ -14,7 +14,6 @@ import msgspec
 
 from bespeak.contract.refusal import Refusal
 from bespeak.contract.schema.numbers import non_finite
-from bespeak.contract.schema.report import refuse_input
 from bespeak.contract.schema.violation import Violation
 from bespeak.errors import StoreError
 from bespeak.protocol import status
@@ -24,25 +23,21 @@ from bespeak.protocol.exchange.messages import Connection, Malformed, Request, R
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.token_hints import UNCHANGED, TokenHints
 from bespeak.runtime.answer import Answer, Effects, Envelope
-from bespeak.runtime.call import Call, Composing, Journal, RoutedCall, StepCall
-from bespeak.runtime.composition.step import APART, AUTHORIZED, JOURNALED, UNDOES, UNLIMITED, VALID
+from bespeak.runtime.call import Call, Composing, DirectCall, Journal, RoutedCall, StepCall
+from bespeak.runtime.composition.step import APART, JOURNALED, UNDOES, UNLIMITED
 from bespeak.runtime.disclosure import may_discover, sees, undisclosed
 from bespeak.runtime.exchange import Exchange, Subscriber
-from bespeak.runtime.functions.calling import ConversionError
 from bespeak.runtime.functions.foreign_types import dump_foreign
-from bespeak.runtime.gates import ARRIVAL, ROUTED, STEP, find_route
-from bespeak.runtime.gates.budget import budget_gate
-from bespeak.runtime.gates.confirmation import confirmation_gate
-from bespeak.runtime.gates.input import input_gate, semantic_input_gate, step_input_gate
-from bespeak.runtime.gates.purchase import purchase_gate
-from bespeak.runtime.gates.rate import address_rate_gate, agent_rate_gate, endpoint_rate_gate
-from bespeak.runtime.gates.scope import scope_gate
-from bespeak.runtime.gates.semantic import semantic_gate, semantic_step_gate
-from bespeak.runtime.responder import Responder
+from bespeak.runtime.functions.output_filter import Unfit
+from bespeak.runtime.gates import find_route, plan_gates
+from bespeak.runtime.gates.identity import freshness_gate
+from bespeak.runtime.responder import Responder, broken_output, explain_error
 from bespeak.runtime.route import Route
 from bespeak.runtime.server import Server
 from bespeak.runtime.settlement import Settlement
-from bespeak.runtime.suspension import Finished, begin
+from bespeak.runtime.suspension import Finished, Waiting, begin, is_in_task, resume
+from bespeak.runtime.suspension import call as run_call
+from bespeak.state.store.store import level_of
 
 _logger = logging.getLogger(__name__)
 
@@ -66,20 +61,6 @@ _MOST_PLACES: Final = 5
 
 _ZONELESS: Final = "; a datetime needs a time zone: datetime.now(UTC), not datetime.now()"
 
-_PASSED: Final[tuple[set[Callable[..., Any]], ...]] = tuple(
-    {
-        # What was done must be undone, whatever it costs.
-        *((budget_gate, endpoint_rate_gate) if flags & UNDOES else ()),
-        *((scope_gate,) if flags & AUTHORIZED else ()),
-        *((step_input_gate,) if flags & VALID else ()),
-        *((budget_gate,) if flags & UNLIMITED else ()),
-    }
-    for flags in range(0, 64, 4)
-)
-"""Gates that a step need not pass, by its flags without JOURNALED and APART."""
-
-_COUNTING: Final[frozenset[Callable[..., Any]]] = frozenset({address_rate_gate, agent_rate_gate, endpoint_rate_gate})
-
 
 class Dispatcher:
     """Answers the requests of one server. It is the `exchange.Handler` that every transport and face calls."""
@@ -96,18 +77,17 @@ class Dispatcher:
         self._responder = responder or Responder()
         self._settlement = settlement
         self._subscribers = subscribers
-        left_out = {*(() if server.rates else _COUNTING), *(() if server.store is None else (confirmation_gate,))}
-        if "PURCHASE" not in server.registrar.service.methods:
-            left_out.add(purchase_gate)
-        if server.semantic is None:
-            left_out |= {semantic_gate, semantic_step_gate}
-        reading = input_gate if server.semantic is None else semantic_input_gate
-        self._arrival = tuple(gate for gate in ARRIVAL if gate not in left_out)
-        self._routed = tuple(reading if gate is input_gate else gate for gate in ROUTED if gate not in left_out)
-        self._steps = tuple(
-            tuple(gate for gate in STEP if gate not in left_out and gate not in passed) for passed in _PASSED
-        )
-        """Gates of a step, by its flags."""
+        self._arrival, self._routed, self._steps = plan_gates(server)
+        server.agents.watch_age(self._judge_age)
+
+    def _judge_age(self, stale: bool) -> None:
+        """Add the gate for a copy of the agents that is too old, or remove it: at other times it costs nothing."""
+        arrival = tuple(gate for gate in self._arrival if gate is not freshness_gate)
+        routed = tuple(gate for gate in self._routed if gate is not freshness_gate)
+        # Second, because a caller that is known to be refused is told why; first, because calls of workflows and
+        # repetitions arrive there, and nothing of the endpoint is disclosed.
+        self._arrival = (*arrival, freshness_gate) if stale else arrival
+        self._routed = (freshness_gate, *routed) if stale else routed
 
     @property
     def keeps_state(self) -> bool:
@@ -131,7 +111,20 @@ class Dispatcher:
         `renewed` is True if the keys that verify credentials have just been fetched.
         """
         started = perf_counter() if self._subscribers else 0.0
-        call = Call(request, self.server)
+        routes = self.server.routes
+        methods = routes.direct.get(request.path)
+        route = None if methods is None else methods.get(request.method)
+        call: Call
+        if (
+            route is not None
+            and request.prepared is None
+            and not route.is_hidden
+            and METHOD_GRAMMAR not in request.headers
+            and (not request.reads or route.is_readable)
+        ):
+            call = DirectCall(request, self.server, routes, route)
+        else:
+            call = Call(request, self.server)
         for gate in self._arrival:
             refused = gate(call)
             if refused is not None:
@@ -139,29 +132,32 @@ class Dispatcher:
                     if not renewed:
                         return self._with_new_keys(request)
                     refused = refused.refused
-                return self._refuse(call, refused, started)
+                return self._refuse(call.unrouted() if isinstance(call, DirectCall) else call, refused, started)
+        if isinstance(call, DirectCall):
+            return self._proceed(call, started)
         if request.prepared is not None:
             return self._disclose(call, request.prepared, started)
-        methods = call.routes.direct.get(request.path)
-        route = None if methods is None else methods.get(request.method)
+        return self._find(call, route, started)
+
+    def _find(self, call: Call, route: Route | None, started: float) -> Response | Coroutine[Any, Any, Response]:
+        """Find the endpoint of a call that does not simply name one, and answer it."""
+        request = call.request
         if (
-            route is None
-            or METHOD_GRAMMAR in request.headers
-            or (request.reads and not route.is_readable)
-            or (route.is_hidden and not sees(call, route))
+            route is not None
+            and METHOD_GRAMMAR not in request.headers
+            and (not request.reads or route.is_readable)
+            and (not route.is_hidden or sees(call, route))
         ):
-            negotiator = self.server.negotiator
-            found: RoutedCall | Refused | None = None if negotiator is None else negotiator.find_own(call)
-            if found is None:
-                found = find_route(call)
-            if isinstance(found, Refused):
-                if negotiator is not None and negotiator.may_know_more(call, found):
-                    return self._with_new_syntheses(call, found, started)
-                return self._refuse(call, found, started)
-            routed = found
-        else:
-            routed = RoutedCall(call, route)
-        return self._proceed(routed, started)
+            return self._proceed(RoutedCall(call, route), started)
+        negotiator = self.server.negotiator
+        found: RoutedCall | Refused | None = None if negotiator is None else negotiator.find_own(call)
+        if found is None:
+            found = find_route(call)
+        if isinstance(found, Refused):
+            if negotiator is not None and negotiator.may_know_more(call, found):
+                return self._with_new_syntheses(call, found, started)
+            return self._refuse(call, found, started)
+        return self._proceed(found, started)
 
     def _proceed(self, routed: RoutedCall, started: float) -> Response | Coroutine[Any, Any, Response]:
         """Answer a call whose endpoint is known."""
@@ -176,6 +172,8 @@ class Dispatcher:
         else:
             outcome = self._invoke(routed)
             answer = outcome if isinstance(outcome, Response) else self._complete(routed, outcome)
+            if isinstance(answer, Response) and answer.code is not None:
+                answer = self._record(routed, answer)
         return answer if not self._subscribers else self._emit(routed, answer, started)
 
     def repeat(self, call: Call) -> Response | Coroutine[Any, Any, Response]:
@@ -260,11 +258,15 @@ class Dispatcher:
 
     def _refuse(self, call: Call, refused: Refused, started: float) -> Response | Coroutine[Any, Any, Response]:
         """Answer with the refusal of a gate, after recording it if required."""
-        response = self._responder.refuse(call, refused)
-        settlement = self._settlement
-        recorded = settlement is not None and settlement.records(call, refused)
-        answer = settlement.record(call, response) if settlement is not None and recorded else response
+        answer = self._record(call, self._responder.refuse(call, refused))
         return answer if not self._subscribers else self._emit(call, answer, started)
+
+    def _record(self, call: Call, response: Response) -> Response | Coroutine[Any, Any, Response]:
+        """Record a refusal if required, before it is sent."""
+        settlement = self._settlement
+        if settlement is None or not settlement.records(call, response):
+            return response
+        return settlement.record(call, response)
 
     def _disclose(self, call: Call, prepared: Response, started: float) -> Response | Coroutine[Any, Any, Response]:
         """Answer a request that calls no endpoint: as the face has prepared, if the caller may discover."""
@@ -296,7 +298,8 @@ class Dispatcher:
         """Await a handler, and commit the changes of state it returns."""
         settled = outcome if isinstance(outcome, Effects) else await outcome
         if isinstance(settled, Response):
-            return settled
+            answer = settled if settled.code is None else self._record(call, settled)
+            return answer if isinstance(answer, Response) else await answer
         assert self._settlement is not None, "methods refuse to change state where there is no store"
         return await self._settlement.commit(call, settled)
 
@@ -307,7 +310,7 @@ class Dispatcher:
         try:
             await self.server.negotiator.refresh()
         except StoreError as error:
-            _logger.warning("could not look for a synthesis of another process: %s", error)
+            _logger.log(level_of(error), "could not look for a synthesis of another process: %s", error)
         else:
             again = Call(call.request, self.server)
             again.principal, again.nonce = call.principal, call.nonce
@@ -339,6 +342,11 @@ class Dispatcher:
             else:
                 variables = copy_context()
                 context = Context(call.request, call.principal, call.method, call.path, call.input, self.server.state)
+                if not call.apart and is_in_task():
+                    result = variables.run(run_call, route.call, call.input, context)
+                    if type(result) is Waiting:
+                        return self._await(call, route, resume(result.coroutine, result.awaited, variables))
+                    return self._finish(call, route, result)
                 result = variables.run(route.call, call.input, context)
             if type(result) is CoroutineType:
                 begun = begin(result, variables, apart=call.apart)
@@ -381,7 +389,7 @@ class Dispatcher:
         if isinstance(error, StoreError) and self._settlement is not None:
             return self._settlement.unavailable(call, error)  # a built-in method that reads the store
         try:
-            refused = _explain(call, route, error)
+            refused = explain_error(call, route, error)
             if refused is not None:
                 return self._responder.refuse(call, refused)
         except Exception as worse:  # noqa: BLE001 - it is logged, and the agent gets an answer in any case
@@ -401,13 +409,15 @@ class Dispatcher:
     def _finish(self, call: RoutedCall, route: Route, result: Any) -> Response | Effects:
         if type(result) in _BUILT_IN:
             return result if isinstance(result, Effects) else self._responder.answer(call, result)
-        composing = call.composing
-        if composing is not None:  # a composition, whose steps have made plain values
-            output = result
-            accepted = output is composing.output and route.output is composing.accepted_by
-        else:
-            output = {} if result is None else msgspec.to_builtins(result, str_keys=True, enc_hook=dump_foreign)
-            accepted = False
+        declared = route.filter
+        if declared is not None and call.hints is None and type(call) is not StepCall:
+            written = declared.encode(result)
+            if written is not None:
+                return Response(status.OK, written, route.block, self._responder.headers_of(call))
+        try:
+            output, accepted = _select(call, route, result)
+        except Unfit as unfit:
+            return self._break(call, route, unfit.violations)
         if not accepted and not route.output.is_valid(output):
             return self._break(call, route, route.output.violations(output))
         if call.hints is not None:
@@ -439,7 +449,7 @@ class Dispatcher:
 
     def _break(self, call: RoutedCall, route: Route, violations: list[Violation]) -> Response:
         """Answer 500 for an output that breaks the contract. The log names the location; neither contains values."""
-        response = self._responder.refuse(call, _broken_output(route, violations))
+        response = self._responder.refuse(call, broken_output(route, violations))
         particulars = Exchange(call, response).particulars
         # The rows of a list break it at one place of the schema.
         places = list(dict.fromkeys(one.schema_pointer or f"/{one.keyword}" for one in violations))
@@ -457,6 +467,18 @@ class Dispatcher:
         return response
 
 
+def _select(call: RoutedCall, route: Route, result: Any) -> tuple[Any, bool]:
+    """Return what of a result is sent, and whether it is known to be valid. Raises Unfit."""
+    composing = call.composing
+    if composing is not None:  # a composition, whose steps have made plain values
+        return result, result is composing.output and route.output is composing.accepted_by
+    if result is None and route.may_return_none:
+        return {}, False
+    if route.filter is None:
+        return msgspec.to_builtins(result, str_keys=True, enc_hook=dump_foreign), False
+    return route.filter.select(result), route.filter.settles
+
+
 def _answered(call: StepCall, response: Response) -> StepCall:
     """Add the answer to a step, and the output if only the answer has it: it is a replay or a built-in method's."""
     call.response = response
@@ -468,25 +490,3 @@ def _answered(call: StepCall, response: Response) -> StepCall:
 
 async def _answer_step(call: StepCall, answer: Coroutine[Any, Any, Response]) -> StepCall:
     return _answered(call, await answer)
-
-
-def _explain(call: RoutedCall, route: Route, error: BaseException) -> Refused | None:
-    """Turn a declared error into a refusal; return None for any other exception, which is not disclosed."""
-    if isinstance(error, Refusal) and error.name in route.error_descriptions:
-        details: dict[str, Any] = {"method": call.method, "path": call.path}
-        if error.details:
-            details["details"] = msgspec.to_builtins(error.details, str_keys=True, enc_hook=str)
-        message = error.message or route.error_descriptions.get(error.name) or error.name
-        return Refused(status.UNPROCESSABLE, error.name, message, details)
-    if isinstance(error, ConversionError):
-        return refuse_input(call.method, call.path, error.violations)
-    return None
-
-
-def _broken_output(route: Route, violations: list[Violation]) -> Refused:
-    return Refused(
-        status.SERVER_ERROR,
-        "output-validation-failed",
-        f"The handler of {route.endpoint} returned an output that breaks its contract; it is not sent.",
-        {"violation_count": len(violations)},
-    )

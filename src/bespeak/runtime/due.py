@@ -10,7 +10,7 @@ from typing import Final
 from bespeak.errors import StoreError
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.records import TOPIC, ClaimDue, NextDue, Record
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Store, level_of
 
 _logger = logging.getLogger(__name__)
 
@@ -80,12 +80,12 @@ class DueLoop:
             try:
                 due: Mapping[str, float] = await self._store.read(NextDue(idle)) if idle else {}
             except StoreError as error:
-                _logger.warning("could not read what is due; retrying in %g s: %s", _PAUSE, error)
+                _logger.log(level_of(error), "could not read what is due; retrying in %g s: %s", _PAUSE, error)
                 await asyncio.sleep(_PAUSE)
                 continue
             for kind, seconds in due.items():
                 if seconds <= 0:
-                    self._busy[kind] = asyncio.get_running_loop().create_task(self._work(kind), name=f"bespeak-{kind}")
+                    self._begin(kind)
                 else:
                     wait = min(wait, seconds)
             try:
@@ -94,14 +94,20 @@ class DueLoop:
             except TimeoutError:
                 pass
 
+    def _begin(self, kind: str) -> None:
+        def end(_: asyncio.Task[None]) -> None:
+            del self._busy[kind]
+            self._woken.set()
+
+        work = asyncio.get_running_loop().create_task(self._work(kind), name=f"bespeak-{kind}")
+        self._busy[kind] = work
+        work.add_done_callback(end)
+
     async def _work(self, kind: str) -> None:
         """Carry out all that is due of a kind."""
         try:
             while await self._carry_out(kind) >= _AT_ONCE:
                 pass
         except StoreError as error:
-            _logger.warning("could not carry out what is due; retrying in %g s: %s", _PAUSE, error)
+            _logger.log(level_of(error), "could not carry out what is due; retrying in %g s: %s", _PAUSE, error)
             await asyncio.sleep(_PAUSE)
-        finally:
-            del self._busy[kind]
-            self._woken.set()

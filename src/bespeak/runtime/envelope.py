@@ -44,7 +44,7 @@ def open_envelope(
         if header not in headers:
             added[header] = given
         elif headers[header] != given:
-            _logger.info("%s in a body differs from the header, which counts: %s", member, call.route.endpoint)
+            _logger.warning("%s in a body differs from the header, which counts: %s", member, call.route.endpoint)
     if added:
         # Requests may share their headers, so they are never changed.
         call.request = msgspec.structs.replace(call.request, headers={**headers, **added})

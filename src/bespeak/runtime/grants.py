@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
-from bespeak.contract.agent import ACTIVE
 from bespeak.contract.endpoint import Endpoint
+from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.scope import Scopes
-from bespeak.runtime.agents import Agents
+from bespeak.runtime.authority import Authority
 from bespeak.runtime.follower import Follower
+from bespeak.runtime.principals import Principals
 from bespeak.state.store.commands.records import ListRecords, Record, topic_of
 from bespeak.state.store.store import Store
 
@@ -31,9 +31,12 @@ class Grant(msgspec.Struct, frozen=True):
     scope: tuple[str, ...]
     granted_by: str
     expires: float
+    """End of the grant: that of its ttl, or of the granter's authority if that is earlier."""
     methods: tuple[str, ...] = ()
     """Methods for which it holds; none for all."""
     paths: tuple[str, ...] = ()
+    authority: Authority | None = None
+    """Authority of the granter; None for a grant of an earlier release, which is not in force."""
 
     def holds_for(self, endpoint: Endpoint) -> bool:
         """Return True if the grant is for calls of an endpoint."""
@@ -54,9 +57,8 @@ _decode = msgspec.json.Decoder(Grant).decode
 class Grants:
     """The grants in force, by subject; a copy in memory that follows the store."""
 
-    def __init__(self, agents: Agents, clock: Callable[[], float] = time.time) -> None:
-        self._agents = agents
-        self._clock = clock
+    def __init__(self, principals: Principals) -> None:
+        self._principals = principals
         self._by_subject: dict[str, tuple[Grant, ...]] = {}
         self._follower = Follower(topic_of(KIND), self._take_in)
 
@@ -75,7 +77,7 @@ class Grants:
     def covers(self, agent_id: str | None, endpoint: Endpoint, missing: Iterable[str]) -> bool:
         """Return True if grants give an agent all these scopes for calls of an endpoint."""
         grants = self._by_subject.get(agent_id or "", ())
-        now = self._clock()
+        now = self._principals.clock()
         held = Scopes(
             scope
             for grant in grants
@@ -86,10 +88,8 @@ class Grants:
 
     def _in_force(self, grant: Grant) -> Iterable[str]:
         """Return the scopes of a grant, without those that the granter itself does not hold any more."""
-        agent = self._agents.get(grant.granted_by)
-        if agent is None:
-            return grant.scope
-        return Scopes(grant.scope) & Scopes(agent.scopes) if agent.status == ACTIVE else ()
+        granter = None if grant.authority is None else grant.authority.judge(self._principals)
+        return Scopes(grant.scope) & granter.scopes if isinstance(granter, Principal) else ()
 
     async def _take_in(self, store: Store) -> None:
         found: dict[str, list[Grant]] = {}

@@ -11,6 +11,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService, McpTool
 from bespeak.errors import StoreError
 from bespeak.runtime.bindings.upstream_probe import find_unreachable
+from bespeak.runtime.delivery.posting import TOPIC
 from bespeak.runtime.presence import SILENT
 from bespeak.runtime.server import Server
 from bespeak.state.store.commands.nonces import UseNonce
@@ -60,7 +61,7 @@ def judge(components: Iterable[Component]) -> str:
 async def _examine_store(store: Store, server_id: str) -> list[Component]:
     try:
         await store.do(UseNonce("check", secrets.token_hex(8), 1.0))
-        queues: Queues = await store.read(MeasureQueues())
+        queues: Queues = await store.read(MeasureQueues(TOPIC))
         # A process with a store of its own has no others beside it.
         workers = Workers(1, 0) if store.sole else await store.read(CountWorkers(server_id, SILENT))
     except StoreError:

@@ -78,6 +78,15 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     """Fencing token; None while the claim is only in memory."""
 
 
+class Debt(msgspec.Struct, frozen=True):
+    """The answer of a request that was carried out, while it is not in the store."""
+
+    claim: Claim
+    kept: Kept
+    commands: tuple[Command, ...]
+    """Commands that store it, with its record."""
+
+
 class Idempotency:
     """The keys of one server. A process with a store of its own holds its claims in memory, which saves a commit."""
 
@@ -88,7 +97,7 @@ class Idempotency:
         self._held: dict[tuple[str, str], bytes] = {}
         self._seen: SeenKeys | None = None
         """Keys in the store; None while they are unknown or too many, so that each key is looked up."""
-        self._owed: dict[tuple[str, str], tuple[bytes, Kept]] = {}
+        self._owed: dict[tuple[str, str], Debt] = {}
         """Answers that could not be stored, by key."""
 
     def guards(self, route: Route) -> bool:
@@ -193,18 +202,29 @@ class Idempotency:
 
     def owes(self, claim: Claim) -> bool:
         """Return True if this repeats a request that was carried out but whose answer could not be stored."""
-        return bool(self._owed) and self._owed.get((claim.scope, claim.key), (b"",))[0] == claim.request_hash
+        debt = self._owed.get((claim.scope, claim.key)) if self._owed else None
+        return debt is not None and debt.claim.request_hash == claim.request_hash
 
-    def owe(self, claim: Claim, response: Response, block: HeaderBlock) -> None:
+    def owe(self, claim: Claim, response: Response, block: HeaderBlock, commands: Sequence[Command]) -> None:
         """Remember an answer that could not be stored: the request was carried out and must not be repeated."""
         if is_final(response) and len(response.body) <= _LONGEST_OWED:
             if len(self._owed) >= _MOST_OWED:
                 del self._owed[next(iter(self._owed))]
-            self._owed[claim.scope, claim.key] = claim.request_hash, _keep(response, block)
+            self._owed[claim.scope, claim.key] = Debt(claim, _keep(response, block), tuple(commands))
+
+    def debts(self) -> list[Debt]:
+        """Return the answers that are not in the store, the oldest first."""
+        return list(self._owed.values())
+
+    def settle(self, debt: Debt) -> None:
+        """Forget an answer that is in the store now, or that another one has replaced."""
+        place = (debt.claim.scope, debt.claim.key)
+        if self._owed.get(place) is debt:
+            del self._owed[place]
 
     def pay(self, claim: Claim, block: HeaderBlock, headers: tuple[tuple[str, str], ...]) -> Response:
         """Return and drop a remembered answer; if it still cannot be stored, `owe` it again."""
-        return _restore(self._owed.pop((claim.scope, claim.key))[1], block, headers)
+        return _restore(self._owed.pop((claim.scope, claim.key)).kept, block, headers)
 
     def forget(self, claim: Claim) -> None:
         """Drop a claim from memory."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote
 
+from bespeak.contract.mcp_tool import META
 from bespeak.protocol.exchange.headers import MEDIA_AGIS, MEDIA_JSON, MEDIA_MANIFEST
 from bespeak.runtime.threads import run_in_thread
 
@@ -28,9 +30,12 @@ class McpResource:
 
     def entry(self, uri: str, document: bytes) -> dict[str, Any]:
         """Build its entry of resources/list. The size of a report is not known before it is made."""
-        size = {} if self is _LINT else {"size": len(document)}
         described = {"title": self.title, "description": self.description, "mimeType": self.media_type}
-        return {"uri": uri, "name": self.name, **described, **size}
+        entry: dict[str, Any] = {"uri": uri, "name": self.name, **described}
+        if self is not _LINT:
+            # A buyer names the digest of the manifest that it has read (core 2.3).
+            entry |= {"size": len(document), "_meta": {f"{META}sha256": hashlib.sha256(document).hexdigest()}}
+        return entry
 
 
 _LINT: Final = McpResource(

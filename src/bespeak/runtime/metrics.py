@@ -18,6 +18,9 @@ _BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 _NO_ENDPOINT: Final = "-"
 """Label of a call that reached no endpoint: its method and path are the caller's own, and there is no end of them."""
 
+_SYNTHESIS: Final = "(synthesis)"
+"""Label of the paths of syntheses: agents choose them, so their number has no bound."""
+
 
 def make_metrics() -> Metrics | None:
     """Create the metrics of this process; None, with a line in the log, if the extra is not installed."""
@@ -53,6 +56,8 @@ class Metrics:
         """Count one exchange."""
         route = exchange.call.route
         method, path = (_NO_ENDPOINT, _NO_ENDPOINT) if route is None else (route.method, route.endpoint.path)
+        if route is not None and route.synthesis_id is not None:
+            path = _SYNTHESIS
         key = (exchange.face, method, path, str(exchange.response.status))
         found = self._known.get(key)
         if found is None:

@@ -17,11 +17,12 @@ from bespeak.protocol.exchange.principal import Principal, is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused, authorization_required
 from bespeak.protocol.exchange.scope import NO_SCOPES, Scopes, parse_scopes
 from bespeak.runtime.agents import Agents, may_delegate
+from bespeak.text.diagnostics.brief import brief
 
 if TYPE_CHECKING:
     from bespeak.state.identity.authentication import Authenticated
     from bespeak.state.identity.authenticator import Authenticator
-    from bespeak.state.identity.delegation import Chain
+    from bespeak.state.identity.delegation import Chain, Hop
     from bespeak.state.identity.jws import PublicKey
 
 _logger = logging.getLogger(__name__)
@@ -50,11 +51,16 @@ class Principals:
         self._agents = agents
         self._server_id = server_id
         self._require_known = require_known
-        self._clock = clock
+        self.clock = clock
+        """Clock by which credentials end, in seconds since 1970."""
         self.authenticator: Authenticator | None = None
         """Verifier of credentials; None if headers are trusted."""
         self._server_key = server_key
         """Public key for the delegations this server has signed."""
+        self.audited = False
+        """True if an audit trail has the delegations of this server, so that the log need not have them."""
+        self.log_hop = lru_cache(_REMEMBERED)(self._log)
+        """Logs a hop of a delegation, once, so that a chain can be reconstructed (core 7.6)."""
         self._recent = lru_cache(_REMEMBERED)(self._resolve)
         self._recently_proven = lru_cache(_REMEMBERED)(self._prove)
         agents.watch(self._forget)
@@ -92,7 +98,8 @@ class Principals:
         narrowed = _narrow(granted, claimed, who)
         if isinstance(narrowed, Refused):
             return narrowed
-        return msgspec.structs.replace(own, scopes=narrowed, delegators=chain.delegators)
+        expires = float(chain.expires) if own.expires is None else min(own.expires, chain.expires)
+        return msgspec.structs.replace(own, scopes=narrowed, delegators=chain.delegators, expires=expires)
 
     def chain(self, caller: str | None, header: str) -> Chain | Refused:
         """Verify the delegation chain that leads to a caller, or return a refusal."""
@@ -106,7 +113,7 @@ class Principals:
             server_id=self._server_id,
             key_of=self.key_of,
             grant_of=self._delegable,
-            now=self._clock(),
+            now=self.clock(),
         )
         if isinstance(chain, Refused):
             return chain
@@ -115,9 +122,13 @@ class Principals:
             most = delegator.max_delegation_depth if delegator is not None else None
             if most is not None and hop.depth >= most:
                 return _too_deep(number, most)
-            # Core 7.6: each hop is logged, so that a chain can be reconstructed.
-            _logger.info("delegation %s: %s to %s, %s", hop.token_id, hop.delegator, hop.delegate, hop.scopes)
+            self.log_hop(hop)
         return chain
+
+    def _log(self, hop: Hop) -> None:
+        level = logging.INFO if self.audited else logging.WARNING
+        place = (brief(hop.token_id), hop.delegator, hop.delegate, brief(", ".join(hop.scopes)))
+        _logger.log(level, "delegation %s: %s to %s, %s", *place)
 
     def _delegable(self, agent_id: str) -> Scopes | None:
         """Return the authority an agent can delegate: its grant, if it is active and its document permits
@@ -201,6 +212,7 @@ class Principals:
             principal_id=found.principal_id or own.principal_id,
             tls_identity=found.tls_identity,
             holders=found.holders,
+            expires=found.expires_at,
         )
 
     def _find(self, agent_id: str) -> Agent | Refused | None:

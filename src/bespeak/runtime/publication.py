@@ -70,9 +70,12 @@ class Publication:
         issued: str | None = None,
         signer: Signer | None = None,
         clock: Callable[[], float] = time.time,
+        private: bool = False,
     ) -> None:
+        """Publish endpoints; `private` if some of them are for one caller alone."""
         self._service = service
-        self._endpoints = endpoints
+        self.endpoints = endpoints
+        """Endpoints as the documents show them."""
         self._policies = policies
         self._agents = agents
         self._catalog_version = catalog_version
@@ -80,6 +83,7 @@ class Publication:
         self._issued = service.identity.issued or issued or updated
         self._signer = signer
         self._clock = clock
+        self._private = private
         self._revision = agents.revision
         self._manifests: dict[bool, Document] = {}
         self._versions: dict[bool, str] = {}
@@ -88,10 +92,25 @@ class Publication:
         self._identities: dict[tuple[str, str], Document] = {}
         self._namespace: tuple[float, Document] | None = None
 
+    def beside(self, own: Mapping[tuple[str, str], Endpoint], updated: str) -> Publication:
+        """Return the documents as a caller sees them who has endpoints of its own, changed at a time."""
+        return Publication(
+            self._service,
+            {**self.endpoints, **own},
+            self._policies,
+            self._agents,
+            catalog_version=self._catalog_version,
+            updated=max(self._updated, updated),
+            issued=self._issued,
+            signer=self._signer,
+            clock=self._clock,
+            private=True,
+        )
+
     @cached_property
     def inventory(self) -> Document:
         """List of all endpoints, as answered by DISCOVER /methods."""
-        return Document(project_inventory(self._endpoints.values()), MEDIA_JSON)
+        return Document(project_inventory(self.endpoints.values()), MEDIA_JSON, private=self._private)
 
     @property
     def version(self) -> str:
@@ -104,7 +123,7 @@ class Publication:
         """Number that changes exactly when the content of the manifest does, whenever it was written."""
         content = project_manifest(
             self._service,
-            self._endpoints.values(),
+            self.endpoints.values(),
             self._policies,
             self._catalog_version,
             updated="",
@@ -132,7 +151,7 @@ class Publication:
         """The index of endpoints and agents that DISCOVER searches."""
         self._notice_changes()
         if self._candidates is None:
-            self._candidates = Candidates(self._endpoints.values(), self._agents, self._service.identity.operator)
+            self._candidates = Candidates(self.endpoints.values(), self._agents, self._service.identity.operator)
         return self._candidates
 
     @property
@@ -184,11 +203,13 @@ class Publication:
         if hidden not in self._agis:
             service = replace(
                 self._service,
-                endpoints=tuple(self._endpoints.values()),
+                endpoints=tuple(self.endpoints.values()),
                 document_version=self.version,
                 data_manifest=None if hidden else manifest,
             )
-            self._agis[hidden] = Document(project_agis(service), MEDIA_AGIS, private=selective and not hidden)
+            self._agis[hidden] = Document(
+                project_agis(service), MEDIA_AGIS, private=self._private or (selective and not hidden)
+            )
         return self._agis[hidden]
 
     def _notice_changes(self) -> None:
@@ -204,7 +225,7 @@ class Publication:
     def _build_manifest(self, *, disclosed: bool) -> Document:
         manifest = project_manifest(
             self._service,
-            self._endpoints.values(),
+            self.endpoints.values(),
             self._policies,
             self._catalog_version,
             updated=self._updated,
@@ -214,7 +235,7 @@ class Publication:
         self._versions[disclosed] = manifest["document_version"]
         if self._signer is not None:
             self._signer.sign_manifest(manifest)
-        return Document(manifest, MEDIA_MANIFEST, private=disclosed and self._is_selective)
+        return Document(manifest, MEDIA_MANIFEST, private=self._private or (disclosed and self._is_selective))
 
     @property
     def _is_selective(self) -> bool:

@@ -31,7 +31,7 @@ from bespeak.protocol.fault import Fault
 from bespeak.runtime.advisories import endpoint_advisories
 from bespeak.runtime.agents import Agents
 from bespeak.runtime.bindings.composition import bind_composition
-from bespeak.runtime.bindings.function import bind_function
+from bespeak.runtime.bindings.function import bind_function, plan_output
 from bespeak.runtime.composition.step import StepTaker
 from bespeak.runtime.functions.signature import function_name
 from bespeak.runtime.procedures import register_procedures
@@ -171,11 +171,12 @@ class Registrar:
         added: Iterable[Route] = (),
         changes: int = 0,
         signer: Signer | None = None,
+        hides: Callable[[str], bool] | None = None,
     ) -> RouteTable:
         """Build the table of all registered endpoints and the routes added later.
 
         An operator's endpoint replaces a built-in one. The number of `changes` is a part of the version that every
-        response carries, so that agents notice them (core 2.4).
+        response carries, so that agents notice them (core 2.4). `hides` says which concepts no document may show.
         """
         router: Router[Route] = Router()
         routes = self._layer(added)
@@ -199,7 +200,7 @@ class Registrar:
             updated=updated,
             publication=Publication(
                 self.service,
-                endpoints,
+                {key: self.service.published(endpoint, hides) for key, endpoint in endpoints.items()},
                 self.policies,
                 agents,
                 catalog_version=self.catalog.version,
@@ -240,7 +241,10 @@ class Registrar:
         match endpoint.handler:
             case RegisteredFunction() as handler:
                 bound = bind_function(endpoint, handler)
-                return (None, [bound]) if isinstance(bound, Diagnostic) else (bound, [])
+                if isinstance(bound, Diagnostic):
+                    return None, [bound]
+                finding = plan_output(endpoint, endpoint.output_schema).finding
+                return bound, [] if finding is None else [finding]
             case ExternalService() as handler:
                 return self._bind_external(endpoint, handler)
             case McpTool() as handler:
@@ -303,9 +307,11 @@ class Registrar:
 
     def _compile(self, endpoint: Endpoint, call: Callable[..., Any]) -> Route | None:
         received = compile_schema(endpoint.input_schema)
-        returned = compile_schema(self._output_schema(endpoint))
+        checked = self._output_schema(endpoint)
+        returned = compile_schema(checked)
         if isinstance(received, Fault) or isinstance(returned, Fault):
             return None
+        planned = plan_output(endpoint, checked)
         advisories = endpoint_advisories(endpoint, self.catalog)
         semantic = endpoint.semantic
         return Route(
@@ -319,10 +325,15 @@ class Registrar:
             error_descriptions={error.name: error.description for error in endpoint.errors},
             has_parameters_field="parameters" in endpoint.input_schema.get("properties", ()),
             coercions=plan_coercions(endpoint.input_schema),
+            filter=planned.filter,
+            may_return_none=planned.may_be_none,
             shaping=Shaping(endpoint, returned),
             is_readable=takes_get(endpoint),
             is_hidden=endpoint.internal or not (endpoint.is_basic or self.policies.anonymous_discovery),
             is_confirmed=needs_confirmation(endpoint, self.policies),
+            is_governed=semantic.impact == "irreversible"
+            or (endpoint.builtin and semantic.impact != "informational")
+            or needs_confirmation(endpoint, self.policies),
             needs_key=semantic.impact == "irreversible" and not semantic.is_idempotent and not endpoint.is_basic,
             takes_body_key=endpoint.method in BODY_KEYS,
             takes_call=endpoint.builtin or isinstance(endpoint.handler, Composition),
@@ -380,6 +391,7 @@ def _wildcard_route(handler: Callable[..., Any], block: HeaderBlock, policies: P
         output_schema={},
         handler=RegisteredFunction(function=function_name(handler), target=handler),
     )
+    planned = plan_output(endpoint, endpoint.output_schema)
 
     def call(_: dict[str, Any], context: Context) -> Any:
         return handler(context)
@@ -395,6 +407,8 @@ def _wildcard_route(handler: Callable[..., Any], block: HeaderBlock, policies: P
         error_descriptions={},
         has_parameters_field=False,
         coercions={},
+        filter=planned.filter,
+        may_return_none=planned.may_be_none,
         is_confirmed=needs_confirmation(endpoint, policies),
         needs_key=True,
         takes_body_key=True,

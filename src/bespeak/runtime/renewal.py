@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Final
 
 from bespeak.errors import StoreUnavailableError
 from bespeak.runtime.idempotency import Claim
@@ -12,6 +13,9 @@ from bespeak.state.store.commands.idempotency import RenewKey
 from bespeak.state.store.store import Store
 
 _logger = logging.getLogger(__name__)
+
+_PAUSE: Final = 0.5
+"""Seconds until a failed renewal is retried."""
 
 
 class Renewal:
@@ -25,14 +29,15 @@ class Renewal:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def _run(self) -> None:
-        held = True
+        held, pause = True, self._seconds
         while held:
-            await asyncio.sleep(self._seconds)
+            await asyncio.sleep(pause)
             try:
                 done = await self._store.do(self._command)
-                held = not isinstance(done, Conflict) and done[0]
+                held, pause = not isinstance(done, Conflict) and done[0], self._seconds
             except StoreUnavailableError:
-                _logger.warning("could not renew the lease of a running request")
+                pause = min(_PAUSE, self._seconds)  # soon, because the lease goes on
+                _logger.info("could not renew the lease of a running request; retrying in %g s", pause)
 
     def cancel(self) -> None:
         """Stop renewing: the handler has ended."""

@@ -9,6 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.contract.refusal import Refusal
+from bespeak.contract.schema.report import refuse_input
+from bespeak.contract.schema.violation import Violation
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import REQUEST_ID, TASK_ID
 from bespeak.protocol.exchange.messages import Connection, Malformed, Response
@@ -18,7 +21,9 @@ from bespeak.runtime.answer import Answer, Envelope
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.disclosure import may_discover
 from bespeak.runtime.exchange import Exchange, particulars_of_fault
+from bespeak.runtime.functions.calling import ConversionError
 from bespeak.runtime.gates import find_deprecation
+from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import RouteTable
 
 _logger = logging.getLogger("bespeak.runtime.dispatcher")  # the name that operators filter by
@@ -32,6 +37,8 @@ CANCELLED: Final = Refused(
 )
 _ALWAYS_LOGGED: Final = frozenset({status.TIMEOUT, status.AUTHORITY_CHAIN_BROKEN})
 """Statuses that core 6.1 requires to be logged, as warnings."""
+_VIOLATION: Final = "scope-claim-invalid"
+"""Refusal of a claim of more authority than an agent has, before it is a caller that a trail could name."""
 
 # AGTP-API 11 and 10.2 put these fields into "the response body", but clients expect them inside `error`: send both.
 _MIRRORED: Final = frozenset({status.METHOD_NOT_ALLOWED, status.PROPOSAL_REJECTED})
@@ -71,6 +78,10 @@ class Responder:
         response = Response(refused.status, _encode(body), block, headers, refused.code)
         # Core 6.1: AGTP's own codes are logged; they are normal operation, not errors.
         level = _level(refused.status)
+        if refused.status in status.LACKING_AUTHORITY and (
+            refused.code == _VIOLATION or (call.principal.agent_id is not None and not call.server.audited)
+        ):
+            level = logging.WARNING  # core 10.1: a violation is logged, and no trail has it
         if _logger.isEnabledFor(level):
             exchange = Exchange(call, response)
             args = (refused.status, refused.code, exchange.method, exchange.path, exchange.caller)
@@ -103,6 +114,8 @@ class Responder:
             found += (("Task-ID", given[TASK_ID]),)
         if REQUEST_ID in given:
             found += (("Request-ID", given[REQUEST_ID]),)
+        if request.semantic is not None:
+            found += request.semantic.headers
         route = call.route
         if route is None:
             found += catalog_warning(call.routes.catalog, request.method, route)
@@ -139,3 +152,26 @@ def _envelope(call: Call, envelope: Envelope) -> bytes:
         body["task_id"] = task_id
     body["result"] = envelope.result
     return _encode(body)
+
+
+def explain_error(call: RoutedCall, route: Route, error: BaseException) -> Refused | None:
+    """Turn a declared error into a refusal; return None for any other exception, which is not disclosed."""
+    if isinstance(error, Refusal) and error.name in route.error_descriptions:
+        details: dict[str, Any] = {"method": call.method, "path": call.path}
+        if error.details:
+            details["details"] = msgspec.to_builtins(error.details, str_keys=True, enc_hook=str)
+        message = error.message or route.error_descriptions.get(error.name) or error.name
+        return Refused(status.UNPROCESSABLE, error.name, message, details)
+    if isinstance(error, ConversionError):
+        return refuse_input(call.method, call.path, error.violations)
+    return None
+
+
+def broken_output(route: Route, violations: list[Violation]) -> Refused:
+    """Refuse to send an output that breaks its contract. The refusal has none of its values."""
+    return Refused(
+        status.SERVER_ERROR,
+        "output-validation-failed",
+        f"The handler of {route.endpoint} returned an output that breaks its contract; it is not sent.",
+        {"violation_count": len(violations)},
+    )

@@ -16,11 +16,20 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.authority import KEPT_HEADERS, Authority
 from bespeak.runtime.call import Call, RoutedCall, StepCall
 from bespeak.runtime.exchange import REPLAYED
-from bespeak.runtime.workflows.spec import KEPT_HEADERS, Authority
+from bespeak.runtime.workflows.spec import restore_call
 from bespeak.state.store.command import Conflict
-from bespeak.state.store.commands.kept_calls import FAILED, KIND, REPEATING, SCHEDULED, SUCCEEDED, KeepCall
+from bespeak.state.store.commands.kept_calls import (
+    FAILED,
+    KIND,
+    REPEATING,
+    SCHEDULED,
+    SUCCEEDED,
+    KeepCall,
+    ReleaseCalls,
+)
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
 
 if TYPE_CHECKING:
@@ -36,8 +45,10 @@ MOST_KEPT: Final = 1000
 """Calls of one agent."""
 MOST_BODY: Final = 64 * 1024
 """Bytes of a request, and of an answer, that are kept."""
-LEASE: Final = 300.0
-"""Seconds after which a call whose repetition has not ended counts as failed."""
+MOST_ATTEMPTS: Final = 20
+"""Attempts of a call, the first included, whatever the caller allows."""
+LEASE: Final = 60.0
+"""Seconds after which a repetition counts as interrupted if its process has not said that it goes on."""
 LONGEST_DELAY: Final = 3600.0
 _AT_ONCE: Final = 256
 """Calls that one process repeats at the same time. What is due beyond that is claimed again later."""
@@ -118,7 +129,7 @@ class Retries:
             query=request.query,
             headers={name: request.headers[name] for name in _HEADERS if name in request.headers},
             body=request.body,
-            authority=Authority.of(call),
+            authority=Authority.of(call.principal, call.request),
             attempts=1 if repeated is None else repeated.attempts,
             status=response.status,
             answer=_answer(response),
@@ -131,10 +142,11 @@ class Retries:
             record_id=record_id,
             owner=agent_id,
             key=f"{record_id} {hashlib.sha256(asked).hexdigest()}",
-            state=SUCCEEDED if status.is_success(response.status) else FAILED,
+            state=_state_after(kept),
             data=_encode(kept).decode(),
             lifetime=KEPT,
             most=MOST_KEPT,
+            delay=_delay_after(kept),
         )
 
     async def find(self, agent_id: str, task_id: str) -> tuple[Record, KeptCall] | None:
@@ -142,8 +154,16 @@ class Retries:
         record: Record | None = await self._store.read(FindRecord((KIND,), call_id(agent_id, task_id)))
         return None if record is None else (record, _decode(record.data))
 
+    async def start(self) -> None:
+        """Take up repetitions that were interrupted; the store must be started."""
+        if self._store.sole:  # whoever repeated them is dead
+            try:
+                await self._store.do(ReleaseCalls())
+            except StoreError as error:
+                _logger.warning("interrupted repetitions go on after their lease: %s", error)
+
     async def close(self) -> None:
-        """Stop. What is under way counts as failed after its lease."""
+        """Stop. What is under way is interrupted."""
         tasks = list(self._carried.values())
         for task in tasks:
             task.cancel()
@@ -163,7 +183,7 @@ class Retries:
             ChangeRecord(
                 record.record_id,
                 (KIND,),
-                (FAILED, SCHEDULED),
+                (FAILED, SCHEDULED, REPEATING),
                 REPEATING,
                 version=record.version,
                 data=_encode(begun).decode(),
@@ -173,30 +193,57 @@ class Retries:
         if isinstance(taken, Conflict):
             return None
         self._repeated[record.record_id] = begun
+        holding = asyncio.get_running_loop().create_task(self._hold(record.record_id))
         try:
             assert self.dispatcher is not None
             answer = self.dispatcher.repeat(call)
             response = answer if isinstance(answer, Response) else await answer
         finally:
+            holding.cancel()
             del self._repeated[record.record_id]
         ended = msgspec.structs.replace(
             begun, status=response.status, answer=_answer(response), replayed=REPLAYED in response.headers
         )
-        # What reached its endpoint has been noted with its answer; this is for a refusal of a gate.
-        state = SUCCEEDED if status.is_success(response.status) else FAILED
-        await self._store.do(ChangeRecord(record.record_id, (KIND,), (REPEATING,), state, data=_encode(ended).decode()))
+        # What reached its endpoint has been noted with its answer; this is for a refusal of a gate. The next attempt is
+        # scheduled in the same transaction in both cases, so that it is not lost with this process.
+        data, delay = _encode(ended).decode(), _delay_after(ended)
+        await self._store.do(
+            ChangeRecord(record.record_id, (KIND,), (REPEATING,), _state_after(ended), data=data, delay=delay)
+        )
         return ended
 
+    async def _hold(self, record_id: str) -> None:
+        """Say that a repetition goes on, while it does."""
+        while True:
+            await asyncio.sleep(LEASE / 3)
+            try:
+                await self._store.do(ChangeRecord(record_id, (KIND,), (REPEATING,), REPEATING, delay=LEASE))
+            except StoreError as error:
+                _logger.warning("could not renew the lease of %s: %s", record_id, error)
+
     async def carry(self, records: Sequence[Record]) -> None:
-        """Repeat the calls that are due. One whose repetition was interrupted counts as failed."""
+        """Repeat the calls that are due, and those whose repetition was interrupted after a delay.
+
+        Nobody waits for those, so they are promised. Any other interrupted repetition counts as failed.
+        """
         for record in records:
+            if record.record_id in self._repeated:
+                continue  # it takes long, and goes on here
             kept = _decode(record.data)
+            again = kept.delay is not None and kept.attempts < MOST_ATTEMPTS
             caller = None
             if self._enabled and self.dispatcher is not None:
-                caller = kept.authority.restore(self.dispatcher.server, RETRY)
-            if record.state != SCHEDULED or caller is None or isinstance(caller, Refused):
+                caller = restore_call(kept.authority, self.dispatcher.server, RETRY)
+            if not (record.state == SCHEDULED or again) or caller is None or isinstance(caller, Refused):
+                if isinstance(caller, Refused):
+                    _logger.info("%s is not repeated: %s", record.record_id, caller.message)
+                    error = {"error": {"code": caller.code, "message": caller.message}}
+                    kept = msgspec.structs.replace(kept, status=caller.status, answer=error)
+                data = _encode(kept).decode()
                 await self._store.do(
-                    ChangeRecord(record.record_id, (KIND,), (SCHEDULED, REPEATING), FAILED, fence=record.fence)
+                    ChangeRecord(
+                        record.record_id, (KIND,), (SCHEDULED, REPEATING), FAILED, fence=record.fence, data=data
+                    )
                 )
                 continue
             if record.record_id in self._carried:
@@ -222,14 +269,21 @@ class Retries:
         task.add_done_callback(end)
 
     async def _repeat_later(self, record: Record, kept: KeptCall, caller: RoutedCall) -> None:
-        done = await self.repeat(record, kept, restored(kept, caller, Connection(address=kept.authority.address)))
-        if done is None or done.status not in _TRANSIENT or done.delay is None:
-            return
-        if done.attempts < (done.max_attempts or done.attempts):
-            found = await self.find(kept.authority.agent_id, kept.task_id)
-            if found is not None:
-                delay = min(done.delay * 2 ** (done.attempts - 1), LONGEST_DELAY)
-                await self._store.do(self.schedule(*found, delay))
+        await self.repeat(record, kept, restored(kept, caller, Connection(address=kept.authority.address)))
+
+
+def _delay_after(kept: KeptCall) -> float | None:
+    """Return the seconds until a call is repeated; None if it is not."""
+    if kept.delay is None or kept.status not in _TRANSIENT or kept.attempts >= (kept.max_attempts or 0):
+        return None
+    return min(kept.delay * 2.0 ** (kept.attempts - 1), LONGEST_DELAY)
+
+
+def _state_after(kept: KeptCall) -> str:
+    """Return the state of a call after its last attempt."""
+    if status.is_success(kept.status):
+        return SUCCEEDED
+    return FAILED if _delay_after(kept) is None else SCHEDULED
 
 
 def restored(kept: KeptCall, caller: Call, connection: Connection) -> Call:

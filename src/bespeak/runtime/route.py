@@ -13,6 +13,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.compile import Validator
 from bespeak.contract.schema.reference import inline
 from bespeak.protocol.exchange.headers import HeaderBlock
+from bespeak.runtime.functions.output_filter import OutputFilter
 from bespeak.runtime.shaping import Shaping
 
 
@@ -40,6 +41,10 @@ class Route:
     """True if the input has its own property `parameters`, so that unwrapping the envelope is tried second."""
     coercions: Mapping[str, Callable[[str], Any]]
     """Parsers of path and query parameters, by property."""
+    filter: OutputFilter | None = None
+    """Filter of a function's results by its return type; None if the type admits everything."""
+    may_return_none: bool = True
+    """True if None stands for an output without fields; otherwise the schema must admit null."""
     shaping: Shaping | None = None
     """Token hints of the endpoint; None if no contract describes its output."""
     is_readable: bool = False
@@ -48,6 +53,10 @@ class Route:
     """True if callers without the authority to call it must not learn that it exists."""
     is_confirmed: bool = False
     """True if a call waits until someone other than the caller has confirmed it."""
+    is_governed: bool = False
+    """True if governance wants each call on record: it is irreversible or confirmed, or a built-in method that changes
+    something.
+    """
     needs_key: bool = False
     """True if a repeated call does harm, so that an operator may require an idempotency key."""
     takes_body_key: bool = False
@@ -58,8 +67,6 @@ class Route:
     """True if the handler calls other endpoints for its caller: a composition, or EXECUTE /."""
     synthesis_id: str | None = None
     """Synthesis behind the endpoint; None for one that an operator declared."""
-    proposer: str | None = None
-    """Agent for which alone it was synthesized; None if it is for every caller."""
 
     def fill_captures(self, given: dict[str, Any], captures: Mapping[str, str] | None) -> dict[str, Any]:
         """Return an input with the values of the path's parameters; a member of the same name takes precedence."""

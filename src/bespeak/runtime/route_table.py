@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from bespeak.contract.catalog.catalog import Catalog
@@ -114,6 +114,22 @@ class RouteTable:
     def path_words(self) -> frozenset[str]:
         """Literal segments of all templates, which may be logged."""
         return frozenset({part for _, path in self.endpoints for part in path.split("/") if "{" not in part} | {""})
+
+    @cached_property
+    def every(self) -> tuple[Endpoint, ...]:
+        """All endpoints, as one object that is another one after a change."""
+        return tuple(self.endpoints.values())
+
+    def beside(self, own: Iterable[Route], updated: str) -> RouteTable:
+        """Return the table as a caller sees it who has routes of its own. Calls are still routed by this one."""
+        more = {route.endpoint.key: route for route in own}
+        endpoints = {key: route.endpoint for key, route in more.items()}
+        return replace(
+            self,
+            endpoints={**self.endpoints, **endpoints},
+            steps={**self.steps, **more},
+            publication=self.publication.beside(endpoints, updated),
+        )
 
     def named_at(self, path: str) -> list[str]:
         """List the methods registered on a path, sorted, without those of internal endpoints."""

@@ -18,6 +18,7 @@ from bespeak.runtime.principals import Principals
 from bespeak.runtime.rate import Rates
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.route import Route
+from bespeak.runtime.route_table import RouteTable
 from bespeak.runtime.signer import Signer
 from bespeak.runtime.tasks import Tasks
 from bespeak.state.store.command import Conflict
@@ -58,6 +59,10 @@ class Negotiating(Protocol):
         """Return the routed call of a synthesis with exactly this path, if nothing else can be meant; else None."""
         ...
 
+    def table_for(self, agent_id: str | None, routes: Any) -> Any:
+        """Return the RouteTable of what exists for an agent: the given one, and what it keeps for itself."""
+        ...
+
     def may_know_more(self, call: Any, refused: Refused) -> bool:
         """Return True if a refresh may find a synthesis for a refused call."""
         ...
@@ -65,6 +70,11 @@ class Negotiating(Protocol):
 
 class Server:
     """Complete when constructed, and passed to gates and methods with every call. Only `routes` is replaced."""
+
+    _installed: tuple[Sequence[Route], float, int] = ((), 0.0, 0)
+    """Added routes that are in force, with the time and the number of their changes."""
+    audited: bool = False
+    """True if what governance needs is recorded in an audit trail, so that the log need not have it."""
 
     def __init__(
         self,
@@ -90,7 +100,7 @@ class Server:
         """Settings of sessions."""
         self.cases = cases or CaseSettings()
         """Settings of cases: who decides them, and how long they stay open."""
-        self.agents = Agents(service.agents)
+        self.agents = Agents(service.agents, stale_after=service.agents_stale_after)
         self.principals = Principals(
             self.agents,
             server_id,
@@ -120,7 +130,7 @@ class Server:
         """How calls of this process go, a `CallStatistics`; None unless MONITOR or ROUTE is enabled."""
         self.monitors: Any = None
         """The monitors of this process, a `Monitors`; None before the server is kept running."""
-        self.grants = Grants(self.agents)
+        self.grants = Grants(self.principals)
         """What agents have granted to each other; empty without a store."""
         self.retries: Any = None
         """Keeps and repeats calls, a `Retries`; None if no standard method is enabled."""
@@ -135,6 +145,14 @@ class Server:
         self._additions = Additions(registrar, self._install, store)
         self.negotiator = None if negotiate is None else negotiate(self._additions)
         """Evaluates proposals, and finds what they made; None for a server that does not negotiate."""
+
+    def table_for(self, agent_id: str | None, routes: RouteTable | None = None) -> RouteTable:
+        """Return the endpoints that an agent may be shown: those of a table, by default of the current one, and those
+        that were synthesized for it alone.
+        """
+        shared = self.routes if routes is None else routes
+        table: RouteTable = shared if self.negotiator is None else self.negotiator.table_for(agent_id, shared)
+        return table
 
     async def add_endpoint(self, endpoint: Endpoint) -> None:
         """Serve one more endpoint, on every face and in every process that shares the store.
@@ -152,10 +170,21 @@ class Server:
         await self._additions.remove(method, path)
 
     def _install(self, added: Sequence[Route], at: float, changes: int) -> None:
+        self._installed = (added, at, changes)
         updated = max(self._updated, write_instant(max(at, self.agents.updated)))
         self.routes = self.registrar.table(
-            self.agents, updated=updated, issued=self._issued, added=added, changes=changes, signer=self.signer
+            self.agents,
+            updated=updated,
+            issued=self._issued,
+            added=added,
+            changes=changes,
+            signer=self.signer,
+            hides=None if self.semantic is None else self.semantic.hides,
         )
+
+    def republish(self) -> None:
+        """Build the documents anew, after the semantic layer has learned of other sensitive concepts."""
+        self._install(*self._installed)
 
     async def start(self) -> None:
         """Open what handlers share, follow the store, which must be started, and fetch the keys of credentials."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -19,6 +19,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import CONFIRMATION_ID, IDEMPOTENCY_KEY, SESSION_ID
 from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.agents import STALE
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.call import Call, RoutedCall, StepCall
@@ -39,8 +40,12 @@ _LATER: Final = frozenset({SUSPENDED, PAUSED, "semantic-profile-changed"})
 _ADMITTED: Final = frozenset({SESSION_ID, CONFIRMATION_ID})
 _SETTLED: Final = (Response, Effects)
 _RETRY_AFTER: Final = ("Retry-After", "2")
+_PAUSE: Final = 0.5
+"""Seconds between attempts to store answers that the store did not take."""
 
 Invoke = Callable[[RoutedCall], "Response | Effects | Coroutine[Any, Any, Response | Effects]"]
+Closing = tuple[Command, Callable[[Any, Response], Response] | None]
+"""A command that is committed with an answer, and what its result does to the answer."""
 
 
 class Admission(Protocol):
@@ -101,6 +106,8 @@ class Settlement:
         self._look = store.look if store.sole else None
         self._abandoned: set[asyncio.Task[None]] = set()
         """Cancelled calls that are being recorded."""
+        self._paying: asyncio.Task[None] | None = None
+        """Task that stores the answers that the store did not take."""
         self._faltering = False
         """True if the store failed when an answer was last stored."""
 
@@ -118,7 +125,10 @@ class Settlement:
             return True
         if self._keeping is not None and self._keeping.keeps(call):
             return True
-        return self._guards(call) or (self._auditor is not None and self._auditor.audits(call))
+        auditor = self._auditor
+        if auditor is not None and (call.route.is_governed or (auditor.everything and auditor.audits(call))):
+            return True
+        return self._guards(call)
 
     def is_keyed(self, call: RoutedCall) -> bool:
         """Return True if a call has an idempotency key."""
@@ -160,20 +170,25 @@ class Settlement:
         """Return True if every call of the endpoint is examined before its handler runs."""
         return call.route.is_confirmed or self._idempotency.guards(call.route)
 
-    def records(self, call: Call, refused: Refused) -> bool:
-        """Return True if a refusal must be recorded. Rate-limited calls are not: they must not cause more work."""
-        return self._auditor is not None and refused.status != status.RATE_LIMITED and self._auditor.audits(call)
+    def records(self, call: Call, refused: Refused | Response) -> bool:
+        """Return True if a refusal must be recorded. Rate-limited calls are not: they must not cause more work. Nor
+        are those refused because the store cannot be reached.
+        """
+        if self._auditor is None or refused.status == status.RATE_LIMITED or refused.code == STALE:
+            return False
+        return self._auditor.audits_refusal(call, refused.status)
 
     async def record(self, call: Call, response: Response) -> Response:
         """Record the exchange, then return the response."""
-        if self._auditor is None or not self._auditor.audits(call):
+        auditor = self._auditor
+        if auditor is None or not (auditor.audits(call) or auditor.audits_refusal(call, response.status)):
             return response
         try:
-            done = await self._store.do(self._auditor.entry(Exchange(call, response)))
+            done = await self._store.do(auditor.entry(Exchange(call, response)))
         except StoreError as error:
             return self.unavailable(call, error)
         assert not isinstance(done, Conflict)
-        return self._with_record(response, done[-1])
+        return self._name_record(done[0], response)
 
     async def carry_out(self, call: RoutedCall, invoke: Invoke) -> Response:
         """Admit, invoke, commit."""
@@ -220,9 +235,15 @@ class Settlement:
             _logger.warning("a cancelled call of %s could not be recorded: %s", call.route.endpoint, error)
 
     async def finish(self) -> None:
-        """Wait until calls that were cancelled are recorded."""
+        """Wait until calls that were cancelled are recorded, and store the answers that the store did not take, if it
+        takes them now.
+        """
         while self._abandoned:
             await asyncio.wait(self._abandoned)
+        if self._paying is not None:
+            self._paying.cancel()
+            await asyncio.wait([self._paying])
+            await self._pay()
 
     def _break_off(
         self, call: RoutedCall, claim: Claim | None, outcome: object, error: StoreError | asyncio.CancelledError
@@ -239,8 +260,35 @@ class Settlement:
             raise error
         self._faltering = True
         if claim is not None and isinstance(outcome, Response):
-            self._idempotency.owe(claim, outcome, call.route.block)
+            # Another process may take the key when its lease ends, so it is not enough to wait for the caller.
+            commands = [command for command, _ in self._closing(call, claim, outcome)]
+            self._idempotency.owe(claim, outcome, call.route.block, commands)
+            if self._paying is None or self._paying.done():
+                self._paying = asyncio.get_running_loop().create_task(self._pay_until_done(), name="bespeak-owed")
         return self.unavailable(call, error)
+
+    async def _pay_until_done(self) -> None:
+        while self._idempotency.debts():
+            await asyncio.sleep(_PAUSE)
+            await self._pay()
+
+    async def _pay(self) -> None:
+        """Store the answers that the store did not take, until it fails again."""
+        for debt in self._idempotency.debts():
+            claim = debt.claim
+            if claim.fence is None and self._idempotency.hold(claim) is not None:
+                continue  # the request is repeated at this moment, and stores the answer itself
+            try:
+                # A Conflict: the first attempt has arrived after all, or another process has taken the key.
+                await self._store.do(*debt.commands)
+                self._idempotency.settle(debt)
+            except StoreUnavailableError:
+                return
+            except StoreError as error:
+                _logger.error("an answer cannot be stored", exc_info=error)
+                self._idempotency.settle(debt)
+            finally:
+                self._idempotency.forget(claim)
 
     async def _try_store(self) -> None:
         """Test the store with a write, after a failure: a handler must not run if its answer cannot be stored or
@@ -354,24 +402,26 @@ class Settlement:
         return self._idempotency.judge(claim, done[0])
 
     async def _commit(self, call: RoutedCall, claim: Claim | None, outcome: Response) -> Response:
-        commands = self._closing(call, claim, outcome)
-        if not commands:
+        closing = self._closing(call, claim, outcome)
+        if not closing:
             await self._release(claim)
             return outcome
-        done = await self._store.do(*commands)
+        done = await self._store.do(*[command for command, _ in closing])
         if isinstance(done, Conflict):
             return await self._lost(call)
         if claim is not None and not is_final(outcome):
             await self._release(claim)
-        return self._close(call, outcome, done)
+        return _close(outcome, closing, done)
 
     async def _commit_effects(self, call: RoutedCall, claim: Claim | None, effects: Effects) -> Response:
         made: list[Response] = []
+        closing: list[Closing] = []
         count = len(effects.commands)
 
         def then(results: Sequence[Any]) -> Sequence[Command]:
             made[:] = [self._responder.answer(call, effects.answer(results[:count]))]
-            return self._closing(call, claim, made[0])
+            closing[:] = self._closing(call, claim, made[0], effects.recorded)
+            return [command for command, _ in closing]
 
         done = await self._store.do(*effects.commands, then=then)
         if not isinstance(done, Conflict):
@@ -379,28 +429,31 @@ class Settlement:
                 await effects.committed()
             if not is_final(made[0]):
                 await self._release(claim)
-            return self._close(call, made[0], done)
+            return _close(made[0], closing, done[count:])
         if made:  # the answer was built, and storing it failed
             return await self._lost(call)
         await self._release(claim)
         return await self.record(call, self._responder.answer(call, effects.answer(done)))
 
-    def _closing(self, call: RoutedCall, claim: Claim | None, response: Response) -> list[Command]:
+    def _closing(
+        self, call: RoutedCall, claim: Claim | None, response: Response, recorded: Mapping[str, Any] | None = None
+    ) -> list[Closing]:
         """Return the commands that store an answer and record it; the record comes last, because it cannot be
         undone.
         """
-        commands: list[Command] = []
+        closing: list[Closing] = []
         if claim is not None and is_final(response):
-            commands.append(self._idempotency.finish(claim, response, call.route.block))
+            closing.append((self._idempotency.finish(claim, response, call.route.block), None))
         if isinstance(call, StepCall) and call.journal is not None:
             noted = call.journal.note(response)
             if noted is not None:
-                commands.append(noted)
+                closing.append((noted, call.journal.noted))
         if self._keeping is not None and self._keeping.keeps(call):
-            commands.append(self._keeping.note(call, response))
-        if self._auditor is not None and self._auditor.audits(call):
-            commands.append(self._auditor.entry(Exchange(call, response)))
-        return commands
+            closing.append((self._keeping.note(call, response), None))
+        auditor = self._auditor
+        if auditor is not None and (auditor.audits(call) or auditor.audits_refusal(call, response.status)):
+            closing.append((auditor.entry(Exchange(call, response), recorded), self._name_record))
+        return closing
 
     async def _release(self, claim: Claim | None) -> None:
         command = None if claim is None else self._idempotency.release(claim)
@@ -418,16 +471,10 @@ class Settlement:
         )
         return await self.record(call, self._responder.refuse(call, refused))
 
-    def _close(self, call: RoutedCall, response: Response, done: Sequence[Any]) -> Response:
-        """Return the response after the commit, with its record; a workflow is told what its journal says."""
-        if isinstance(call, StepCall) and call.journal is not None:
-            call.journal.noted(done[-2] if isinstance(done[-1], Sealed) else done[-1])
-        return self._with_record(response, done[-1])
-
-    def _with_record(self, response: Response, last: Any) -> Response:
-        if self._auditor is None or not isinstance(last, Sealed):
-            return response
-        headers = response.headers + self._auditor.headers(last)
+    def _name_record(self, sealed: Sealed, response: Response) -> Response:
+        """Return the response with the headers that name its record."""
+        assert self._auditor is not None, "records are made by an auditor"
+        headers = response.headers + self._auditor.headers(sealed)
         return Response(response.status, response.body, response.block, headers, response.code)
 
     def unavailable(self, call: Call, error: StoreError) -> Response:
@@ -439,8 +486,16 @@ class Settlement:
             Refused(
                 status.UNAVAILABLE,
                 "store-unavailable",
-                "This server cannot reach its store, so the request is not acknowledged. Try again later, with the "
-                "same Idempotency-Key if you sent one.",
+                "This server cannot reach its store, so the request is not acknowledged; it may have been carried "
+                "out. Try again later, with the same Idempotency-Key if you sent one.",
                 headers=(_RETRY_AFTER,),
             ),
         )
+
+
+def _close(response: Response, closing: Sequence[Closing], results: Sequence[Any]) -> Response:
+    """Return the response after the commit. Each result goes to the reader of its own command."""
+    for (_, read), result in zip(closing, results, strict=True):
+        if read is not None:
+            response = read(result, response)
+    return response

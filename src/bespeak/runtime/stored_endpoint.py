@@ -25,13 +25,13 @@ from bespeak.text.source.span import Location
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """The synthesis that an endpoint comes from."""
+    """The published synthesis that an endpoint comes from."""
 
     synthesis_id: str
-    agent_id: str | None
-    """Agent that alone may call it; None if it is published."""
     expires: float
     """End, in seconds since 1970."""
+    agent_id: str | None = None
+    """Agent that alone may call it, in a row of an earlier version; such a row is not served."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from bespeak.errors import StoreError
+from bespeak.protocol.exchange.task_id import stored_task_id
 from bespeak.runtime.follower import Follower
 from bespeak.state.store.commands.tasks import TOPIC, ListPausedTasks, PausedTask
 from bespeak.state.store.store import Store
@@ -32,7 +33,7 @@ class Tasks:
 
     def get(self, agent_id: str, task_id: str) -> PausedTask | None:
         """Return the task of an agent if it is paused and in memory."""
-        return self._paused.get((agent_id, task_id))
+        return self._paused.get((agent_id, stored_task_id(task_id)))
 
     async def follow(self, store: Store) -> None:
         """Load the paused tasks of a store, now and whenever they change. Raises StoreError if that fails now."""

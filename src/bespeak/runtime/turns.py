@@ -1,11 +1,17 @@
-"""Turns at something scarce: whoever asks for much waits behind its own, not others behind it."""
+"""Fair shares of what agents compete for: places and turns of the event loop, each given to agents in rotation.
+
+An agent with many requests waits behind its own requests, so that it slows another agent at most twofold.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class Turns:
@@ -35,23 +41,19 @@ class Turns:
                 await turn
             except asyncio.CancelledError:
                 if turn.done() and not turn.cancelled():
-                    self._pass_on()
+                    self._pass_on(owner)
                 raise
             finally:
                 self._forget(owner, turn)
         try:
             yield
         finally:
-            self._pass_on()
+            self._pass_on(owner)
 
-    def _pass_on(self) -> None:
-        """Give a turn to the next owner."""
+    def _pass_on(self, served: str) -> None:
+        """Give a turn to the next owner: another one than was just served, if one waits."""
         while self._waiting:
-            owner, turns = next(iter(self._waiting.items()))
-            turn = turns.popleft()
-            self._waiting.move_to_end(owner)
-            if not turns:
-                del self._waiting[owner]
+            _, turn = _take_next(self._waiting, served)
             if not turn.done():
                 turn.set_result(None)
                 return
@@ -63,3 +65,42 @@ class Turns:
             turns.remove(turn)
             if not turns:
                 del self._waiting[owner]
+
+
+class Pace:
+    """Starts work that holds the event loop: once per turn of the loop, for owners in rotation."""
+
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[str, deque[Callable[[], None]]] = OrderedDict()
+        """Work that has not started, by owner, in the order of their next turns."""
+        self._served: str | None = None
+
+    def start(self, owner: str, work: Callable[[], None]) -> None:
+        """Start work when it is the owner's turn."""
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._start_next)
+        self._waiting.setdefault(owner, deque()).append(work)
+
+    async def wait(self, owner: str) -> None:
+        """Return when it is the owner's turn."""
+        turn = asyncio.get_running_loop().create_future()
+        self.start(owner, lambda: None if turn.done() else turn.set_result(None))
+        await turn
+
+    def _start_next(self) -> None:
+        self._served, work = _take_next(self._waiting, self._served)
+        if self._waiting:  # before the work, which may raise
+            asyncio.get_running_loop().call_soon(self._start_next)
+        work()
+
+
+def _take_next(waiting: OrderedDict[str, deque[T]], served: str | None) -> tuple[str, T]:
+    """Take what waits first of the next owner. The owner that was just served is the last of all."""
+    if next(iter(waiting)) == served:
+        waiting.move_to_end(served)
+    owner, queue = next(iter(waiting.items()))
+    first = queue.popleft()
+    waiting.move_to_end(owner)
+    if not queue:
+        del waiting[owner]
+    return owner, first

@@ -9,7 +9,7 @@ from bespeak.contract.ontology.rules import ProfileRule
 
 def test_rules_have_pages_and_say_what_to_do() -> None:
     rules = [one for one in vars(matching).values() if isinstance(one, ProfileRule)]
-    assert [rule.id for rule in rules] == [f"I24{number}" for number in range(1, 8)]
+    assert [rule.id for rule in rules] == [f"I24{number}" for number in range(1, 9)]
     for rule in rules:
         assert all_rules()[rule.id] is rule
         assert rule.text("/x", "v", "o").startswith("/x ")

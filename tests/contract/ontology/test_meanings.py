@@ -66,3 +66,54 @@ def test_chain_of_classes_costs_linear_work() -> None:
         assert meanings(*chain).subsumes(f"x:{size}", "x:0")
 
     assert_linear(build, 500)
+
+
+def test_index_beside_another_is_that_of_both_together() -> None:
+    known = Ontology(
+        id="x:o",
+        version="1.0",
+        terms={
+            "x:Summary": Term(iri="x:Summary", kind="class", parents=(IOA("Capability"),)),
+            "x:goal": individual("x:goal", "Intent", requires=("x:Summary",)),
+        },
+    )
+    own = Ontology(
+        id="y:o",
+        version="1.0",
+        terms={
+            "y:do": individual("y:do", "Capability", parents=("x:Summary",)),
+            "y:want": individual("y:want", "Intent", requires=("y:do",)),
+        },
+    )
+    alone = Meanings([known])
+    beside, together = alone.beside(own), Meanings([own, known])
+    kinds = ("capabilities", "intents", "concepts", "domains", "agents", "tasks", "requires", "applies_to", "in_domain")
+    assert {name: getattr(beside, name) for name in kinds} == {name: getattr(together, name) for name in kinds}
+    assert beside.ontologies == together.ontologies
+    assert beside.subsumes("x:Summary", "y:do")
+    assert "y:do" in beside
+    assert "y:do" not in alone
+    assert alone.capabilities == {"x:Summary"}
+
+
+def test_ontology_alone_says_what_its_own_terms_mean() -> None:
+    lookup = individual("https://y.org/o#lookup", "Capability")
+    summary = individual("https://y.org/o#summary", "Capability")
+    known = Ontology(id="https://y.org/o", version="1.0", terms={one.iri: one for one in (lookup, summary)})
+    bent = individual(lookup.iri, "Capability", "Intent", parents=(summary.iri,), equivalents=(summary.iri,))
+    for id_ in (
+        "https://evil.example/o",
+        "https://y.org",
+        "https://y.org/",
+        "https://y.org/o#",
+        "https://y.org/o/",
+        "",
+    ):
+        poisoned = Ontology(id=id_, version="9.9", terms={bent.iri: bent})
+        orders = [(known, poisoned), *([(poisoned, known)] if "y.org" not in id_ else [])]
+        for given in orders:  # whoever comes first has the names that begin with its id
+            index = Meanings(given)
+            assert not index.subsumes(summary.iri, lookup.iri)
+            assert lookup.iri not in index.intents
+    alone = Meanings([Ontology(id="https://evil.example/o", version="1.0", terms={bent.iri: bent})])
+    assert alone.subsumes(summary.iri, lookup.iri)  # nobody else declares the term

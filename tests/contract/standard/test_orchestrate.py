@@ -6,7 +6,6 @@ from tests.contract.standard.drafted import Drafted, compare
 
 from bespeak.contract.standard.orchestrate import ORCHESTRATE
 
-# RESUME belongs to every server: it continues what SUSPEND has paused, too.
 DRAFT = {
     "CHAIN": Drafted("steps", "on_failure context_propagation timeout", "400 408 422"),
     "BATCH": Drafted("calls", "execution_mode partial_success", "400 408 422"),
@@ -14,6 +13,7 @@ DRAFT = {
     "ROUTE": Drafted("payload criteria", "candidates fallback", "404 422 503"),
     "RETRY": Drafted("original_task_id", "delay max_attempts", "404 409"),
     "PAUSE": Drafted("workflow_id", "reason resume_at", "404 409"),
+    "RESUME": Drafted("workflow_id", "resumption_nonce checkpoint", "404 408 409"),
     "RUN": Drafted("procedure_id", "input timeout", "403 404 408 422 455"),
     "CHECK": Drafted("target", "depth", "404 408", idempotent=True),
 }

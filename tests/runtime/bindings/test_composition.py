@@ -15,11 +15,11 @@ from bespeak.protocol.exchange.messages import Request, Response
 
 
 def test_one_recipe_answers_for_several_endpoints() -> None:
-    greet = make_endpoint(
-        "FETCH", "/greeting", lambda name: {"text": name}, properties={"name": TEXT}, required=("name",)
-    )
+    def greet(name: str) -> dict[str, str]:
+        return {"text": name}
+
     bench = build(
-        greet,
+        make_endpoint("FETCH", "/greeting", greet, properties={"name": TEXT}, required=("name",)),
         compose("FIND", "/one", "r", properties={"who": TEXT}, required=("who",)),
         compose("FIND", "/two/{who}", "r", properties={"who": TEXT}, required=("who",)),
         recipes=(recipe(step("FETCH /greeting", take={"name": given("who")})),),
@@ -30,11 +30,13 @@ def test_one_recipe_answers_for_several_endpoints() -> None:
 
 
 def test_a_composition_may_call_another_one_that_is_declared_later() -> None:
-    count = make_endpoint("FETCH", "/n", lambda context: {"n": 1})
+    def count() -> dict[str, int]:
+        return {"n": 1}
+
     bench = build(
         compose("FIND", "/outer", "outer"),
         compose("FIND", "/inner", "inner"),
-        count,
+        make_endpoint("FETCH", "/n", count),
         recipes=(recipe(step("FIND /inner"), name="outer"), recipe(step("FETCH /n"), name="inner")),
     )
     assert bench.findings == []

@@ -46,7 +46,7 @@ class Desk:
     def do(self, method: str, path: str, impact: str = "reversible", **fields: Any) -> Endpoint:
         name = f"{method} {path}"
 
-        def handle(input: dict[str, Any], context: Context) -> Any:  # noqa: A002
+        def handle(input: dict[str, Any], context: Context) -> dict[str, Any]:  # noqa: A002
             trouble = self.trouble.get(name)
             if trouble is not None and (result := trouble()) is not None:
                 return result
@@ -304,7 +304,7 @@ def payload_of(jws: str) -> dict[str, Any]:
 
 async def test_records_of_steps_name_the_composition() -> None:
     desk = Desk()
-    document = ServerDocument(audit=AuditSettings(enabled=True))
+    document = ServerDocument(audit=AuditSettings(records="all"))
     steps = (step("FETCH /tariff"), step("BOOK /seat", take={"id": item()}, for_each=constant(["x"])))
     async with desk.serve(
         "FETCH /tariff informational",

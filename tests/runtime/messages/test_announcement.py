@@ -9,6 +9,10 @@ from tests.stateful import keeping
 
 from bespeak.contract.delivery import DeliverySettings
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.runtime.delivery.posting import TOPIC
+from bespeak.state.store.commands.cases import ReadCase
+from bespeak.state.store.commands.deliveries import NextOutbox
+from bespeak.state.store.commands.queues import MeasureQueues
 from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio
@@ -27,6 +31,16 @@ async def test_an_agent_finds_an_escalation_in_its_inbox_once(shared_place: str)
         assert (message["sender"], message["urgency"]) == (ANN, "critical")
         confirmed = await sent(bench, "CONFIRM", {"target_id": case_id, "status": "accepted"}, BOB)
         assert confirmed["target_id"] == case_id
+
+
+@pytest.mark.parametrize("recipient", [None, "the night desk", "mailto:desk@hotel.example"])
+async def test_a_person_is_left_the_case_and_nothing_waits_for_delivery(recipient: str | None) -> None:
+    async with keeping() as bench:
+        raised = RAISED if recipient is None else {**RAISED, "recipient": recipient}
+        case_id = (await sent(bench, "ESCALATE", raised))["escalation_id"]
+        assert (await bench.store.read(ReadCase(case_id))).recipient == (recipient or "operator")
+        assert await bench.store.read(NextOutbox("escalation")) is None
+        assert (await bench.store.read(MeasureQueues(TOPIC))).postings == 0
 
 
 async def test_an_address_gets_a_posting() -> None:

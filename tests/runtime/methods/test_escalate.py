@@ -13,7 +13,6 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.runtime.methods.escalate import MOST_CONTENT
 from bespeak.state.store.commands.cases import KINDS, DecideCase, ListCases, ReadCase
-from bespeak.state.store.commands.outbox import ClaimOutbox
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import CaseSettings
 
@@ -34,12 +33,6 @@ async def escalate(bench: StatefulBench, agent: str = AGENT, **fields: Any) -> d
     return result
 
 
-async def claimed(bench: StatefulBench) -> list[Any]:
-    done: Any = await bench.store.do(ClaimOutbox("escalation", 10, 60.0))
-    messages: list[Any] = done[0]
-    return messages
-
-
 @pytest.mark.requirement("CORE-4.9-3")
 async def test_the_receipt_names_the_case_and_its_recipient() -> None:
     async with keeping() as bench:
@@ -54,17 +47,13 @@ async def test_the_receipt_names_the_case_and_its_recipient() -> None:
 
 
 @pytest.mark.requirement("CORE-4.9-5", "CORE-4.9-6")
-async def test_the_content_is_stored_and_announced_unchanged() -> None:
+async def test_the_content_is_stored_unchanged() -> None:
     async with keeping() as bench:
         result = await escalate(bench, recipient="mailto:desk@hotel.example", priority="urgent")
         sent = {**CONTENT, "recipient": "mailto:desk@hotel.example", "priority": "urgent"}
         case = await bench.store.read(ReadCase(result["escalation_id"]))
         assert (case.kind, case.agent_id, case.recipient) == ("escalation", AGENT, "mailto:desk@hotel.example")
         assert msgspec.json.decode(case.subject) == sent
-        [message] = await claimed(bench)
-        assert message.recipient == "mailto:desk@hotel.example"
-        payload = msgspec.json.decode(message.payload)
-        assert payload == {"escalation_id": case.case_id, "agent_id": AGENT, "content": sent}
 
 
 PRECISE = '{"amount": 0.1000000000000000055511151231257827, "big": 123456789012345678901234567890, "unit": "\\u20ac"}'
@@ -86,7 +75,6 @@ async def test_not_even_a_digit_of_a_number_is_lost(form: str) -> None:
         assert ids[0] == ids[2]
         case = await bench.store.read(ReadCase(ids[0]))
         assert PRECISE in case.subject
-        assert PRECISE in (await claimed(bench))[0].payload
 
 
 @pytest.mark.requirement("CORE-4.9-3")
@@ -98,13 +86,12 @@ async def test_without_a_recipient_the_configured_default_decides() -> None:
 
 
 @pytest.mark.requirement("CORE-4.9-7")
-async def test_the_same_escalation_is_one_case_while_it_is_open_and_announced_once() -> None:
+async def test_the_same_escalation_is_one_case_while_it_is_open() -> None:
     async with keeping() as bench:
         first = await escalate(bench)
         assert await escalate(bench) == first
         others = [await escalate(bench, task_id="task-8"), await escalate(bench, agent=OTHER)]
         assert first["escalation_id"] not in [other["escalation_id"] for other in others]
-        assert len(await claimed(bench)) == 3
         await bench.store.do(DecideCase(first["escalation_id"], "deferred", DESK, "att", kinds=KINDS))
         assert await escalate(bench) == {**first, "status": "deferred"}
         await bench.store.do(DecideCase(first["escalation_id"], "rejected", DESK, "att", kinds=KINDS))
@@ -131,13 +118,12 @@ async def test_too_much_content_is_413() -> None:
 
 
 @pytest.mark.requirement("CORE-4.9-5")
-async def test_an_escalation_and_its_announcement_survive_a_restart(tmp_path: Path) -> None:
+async def test_an_escalation_survives_a_restart(tmp_path: Path) -> None:
     place = str(tmp_path / "store.db")
     async with keeping(store=open_store(place, role="sole")) as bench:
         first = await escalate(bench)
     async with keeping(store=open_store(place, role="sole")) as bench:
         assert await escalate(bench) == first
-        assert len(await claimed(bench)) == 1
 
 
 async def test_too_many_cases_are_429_and_none_is_lost() -> None:

@@ -313,7 +313,7 @@ async def test_a_call_that_must_be_confirmed_waits_for_another_party() -> None:
 
 @pytest.mark.anyio
 async def test_both_calls_are_recorded() -> None:
-    document = ServerDocument(audit=AuditSettings(enabled=True))
+    document = ServerDocument(audit=AuditSettings(records="all"))
     async with keeping(*Rooms().endpoints, document=document) as bench:
         reply = await bench.send("EXECUTE", "/", carried("book_rooms", room_id="12"), authority_scope=SCOPES)
         refused = await bench.send("EXECUTE", "/", carried("book_rooms", room_id="12"), authority_scope="rooms:book")

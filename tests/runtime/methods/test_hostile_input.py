@@ -16,7 +16,6 @@ from bespeak.contract.schema.compile import Validator, compile_schema
 from bespeak.contract.standard.method import StandardMethod
 from bespeak.contract.standard.methods import STANDARD, choose_methods
 from bespeak.runtime.methods.floor import FLOOR
-from bespeak.runtime.methods.resume import RESUME
 from bespeak.runtime.methods.standard import HANDLERS
 from bespeak.state.store.transfer import export_store
 
@@ -27,7 +26,6 @@ ON_THE_FLOOR = {"EXECUTE", "PLAN", "NOTIFY", "SUSPEND"}
 METHODS = [
     *(STANDARD[name] for name in STANDARD if name in HANDLERS),
     *(method for method in FLOOR if method.name in ON_THE_FLOOR),
-    RESUME,
 ]
 SCOPES = ", ".join(sorted({scope for method in METHODS for scope in method.scopes}))
 

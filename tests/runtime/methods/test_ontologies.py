@@ -187,7 +187,7 @@ async def test_alignment_is_signed_by_a_trusted_key_where_that_is_required() -> 
     settings = SemanticSettings(registry=True, trusted_keys=(public_jwk(key)["x"],))
     async with keeping(semantic=settings) as bench:
         await register_ends(bench)
-        for signer, version, expected in ((stranger, "1.0", 403), (key, "1.0", 200), (None, "1.1", 409)):
+        for signer, version, expected in ((stranger, "1.0", 403), (key, "1.0", 200), (None, "1.1", 403)):
             alignment = msgspec.structs.replace(ARTIFACT, version=version)
             token = ""
             if signer is not None:
@@ -232,3 +232,20 @@ def test_registry_is_served_only_where_it_is_enabled() -> None:
 
     assert "/ontologies" in paths(semantic=OPEN)
     assert "/ontologies" not in paths(semantic=OPEN, stored=False) | paths(semantic=SemanticSettings()) | paths()
+
+
+async def test_agent_registers_a_bounded_number_and_size() -> None:
+    settings = SemanticSettings(registry=True, most_artifacts=2, most_bytes=100_000)
+    async with keeping(semantic=settings) as bench:
+        for version, expected in (("1.0", 200), ("1.1", 200), ("1.0", 200), ("1.2", 403)):
+            text = FIGURE_3 if version == "1.0" else f"{FIGURE_3}\n# {version}\n"
+            reply = await register(bench, version, text)
+            assert reply.status == expected, reply.json
+        assert reply.error["code"] == "registry-quota"
+        assert "may register 2 artifacts" in reply.error["message"]
+        other = {"document": FIGURE_4, "media_type": "text/turtle", "id": "https://ex.org/onto/law", "version": "1.0"}
+        done = await bench.send("REGISTER", "/ontologies", other, agent="b" * 64, authority_scope=REGISTER_SCOPE)
+        assert done.status == 200
+    async with keeping(semantic=SemanticSettings(registry=True, most_bytes=100)) as bench:
+        reply = await register(bench)
+        assert (reply.status, reply.error["code"], reply.error["unit"]) == (403, "registry-quota", "bytes")

@@ -8,7 +8,7 @@ import pytest
 from tests.meaning import ALIGNMENT, CLINICAL, CLINICAL_PROFILE, RAD, RAD_PROFILE
 from tests.runtime.semantic.test_calls import NOTE, clinic
 from tests.runtime.semantic.test_task_profiles import recorded
-from tests.service import Reply, build
+from tests.service import Reply, build, echo, make_endpoint
 from tests.stateful import StatefulBench
 
 from bespeak.contract.ontology.settings import SemanticSettings
@@ -32,7 +32,7 @@ async def test_describe_tells_what_would_come_of_an_ontology_and_alignments() ->
     async with clinic() as bench:
         asked = {"ontologyId": RAD, "ontologyVersion": "1.0"}
         told = await describe(bench, asked, alignments=[ALIGNMENT])
-        assert told["semantic"]["match"] == "mapped"
+        assert (told["semantic"]["match"], told["semantic"]["confidence"]) == ("unmatched", 0.0)
         assert {"ontologyId": CLINICAL, "ontologyVersion": "2.1"} in told["ontologies"]
         unknown = await describe(bench, asked, alignments=["https://z.example/a"])
         assert [one["rule"] for one in unknown["semantic"]["violations"]] == ["I242"]
@@ -45,11 +45,31 @@ async def test_describe_judges_a_whole_profile_for_an_endpoint() -> None:
         told = await describe(bench, RAD_PROFILE, endpoint=endpoint)
         assert (told["semantic"]["match"], told["semantic"]["confidence"]) == ("mapped", 0.91)
         lookup = {**CLINICAL_PROFILE, "capabilityRefs": ["clinical:patient-lookup", "clinical:note-summarize"]}
-        assert (await describe(bench, lookup, endpoint=endpoint))["semantic"]["match"] == "direct"
+        found = (await describe(bench, lookup, endpoint=endpoint))["semantic"]
+        assert (found["match"], found["confidence"]) == ("direct", 0.5)
+        assert found["unmatched"] == [f"{CLINICAL}#patient-lookup"]
         missing = await bench.send(
             "DESCRIBE", "/", {"semantic_profile": RAD_PROFILE, "endpoint": {"method": "BOOK", "path": "/x"}}
         )
         assert (missing.status, missing.error["code"]) == (404, "endpoint-not-found")
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        {"ontologyId": CLINICAL, "ontologyVersion": "2.1"},
+        {"ontologyId": RAD, "ontologyVersion": "1.0"},
+        CLINICAL_PROFILE,
+        RAD_PROFILE,
+    ],
+)
+async def test_describe_is_not_sure_of_what_no_endpoint_declares(profile: dict[str, Any]) -> None:
+    silent = make_endpoint("BOOK", "/room", echo)
+    async with clinic(silent) as bench:
+        for endpoint in ({}, {"endpoint": {"method": "BOOK", "path": "/room"}}):
+            told = (await describe(bench, profile, **endpoint))["semantic"]
+            assert told["match"] in ("unmatched", "none"), told
+            assert told["confidence"] == 0.0
 
 
 @pytest.mark.requirement("IOA-9-3", "IOA-9-7")

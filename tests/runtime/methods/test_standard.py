@@ -7,7 +7,7 @@ from tests.service import AGENT, build
 from tests.stateful import keeping
 
 from bespeak.contract.policy import Policies
-from bespeak.contract.standard.methods import STANDARD
+from bespeak.contract.standard.methods import STANDARD, choose_methods
 from bespeak.runtime.methods.builtin import builtin_endpoints
 from bespeak.runtime.methods.needs import STORE
 from bespeak.runtime.methods.standard import HANDLERS, implemented
@@ -34,6 +34,17 @@ async def test_an_enabled_method_is_announced_and_listed() -> None:
         assert "LOG" in routes.supported_methods
         [endpoint] = [endpoint for endpoint in routes.endpoints.values() if endpoint.is_listed]
         assert (str(endpoint), endpoint.namespace) == ("LOG /", "transact")
+
+
+async def test_resume_is_listed_where_it_is_enabled_and_served_everywhere() -> None:
+    for methods in ((), choose_methods(["*"])):
+        async with keeping(methods=methods) as bench:
+            listed = {endpoint.method for endpoint in bench.bench.routes.endpoints.values() if endpoint.is_listed}
+            assert ("RESUME" in listed) == bool(methods)
+            manifest = (await bench.send("DISCOVER", "/methods", agent=None)).json
+            assert [one["method"] for one in manifest].count("RESUME") == 1
+            reply = await bench.send("RESUME", "/", {"workflow_id": "x", "resumption_nonce": "y"})
+            assert (reply.status, reply.error["code"]) == (404, "session-not-found")
 
 
 async def test_the_policies_for_endpoints_hold_for_it() -> None:

@@ -17,6 +17,7 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.protocol.exchange.instant import read_instant, write_instant
 from bespeak.runtime.exchange import REPLAYED
 from bespeak.runtime.methods.suspend import MOST_CHECKPOINT, hash_nonce
+from bespeak.state.store.commands.proposals import PublishProposal
 from bespeak.state.store.commands.sessions import BindSession, ReadSession, ResumeSession, SuspendSession
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import SessionSettings
@@ -155,14 +156,33 @@ async def test_agent_releases_its_synthesis() -> None:
         assert (await bench.send("SUSPEND", "/", body)).status == 404
 
 
-async def test_persistent_synthesis_of_another_agent_is_not_released() -> None:
+async def test_published_synthesis_of_another_agent_is_not_released() -> None:
     async with negotiating(persistent=True) as bench:
         wanted = {"endpoint": lodgings(), "persistent": True}
         synthesis_id = (await bench.send("PROPOSE", "/", wanted)).json["synthesis_id"]
+        hidden = await bench.send("SUSPEND", "/", {"synthesis_id": synthesis_id}, agent="b" * 64)
+        assert (hidden.status, hidden.error["code"]) == (404, "synthesis-not-found")
+        await bench.store.do(PublishProposal(f"prop-{synthesis_id[4:]}", 3600.0))
         refused = await bench.send("SUSPEND", "/", {"synthesis_id": synthesis_id}, agent="b" * 64)
         assert (refused.status, refused.error["code"]) == (403, "synthesis-of-another")
         await bench.send("SUSPEND", "/", {"synthesis_id": synthesis_id})
         assert "/lodgings" not in str((await bench.send("DISCOVER", "/", agent=None)).json)
+
+
+async def test_agent_withdraws_a_proposal_by_its_id() -> None:
+    async with negotiating(approval="all") as bench:
+        proposal_id = (await bench.send("PROPOSE", "/", lodgings())).json["proposal_id"]
+        body = {"synthesis_id": proposal_id}
+        assert (await bench.send("SUSPEND", "/", body, agent="b" * 64)).status == 404
+        assert (await bench.send("SUSPEND", "/", body)).json["result"]["synthesis_cleared"] is True
+        assert (await bench.send("QUERY", f"/proposals/{proposal_id}")).status == 404
+
+
+async def test_anonymous_caller_releases_its_synthesis_by_id() -> None:
+    async with negotiating() as bench:
+        synthesis_id = (await bench.send("PROPOSE", "/", lodgings(), agent=None)).json["synthesis_id"]
+        assert (await bench.send("SUSPEND", "/", {"synthesis_id": synthesis_id})).status == 404
+        assert (await bench.send("SUSPEND", "/", {"synthesis_id": synthesis_id}, agent=None)).status == 200
 
 
 async def test_suspend_needs_a_session_or_a_synthesis() -> None:

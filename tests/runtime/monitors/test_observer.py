@@ -12,11 +12,12 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.contract.agent import Agent
 from bespeak.contract.refusal import Refusal
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.authority import Authority
 from bespeak.runtime.call_statistics import Summary
 from bespeak.runtime.monitors.monitor import Monitor, View
 from bespeak.runtime.monitors.observer import Look, Observer, bound_value
 from bespeak.runtime.monitors.target import Target
-from bespeak.runtime.workflows.spec import Authority
+from bespeak.runtime.workflows.spec import restore_call
 from bespeak.state.store.commands.records import PutRecord
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +28,7 @@ OTHER = "b" * 64
 async def look(bench: StatefulBench, target: Target, *events: str, **fields: Any) -> Look | Refused:
     authority = Authority(agent_id=AGENT, scopes=(), headers={"agent-id": AGENT})
     monitor = Monitor(target=target, events=events, callback=AGENT, interval=60.0, authority=authority, **fields)
-    call = authority.restore(bench.bench.server, "MONITOR")
+    call = restore_call(authority, bench.bench.server, "MONITOR")
     assert not isinstance(call, Refused)
     return await Observer(bench.bench.dispatcher, bench.store, ("submission",)).look(call, monitor)
 

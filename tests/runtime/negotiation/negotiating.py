@@ -87,7 +87,7 @@ async def negotiating(
     """Serve the hotel. Keywords are settings of `[negotiation]`."""
     given = {"scope_required_for_invocation": False, "synthesis_enabled": True, **(policies or {})}
     configured = document or ServerDocument(negotiation=NegotiationSettings(**settings))
-    configured = replace(configured, audit=AuditSettings(enabled=audit))
+    configured = replace(configured, audit=AuditSettings(records="all" if audit else "off"))
     served = endpoints or (FIND, CANCEL)
     async with keeping(
         *served, policies=Policies(**given), recipes=recipes, document=configured, store=store, **(service or {})

@@ -115,7 +115,27 @@ def test_doubtful_plan_is_offered_and_approved_once_the_agent_accepts_it() -> No
     assert rejection.explanation.startswith("Say which rooms.")
     assert rejection.counter is not None
     assert rejection.counter.endpoint.description == "Calls FIND /rooms."
-    assert isinstance(judge(offered=doubtful), Contract)
+    assert isinstance(judge(doubtful, offered=doubtful), Contract)
+
+
+def test_offer_is_not_agreed_to_if_something_else_would_be_done_now() -> None:
+    doubtful = replace(CERTAIN, quality=0.5)
+    step = replace(CERTAIN.recipe.steps[0], output="other")
+    offered = replace(doubtful, recipe=replace(CERTAIN.recipe, steps=(step,)))
+    assert reject(doubtful, offered=offered).reason == "ambiguous"
+    assert reject(NOTHING, NOTHING, offered=doubtful).reason == "composition-impossible"
+
+
+def test_doubt_is_the_reason_before_all_others() -> None:
+    wanted = {"type": "object", "properties": {"rooms": {"type": "array", "minItems": 1}}, "required": ["rooms"]}
+    doubtful = replace(CERTAIN, quality=0.5, endpoints=(CANCEL,))
+    rejection = reject(doubtful, scopes=("stays:cancel",), output_schema=wanted)
+    assert rejection.reason == "ambiguous"
+    assert "would be irreversible" in rejection.explanation
+    assert "minItems" in rejection.explanation
+    assert rejection.counter is not None
+    assert rejection.counter.endpoint.semantic.impact == "irreversible"
+    assert "minItems" not in str(rejection.counter.endpoint.output_schema)
 
 
 @pytest.mark.requirement("API-16.2-2", "API-10.3-7")
@@ -173,4 +193,4 @@ def test_output_that_no_step_promises_is_offered_without_the_promise() -> None:
     )
     assert rejection.counter is not None
     assert rejection.counter.endpoint.output_schema == rooms
-    assert isinstance(judge(offered=CERTAIN, output_schema=rooms), Contract)
+    assert isinstance(judge(CERTAIN, offered=CERTAIN, output_schema=rooms), Contract)

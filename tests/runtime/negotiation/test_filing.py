@@ -51,8 +51,8 @@ async def nothing() -> None:
     pass
 
 
-def approve(made: Filing, *, keeps: bool = False) -> tuple[Effects, FileProposal]:
-    effects = made.approve(CONTRACT, "n1", keeps=keeps, committed=nothing)
+def approve(made: Filing, *, keeps: bool = False, was_revoked: bool = False) -> tuple[Effects, FileProposal]:
+    effects = made.approve(CONTRACT, "n1", keeps=keeps, was_revoked=was_revoked, committed=nothing)
     command = effects.commands[-1]
     assert isinstance(command, FileProposal)
     return effects, command
@@ -76,6 +76,8 @@ def test_persistent_synthesis_belongs_to_no_session() -> None:
 def test_proposal_that_waits_lasts_as_long_as_an_operator_may_take() -> None:
     _, command = approve(filing(approval="all", decision=42.0))
     assert (command.state, command.lasts, command.granted) == ("pending", 42.0, 600.0)
+    _, command = approve(filing(decision=42.0), was_revoked=True)
+    assert (command.state, command.lasts) == ("pending", 42.0)
 
 
 def test_counter_proposal_is_recognised_when_it_comes_back() -> None:
@@ -91,7 +93,8 @@ def test_counter_proposal_is_recognised_when_it_comes_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "status"), [("too-many", 429), ("of-another", 403), ("suspended", 409), ("expired", 408)]
+    ("reason", "status"),
+    [("too-many", 429), ("too-large", 429), ("of-another", 403), ("suspended", 409), ("expired", 408)],
 )
 def test_conflicts_are_refused(reason: str, status: int) -> None:
     effects, _ = approve(filing(SESSION))

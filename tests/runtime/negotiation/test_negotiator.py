@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.runtime.negotiation.definitions import SEMANTIC, definition
+from tests.runtime.negotiation.definitions import SEMANTIC, definition, fields
 from tests.runtime.negotiation.negotiating import (
+    FIND,
     LODGINGS,
     OTHER,
     SESSION,
@@ -18,6 +19,7 @@ from tests.runtime.negotiation.negotiating import (
     recipe,
     refunds,
 )
+from tests.service import echo, make_endpoint
 
 from bespeak.contract.policy import MethodPolicy
 from bespeak.contract.rate import Rate
@@ -250,6 +252,42 @@ async def test_path_that_others_normalize_is_never_read_as_another_one(path: str
         assert (refused.status, refused.json["reason"]) == (463, "policy-refused")
         assert path in refused.json["explanation"]
         assert "counter_proposal" not in refused.json
+
+
+VARIANTS = (
+    *("/Rooms", "/ROOMS", "/ro-oms", "/ro_oms", "/rooms-", "/r00ms", "/rooms%20", "/Rooms/cheap", "/r%D0%BEoms"),
+    *(
+        "/r%6Foms",
+        "/r%C3%B6oms",
+        "/%EF%BD%92ooms",
+        "/roo%D0%BCs/{id}",
+        "/Methods",
+        "/PROPOSALS/{id}",
+    ),
+)
+
+
+@pytest.mark.parametrize("method", ["FIND", "LIST"])
+@pytest.mark.parametrize("path", VARIANTS)
+async def test_path_that_looks_like_one_of_the_operator_is_refused(path: str, method: str) -> None:
+    anything = replace(LODGINGS, pattern={"name_exact": method})
+    async with negotiating(recipes=(anything,), persistent=True) as bench:
+        given = fields("town", "id") if "{id}" in path else fields("town")
+        refused = await bench.send("PROPOSE", "/", lodgings(method=method, path=path, input_schema=given))
+        assert (refused.status, refused.json.get("reason")) == (463, "policy-refused"), refused.json
+        assert "counter_proposal" not in refused.json
+
+
+@pytest.mark.parametrize("path", ["/rooms/cheap", "/rooms", "/roomy", "/inns/Rooms"])
+async def test_path_that_only_begins_like_one_of_the_operator_is_accepted(path: str) -> None:
+    async with negotiating(recipes=(replace(LODGINGS, pattern={"name_exact": "LIST"}),)) as bench:
+        assert (await bench.send("PROPOSE", "/", lodgings(method="LIST", path=path))).status == 263
+
+
+async def test_spelling_of_an_internal_path_is_not_told() -> None:
+    secret = replace(make_endpoint("FIND", "/vaults", echo, scopes=("vaults:read",)), internal=True)
+    async with negotiating(FIND, secret, recipes=(replace(LODGINGS, pattern={"name_exact": "FIND"}),)) as bench:
+        assert (await bench.send("PROPOSE", "/", lodgings(path="/Vaults"))).status == 263
 
 
 @pytest.mark.parametrize("path", ["/Lodgings", "/lodgings_", "/a/%20b", "/a/%C3%A9", "/~a/!$&'()*+,;=:@"])

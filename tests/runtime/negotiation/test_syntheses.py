@@ -14,6 +14,7 @@ from tests.runtime.negotiation.definitions import definition, fields
 from tests.runtime.negotiation.negotiating import (
     CANCEL,
     FIND,
+    LODGINGS,
     OTHER,
     SESSION,
     given,
@@ -22,17 +23,20 @@ from tests.runtime.negotiation.negotiating import (
     recipe,
     refunds,
 )
-from tests.service import AGENT, echo, make_endpoint
+from tests.service import AGENT, Reply, echo, make_endpoint
 from tests.stateful import StatefulBench
 
-from bespeak.contract.negotiation import NegotiationSettings
+from bespeak.contract.handler import Composition
+from bespeak.contract.negotiation import ForbiddenCombination, NegotiationSettings
 from bespeak.contract.policy import MethodPolicy
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.runtime.negotiation import syntheses
 from bespeak.runtime.negotiation.negotiator import Negotiator
+from bespeak.runtime.stored_endpoint import Origin, write_endpoint
 from bespeak.state.store.command import Command, Statement, Steps
-from bespeak.state.store.commands.proposals import DecideProposal, PublishProposal
+from bespeak.state.store.commands.endpoints import PutEndpoint
+from bespeak.state.store.commands.proposals import DecideProposal, PublishProposal, RevokeSynthesis
 from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio
@@ -57,6 +61,10 @@ async def propose(bench: StatefulBench, body: Any = None, **headers: Any) -> str
 
 async def find(bench: StatefulBench, **headers: Any) -> int:
     return (await bench.send("FIND", "/lodgings", ROME, **headers)).status
+
+
+async def manifest_for(bench: StatefulBench, agent: str | None = AGENT) -> Reply:
+    return await bench.send("DISCOVER", "/", {"target": "manifest"}, agent=agent)
 
 
 @pytest.mark.requirement("API-10.5-1")
@@ -203,19 +211,38 @@ async def test_synthesis_of_one_process_is_called_in_the_other_at_once(tmp_path:
 
 
 @pytest.mark.requirement("API-10.5-2", "CORE-2.4-8")
-async def test_persistent_synthesis_is_in_the_manifest_and_bound_to_its_agent() -> None:
+async def test_persistent_synthesis_is_in_the_manifest_of_its_agent_alone() -> None:
     async with negotiating(persistent=True) as bench:
-        before = (await bench.send("DISCOVER", "/", agent=None)).json["document_version"]
-        assert (await bench.send("FIND", "/rooms", {"city": "x"})).header("AGTP-API-Version") == "1.0"
+        before = await manifest_for(bench)
         approved = await bench.send("PROPOSE", "/", {"endpoint": lodgings(), "persistent": True})
         assert (approved.status, approved.json["persistent"], approved.json["granted_duration"]) == (263, True, "1d")
-        manifest = (await bench.send("DISCOVER", "/", agent=None)).json
-        assert "/lodgings" in {endpoint["path"] for endpoint in manifest["endpoints"]}
-        assert manifest["document_version"] != before
-        assert (await bench.send("FIND", "/rooms", {"city": "x"})).header("AGTP-API-Version") == "1.0.1"
+        own = await manifest_for(bench)
+        assert "/lodgings" in {endpoint["path"] for endpoint in own.json["endpoints"]}
+        assert own.json["document_version"] != before.json["document_version"]
+        assert "private" in str(own.header("Cache-Control"))
+        assert (await manifest_for(bench, OTHER)).json == before.json
         assert await find(bench, session_id=SESSION) == 200
-        other = await bench.send("FIND", "/lodgings", ROME, agent=OTHER)
-        assert (other.status, other.error["code"]) == (403, "synthesis-of-another")
+        assert await find(bench, agent=OTHER) == 404
+
+
+@pytest.mark.requirement("CORE-2.4-8")
+async def test_published_synthesis_is_in_the_manifest_of_everyone() -> None:
+    async with negotiating() as bench:
+        synthesis_id = await propose(bench)
+        assert (await bench.send("FIND", "/rooms", {"city": "x"})).header("AGTP-API-Version") == "1.0"
+        await bench.store.do(PublishProposal(f"prop-{synthesis_id[4:]}", 3600.0))
+        assert await find(bench, agent=OTHER) == 200
+        assert "/lodgings" in str((await manifest_for(bench, None)).json["endpoints"])
+        assert (await bench.send("FIND", "/rooms", {"city": "x"})).header("AGTP-API-Version") == "1.0.1"
+
+
+async def test_row_of_an_earlier_version_that_one_agent_alone_may_call_is_not_served() -> None:
+    async with negotiating(persistent=True) as bench:
+        origin = Origin(synthesis_id="syn-1", agent_id=OTHER, expires=2e9)
+        document = write_endpoint(replace(FIND, path="/old", handler=Composition(recipe="lodgings")), LODGINGS, origin)
+        await bench.store.do(PutEndpoint("FIND", "/old", document, 0))
+        assert (await bench.send("FIND", "/old", ROME)).status == 404
+        assert (await bench.send("FIND", "/old", ROME, agent=OTHER)).status == 404
 
 
 async def test_words_of_a_synthesis_do_not_change_what_others_can_propose() -> None:
@@ -265,8 +292,7 @@ async def test_persistent_synthesis_survives_a_restart_and_ends_at_its_time(tmp_
         await bench.store.do(SessionsEnd())
     async with negotiating(store=open_store(place, role="sole"), persistent=True) as bench:
         assert await find(bench) == 404
-        assert "/lodgings" not in str((await bench.send("DISCOVER", "/", agent=None)).json)
-        assert (await bench.send("FIND", "/rooms", {"city": "x"})).header("AGTP-API-Version") == "1.0.2"
+        assert "/lodgings" not in str((await manifest_for(bench)).json)
 
 
 async def test_published_synthesis_is_called_by_every_agent(tmp_path: Path) -> None:
@@ -276,6 +302,67 @@ async def test_published_synthesis_is_called_by_every_agent(tmp_path: Path) -> N
         assert await find(one, agent=OTHER) == 200
         assert await find(other, agent=OTHER) == 200
         assert await find(other, agent=None) == 200
+
+
+@pytest.mark.parametrize("is_published", [True, False])
+async def test_revoked_synthesis_ends_in_every_process(tmp_path: Path, is_published: bool) -> None:
+    async with two_processes(tmp_path, persistent=True) as (one, other):
+        synthesis_id = await propose(one, {"endpoint": lodgings(), "persistent": True})
+        proposal_id = f"prop-{synthesis_id[4:]}"
+        if is_published:
+            await one.store.do(PublishProposal(proposal_id, 3600.0))
+        assert await find(other, agent=OTHER if is_published else AGENT) == 200
+        await one.store.do(RevokeSynthesis(proposal_id, "operator:kim", "wrong rooms"))
+
+        async def is_gone() -> bool:
+            answers = [await find(bench, agent=agent) for bench in (one, other) for agent in (AGENT, OTHER)]
+            shown = [str((await manifest_for(bench, agent)).json) for bench in (one, other) for agent in (AGENT, OTHER)]
+            return set(answers) == {404} and not any("/lodgings" in text for text in shown)
+
+        await eventually(is_gone)
+        assert await find(one, synthesis_id=synthesis_id) == 404
+        told = await other.send("QUERY", f"/proposals/{proposal_id}")
+        assert (told.status, "wrong rooms" in told.error["message"]) == (410, True)
+
+
+async def test_what_was_revoked_is_approved_again_by_an_operator_only() -> None:
+    async with negotiating() as bench:
+        synthesis_id = await propose(bench)
+        await bench.store.do(RevokeSynthesis(f"prop-{synthesis_id[4:]}", "operator:kim"))
+        again = await bench.send("PROPOSE", "/", lodgings(description="Finds other rooms."))
+        assert again.status == 261
+        assert (await bench.send("PROPOSE", "/", lodgings(), agent=OTHER)).status == 263
+        await bench.store.do(DecideProposal(again.json["proposal_id"], "approved", "operator:kim"))
+        assert await find(bench) == 200
+
+
+@pytest.mark.parametrize(("first", "second"), [(False, False), (True, False), (False, True), (True, True)])
+async def test_synthesis_of_the_newest_263_is_the_current_one(tmp_path: Path, first: bool, second: bool) -> None:
+    async with two_processes(tmp_path, persistent=True) as (one, other):
+        wishes = [
+            {"endpoint": lodgings(description=f"Finds rooms {number}."), "persistent": persistent}
+            for number, persistent in enumerate((first, second))
+        ]
+        for wish in (*wishes, wishes[0], wishes[1], wishes[0]):
+            current = await propose(one, wish, session_id=SESSION)
+            for bench in (one, other):
+
+                async def is_current(bench: StatefulBench = bench, current: str = current) -> bool:
+                    called = await bench.send("FIND", "/lodgings", ROME, session_id=SESSION)
+                    return (called.status, called.header("Contract-Synthesized")) == (200, current)
+
+                await eventually(is_current)
+
+
+async def test_contract_that_is_proposed_again_is_judged_again(tmp_path: Path) -> None:
+    place = str(tmp_path / "store.db")
+    async with negotiating(store=open_store(place, role="sole"), persistent=True) as bench:
+        await propose(bench, refunds(), authority_scope="stays:cancel")
+        assert (await bench.send("PROPOSE", "/", refunds())).status == 262
+    forbidden = (ForbiddenCombination(together=("CANCEL /stays", "scope:stays:*")),)
+    async with negotiating(store=open_store(place, role="sole"), forbidden=forbidden) as bench:
+        refused = await bench.send("PROPOSE", "/", refunds(), authority_scope="stays:cancel")
+        assert (refused.status, refused.json["reason"]) == (463, "policy-refused")
 
 
 async def test_hidden_endpoint_at_the_path_is_not_revealed_by_a_proposal() -> None:
@@ -316,7 +403,7 @@ async def test_persistent_synthesis_is_served_when_an_operator_has_approved_it()
         assert pending.status == 261
         await bench.store.do(DecideProposal(pending.json["proposal_id"], "approved", "operator:kim"))
         assert await find(bench) == 200
-        assert "/lodgings" in str((await bench.send("DISCOVER", "/", agent=None)).json)
+        assert "/lodgings" in str((await manifest_for(bench)).json)
 
 
 async def test_persistent_synthesis_leaves_the_manifest_at_its_end() -> None:
@@ -324,7 +411,7 @@ async def test_persistent_synthesis_leaves_the_manifest_at_its_end() -> None:
         await propose(bench, {"endpoint": lodgings(), "persistent": True})
 
         async def is_gone() -> bool:
-            return "/lodgings" not in str((await bench.send("DISCOVER", "/", agent=None)).json)
+            return "/lodgings" not in str((await manifest_for(bench)).json)
 
         await eventually(is_gone)
         assert await find(bench) == 404

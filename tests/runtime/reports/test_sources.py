@@ -83,12 +83,15 @@ async def test_messages_of_all_kinds_are_one_report() -> None:
         ]
 
 
-async def test_costs_are_those_of_the_contract_and_of_the_latest_calls() -> None:
-    async with keeping(NEWS, methods=("REPORT", "QUOTE")) as bench:
+async def test_costs_are_those_of_the_callers_own_latest_calls() -> None:
+    other = make_endpoint("FETCH", "/prices", echo)
+    async with keeping(NEWS, other, methods=("REPORT",)) as bench:
         await bench.send("FETCH", "/news")
+        for path in ("/news", "/prices"):
+            await bench.send("FETCH", path, agent=FRIEND)
         found = await report(bench, "costs")
-        [row] = [row for row in found["rows"] if row["Path"] == "/news"]
-        assert (row["Method"], row["Calls"], row["Declared"]) == ("FETCH", 1, "")
+        [row] = found["rows"]
+        assert (row["Method"], row["Path"], row["Calls"], row["Declared"]) == ("FETCH", "/news", 1, "")
         assert row["Seconds"] == found["chart"]["FETCH /news"]
 
 

@@ -12,15 +12,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.meaning import ALIGNMENT, CLINICAL, CLINICAL_PROFILE, CS, LAW, RAD_PROFILE, alignment, register_all
-from tests.service import build, echo, make_endpoint
+from tests.service import AGENT, build, echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.app.server.http_face import make_face
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.ontology.settings import SemanticSettings
+from bespeak.documents.alignment.draft_json import statement_of
 from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
+from bespeak.faces.http.dispatched import DispatchBackend
 from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.messages import Connection
+from bespeak.protocol.exchange.outcome import Outcome
+from bespeak.state.audit.reading import payload_of
+from bespeak.state.audit.settings import AuditSettings
+from bespeak.state.store.commands.alignment_confirmations import ConfirmAlignment, RevokeConfirmation
+from bespeak.state.store.commands.audit import ReadAudit
 from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio
@@ -41,6 +50,8 @@ async def clinic(
     *endpoints: Endpoint,
     register: bool = True,
     anonymous: bool = False,
+    confirmed: bool = False,
+    document: ServerDocument | None = None,
     methods: tuple[str, ...] = (),
     **settings: Any,
 ) -> AsyncIterator[StatefulBench]:
@@ -49,7 +60,9 @@ async def clinic(
     await store.start()
     if register:
         await register_all(store, alignment(provenance=None) if anonymous else alignment())
-    served = {"methods": methods, "semantic": SemanticSettings(**settings)}
+    if confirmed:
+        await store.do(ConfirmAlignment(ALIGNMENT, None, "align-1", "operator:ada", "att-1"))
+    served = {"document": document, "methods": methods, "semantic": SemanticSettings(**settings)}
     try:
         async with keeping(*(endpoints or (summarize(),)), store=store, **served) as bench:
             yield bench
@@ -141,15 +154,35 @@ async def test_member_is_input_on_a_server_without_the_layer() -> None:
 
 @pytest.mark.requirement("IOA-13-7")
 async def test_irreversible_endpoint_needs_an_envelope_and_mappings_with_provenance() -> None:
-    async with clinic(summarize("irreversible"), required="irreversible") as bench:
+    async with clinic(summarize("irreversible"), required="irreversible", confirmed=True) as bench:
         missing = await bench.send("SUMMARIZE", "/note", NOTE)
         assert (missing.status, missing.error["code"]) == (422, "semantic-profile-required")
         assert (await bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": RAD_PROFILE})).status == 200
-    async with clinic(summarize("irreversible"), anonymous=True) as bench:
+    async with clinic(summarize("irreversible"), anonymous=True, confirmed=True) as bench:
         refused = await bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": RAD_PROFILE})
         assert refused.error["violations"][0]["rule"] == "I245"
     async with clinic(summarize(), required="irreversible") as bench:
         assert (await bench.send("SUMMARIZE", "/note", NOTE)).status == 200
+
+
+async def test_irreversible_endpoint_needs_a_confirmed_mapping() -> None:
+    async with clinic(summarize("irreversible")) as bench:
+        body = {**NOTE, "semantic": RAD_PROFILE}
+        refused = await bench.send("SUMMARIZE", "/note", body)
+        assert (refused.status, refused.error["code"]) == (409, "semantic-mapping-unconfirmed")
+        assert f"bespeak semantic confirm {ALIGNMENT}" in refused.error["message"]
+        assert {one["rule"] for one in refused.error["violations"]} == {"I248"}
+        executed = await bench.send(
+            "EXECUTE", "/", {"action": "summarize_note", "parameters": NOTE, "semantic": RAD_PROFILE}
+        )
+        assert executed.error["code"] == "semantic-mapping-unconfirmed"
+        assert (await bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": CLINICAL_PROFILE})).status == 200
+        await bench.store.do(ConfirmAlignment(ALIGNMENT, None, "align-1", "operator:ada", "att-1"))
+        await bench.bench.server.semantic.knowledge.refresh()
+        assert (await bench.send("SUMMARIZE", "/note", body)).status == 200
+        await bench.store.do(RevokeConfirmation(ALIGNMENT, None, "operator:ada", "att-2"))
+        await bench.bench.server.semantic.knowledge.refresh()
+        assert (await bench.send("SUMMARIZE", "/note", body)).status == 409
 
 
 async def test_step_that_the_caller_names_is_judged_by_what_the_call_means() -> None:
@@ -194,6 +227,44 @@ async def test_http_calls_carry_envelopes_and_references_too() -> None:
             proposed = await bench.send("PROPOSE", "/", {"semantic_profile": RAD_PROFILE})
             caller["semantic-profile"] = proposed.json["result"]["profile_id"]
             assert (await web.post("/note:summarize", json=NOTE, headers=caller)).status_code == 200
+
+
+MAPPING = (
+    f'confidence=0.91, artifacts=("{ALIGNMENT}";version="1.0";'
+    f'sha256="{statement_of(alignment()).sha256}";signed=?0;confirmed=?0)'
+)
+
+
+async def test_mapped_call_says_so_on_every_face() -> None:
+    async with clinic() as bench:
+        mapped = await bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": RAD_PROFILE})
+        assert mapped.header("Semantic-Mapping") == MAPPING
+        for body in (NOTE, {**NOTE, "semantic": CLINICAL_PROFILE}):
+            assert (await bench.send("SUMMARIZE", "/note", body)).header("Semantic-Mapping") is None
+        face = make_face(bench.bench.dispatcher, HttpSettings())
+        transport = httpx.ASGITransport(app=face)
+        async with httpx.AsyncClient(transport=transport, base_url="http://clinic.example") as web:
+            sent = await web.post("/note:summarize", json={**NOTE, "semantic": RAD_PROFILE})
+            assert sent.headers["semantic-mapping"] == MAPPING
+        proposed = await bench.send("PROPOSE", "/", {"semantic_profile": RAD_PROFILE})
+        headers = {"agent-id": AGENT, "semantic-profile": proposed.json["result"]["profile_id"]}
+        for name in ("mcp", "a2a"):
+            backend = DispatchBackend(bench.bench.dispatcher, bench.bench.server, name)
+            begun = backend.begin(summarize(), NOTE, headers, Connection(address="127.0.0.1"))
+            outcome = begun if isinstance(begun, Outcome) else await begun
+            assert (outcome.status, outcome.mapping) == (200, MAPPING)
+
+
+async def test_record_of_a_mapped_call_names_the_artifact() -> None:
+    document = ServerDocument(audit=AuditSettings(records="all"))
+    async with clinic(document=document) as bench:
+        reply = await bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": RAD_PROFILE})
+        row = await bench.store.read(ReadAudit(reply.header("Audit-ID") or ""))
+        payload = payload_of(row[-1])
+        assert payload is not None
+        digest = statement_of(alignment()).sha256
+        artifact = {"id": ALIGNMENT, "version": "1.0", "sha256": digest, "signed": False, "confirmed": False}
+        assert payload["semantic_mapping"] == {"confidence": 0.91, "artifacts": [artifact]}
 
 
 _VALUES = st.recursive(

@@ -61,6 +61,20 @@ def test_nothing_is_found_without_a_common_word_or_an_accepted_mapping() -> None
     assert index.find(Wanted(f"{RAD}#report-summary"), ANONYMOUS) == []
 
 
+def test_confidence_is_that_of_name_fit_and_mapping_together() -> None:
+    index = MeaningIndex([providing("/any", "document-summarize"), PATIENTS], snapshot())
+
+    def told(text: str) -> tuple[str, float]:
+        [found] = index.find(Wanted(text), ANONYMOUS)
+        document = index.document(found)
+        return document["match"], document["confidence"]
+
+    assert told(f"{CLINICAL}#document-summarize") == ("direct", 1.0)
+    assert told(f"{CLINICAL}#note-summarize") == ("direct", 0.9)  # more general than what is wanted
+    assert told("patient lookup desk") == ("direct", 0.6667)  # two words of three
+    assert told(f"{RAD}#report-summary") == ("mapped", 0.819)
+
+
 @pytest.mark.requirement("IOA-13-4")
 def test_sensitive_capability_is_shown_to_callers_with_its_scopes_only() -> None:
     iri = f"{CLINICAL}#patient-lookup"

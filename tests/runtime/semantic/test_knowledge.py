@@ -11,12 +11,19 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from joserfc.jwk import OKPKey
 from tests.meaning import ALIGNMENT, CLINICAL, RAD, alignment, register_all, registration_of, registrations
 
+from bespeak.checks.alignment.artifact import Trust
 from bespeak.contract.ontology.alignment import Alignment
+from bespeak.documents.alignment.draft_json import statement_of
 from bespeak.protocol.fault import Fault
 from bespeak.runtime.semantic import knowledge
 from bespeak.runtime.semantic.knowledge import Knowledge, read_artifact
+from bespeak.state.identity.artifact_signature import sign_artifact
+from bespeak.state.identity.jws import PrivateKey
+from bespeak.state.identity.key_text import generate_key, key_id
+from bespeak.state.store.commands.alignment_confirmations import ConfirmAlignment, RevokeConfirmation
 from bespeak.state.store.commands.ontologies import Artifact, ReadArtifact, RegisterArtifact, compress
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Store
@@ -100,3 +107,64 @@ async def test_alignment_keeps_who_signed_it(store: Store) -> None:
     assert (found.version, found.signer) == ("1.1", "key-1")
     broken = msgspec.structs.replace(artifact, content=b"{}")
     assert isinstance(read_artifact(broken), Fault)
+
+
+def signed_by(key: OKPKey, found: Alignment) -> RegisterArtifact:
+    """Return a registration with a signature, as a key has made it."""
+    assert isinstance(key.private_key, PrivateKey)
+    token = sign_artifact(statement_of(found), key.private_key, key_id(key), 0.0)
+    return msgspec.structs.replace(registration_of(found), signer=key_id(key), signature=token)
+
+
+async def test_only_artifacts_of_trusted_keys_are_used_once_there_are_keys(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    await register_all(store, alignment(id="https://0.example/unsigned"))
+    key, stranger = generate_key(), generate_key()
+    good = signed_by(key, alignment(id="https://ex.org/good"))
+    await store.do(signed_by(stranger, alignment(id="https://ex.org/stranger")))
+    # Rows that claim a signer, or have the signature of another artifact.
+    await store.do(msgspec.structs.replace(registration_of(alignment(id="https://ex.org/claims")), signer=key_id(key)))
+    copied = registration_of(alignment(id="https://ex.org/copied"))
+    await store.do(msgspec.structs.replace(copied, signer=key_id(key), signature=good.signature))
+    trust = Trust(keys={key_id(key): key.public_key}, signed=True)
+    known = Knowledge(trust=trust)
+    with caplog.at_level(logging.ERROR):
+        await known.follow(store)
+    assert known.snapshot.alignments == {}
+    assert "`trusted_keys` of [semantic]" in known.snapshot.unused["https://0.example/unsigned"]
+    await store.do(good)
+    await known.refresh()
+    assert list(known.snapshot.alignments) == ["https://ex.org/good"]
+    assert "which is not trusted" in caplog.text
+
+
+async def test_signed_version_stays_in_use_when_a_later_one_is_not_trusted(store: Store) -> None:
+    key, stranger = generate_key(), generate_key()
+    for command in registrations(alignment())[:-1]:
+        await store.do(command)
+    await store.do(signed_by(key, alignment()))
+    await store.do(signed_by(stranger, alignment(version="1.1")))
+    known = Knowledge(trust=Trust(keys={key_id(key): key.public_key}, signed=True))
+    await known.follow(store)
+    assert known.snapshot.alignments[ALIGNMENT].version == "1.0"
+
+
+async def test_confirmation_is_followed_and_lost_with_a_new_version_or_a_revocation(store: Store) -> None:
+    await register_all(store)
+    known = Knowledge()
+    await known.follow(store)
+    assert known.snapshot.alignments[ALIGNMENT].confirmed_by == ""
+    await store.do(ConfirmAlignment(ALIGNMENT, None, "align-1", "operator:ada", "att-1"))
+    await known.refresh()
+    assert known.snapshot.alignments[ALIGNMENT].confirmed_by == "operator:ada"
+    after_restart = Knowledge()
+    await after_restart.follow(store)
+    assert after_restart.snapshot.alignments[ALIGNMENT].confirmed_by == "operator:ada"
+    await store.do(registration_of(alignment(version="1.1")))
+    await known.refresh()
+    assert known.snapshot.alignments[ALIGNMENT].confirmed_by == ""
+    await store.do(ConfirmAlignment(ALIGNMENT, None, "align-2", "operator:ada", "att-2"))
+    await store.do(RevokeConfirmation(ALIGNMENT, None, "operator:bob", "att-3"))
+    await known.refresh()
+    assert known.snapshot.alignments[ALIGNMENT].confirmed_by == ""

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
+import httpx
 import pytest
-from tests.meaning import CLINICAL, CLINICAL_PROFILE, RAD_PROFILE, alignment, snapshot
-from tests.runtime.semantic.test_calls import summarize
-from tests.service import build, echo, make_endpoint
+from tests.meaning import CLINICAL, CLINICAL_PROFILE, RAD, RAD_PROFILE, alignment, register_all, snapshot
+from tests.runtime.semantic.test_calls import NOTE, clinic, summarize
+from tests.service import AGENT, build, echo, make_endpoint
+from tests.stateful import StatefulBench
 
+from bespeak.app.server.http_face import make_face
+from bespeak.app.server.http_pages import Publishing, make_pages
 from bespeak.contract.ontology.settings import SemanticSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.documents.deployment.server_settings import A2aSettings
 from bespeak.documents.envelope.message import find_payload
 from bespeak.documents.envelope.nlip import NlipMessage, write_nlip
 from bespeak.documents.envelope.reader import parse
@@ -85,3 +93,79 @@ def test_envelope_that_nlip_carries_is_judged_like_any_other() -> None:
         carried = find_payload(write_nlip(message, envelope)).payload
         _, outcome = layer().read(carried, summarize())
         assert outcome.match == match
+
+
+HIDDEN = f"{CLINICAL}#note-summarize"
+ABOVE = f"{CLINICAL}#document-summarize"
+
+
+async def published(bench: StatefulBench) -> AsyncIterator[tuple[str, str]]:
+    """Yield everything that the server tells a stranger, by its name."""
+    web = HttpSettings(url="https://clinic.example", ai_alias=True)
+    publishing = Publishing(agtp_port=4480, mcp=True, a2a=A2aSettings(enabled=True))
+    pages = make_pages(bench.bench.server.routes, web, publishing, keeps_state=True)
+    face = httpx.ASGITransport(make_face(bench.bench.dispatcher, web, publishing=publishing))
+    async with httpx.AsyncClient(transport=face, base_url="https://clinic.example") as client:
+        for path in pages:
+            for accept in ("*/*", "application/agis", "text/html"):
+                reply = await client.get(path, headers={"accept": accept})
+                assert reply.status_code == 200, path
+                yield f"{path} {accept}", reply.text
+    rad = {**RAD_PROFILE, "type": "ioa:SemanticProfile"}
+    for method, path, body in (
+        ("DISCOVER", "/", None),
+        ("DISCOVER", "/methods", None),
+        ("DISCOVER", "/", {"criteria": "summarize a clinical note"}),
+        ("DISCOVER", "/", {"criteria": "note-summarize"}),
+        ("DISCOVER", "/", {"criteria": {"capability": f"{RAD}#report-summary"}}),
+        ("DESCRIBE", "/", None),
+        ("DESCRIBE", "/", {"semantic_profile": rad}),
+        ("DESCRIBE", "/", {"semantic_profile": {"ontologyId": CLINICAL, "ontologyVersion": "2.1"}}),
+        *(
+            ("DESCRIBE", "/", {"semantic_profile": rad, "endpoint": {"method": "SUMMARIZE", "path": path}})
+            for path in ("/note", "/patient")
+        ),
+        ("PROPOSE", "/", {"semantic_profile": rad}),
+        ("PROPOSE", "/", {"semantic_profile": {**rad, "intentRef": "rad:Radiology"}}),
+        ("SUMMARIZE", "/patient", {"semantic": rad}),
+        ("SUMMARIZE", "/note", {"semantic": {**rad, "intentRef": "rad:Radiology"}}),
+        ("SUMMARIZE", "/notes", {}),
+        ("PLAN", "/", {"goal": "summarize a clinical note"}),
+    ):
+        for agent in (None, AGENT):
+            reply = await bench.send(method, path, body, agent=agent)
+            yield f"{method} {path} {body}", reply.response.body.decode()
+            yield f"{method} {path} {body} headers", str(reply.response.headers)
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("IOA-13-4")
+@pytest.mark.parametrize("sensitive", [HIDDEN, ABOVE])
+async def test_sensitive_concept_is_told_nowhere_without_its_scopes(sensitive: str) -> None:
+    secret = replace(summarize(), required_scopes=("notes:read",))
+    plain = replace(summarize(), path="/patient")
+    plain = replace(plain, semantic=replace(plain.semantic, concepts=(f"{CLINICAL}#patient-lookup",)))
+    async with clinic(secret, plain, sensitive=(sensitive,)) as bench:
+        told = {name: text async for name, text in published(bench)}
+        leaks = [name for name, text in told.items() if "note-summarize" in text.replace('"note-summarize"', "")]
+        assert leaks == []
+        assert any(f"{CLINICAL}#patient-lookup" in text for text in told.values())
+        manifest = (await bench.send("DISCOVER", "/", agent=None)).json
+        shown = {one["path"]: one["semantic"].get("concepts") for one in manifest["endpoints"]}
+        assert (shown["/note"], shown["/patient"]) == (None, [f"{CLINICAL}#patient-lookup"])
+        asked = {"semantic_profile": RAD_PROFILE, "endpoint": {"method": "SUMMARIZE", "path": "/note"}}
+        stranger = (await bench.send("DESCRIBE", "/", asked)).json["result"]["semantic"]
+        doctor = (await bench.send("DESCRIBE", "/", asked, authority_scope="notes:read")).json["result"]["semantic"]
+        assert (stranger["match"], doctor["match"]) == ("unmatched", "mapped")
+        assert doctor["mappings"][0]["to"] == HIDDEN
+        body = {**NOTE, "semantic": RAD_PROFILE}
+        assert (await bench.send("SUMMARIZE", "/note", body, authority_scope="notes:read")).status == 200
+
+
+@pytest.mark.anyio
+async def test_documents_follow_a_registry_that_puts_a_concept_below_a_sensitive_one() -> None:
+    async with clinic(register=False, sensitive=(ABOVE,)) as bench:
+        assert HIDDEN in (await bench.send("DISCOVER", "/", agent=None)).response.body.decode()
+        await register_all(bench.store)
+        await bench.bench.server.semantic.knowledge.refresh()
+        assert HIDDEN not in (await bench.send("DISCOVER", "/", agent=None)).response.body.decode()

@@ -93,15 +93,24 @@ def test_unknown_ontology_and_unknown_alignment_are_named() -> None:
 @pytest.mark.requirement("IOA-7.4-5")
 def test_mapping_below_the_threshold_needs_a_person() -> None:
     assert broken(negotiate(RAD_PROFILE, threshold=0.92)) == [("I244", "/capabilityRefs/0")]
-    rules = tuple(msgspec.structs.replace(rule, confirmed_by="ada") for rule in alignment().rules)
-    assert negotiate(RAD_PROFILE, given=alignment(rules=rules), threshold=0.99).match == "mapped"
+    assert negotiate(RAD_PROFILE, given=alignment(confirmed_by="operator:ada"), threshold=0.99).match == "mapped"
+
+
+@pytest.mark.parametrize("claim", [{"confirmed_by": "ada"}, {"override": True}, {"justification": "review"}])
+def test_confirmation_that_a_document_claims_does_not_count(claim: dict[str, Any]) -> None:
+    rules = tuple(msgspec.structs.replace(rule, **claim) for rule in alignment().rules)
+    poisoned = alignment(rules=rules)
+    assert broken(negotiate(RAD_PROFILE, given=poisoned, threshold=0.92)) == [("I244", "/capabilityRefs/0")]
+    critical = msgspec.structs.replace(OFFER, critical=True)
+    assert {rule for rule, _ in broken(negotiate(RAD_PROFILE, critical, poisoned))} == {"I248"}
 
 
 @pytest.mark.requirement("IOA-13-7")
 def test_irreversible_calls_need_mappings_with_provenance() -> None:
     critical = msgspec.structs.replace(OFFER, critical=True)
-    anonymous = alignment(provenance=None)
-    assert negotiate(RAD_PROFILE, critical).match == "mapped"
+    confirmed = alignment(confirmed_by="operator:ada")
+    anonymous = msgspec.structs.replace(confirmed, provenance=None)
+    assert negotiate(RAD_PROFILE, critical, confirmed).match == "mapped"
     outcome = negotiate(RAD_PROFILE, critical, anonymous)
     assert broken(outcome)[0] == ("I245", "/alignmentRef")
     assert outcome.verdict.status == "reject"
@@ -113,10 +122,10 @@ def test_several_mappings_are_resolved_in_the_configured_order() -> None:
     override = MappingRule(
         source=f"{RAD}#report-summary", target=f"{CLINICAL}#patient-lookup", confidence=0.8, override=True
     )
-    known = alignment(rules=(*alignment().rules, override))
-    offer = Offer((CLINICAL, CORE))
-    by_confidence = negotiate({**RAD_PROFILE, "intentRef": f"{CLINICAL}#summary-intent"}, offer, known)
+    known = alignment(rules=(*alignment().rules, override), confirmed_by="operator:ada")
+    by_confidence = negotiate({**RAD_PROFILE, "intentRef": f"{CLINICAL}#summary-intent"}, OFFER, known)
     assert by_confidence.match == "mapped"
+    offer = Offer((CLINICAL, CORE))
     first = negotiate(RAD_PROFILE, offer, known, conflict_order=("override", "confidence"), violations="renegotiate")
     assert broken(first) == [("I224", "/intentRef")]  # the override leads to a capability without this intent
 

@@ -14,7 +14,7 @@ from bespeak.runtime.semantic.translation import UsedMapping
 
 def test_document_has_what_a_peer_needs() -> None:
     translator = Translator([alignment()])
-    found = translator.translate(f"{RAD}#report-summary", CLINICAL)
+    found = translator.translate(f"{RAD}#report-summary", RAD, CLINICAL)
     assert found is not None
     used = UsedMapping(f"{RAD}#report-summary", found)
     told = Outcome(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.service import build
 
 from bespeak.contract.ontology.matching import NOT_PROVIDED
+from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.contract.ontology.verdict import Verdict, Violation
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.runtime.call import Call
@@ -13,7 +14,10 @@ from bespeak.runtime.semantic.refusal import refuse_change, refuse_missing, refu
 
 
 def call() -> Call:
-    return Call(Request("BOOK", "/room", "", {"task-id": "t-1"}, b"", Connection()), build().server)
+    return Call(
+        Request("BOOK", "/room", "", {"task-id": "t-1"}, b"", Connection()),
+        build(semantic=SemanticSettings()).dispatcher.server,
+    )
 
 
 def test_status_follows_from_the_verdict() -> None:

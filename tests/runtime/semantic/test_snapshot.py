@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-import msgspec
-from tests.meaning import CLINICAL, CS, RAD, alignment, ontology, snapshot
+from itertools import permutations, product
+from typing import Any
 
-from bespeak.runtime.semantic.snapshot import Snapshot
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.meaning import ALIGNMENT, CLINICAL, CS, RAD, alignment, ontology, snapshot
+
+from bespeak.checks.alignment.policy import Policy
+from bespeak.contract.ontology.alignment import Alignment, MappingRule, Provenance
+from bespeak.contract.ontology.ontology import Ontology, OntologyRef
+from bespeak.contract.ontology.term import Term
+from bespeak.runtime.semantic.snapshot import OUTRANKED, Snapshot
 
 
 def test_highest_version_that_serves_a_request_is_found() -> None:
@@ -44,5 +54,165 @@ def test_newest_version_of_an_alignment_counts() -> None:
     newer = alignment(version="1.1", rules=())
     known = snapshot(newer, alignment())
     assert known.alignments[newer.id].version == "1.1"
-    assert known.mappings.translator([newer.id]).translate(f"{RAD}#report-summary", CLINICAL) is None
+    assert known.mappings.translator([newer.id]).translate(f"{RAD}#report-summary", RAD, CLINICAL) is None
     assert known.declaring([f"{RAD}#report-summary", f"{CLINICAL}#Medicine"]) == (RAD, CLINICAL)
+
+
+REFS = {name: OntologyRef(f"https://{name}.example/o", "1.0") for name in "abc"}
+
+
+def term(name: str, number: int) -> str:
+    return f"{REFS[name].id}#{number}"
+
+
+@st.composite
+def artifacts(draw: st.DrawFn) -> Alignment:
+    """Any artifact between two of three ontologies: every part that its author chooses is arbitrary."""
+    source, target = draw(st.sampled_from(list(permutations("abc", 2))))
+    numbers = st.integers(0, 1)
+    rule = st.builds(
+        lambda one, other, relation, confidence, override, by: MappingRule(
+            source=term(source, one),
+            target=term(target, other),
+            relation=relation,
+            confidence=confidence,
+            override=override,
+            confirmed_by=by,
+            provenance=Provenance(author="board"),
+        ),
+        *(numbers, numbers, st.sampled_from(["equivalent", "broader", "narrower"])),
+        *(st.sampled_from([0.8, 0.9, 1.0]), st.booleans(), st.sampled_from(["", "ada"])),
+    )
+    return Alignment(
+        id=f"https://{draw(st.sampled_from('0azé~'))}.example/{draw(st.integers(0, 3))}",
+        version=draw(st.sampled_from(["0.1", "1.0", "9.9", "2030-01-01"])),
+        source=OntologyRef(REFS[source].id, draw(st.sampled_from(["1.0", "1.1", "2.0"]))),
+        target=OntologyRef(REFS[target].id, draw(st.sampled_from(["1.0", "1.1", "2.0"]))),
+        rules=tuple(draw(st.lists(rule, min_size=1, max_size=4))),
+        signer=draw(st.sampled_from(["", "", "key-1", "key-2"])),
+        confirmed_by=draw(st.sampled_from(["", "operator:ada"])),
+    )
+
+
+@given(
+    known_artifacts=st.lists(artifacts(), max_size=8),
+    order=st.permutations(("policy", "confidence", "override")),
+    priority=st.integers(0, 5),
+    ranks=st.dictionaries(st.sampled_from(["key-1", "key-2"]), st.integers(0, 3)),
+)
+@settings(max_examples=300)
+def test_unsigned_artifact_is_never_used_where_a_signed_one_is(
+    known_artifacts: list[Alignment], order: list[Any], priority: int, ranks: dict[str, int]
+) -> None:
+    ontologies = [
+        Ontology(id=ref.id, version="1.0", terms={term(name, n): Term(iri=term(name, n), kind="class") for n in (0, 1)})
+        for name, ref in REFS.items()
+    ]
+    policy = Policy(order=tuple(order), priorities={"board": priority, "override": priority}, ranks=ranks)
+    known = Snapshot(ontologies, known_artifacts, policy=policy)
+    by_id = known.alignments
+    signed = {frozenset((one.source.id, one.target.id)) for one in by_id.values() if one.signer}
+    assert all(by_id[one.id].signer for one in known_artifacts if one.signer)
+    # Callers may choose artifacts, but not make an unsigned one count.
+    for ids in ([*by_id], [id_ for id_, one in by_id.items() if not one.signer]):
+        for (one, source), (other, target), number in product(REFS.items(), REFS.items(), (0, 1)):
+            if one == other:
+                continue
+            found = known.mappings.translate(term(one, number), [source.id], target.id, ids)
+            for step in () if found is None else found.steps:
+                artifact = by_id[step.alignment]
+                pair = frozenset((artifact.source.id, artifact.target.id))
+                assert artifact.signer or not signed & {pair, frozenset((source.id, target.id))}
+                assert step.trust == (1 + ranks.get(artifact.signer, 0) if artifact.signer else 0)
+
+
+def poisoned(**changes: Any) -> Alignment:
+    """Lead what is wanted to another capability, with all the confidence there is."""
+    wrong = MappingRule(
+        source=f"{RAD}#report-summary",
+        target=f"{CLINICAL}#patient-lookup",
+        confidence=1.0,
+        override=True,
+        confirmed_by="ada",
+        justification="manual",
+    )
+    return alignment(rules=(wrong,), provenance=alignment().provenance, **changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"id": "https://0.example/first"},
+        {"id": "https://zz.example/last"},
+        {"id": "https://zz.example/last", "version": "9.9"},
+        {"id": "https://0.example/first", "version": "0.1", "given_confidence": 1.0},
+        {"id": "https://0.example/old", "source": OntologyRef(RAD, "0.9")},
+        {"id": "https://0.example/new", "target": OntologyRef(CLINICAL, "2.9")},
+        {"id": "https://0.example/confirmed", "confirmed_by": "operator:ada"},
+        {"id": ALIGNMENT, "version": "9.9"},
+    ],
+)
+@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize("first", [False, True])
+def test_poisoned_artifact_does_not_outrank_a_signed_one(changes: dict[str, Any], inverse: bool, first: bool) -> None:
+    good, bad = alignment(signer="key-1"), poisoned(**changes)
+    if inverse:
+        [rule] = bad.rules
+        turned = msgspec.structs.replace(rule, source=rule.target, target=rule.source)
+        bad = msgspec.structs.replace(bad, source=bad.target, target=bad.source, rules=(turned,))
+    known = snapshot(*((bad, good) if first else (good, bad)))
+    found = known.mappings.translate(f"{RAD}#report-summary", [RAD], CLINICAL, list(known.alignments))
+    assert found is not None
+    assert (found.iri, found.steps[0].alignment) == (f"{CLINICAL}#note-summarize", ALIGNMENT)
+    if bad.id != ALIGNMENT:
+        assert known.unused[bad.id] == OUTRANKED
+
+
+def test_unsigned_detour_does_not_outrank_a_signed_artifact() -> None:
+    middle = OntologyRef("https://m.example/o", "1.0")
+    steps = (
+        Alignment(
+            id="https://0.example/1",
+            source=OntologyRef(RAD, "1.0"),
+            target=middle,
+            rules=(MappingRule(source=f"{RAD}#report-summary", target=f"{middle.id}#x", confidence=1.0),),
+        ),
+        Alignment(
+            id="https://0.example/2",
+            source=middle,
+            target=OntologyRef(CLINICAL, "2.1"),
+            rules=(MappingRule(source=f"{middle.id}#x", target=f"{CLINICAL}#patient-lookup", confidence=1.0),),
+        ),
+    )
+    for good in (alignment(signer="key-1"), alignment(signer="key-1", rules=alignment().rules[1:])):
+        known = snapshot(good, *steps)
+        found = known.mappings.translate(f"{RAD}#report-summary", [RAD], CLINICAL, list(known.alignments))
+        assert found is None or found.iri == f"{CLINICAL}#note-summarize"
+
+
+def test_artifact_of_another_ontology_does_not_map_a_term_that_it_declares_too() -> None:
+    other = poisoned(id="https://0.example/1", source=OntologyRef("https://evil.example/o", "1.0"))
+    known = snapshot(alignment(signer="key-1"), other)
+    found = known.mappings.translate(f"{RAD}#report-summary", [RAD], CLINICAL, list(known.alignments))
+    assert found is not None
+    assert found.iri == f"{CLINICAL}#note-summarize"
+
+
+def test_higher_rank_comes_before_confidence() -> None:
+    low = poisoned(id="https://0.example/1", signer="low")
+    policy = Policy(ranks={"high": 2, "low": 1})
+    known = snapshot(low, alignment(signer="high"), policy=policy)
+    found = known.mappings.translate(f"{RAD}#report-summary", [RAD], CLINICAL, list(known.alignments))
+    assert found is not None
+    assert found.steps[0].alignment == ALIGNMENT
+
+
+def test_later_ontology_does_not_change_what_terms_of_another_mean() -> None:
+    wanted, other = f"{CLINICAL}#note-summarize", f"{CLINICAL}#patient-lookup"
+    bent = Term(iri=other, kind="individual", parents=(wanted,))
+    for id_, version in (("https://0.example/o", "0.1"), (f"{CLINICAL}#", "9.9"), ("https://y.org/onto", "1.0")):
+        poisoned = Ontology(id=id_, version=version, terms={other: bent})
+        old = msgspec.structs.replace(poisoned, version="0.0")
+        known = Snapshot([ontology("clinical"), old, poisoned])
+        for meanings in (known.meanings, known.meanings_with(old), known.meanings_with(ontology("clinical"))):
+            assert not meanings.subsumes(wanted, other)

@@ -21,8 +21,8 @@ def translate(*alignments: Alignment, **policy: Any) -> tuple[ProfileTranslation
     mappings = Mappings(alignments, Policy(**policy))
     profile = parse(RAD_PROFILE).profile
     assert profile is not None
-    translator = mappings.translator([one.id for one in alignments])
-    translation = ProfileTranslation(mappings, translator, ontology("clinical"))
+    ids = [one.id for one in alignments]
+    translation = ProfileTranslation(mappings, ids, ontology("clinical"), lambda _: [RAD])
     translation.translate(profile)
     return translation, mappings
 
@@ -89,4 +89,4 @@ def test_translators_with_a_part_of_the_alignments_are_bounded() -> None:
     mappings = Mappings(alignments, Policy())
     assert mappings.translator(["x:1"]) is mappings.translator(["x:1"])
     for one in alignments:
-        assert mappings.translator([one.id]).translate(SUMMARY, CLINICAL) is not None
+        assert mappings.translator([one.id]).translate(SUMMARY, RAD, CLINICAL) is not None

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.service import AGENT, make_endpoint
 from tests.stateful import keeping
 
 from bespeak.protocol.exchange.context import Context
+from bespeak.runtime.authority import Authority
 from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.turns import Pace
+from bespeak.runtime.workflows import driving
 from bespeak.runtime.workflows.driving import Drive
 from bespeak.runtime.workflows.journal import WorkflowJournal
-from bespeak.runtime.workflows.spec import Authority, Spec, StepSpec
+from bespeak.runtime.workflows.spec import Spec, StepSpec, restore_call
 from bespeak.state.store.commands.agents import PutAgent, SetAgentStatus
-from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, ListRecords, PutRecord
+from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, FindRecord, ListRecords, PutRecord
 from bespeak.state.store.commands.steps import ReadSteps, StepRow
 
 pytestmark = pytest.mark.anyio
@@ -29,9 +34,9 @@ def spec(*steps: StepSpec) -> Spec:
 
 
 def drive(bench: Any, workflow: Spec, journal: WorkflowJournal) -> Drive:
-    call = AUTHORITY.restore(bench.bench.server, "CHAIN")
+    call = restore_call(AUTHORITY, bench.bench.server, "CHAIN")
     assert isinstance(call, RoutedCall)
-    return Drive(bench.bench.dispatcher, bench.store, workflow, call, journal)
+    return Drive(bench.bench.dispatcher, bench.store, workflow, call, journal, pace=Pace())
 
 
 async def test_the_effect_of_a_step_is_undone_if_another_process_has_taken_over() -> None:
@@ -60,6 +65,33 @@ async def test_a_chain_that_failed_is_undone_to_the_end_and_not_run_again() -> N
         await drive(bench, spec(booked, StepSpec("PAY", "/rooms")), WorkflowJournal("w", 0, 30.0, rows)).run()
         assert called == ["CANCEL /rooms"]
         assert [row.state for row in await bench.store.read(ReadSteps("w"))] == ["undone"]
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+@pytest.mark.parametrize("passes", ["before the first step", "during the first step"])
+async def test_a_workflow_past_its_timeout_starts_no_step(
+    monkeypatch: pytest.MonkeyPatch, passes: str, *, parallel: bool
+) -> None:
+    called: list[str] = []
+    now = time.time()
+    clock = SimpleNamespace(time=lambda: now + 90 if called or passes.startswith("before") else now)
+    monkeypatch.setattr(driving, "time", clock)
+    monkeypatch.setattr(driving, "_AT_ONCE", 1)
+
+    def note(context: Context) -> dict[str, Any]:
+        called.append(context.path)
+        return {}
+
+    # Calls that read are not committed, so that nothing waits between them.
+    endpoints = [make_endpoint("FIND", path, note, impact="informational") for path in ("/rooms", "/halls")]
+    async with keeping(*endpoints, methods=("CHAIN",)) as bench:
+        await bench.store.do(PutRecord("w", "workflow", AGENT, "running", "{}", delay=30.0))
+        begun = replace(spec(StepSpec("FIND", "/rooms"), StepSpec("FIND", "/halls")), parallel=parallel)
+        journal = WorkflowJournal("w", 0, 30.0)
+        assert await drive(bench, begun, journal).run()
+        assert called == ([] if passes.startswith("before") else ["/rooms"])
+        record = await bench.store.read(FindRecord(("workflow",), "w"))
+        assert (journal.state, record.state, record.due) == ("failed", "failed", None)
 
 
 async def test_a_drive_whose_lease_was_taken_begins_no_further_step() -> None:

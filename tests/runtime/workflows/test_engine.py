@@ -12,7 +12,8 @@ from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.protocol.exchange.context import Context
-from bespeak.runtime.workflows.spec import Authority, Spec, StepSpec, encode
+from bespeak.runtime.authority import Authority
+from bespeak.runtime.workflows.spec import Spec, StepSpec, encode
 from bespeak.state.store.commands.records import ChangeRecord, NextDue, PutRecord
 from bespeak.state.store.commands.steps import JournalSteps, StepRow
 from bespeak.state.store.opening import open_store

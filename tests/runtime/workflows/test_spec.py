@@ -7,13 +7,14 @@ from tests.service import AGENT, make_endpoint
 from tests.stateful import keeping
 
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.authority import Authority
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.workflows.spec import Authority, Spec, StepSpec, decode, encode
+from bespeak.runtime.workflows.spec import Spec, StepSpec, decode, encode, restore_call
 from bespeak.state.store.commands.agents import PutAgent, SetAgentStatus
 
 pytestmark = pytest.mark.anyio
 
-AUTHORITY = Authority(agent_id=AGENT, scopes=("a:b",), headers={"task-id": "t"}, verified="token")
+AUTHORITY = Authority(agent_id=AGENT, scopes=("a:b",), headers={"task-id": "t"}, verified="token", expires=4e9)
 
 
 def test_a_spec_is_stored_and_read_unchanged() -> None:
@@ -24,10 +25,10 @@ def test_a_spec_is_stored_and_read_unchanged() -> None:
 
 async def test_the_restored_call_has_the_authority_of_the_caller() -> None:
     async with keeping(make_endpoint("BOOK", "/rooms", dict), methods=("CHAIN",)) as bench:
-        call = AUTHORITY.restore(bench.bench.server, "CHAIN")
+        call = restore_call(AUTHORITY, bench.bench.server, "CHAIN")
         assert isinstance(call, RoutedCall)
         assert (call.agent_id, list(call.principal.scopes), call.principal.verified) == (AGENT, ["a:b"], "token")
-        assert Authority.of(call) == AUTHORITY
+        assert Authority.of(call.principal, call.request) == AUTHORITY
 
 
 async def test_an_agent_that_was_suspended_since_does_not_act_any_more() -> None:
@@ -36,12 +37,12 @@ async def test_an_agent_that_was_suspended_since_does_not_act_any_more() -> None
         await bench.store.do(PutAgent(AGENT, "porter", "active", document, "operator"))
         await bench.store.do(SetAgentStatus(AGENT, "DEACTIVATE", frozenset({"active"}), "suspended", "operator", ""))
         await bench.bench.server.agents.follow(bench.store)
-        assert isinstance(AUTHORITY.restore(bench.bench.server, "CHAIN"), Refused)
+        assert isinstance(restore_call(AUTHORITY, bench.bench.server, "CHAIN"), Refused)
 
 
 async def test_a_workflow_of_a_method_that_was_disabled_does_not_go_on() -> None:
     async with keeping(make_endpoint("BOOK", "/rooms", dict), methods=("CHAIN",)) as bench:
-        assert isinstance(AUTHORITY.restore(bench.bench.server, "RUN"), Refused)
+        assert isinstance(restore_call(AUTHORITY, bench.bench.server, "RUN"), Refused)
 
 
 def test_the_path_of_a_step_may_name_its_parameters() -> None:

@@ -52,8 +52,9 @@ class MappingRule(msgspec.Struct, frozen=True, kw_only=True):
     signals: Mapping[str, float] = {}
     """Parts of the score by name."""
     override: bool = False
-    """True for an explicit decision of a user (IoA 7.3)."""
+    """True if the document claims an explicit decision of a user (IoA 7.3); counts once the artifact is confirmed."""
     confirmed_by: str = ""
+    """Person who has confirmed the rule, as the document claims."""
     provenance: Provenance | None = None
 
 
@@ -71,6 +72,10 @@ class Alignment(msgspec.Struct, frozen=True, kw_only=True):
     provenance: Provenance | None = None
     signer: str = ""
     """Id of the key that signed it, once verified."""
+    digest: str = ""
+    """SHA-256 of its canonical JSON, once registered."""
+    confirmed_by: str = ""
+    """Operator of this service who has confirmed it; never read from a document."""
 
     @property
     def confidence(self) -> float:

@@ -1,4 +1,4 @@
-"""I241-I247: rules for the match between a semantic profile and a service (IoA 7, 9, 13)."""
+"""I241-I248: rules for the match between a semantic profile and a service (IoA 7, 9, 13)."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ UNCOVERED: Final = ProfileRule(
 )
 LOW_CONFIDENCE: Final = ProfileRule(
     ("I244", "mapping-confidence", "SHOULD", "IoA 7.4"),
-    "The confidence of a mapping reaches the local threshold, or a person has confirmed it.",
-    why="An uncertain mapping may lead to another function. Let a person confirm it, or use a better one.",
+    "The confidence of a mapping reaches the local threshold, or the operator has confirmed it.",
+    why="An uncertain mapping may lead to another function. Let the operator confirm it, or use a better one.",
     message="{path} is {value}, whose mapping has only a confidence of {other}",
 )
 PROVENANCE: Final = ProfileRule(
@@ -47,4 +47,10 @@ UNSTABLE: Final = ProfileRule(
     "The profile of a task stays the same unless it is renegotiated.",
     why="Messages of one task must mean the same. PROPOSE the new profile first, or begin a new task.",
     message="{path} differs from the profile of the task",
+)
+UNCONFIRMED: Final = ProfileRule(
+    ("I248", "mapping-unconfirmed", "SHOULD", "IoA 13"),
+    "The operator has confirmed the mappings for calls that cannot be undone.",
+    why="What an artifact says of itself is a claim. The operator confirms one with `bespeak semantic confirm`.",
+    message="{path} is {value}, which maps {other} and is not confirmed by the operator; this call cannot be undone",
 )

@@ -49,9 +49,23 @@ class SemanticSettings:
         "`semantic:register` to add to it.",
         security=True,
     )
+    most_artifacts: int = setting(
+        100,
+        "Most ontologies and alignments that one agent may register, each version counted.",
+        kind="count",
+        security=True,
+    )
+    most_bytes: int = setting(
+        16 * 1024 * 1024,
+        "Most bytes of content that one agent may register, all versions together: canonical N-Quads of ontologies, "
+        "canonical JSON of alignments.",
+        kind="count",
+        security=True,
+    )
     trusted_keys: tuple[str, ...] = setting(
         (),
-        "Public Ed25519 keys of those who may sign ontologies and alignments: `x` of what `bespeak keys show` prints.",
+        "Public Ed25519 keys of those who may sign ontologies and alignments: `x` of what `bespeak keys show` prints. "
+        "Once there is one, alignments that none of these keys has signed are refused and not used.",
         parse=_key,
         form="43 characters of base64url",
         security=True,
@@ -59,12 +73,12 @@ class SemanticSettings:
     signer_ranks: Mapping[str, int] = setting(
         {},
         "Rank of keys of `trusted_keys`, 0 without an entry. What one key has signed is not superseded by a key of a "
-        "lower rank.",
+        "lower rank, and its mappings come first.",
         values=Setting(meaning="The rank.", kind="count"),
         security=True,
     )
     require_signature: bool = setting(
-        False, "Refuse ontologies and alignments without a signature of a trusted key.", security=True
+        False, "Refuse ontologies, too, without a signature of a trusted key.", security=True
     )
 
     required: str = setting(
@@ -87,13 +101,14 @@ class SemanticSettings:
     strict_domains: bool = setting(False, "Count concepts of sub-domains as outside of a domain.")
     threshold: float = setting(
         0.75,
-        "Lowest confidence of a mapping that is used without confirmation by a person.",
+        "Lowest confidence of a mapping that is used without confirmation by the operator.",
         bounds=(0.0, 1.0),
         security=True,
     )
     require_provenance: bool = setting(
         True,
-        "Use only mappings with an author or a tool for calls of irreversible endpoints.",
+        "Use only mappings with an author or a tool for calls of irreversible endpoints. Such mappings are always "
+        "confirmed by the operator with `bespeak semantic confirm`.",
         security=True,
     )
     conflict_order: tuple[str, ...] = setting(

@@ -25,6 +25,7 @@ from bespeak.contract.standard.method import (
     one_of,
 )
 from bespeak.protocol import status
+from bespeak.protocol.exchange.task_id import LONGEST_TASK_ID
 
 RUNS: Final = "activation:run"
 
@@ -51,6 +52,13 @@ _DONE: Final[Schema] = object_of(
     "status",
 )
 _TOO_LONG: Final = MethodError("timeout", status.TIMEOUT, "The time ran out; the receipt says how far it came.")
+TASK: Final[Schema] = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": LONGEST_TASK_ID,
+    "pattern": r"^[^\x00-\x08\x0a-\x1f\x7f]*$",
+}
+"""Schema of a Task-ID: whatever fits in the header."""
 _NO_WORKFLOW: Final = MethodError("workflow-not-found", status.NOT_FOUND, "The caller has no such workflow.")
 _NO_ENDPOINT: Final = MethodError(
     "endpoint-not-found", status.UNPROCESSABLE, "A call names no endpoint of this server."
@@ -127,7 +135,13 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
             "interval": SECONDS,
         },
         required=("target", "events", "callback"),
-        result={"subscription_id": NAME, "target": ANYTHING, "events": list_of(NAME), "interval": SECONDS},
+        result={
+            "subscription_id": NAME,
+            "target": ANYTHING,
+            "events": list_of(NAME),
+            "interval": SECONDS,
+            "expires_at": TIME,
+        },
         returned=("subscription_id", "target", "events"),
         errors=(
             MethodError("target-not-found", status.NOT_FOUND, "There is nothing to observe under this name."),
@@ -182,14 +196,14 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
         impact="irreversible",
         idempotent=False,
         parameters={
-            "original_task_id": NAME,
+            "original_task_id": TASK,
             "delay": {"type": "number", "minimum": 0, "maximum": 86400},
             "max_attempts": {"type": "integer", "minimum": 1, "maximum": 100},
         },
         required=("original_task_id",),
         result={
             "retry_id": NAME,
-            "original_task_id": NAME,
+            "original_task_id": TASK,
             "attempt": COUNT,
             "status": one_of("completed", "failed", "scheduled", "suppressed"),
             "code": COUNT,
@@ -219,6 +233,40 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
             _NO_WORKFLOW,
             MethodError("already-paused", status.CONFLICT, "The workflow is paused already."),
             MethodError("workflow-ended", status.CONFLICT, "The workflow has ended."),
+        ),
+    ),
+    StandardMethod(
+        name="RESUME",
+        category="orchestrate",
+        description="Resumes a suspended session or a paused workflow with its resumption nonce.",
+        intent="Resume what was suspended or paused.",
+        outcome="The session is active or the workflow runs again; the nonce is used up.",
+        impact="reversible",
+        idempotent=False,
+        parameters={
+            "workflow_id": {"type": "string", "minLength": 1},
+            "resumption_nonce": {"type": "string", "minLength": 1, "maxLength": 256},
+            "checkpoint": ANYTHING,
+        },
+        required=("workflow_id",),
+        result={
+            "workflow_id": NAME,
+            "status": one_of("active", "running"),
+            "suspension_id": NAME,
+            "checkpoint": ANYTHING,
+            "overridden": {"type": "integer", "minimum": 0},
+        },
+        returned=("workflow_id", "status"),
+        errors=(
+            _NO_WORKFLOW,
+            MethodError("session-not-found", status.NOT_FOUND, "The caller has no such session."),
+            MethodError("workflow-expired", status.TIMEOUT, "The time of the workflow ran out while it was paused."),
+            MethodError("session-expired", status.TIMEOUT, "The session was not resumed in time."),
+            MethodError("workflow-not-paused", status.CONFLICT, "The workflow is not paused."),
+            MethodError("session-not-suspended", status.CONFLICT, "The session is not suspended."),
+            MethodError("resumption-nonce-wrong", status.CONFLICT, "PAUSE or SUSPEND did not return this nonce."),
+            MethodError("resumption-nonce-used", status.CONFLICT, "The nonce has already been used."),
+            MethodError("invalid-checkpoint", status.UNPROCESSABLE, "The checkpoint names a step that is not done."),
         ),
     ),
     StandardMethod(
@@ -256,6 +304,7 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
             "status": NAME,
             "components": list_of(object_of({"name": NAME, "status": NAME, "message": TEXT}, "name", "status")),
             "checked_at": TIME,
+            "expires_at": TIME,
         },
         returned=("target", "status", "components", "checked_at"),
         errors=(

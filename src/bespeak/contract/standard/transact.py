@@ -47,6 +47,17 @@ _AMOUNT: Final[Schema] = object_of(
 _RANGE: Final[Schema] = object_of({"min": NUMBER, "expected": NUMBER, "max": NUMBER}, "min", "expected", "max")
 _SCOPE: Final[Mapping[str, object]] = {"type": ["string", "array"], "items": NAME, "minLength": 1, "minItems": 1}
 
+MERCHANT: Final[Mapping[str, Schema]] = {
+    "merchant_id": {**NAME, "description": "Id of the merchant: the server_id of this service."},
+    "merchant_manifest_fingerprint": {
+        **NAME,
+        "description": "SHA-256 of the manifest of the merchant, which the buyer has verified, in hexadecimal digits.",
+    },
+    "intent_assertion": {**LINE, "maxLength": 8000, "description": "Signed intent of the principal, a JWT."},
+    "cart_digest": {**NAME, "description": "Digest of the cart of an earlier QUOTE."},
+}
+"""Parameters that stand for the merchant headers (core 2.3), for callers of MCP, A2A and steps, who send none."""
+
 
 def _missing(what: str, name: str) -> MethodError:
     return MethodError(f"{name}-not-found", status.NOT_FOUND, f"The caller has no such {what}.")
@@ -91,6 +102,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
             "owner": NAME,
             "version": {"type": "integer", "minimum": 1},
             "created_at": TIME,
+            "expires_at": TIME,
         },
         returned=("entity_id", "entity_type", "owner", "version", "created_at"),
         errors=(
@@ -229,6 +241,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
             "amount": _AMOUNT,
             "payment_method": NAME,
             "confirm_immediately": FLAG,
+            **MERCHANT,
         },
         required=("item", "principal_id", "amount"),
         result={

@@ -19,7 +19,7 @@ class Connection:
     `answered` counts the responses sent, so that the first one can introduce the server (Supported-Methods).
     """
 
-    __slots__ = ("address", "answered", "certificate", "face", "peer", "secure")
+    __slots__ = ("address", "agent_id", "answered", "certificate", "face", "peer", "secure")
 
     def __init__(
         self,
@@ -39,6 +39,8 @@ class Connection:
         self.certificate = certificate
         """Client certificate in DER, verified by TLS against the server's authorities."""
         self.answered = 0
+        self.agent_id: str | None = None
+        """Agent of the last request that identified one."""
 
     def seen_as(self, face: str) -> Connection:
         """Return the connection as another face presents it, which shares the port of this one."""

@@ -22,6 +22,8 @@ class Outcome:
     retry_after: str | None = None
     warning: str | None = None
     """Warning that the endpoint or its verb is deprecated."""
+    mapping: str | None = None
+    """Header Semantic-Mapping of a call that was understood through alignments; None for any other."""
 
     @property
     def ok(self) -> bool:

@@ -39,6 +39,8 @@ class Principal(msgspec.Struct, frozen=True):
     """Subject and key of the credentials: agents that share one are in one hand."""
     delegators: tuple[str, ...] = ()
     """Chain of delegators, first to last; empty if the agent uses its own authority."""
+    expires: float | None = None
+    """End of the first of its credentials and delegations to end, in seconds since 1970; None if none of them ends."""
 
 
 ANONYMOUS = Principal()

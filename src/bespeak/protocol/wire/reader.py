@@ -52,6 +52,10 @@ class Reader(Generic[HeadT, MessageT_co]):
         """Build a message from head and body."""
         raise NotImplementedError
 
+    def parse_head(self, head: bytes) -> HeadT | Malformed:
+        """Parse a head: all lines with their line ends, without the final blank line."""
+        return self._heads[head]
+
     @property
     def buffered(self) -> int:
         """Bytes received and not yet returned as a message."""
@@ -123,7 +127,7 @@ class Reader(Generic[HeadT, MessageT_co]):
             self._body = end + 3
         else:
             return self._without_head(start)
-        head = self._heads[bytes(buffer[start : end + 1])]
+        head = self.parse_head(bytes(buffer[start : end + 1]))
         return self._fail(head) if isinstance(head, Malformed) else head
 
     def _without_head(self, start: int) -> Malformed | Pause:

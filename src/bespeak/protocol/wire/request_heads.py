@@ -17,7 +17,7 @@ MOST: Final = 512
 LONGEST: Final = 2048
 """Number and length of cached heads: a repeated head costs one lookup."""
 
-_CHANGING: Final = (
+CHANGING: Final = (
     (b"\r\nTask-ID: ", "task-id"),
     (b"\r\nRequest-ID: ", "request-id"),
     (b"\r\nIdempotency-Key: ", "idempotency-key"),
@@ -38,14 +38,14 @@ class RequestHeads(dict[bytes, RequestHead | Malformed]):
         super().__init__()
         self._limits = limits
         # Lines that are cut out count too, so the rest may have fewer lines.
-        fewer = msgspec.structs.replace(limits, headers=limits.headers - len(_CHANGING))
+        fewer = msgspec.structs.replace(limits, headers=limits.headers - len(CHANGING))
         self._rests = Memory(functools.partial(parse_request_head, limits=fewer), most=MOST, longest=LONGEST)
 
     def __missing__(self, head: bytes) -> RequestHead | Malformed:
         # This is one function because it runs for every request with an id: calls cost as much as the work.
         rest = head
         ids: dict[str, str] = {}
-        for mark, name in _CHANGING:
+        for mark, name in CHANGING:
             start = rest.find(mark)
             if start >= 0:
                 end = rest.find(b"\r\n", start + 2)

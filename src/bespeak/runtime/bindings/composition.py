@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from asyncio import current_task
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import CoroutineType
-from typing import Any
+from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.listed_call import UNKNOWN, ListedCall, bounded
 from bespeak.contract.recipe import Recipe
 from bespeak.contract.schema.compile import compile_schema
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.fault import Fault
 from bespeak.runtime.composition.plan import CompositionPlan, Key, plan_composition
 from bespeak.runtime.composition.run import SUCCESS, BoundStep, Run
 from bespeak.runtime.composition.scope import Scope, UnmetError
 from bespeak.runtime.composition.step import AUTHORIZED, VALID, ComposedCall, Steps
 from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import RouteTable
+
+_INTERNAL: Final = ("CALL", "(an internal endpoint)")
 
 
 class CompositionBinding:
@@ -125,6 +129,33 @@ def bind_composition(endpoint: Endpoint, recipe: Recipe, served: Mapping[Key, En
     """Bind an endpoint to its recipe; `served` has the endpoints that the recipe calls."""
     plan = plan_composition(endpoint, recipe, served)
     return (SoleStepBinding if plan.is_sole else CompositionBinding)(endpoint, plan)
+
+
+def list_composition(table: RouteTable, key: Key) -> tuple[ListedCall, ...] | Fault:
+    """List the calls of the recipe of an endpoint, for a person who decides about it; nothing if it has none."""
+    route = table.steps.get(key)
+    return () if route is None else bounded(composed_calls(table, route))
+
+
+def composed_calls(table: RouteTable, route: Route) -> Iterator[ListedCall]:
+    """Yield the calls of a recipe, each with those that it makes in turn. The linter has refused cycles."""
+    for step in route.call.plan.steps if isinstance(route.call, CompositionBinding) else ():
+        notes = ["if its condition holds"] if step.when is not None else []
+        notes += [f"for each element, at most {step.max_items}"] if step.for_each is not None else []
+        yield _listed(table, step.key, ", ".join(notes))
+        if step.undo is not None:
+            yield _listed(table, step.undo.key, "to undo the one before, if a later one fails")
+
+
+def _listed(table: RouteTable, key: Key, note: str) -> ListedCall:
+    found = table.steps.get(key)
+    if found is None:
+        return ListedCall(*key, UNKNOWN, note=note)
+    # Callers see the question too, and must not learn which internal endpoints there are.
+    method, path = _INTERNAL if found.endpoint.internal else key
+    return ListedCall(
+        method, path, found.endpoint.semantic.impact, note=note, calls=tuple(composed_calls(table, found))
+    )
 
 
 def _is_outside() -> bool:

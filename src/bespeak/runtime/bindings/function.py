@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import importlib
 import traceback
-from collections.abc import Awaitable, Callable
-from inspect import isawaitable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, Final, NamedTuple
 
-from bespeak.checks.lint.rules.handler import NOT_IMPORTABLE, SIGNATURE
+from bespeak.checks.lint.rules.handler import NOT_IMPORTABLE, OPEN_RESULT, SIGNATURE, TYPE_ADVICE
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.errors import ContractError
 from bespeak.protocol.exchange.context import Context
-from bespeak.runtime.functions.adapted_type import Adapted
+from bespeak.runtime.functions.adapted_type import show_type
 from bespeak.runtime.functions.calling import HandlerCall, plan_call
-from bespeak.runtime.functions.signature import read_signature
+from bespeak.runtime.functions.hints import closed_output
+from bespeak.runtime.functions.output_filter import OutputFilter
+from bespeak.runtime.functions.signature import MISSING, function_name, read_signature
 from bespeak.runtime.threads import run_in_thread
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+_CONSTRAINTS: Final = frozenset({"required", "anyOf", "oneOf", "allOf", "$ref", "minProperties"})
 
 
 def bind_function(endpoint: Endpoint, handler: RegisteredFunction) -> HandlerCall | Diagnostic:
@@ -35,23 +39,46 @@ def bind_function(endpoint: Endpoint, handler: RegisteredFunction) -> HandlerCal
         plan = plan_call(function, endpoint.input_schema)
     except ContractError as error:
         return SIGNATURE.at(endpoint, "/handler/function", str(error))
-    returns = read_signature(function).returns
-    if isinstance(returns, Adapted):
-        plan = _dumping(plan, returns)
     return _in_thread(plan) if handler.blocking else plan
 
 
-def _dumping(call: HandlerCall, returns: Adapted) -> HandlerCall:
-    """Make a call return JSON data with the names that the type of its result publishes."""
+class Returned(NamedTuple):
+    """What is known of the results of an endpoint's handler."""
 
-    async def dump_later(result: Awaitable[Any]) -> Any:
-        return returns.dump(await result)
+    filter: OutputFilter | None = None
+    """Filter by the return type; None if the type says nothing, or if the handler is not a function."""
+    may_be_none: bool = True
+    """True if None stands for an output without fields."""
+    finding: Diagnostic | None = None
+    """Finding that nothing is filtered."""
 
-    def run(values: dict[str, Any], context: Context) -> Any:
-        result = call(values, context)
-        return dump_later(result) if isawaitable(result) else returns.dump(result)
 
-    return run
+def plan_output(endpoint: Endpoint, output: Mapping[str, Any]) -> Returned:
+    """Read the return type of an endpoint's function. `output` is the schema by which its outputs are checked."""
+    handler = endpoint.handler
+    if endpoint.builtin or not isinstance(handler, RegisteredFunction):
+        return Returned()
+    function = handler.target or resolve_function(handler.function)
+    assert not isinstance(function, str), "it has been bound"
+    returns = read_signature(function).returns
+    if returns is None or returns is NoneType:
+        return Returned(OutputFilter(endpoint, returns, output))
+    may_be_none, said = False, "does not say what it returns"
+    if returns in (MISSING, Any, object):
+        may_be_none = not (output.keys() & _CONSTRAINTS or output.get("properties"))
+    else:
+        try:
+            closed_output(returns)
+            return Returned(OutputFilter(endpoint, returns, output), may_be_none)
+        except ContractError as error:
+            said = f"returns {show_type(returns)}, which {error}"
+    finding = OPEN_RESULT.at(
+        endpoint,
+        "/handler/function",
+        f"{function_name(function)}() {said}, so every field of its results is sent",
+        TYPE_ADVICE,
+    )
+    return Returned(None, may_be_none, finding)
 
 
 def _in_thread(call: HandlerCall) -> HandlerCall:

@@ -11,6 +11,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.compile import Validator
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.pinned_transport import describe_failure
 from bespeak.runtime.answer import Answer
 
 _logger = logging.getLogger(__name__)
@@ -61,7 +62,8 @@ class UpstreamOutcome:
     ) -> Refused:
         """Build the refusal for a failed call. `took_effect` is True if the upstream may have carried it out."""
         # The cause may name the upstream's host, which must not be disclosed (core 10.1, item 12).
-        _logger.warning("%s: %s: %s", self._endpoint, name, cause or message)
+        why = describe_failure(cause) if isinstance(cause, BaseException) else cause or message
+        _logger.warning("%s: %s: %s", self._endpoint, name, why)
         details: dict[str, Any] = {} if upstream_status is None else {"upstream_status": upstream_status}
         if took_effect and self._aftermath:
             details["effect"] = "possible"

@@ -17,6 +17,7 @@ from bespeak.protocol.agtp_client_connection import AgtpClientConnection
 from bespeak.protocol.exchange.headers import MEDIA_AGTP
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.locator import Locator, parse_uri
+from bespeak.protocol.pinned_transport import describe_failure
 from bespeak.protocol.tls import client_context
 from bespeak.protocol.wire.limits import Limits
 from bespeak.protocol.wire.messages import ResponseMessage
@@ -80,13 +81,13 @@ class AgtpNotice:
                     host, locator.port, ssl=tls, limits=_LIMITS, server_name=locator.host
                 )
             except OSError as error:
-                fault = str(error) or type(error).__name__
+                fault = describe_failure(error)
                 continue
             try:
                 headers = self._headers(locator, method, path, task_id, body)
                 return await connection.request(method, path, headers.items(), body)
             except (OSError, BespeakError) as error:
-                return Retry("The receiver did not answer.", str(error), sent=True)
+                return Retry("The receiver did not answer.", describe_failure(error), sent=True)
             finally:
                 connection.abort()
         return Retry("The receiver did not answer.", fault)

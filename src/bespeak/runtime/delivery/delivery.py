@@ -53,7 +53,9 @@ class Delivery:
         self._notice = AgtpNotice(guard, settings.ca_file, server_id, settings.agent_id, signer)
         self._channels: dict[str, Channel] = {"https": web, "http": web, "agtp": self._notice}
         if settings.smtp is not None:
-            self._channels["mailto"] = _open_mail(settings.smtp, settings, server_id, environment or {})
+            self._channels["mailto"] = _open_mail(
+                settings.smtp, settings, server_id, {} if environment is None else environment
+            )
         for name, dotted in settings.channels.items():
             function = resolve_function(dotted)
             if isinstance(function, str):

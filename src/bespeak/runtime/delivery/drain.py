@@ -20,7 +20,7 @@ from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.deliveries import DeferOutbox, MarkRecord, NextOutbox
 from bespeak.state.store.commands.outbox import TOPIC as OUTBOX
 from bespeak.state.store.commands.outbox import AckOutbox, ClaimOutbox, Message, ReleaseOutbox
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Store, level_of
 
 _logger = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class Drain:
             if cut_off:
                 await self._store.do(*(ReleaseOutbox(one.position, one.fence) for one in cut_off.values()))
         except StoreError as error:
-            _logger.warning("postings that were cut off are tried again in %g s: %s", self._lease, error)
+            _logger.log(level_of(error), "postings that were cut off are tried again in %g s: %s", self._lease, error)
 
     async def _run(self) -> None:
         while True:
@@ -99,7 +99,7 @@ class Drain:
                     continue
                 due = await self._store.read(NextOutbox(TOPIC))
             except StoreError as error:
-                _logger.warning("could not read the outbox; retrying in %g s: %s", _PAUSE, error)
+                _logger.log(level_of(error), "could not read the outbox; retrying in %g s: %s", _PAUSE, error)
                 await asyncio.sleep(_PAUSE)
                 continue
             full = len(self._attempts) >= _PLACES  # the end of an attempt wakes
@@ -166,7 +166,7 @@ class Drain:
                 return await self._attempt_once(message, posting)
             return await self._attempt_again(message, posting)
         except StoreError as error:
-            _logger.warning("%s is tried again in %g s: %s", posting.posting_id, self._lease, error)
+            _logger.log(level_of(error), "%s is tried again in %g s: %s", posting.posting_id, self._lease, error)
             return False
 
     async def _attempt_once(self, message: Message, posting: Posting) -> bool:

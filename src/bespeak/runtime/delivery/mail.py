@@ -17,7 +17,7 @@ import aiosmtplib
 import msgspec
 
 from bespeak.contract.delivery import SmtpSettings
-from bespeak.protocol.pinned_transport import trust
+from bespeak.protocol.pinned_transport import describe_failure, trust
 from bespeak.runtime.delivery.channel import Delivered, Outcome, Retry, Undeliverable
 from bespeak.runtime.delivery.posting import REPORT, Posting
 
@@ -80,7 +80,7 @@ class Mail:
         except aiosmtplib.SMTPResponseException as error:
             return _judge(error)
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
-            return Retry("The mail server is not available.", str(error) or type(error).__name__)
+            return Retry("The mail server is not available.", describe_failure(error))
         finally:
             client.close()
         return Delivered({"message_id": str(message["Message-ID"]), "response": answer[:200]})

@@ -10,7 +10,7 @@ import msgspec
 from bespeak.protocol.address_guard import AddressGuard
 from bespeak.protocol.allowed_hosts import AllowedHosts
 from bespeak.protocol.exchange.headers import MEDIA_JSON
-from bespeak.protocol.pinned_transport import BlockedAddressError, PinnedTransport, trust
+from bespeak.protocol.pinned_transport import BlockedAddressError, PinnedTransport, describe_failure, trust
 from bespeak.protocol.web_address import WebAddress, parse_address
 from bespeak.runtime.delivery.channel import Delivered, Outcome, Retry, Undeliverable, blocked
 from bespeak.runtime.delivery.posting import VERIFICATION, Posting
@@ -70,7 +70,7 @@ class Webhook:
         except BlockedAddressError as error:
             return blocked(error.blocked)
         except (httpx.TransportError, OSError) as error:
-            return Retry("The receiver did not answer.", str(error) or type(error).__name__)
+            return Retry("The receiver did not answer.", describe_failure(error))
         finally:
             await transport.close()
 

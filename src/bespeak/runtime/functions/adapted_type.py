@@ -43,9 +43,16 @@ class Adapted(type):
         """Convert JSON data to the annotated type."""
         return cls.adapter.validate_python(obj)
 
-    def dump(cls, value: Any) -> Any:
-        """Convert a value of the annotated type to JSON data."""
-        return cls.adapter.dump_python(value, mode="json", by_alias=True, warnings=False)
+
+def adapter_of(kind: Any) -> Any:
+    """Return pydantic's adapter of a model or of a class that stands for an annotation; None for another class."""
+    if isinstance(kind, Adapted):
+        return kind.adapter
+    if not hasattr(kind, "__pydantic_serializer__"):
+        return None
+    from pydantic import TypeAdapter  # noqa: PLC0415 - loaded by the model
+
+    return TypeAdapter(kind)
 
 
 def adapt(annotation: Any) -> Any:

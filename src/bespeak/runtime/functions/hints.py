@@ -11,12 +11,13 @@ from msgspec import inspect as kinds
 
 from bespeak.contract.schema.compile import DIALECT, compile_schema
 from bespeak.contract.schema.reference import target
+from bespeak.contract.schema.subschemas import nodes
 from bespeak.errors import ContractError
 from bespeak.protocol.fault import Fault
 from bespeak.runtime.functions.adapted_type import show_type
 from bespeak.runtime.functions.foreign_types import NO_SCHEMA, Side, describe_foreign, describes_itself, dump_foreign
 from bespeak.runtime.functions.signature import MISSING, Parameter, Signature
-from bespeak.runtime.functions.type_tree import PLAIN_TYPES, Object, is_plain, read_types, reason, walk
+from bespeak.runtime.functions.type_tree import PLAIN_TYPES, Object, extra_items, is_plain, read_types, reason, walk
 
 _REF: Final = "#/$defs/"
 _Schema = dict[str, Any]
@@ -75,10 +76,9 @@ def _output(returns: Any) -> _Schema:
     if returns is None or returns is type(None):
         return {"$schema": DIALECT, "type": "object", "properties": {}, "additionalProperties": True}
     try:
-        (schema,), definitions = _schemas_of([returns], "serialization")
+        root, definitions = _written_out(*_returned(returns))
     except ContractError as error:
         raise ContractError(f"the return annotation {show_type(returns)} {error}") from None
-    root, definitions = _written_out(schema, definitions)
     options = root.get("anyOf") or root.get("oneOf") or [root]
     variants = [target(option.get("$ref"), {"$defs": definitions}, option) for option in options]
     if not all(variant.get("type") in ("object", "array") for variant in variants):
@@ -89,6 +89,40 @@ def _output(returns: Any) -> _Schema:
     if root.get("type") == "object":
         root.setdefault("additionalProperties", True)
     return _document(root, definitions)
+
+
+def closed_output(returns: Any) -> _Schema:
+    """Build the schema of a return annotation without room for undeclared fields, except where its type has it.
+
+    Raises ContractError for an annotation without a schema.
+    """
+    schema, definitions = _returned(returns)
+    closed = {"$schema": DIALECT, **schema, "$defs": definitions}
+    _close(closed)
+    for _, node in nodes(closed):
+        if "prefixItems" in node:
+            node.setdefault("items", False)
+    fault = compile_schema(closed)
+    if isinstance(fault, Fault):
+        raise ContractError(f"has no valid JSON Schema: {fault.message}")
+    return closed
+
+
+def _returned(returns: Any) -> tuple[_Schema, dict[str, _Schema]]:
+    """Return the schema of a return annotation, and the definitions it refers to; both are copies."""
+    try:
+        text = _returned_text(returns)
+    except TypeError:  # a part of it is not hashable
+        text = _returned_text.__wrapped__(returns)
+    schema, definitions = msgspec.json.decode(text)
+    return schema, definitions
+
+
+@lru_cache(maxsize=1024)
+def _returned_text(returns: Any) -> bytes:
+    # Kept as text, also because the names in annotations may be gone later: a module can be imported for a while.
+    (schema,), definitions = _schemas_of([returns], "serialization")
+    return msgspec.json.encode((schema, definitions))
 
 
 _class_output: Final = lru_cache(maxsize=1024)(_output)
@@ -113,6 +147,8 @@ def _composed_schemas(annotations: Sequence[Any], side: Side) -> tuple[Sequence[
     definitions: dict[str, _Schema] = {}
 
     def describe(foreign: type) -> _Schema:
+        if foreign is object and side == "serialization":
+            return {"description": "Any value."}  # strict type checkers prefer `object` to Any; msgspec wants a keyword
         if not describes_itself(foreign):
             raise ContractError(NO_SCHEMA)
         schema = describe_foreign(foreign, side, _REF + "{model}")
@@ -122,16 +158,26 @@ def _composed_schemas(annotations: Sequence[Any], side: Side) -> tuple[Sequence[
 
     types = read_types(annotations)
     objects = [kind for kind in walk(types) if isinstance(kind, Object)]
+    open_to = {known.cls: extra for known in objects if (extra := _extra(known)) is not None}
     # Passing the objects with the annotations returns their references in order, which gives their names.
-    schemas, components = _components((*annotations, *(known.cls for known in objects)), describe)
+    asked = (*annotations, *(known.cls for known in objects), *open_to.values())
+    schemas, components = _components(asked, describe)
     own, references = schemas[: len(annotations)], schemas[len(annotations) :]
+    further = dict(zip(open_to, references[len(objects) :], strict=True))
     for kind, schema in zip(types, own, strict=True):
         _date(kind, schema)
-    for known, reference in zip(objects, references, strict=True):
-        _date_fields(known, components[reference["$ref"].removeprefix(_REF)])
+    for known, reference in zip(objects, references, strict=False):
+        component = components[reference["$ref"].removeprefix(_REF)]
+        _date_fields(known, component)
+        if known.cls in further:
+            component["additionalProperties"] = further[known.cls] or True
     for title, component in components.items():
         _define(definitions, title, component)
     return own, definitions
+
+
+def _extra(known: Object) -> Any:
+    return extra_items(known.cls) if isinstance(known, kinds.TypedDictType) else None
 
 
 def _components(
@@ -139,7 +185,7 @@ def _components(
 ) -> tuple[tuple[_Schema, ...], dict[str, _Schema]]:
     try:
         return msgspec.json.schema_components(annotations, schema_hook=describe, ref_template=_REF + "{name}")
-    except (TypeError, NotImplementedError) as error:
+    except (TypeError, NameError, NotImplementedError) as error:
         raise ContractError(f"has no JSON Schema: {reason(error)}") from None
 
 

@@ -35,7 +35,7 @@ def read_types(annotations: Sequence[Any]) -> tuple[kinds.Type, ...]:
     try:
         msgspec.msgpack.Decoder(tuple[tuple(annotations)])  # type: ignore[misc]
         return kinds.multi_type_info(kind for kind in annotations if not is_plain(kind))
-    except TypeError as error:
+    except (TypeError, NameError) as error:
         raise ContractError(f"cannot be read from JSON: {reason(error)}") from None
 
 
@@ -68,4 +68,20 @@ def _parts(kind: kinds.Type) -> Iterable[kinds.Type]:
             return (key, value)
         case kinds.UnionType(types=types):
             return types
+    if isinstance(kind, kinds.TypedDictType) and (extra := extra_items(kind.cls)) is not None:
+        return (*(field.type for field in kind.fields), kinds.type_info(extra))
     return (field.type for field in kind.fields) if isinstance(kind, Object) else ()
+
+
+def extra_items(kind: Any) -> Any:
+    """Return the type of the further fields that a TypedDict admits (PEP 728); None if it says nothing of them."""
+    kind = get_origin(kind) or kind
+    extra, closed = getattr(kind, "__extra_items__", None), getattr(kind, "__closed__", None)
+    if closed:
+        return None
+    if extra is not None and str(extra).rpartition(".")[2] not in ("NoExtraItems", "Never"):
+        return extra
+    if closed is False:
+        return Any
+    bases = getattr(kind, "__orig_bases__", ())
+    return next((found for base in bases if (found := extra_items(base)) is not None), None)

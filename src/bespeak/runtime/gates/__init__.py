@@ -9,16 +9,17 @@ ARRIVAL applies to every request, ROUTING finds its endpoint, and ROUTED judges 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bespeak.contract.deprecation import Deprecation
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.composition.step import AUTHORIZED, UNDOES, UNLIMITED, VALID
 from bespeak.runtime.disclosure import may_discover, undisclosed
 from bespeak.runtime.gates.budget import budget_gate
 from bespeak.runtime.gates.confirmation import confirmation_gate
 from bespeak.runtime.gates.identity import identity_gate
-from bespeak.runtime.gates.input import input_gate, step_input_gate
+from bespeak.runtime.gates.input import input_gate, semantic_input_gate, step_input_gate
 from bespeak.runtime.gates.path import path_gate
 from bespeak.runtime.gates.policy import policy_gate
 from bespeak.runtime.gates.purchase import purchase_gate
@@ -28,6 +29,9 @@ from bespeak.runtime.gates.scope import scope_gate
 from bespeak.runtime.gates.semantic import semantic_gate, semantic_step_gate
 from bespeak.runtime.gates.vocabulary import vocabulary_gate
 from bespeak.state.identity.authentication import Outdated
+
+if TYPE_CHECKING:
+    from bespeak.runtime.server import Server
 
 ARRIVAL: Final[tuple[Callable[[Call], Refused | Outdated | None], ...]] = (
     address_rate_gate,  # 429
@@ -51,6 +55,46 @@ ROUTED: Final[tuple[Callable[[RoutedCall], Refused | None], ...]] = (
 _OF_STEPS: Final = {input_gate: step_input_gate, semantic_gate: semantic_step_gate}
 STEP: Final = tuple(_OF_STEPS.get(gate, gate) for gate in ROUTED)
 """Gates of the steps of a composition, whose input is not read from a body."""
+
+_PASSED: Final[tuple[set[Callable[..., Any]], ...]] = tuple(
+    {
+        # What was done must be undone, whatever it costs.
+        *((budget_gate, endpoint_rate_gate) if flags & UNDOES else ()),
+        *((scope_gate,) if flags & AUTHORIZED else ()),
+        *((step_input_gate,) if flags & VALID else ()),
+        *((budget_gate,) if flags & UNLIMITED else ()),
+    }
+    for flags in range(0, 64, 4)
+)
+"""Gates that a step need not pass, by its flags without JOURNALED and APART."""
+
+_COUNTING: Final[frozenset[Callable[..., Any]]] = frozenset({address_rate_gate, agent_rate_gate, endpoint_rate_gate})
+
+
+class Gates(NamedTuple):
+    """The gates of one server."""
+
+    arrival: tuple[Callable[[Call], Refused | Outdated | None], ...]
+    routed: tuple[Callable[[RoutedCall], Refused | None], ...]
+    steps: tuple[tuple[Callable[..., Refused | None], ...], ...]
+    """Gates of a step, by its flags without JOURNALED and APART."""
+
+
+def plan_gates(server: Server) -> Gates:
+    """Select the gates that can refuse something at a server."""
+    left_out: set[Callable[..., Any]] = {*(() if server.rates else _COUNTING)}
+    if server.store is not None:
+        left_out.add(confirmation_gate)
+    if "PURCHASE" not in server.registrar.service.methods:
+        left_out.add(purchase_gate)
+    if server.semantic is None:
+        left_out |= {semantic_gate, semantic_step_gate}
+    reading = input_gate if server.semantic is None else semantic_input_gate
+    return Gates(
+        tuple(gate for gate in ARRIVAL if gate not in left_out),
+        tuple(reading if gate is input_gate else gate for gate in ROUTED if gate not in left_out),
+        tuple(tuple(gate for gate in STEP if gate not in left_out and gate not in passed) for passed in _PASSED),
+    )
 
 
 def find_route(call: Call) -> RoutedCall | Refused:

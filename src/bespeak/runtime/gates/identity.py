@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import AGENT_ID, AUTHORITY_SCOPE, DELEGATION_CHAIN
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import Call
+from bespeak.runtime.agents import STALE
+from bespeak.runtime.call import Call, RoutedCall
 from bespeak.state.identity.authentication import Outdated
 
 if TYPE_CHECKING:
@@ -34,7 +36,26 @@ def identity_gate(call: Call) -> Refused | Outdated | None:
     if not isinstance(found, Principal):
         return found
     call.principal = found
+    call.request.connection.agent_id = found.agent_id
     return None
+
+
+def freshness_gate(call: Call) -> Refused | None:
+    """Refuse what needs authority, in a server that could not read its store for too long.
+
+    An agent may have been revoked or suspended since. The dispatcher has this gate only during that time.
+    """
+    caller = call.principal
+    changes = isinstance(call, RoutedCall) and call.route.endpoint.semantic.impact != "informational"
+    if caller.agent_id is None and not caller.scopes and not changes:
+        return None
+    return Refused(
+        status.UNAVAILABLE,
+        STALE,
+        "This server cannot reach its store, so it does not know whether the call is still authorized. Nothing was "
+        "done; try again later.",
+        headers=(("Retry-After", "2"),),
+    )
 
 
 def _authenticated(call: Call, authenticator: Authenticator, scope: str | None) -> Principal | Refused | Outdated:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.money import Money, read_money
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.contract.standard.transact import MERCHANT
 from bespeak.protocol.exchange.budget import UNITS, parse_budget
 from bespeak.protocol.exchange.headers import BUDGET_LIMIT, MERCHANT_ID, MERCHANT_MANIFEST_FINGERPRINT
 from bespeak.protocol.exchange.principal import ANONYMOUS
@@ -100,20 +101,30 @@ def spent_by(endpoint: Endpoint, output: Any) -> Iterator[tuple[str, Decimal]]:
                 yield currency, money.amount
 
 
+def merchant_of(call: RoutedCall) -> dict[str, str]:
+    """Return what a buyer says of the merchant and of the purchase, by header.
+
+    Callers of MCP and A2A cannot send headers with a call, so parameters say the same; a header takes precedence.
+    """
+    headers, given = call.request.headers, call.input
+    said = {name.replace("_", "-"): given[name] for name in MERCHANT if name in given}
+    return {**said, **{name: headers[name] for name in (one.replace("_", "-") for one in MERCHANT) if name in headers}}
+
+
 def _refuse_merchant(call: RoutedCall) -> Refused | None:
-    headers = call.request.headers
-    named, print_of = headers.get(MERCHANT_ID), headers.get(MERCHANT_MANIFEST_FINGERPRINT)
+    said = merchant_of(call)
+    named, print_of = said.get(MERCHANT_ID), said.get(MERCHANT_MANIFEST_FINGERPRINT)
     merchant = call.server.payments.settings.merchant_id or call.routes.service.identity.server_id
+    publication = call.routes.publication
+    # The buyer has verified what was shown to it, or what everybody sees.
+    shown = [hashlib.sha256(publication.manifest_for(who).body).hexdigest() for who in (call.principal, ANONYMOUS)]
     if named is None or print_of is None:
         message = "PURCHASE needs Merchant-ID and Merchant-Manifest-Fingerprint, the SHA-256 of the manifest."
-        return _PURCHASE.refuse("counterparty-unverified", message)
-    if named != merchant:
-        return _PURCHASE.refuse("counterparty-unverified", f"This merchant is {merchant}, not the one that was named.")
-    publication = call.routes.publication
-    digest = print_of.lower().removeprefix("sha256:").removeprefix("sha-256:")
-    # The buyer has verified what was shown to it, or what everybody sees.
-    shown = (publication.manifest_for(who) for who in (call.principal, ANONYMOUS))
-    if all(hashlib.sha256(document.body).hexdigest() != digest for document in shown):
+    elif named != merchant:
+        message = f"This merchant is {merchant}, not the one that was named."
+    elif print_of.lower().removeprefix("sha256:").removeprefix("sha-256:") not in shown:
         message = "The manifest has changed, or another one was verified; DISCOVER / it, and verify it again."
-        return _PURCHASE.refuse("counterparty-unverified", message)
-    return None
+    else:
+        return None
+    claimed = {"merchant_id": merchant, "merchant_manifest_fingerprint": shown[0]}
+    return _PURCHASE.refuse("counterparty-unverified", message, merchant=claimed)

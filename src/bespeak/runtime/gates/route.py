@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 from bespeak.contract.http_route import get_obstacle
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused, authorization_required
 from bespeak.runtime.call import Call, RoutedCall
-from bespeak.runtime.disclosure import find_visible, sees
-from bespeak.runtime.route import Route
+from bespeak.runtime.disclosure import find_visible
 
 _BY_POST: Final = (("Allow", "POST, OPTIONS"),)
 
@@ -19,14 +17,11 @@ def route_gate(call: Call) -> RoutedCall | Refused:
     """Find the endpoint, or refuse with the methods that the path has."""
     routes = call.routes
     found = find_visible(call, call.method, call.path)
-    if found is not None and found[0].proposer not in (None, call.principal.agent_id):
-        # What an agent keeps for itself must not take a path from an operator's template.
-        found = call.routes.router.find(call.method, call.path, partial(_is_for_all, call)) or found
     negotiator = call.server.negotiator
     routed: RoutedCall | Refused | None = None
     if negotiator is not None and (found is None or found[1] is not None or found[0].synthesis_id is not None):
-        # AGTP-API 5.4: an exact path comes before a template, a template before nothing. An endpoint that was
-        # synthesized for one agent does not hide what another has proposed for itself.
+        # AGTP-API 5.4: an exact path comes before a template, a template before nothing. A synthesis that is
+        # published does not hide what an agent has proposed for itself.
         declared = found is not None and found[0].synthesis_id is None
         routed = negotiator.find(call, literal=declared)
     if routed is None and found is not None:
@@ -50,10 +45,6 @@ def route_gate(call: Call) -> RoutedCall | Refused:
         requested = call.request.method
         return routes.not_allowed(requested, call.path, f"{requested} is not offered on {call.path[:200]}.")
     return routes.not_found(call.method, call.path)
-
-
-def _is_for_all(call: Call, route: Route) -> bool:
-    return route.proposer is None and sees(call, route)
 
 
 def _not_for_reading(call: Call, reason: str | None) -> Refused:

@@ -18,8 +18,7 @@ def scope_gate(call: RoutedCall) -> Refused | None:
     """Check the authority before the body is read: a caller without authority learns nothing about the input."""
     endpoint = call.route.endpoint
     principal = call.principal
-    policies = call.routes.policies
-    if endpoint.is_basic or (endpoint.key == _INVENTORY and not endpoint.required_scopes):
+    if endpoint.is_basic or (not endpoint.required_scopes and endpoint.key == _INVENTORY):
         # AGTP-API 8.7 applies to discovery and to built-ins that only read.
         informs = endpoint.semantic.impact == "informational"
         return undisclosed(call) if informs and not may_discover(call) and not _is_public(call) else None
@@ -40,7 +39,7 @@ def scope_gate(call: RoutedCall) -> Refused | None:
                 },
             )
         return None
-    if policies.scope_required_for_invocation and not principal.scopes:
+    if call.routes.policies.scope_required_for_invocation and not principal.scopes:
         # AGTP-API 8.7; a grant in the agent's document counts as declared (core 2.3: absent means inherited).
         principals = call.server.principals
         if principal.agent_id is None and (principals.authenticator is not None or principals.requires_known):

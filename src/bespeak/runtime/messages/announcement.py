@@ -14,7 +14,6 @@ from bespeak.runtime.messages.recipients import as_address
 from bespeak.state.store.command import Command
 from bespeak.state.store.commands.cases import ESCALATION
 from bespeak.state.store.commands.messages import PutMessages
-from bespeak.state.store.commands.outbox import PutOutbox
 
 if TYPE_CHECKING:
     from bespeak.runtime.server import Server
@@ -24,10 +23,10 @@ _URGENCIES: Final = {"urgent": "critical", "low": "background"}
 
 def announce(
     server: Server, case_id: str, agent_id: str, recipient: str, content: msgspec.Raw, *, priority: str = "normal"
-) -> Command:
+) -> Command | None:
     """Return the command that tells the recipient of a case: in the inbox of an agent, or by a posting to an address.
 
-    Names of people are left to the operator, who reads the cases.
+    Return None for anyone else, such as a person: they find the case in the list of cases, which is complete.
     """
     told: dict[str, Any] = {"escalation_id": case_id, "agent_id": agent_id, "content": content}
     if is_canonical_id(recipient):
@@ -37,6 +36,4 @@ def announce(
         # Beyond its share the recipient finds the case only in the list of cases.
         return PutMessages(messages, share=MOST_FROM_ONE, required=False)
     address = as_address(recipient)
-    if is_deliverable(address, server):
-        return post(address, Posting(case_id, ESCALATION, agent_id, told))
-    return PutOutbox(ESCALATION, recipient, msgspec.json.encode(told).decode())
+    return post(address, Posting(case_id, ESCALATION, agent_id, told)) if is_deliverable(address, server) else None

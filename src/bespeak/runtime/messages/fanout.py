@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.messages.message import address_messages
-from bespeak.runtime.messages.origin import EXACTLY_ONCE, PUBLICATION, PUBLISHED, Origin, Pending, decode_origin
+from bespeak.runtime.messages.origin import (
+    EXACTLY_ONCE,
+    PUBLICATION,
+    PUBLISHED,
+    SCHEDULED,
+    STOPPED,
+    Origin,
+    Pending,
+    decode_origin,
+)
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.messages import (
     Advance,
@@ -24,6 +35,8 @@ from bespeak.state.store.commands.records import Record
 
 if TYPE_CHECKING:
     from bespeak.runtime.server import Server
+
+_logger = logging.getLogger(__name__)
 
 BATCH: Final = 500
 """Subscribers that one thing is sent to in a transaction."""
@@ -76,6 +89,8 @@ class Fanout:
     def _advance(self, record: Record, origin: Origin, pages: Pages) -> Advance:
         """Return the next batch of something."""
         now = time.time()
+        if record.state == SCHEDULED and (stopped := self._refuse(record, origin)) is not None:
+            return stopped
         state = PUBLISHED if record.kind == PUBLICATION else record.state
         ended = origin.expires is not None and origin.expires <= now
         messages: tuple[NewMessage, ...] = ()
@@ -95,11 +110,13 @@ class Fanout:
                 record.record_id, message, owners, kept_until=origin.kept_until(now), subscribed=True
             )
             # Only an inbox can keep the promise of exactly once. The callbacks have agreed to receive.
+            # Nothing is pushed to those of agents that may not read it here any more.
             if origin.guarantee != EXACTLY_ONCE and self._server.delivery is not None:
                 postings = tuple(
                     origin.posting(record.record_id, callback, recipient=subscriber.owner)
                     for subscriber in page
                     if (callback := _callback(subscriber.data).data.callback) is not None
+                    and not isinstance(self._server.principals.resolve(subscriber.owner, None), Refused)
                 )
         later = bool(rest) and rest[0].at > now
         return Advance(
@@ -113,6 +130,16 @@ class Fanout:
             messages=messages,
             postings=postings,
         )
+
+    def _refuse(self, record: Record, origin: Origin) -> Advance | None:
+        """Return the end of a publication whose author may not publish any more; None if it may."""
+        judged = None if origin.authority is None else origin.authority.judge(self._server.principals)
+        if not isinstance(judged, Refused):
+            return None
+        _logger.info("%s is not published: %s", record.record_id, judged.message)
+        ended = {"code": judged.code, "message": judged.message}
+        text = msgspec.structs.replace(origin, pending=(), ended=ended).text()
+        return Advance(record.record_id, record.fence, record.state, STOPPED, text, None, None, (), ())
 
 
 def _place(pending: Pending) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.runtime.authority import Authority
 from bespeak.runtime.delivery.posting import AT_LEAST_ONCE, Posting, post
 from bespeak.runtime.messages.message import KEPT, MOST_FROM_ONE, MOST_RECEIVED, USUAL, Message, address_messages
 from bespeak.runtime.messages.recipients import Recipients
@@ -20,6 +21,8 @@ NOTIFICATION: Final = "notification"
 PUBLICATION: Final = "publication"
 SCHEDULED: Final = "scheduled"
 PUBLISHED: Final = "published"
+STOPPED: Final = "stopped"
+"""State of a publication whose author must not publish any more when it is due."""
 MOST_SENT: Final = 20_000
 """Things of one kind that an agent may have sent in the time for which they are kept."""
 EXACTLY_ONCE: Final = "exactly_once"
@@ -54,6 +57,10 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     """Messages of an alert that are withdrawn if it is acknowledged."""
     held: tuple[int, ...] = ()
     """Postings of an alert that are withdrawn if it is acknowledged."""
+    authority: Authority | None = None
+    """Authority of the author of something that is published later; None for what was sent at once."""
+    ended: dict[str, Any] | None = None
+    """Code and message of the reason why it was not published; None otherwise."""
 
     def text(self) -> str:
         """Return the content as JSON."""

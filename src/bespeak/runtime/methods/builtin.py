@@ -32,13 +32,16 @@ from bespeak.runtime.methods.plan import plan
 from bespeak.runtime.methods.proposals import PROPOSAL_METHODS, proposals
 from bespeak.runtime.methods.propose import propose
 from bespeak.runtime.methods.query import query
-from bespeak.runtime.methods.resume import RESUME, resume
+from bespeak.runtime.methods.resume import resume
 from bespeak.runtime.methods.standard import HANDLERS, implemented
 from bespeak.runtime.methods.suspend import suspend
 from bespeak.runtime.methods.unavailable import find_missing, unavailable
 
 _CONTEXT: Final[Mapping[str, Any]] = {"type": "object"}
 """Core 4: every floor method takes an optional `context` object."""
+
+_RESUME: Final = replace(STANDARD["RESUME"], category="floor")
+"""Every server resumes the sessions that it suspends; the method is published where it is enabled."""
 
 _INVENTORY = StandardMethod(
     name="DISCOVER",
@@ -86,6 +89,7 @@ def builtin_endpoints(
         "SUSPEND": suspend,
         "NOTIFY": notify,
     }
+    chosen = implemented(enabled)
     floor: Iterable[StandardMethod] = FLOOR
     if semantic is not None:
         floor = _with_meaning(handlers)
@@ -93,7 +97,7 @@ def builtin_endpoints(
         *((method, handlers.get(method.name) or unavailable(method.name)) for method in floor),
         *((change.method, lifecycle(change)) for change in CHANGES),
         (INSPECT, inspect),
-        (RESUME, resume),
+        *(((_RESUME, resume),) if _RESUME.name not in chosen else ()),
     ]
     return [
         *(
@@ -106,14 +110,11 @@ def builtin_endpoints(
         *(_endpoint(method, path, agents) for path, method in AGENT_METHODS),
         *(_endpoint(method, path, proposals) for path, method in PROPOSAL_METHODS if negotiates),
         *((_endpoint(MESSAGES, "/messages", messages),) if stored else ()),
-        *(
-            _with_missing(_endpoint(STANDARD[name], "/", HANDLERS[name]), None if stored else STORE)
-            for name in implemented(enabled)
-        ),
+        *(_with_missing(_endpoint(STANDARD[name], "/", HANDLERS[name]), None if stored else STORE) for name in chosen),
         # Documents exist where reports are made.
         *(
             replace(_endpoint(FETCH_DOCUMENT, PATH, fetch_document), enabled=True)
-            for name in implemented(enabled)
+            for name in chosen
             if name == "REPORT" and stored
         ),
         *(_registry_endpoints(semantic) if semantic is not None and semantic.registry and stored else ()),
@@ -176,7 +177,7 @@ def _endpoint(
         required_scopes=method.scopes,
         handler=RegisteredFunction(function=f"bespeak.runtime.methods.{method.name.lower()}", target=handler),
         builtin=True,
-        enabled=method.name in HANDLERS,
+        enabled=method.name in HANDLERS and method.category != "floor",
         passes_on=method.passes_on,
         recorded=method.recorded,
     )

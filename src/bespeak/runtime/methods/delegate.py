@@ -7,7 +7,6 @@ contains the value that the delegate sends as Delegation-Chain.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +21,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.scope import is_scope_token
 from bespeak.runtime.agents import may_delegate
 from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.authority import Authority
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.needs import invalid, not_available, read_time, refuse_without_needs, too_large
 from bespeak.state.store.command import Conflict
@@ -63,7 +63,8 @@ def delegate(call: RoutedCall) -> Effects | Refused:
     if refused is not None:
         return refused
     assert delegator is not None
-    wish = _read(call, time.time())
+    now = call.server.principals.clock()
+    wish = _read(call, now)
     if isinstance(wish, Refused):
         return wish
     signer = call.server.signer
@@ -74,7 +75,7 @@ def delegate(call: RoutedCall) -> Effects | Refused:
     if refused is not None:
         return refused
     if wish.token == ISSUE and signer is not None:
-        chain = _issue(call, signer.private_key, wish, time.time())
+        chain = _issue(call, signer.private_key, wish, now)
     else:
         chain = _accept(call, wish)
     return chain if isinstance(chain, Refused) else _record(chain, wish, call.input)
@@ -177,7 +178,9 @@ def _issue(call: RoutedCall, key: PrivateKey, wish: Wish, now: float) -> Chain |
     from bespeak.state.identity.delegation_grant import grant_authority  # noqa: PLC0415 - loads cryptography, for delegators
 
     server_id = call.routes.service.identity.server_id
-    return grant_authority(
+    # What this server signs for the caller ends with the credential by which it knows the caller.
+    lifetime = Authority.of(call.principal, call.request).within(call.server.principals, wish.expires - now)
+    chain = grant_authority(
         delegator=wish.delegator,
         delegate=wish.delegate,
         scopes=wish.scopes,
@@ -185,11 +188,14 @@ def _issue(call: RoutedCall, key: PrivateKey, wish: Wish, now: float) -> Chain |
         server_id=server_id,
         key=key,
         now=now,
-        lifetime=wish.expires - now,
+        lifetime=lifetime,
         depth=wish.depth,
         issuer=server_id,
         parent=wish.parent,
     )
+    if not isinstance(chain, Refused):
+        call.server.principals.log_hop(chain.hops[-1])
+    return chain
 
 
 def _accept(call: RoutedCall, wish: Wish) -> Chain | Refused:

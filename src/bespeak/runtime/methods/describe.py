@@ -41,7 +41,7 @@ def describe(call: RoutedCall) -> Answer | Envelope | Refused:
             f"{', '.join(map(repr, unknown[:5]))} is not a valid capability domain; choose from {', '.join(DOMAINS)}.",
             {"unknown": unknown[:20], "capability_domains": list(DOMAINS)},
         )
-    return Envelope(_capabilities(call.routes, asked or DOMAINS, call.input.get("version_min")))
+    return Envelope(_capabilities(call.table, asked or DOMAINS, call.input.get("version_min")))
 
 
 def _domains(given: Any) -> list[str]:

@@ -21,7 +21,7 @@ def discover(call: RoutedCall) -> Answer | Envelope | Refused:
     AGIS 11 expects the AGIS document there; callers get it if they ask for it in `Accept`. Otherwise AGTP-API takes
     precedence.
     """
-    publication = call.routes.publication
+    publication = call.table.publication
     if prefers_agis(call.request.headers):
         return publication.agis_for(call.principal).answer(call.request)
     target = call.input.get("target")
@@ -52,4 +52,4 @@ def discover(call: RoutedCall) -> Answer | Envelope | Refused:
 
 def discover_methods(call: RoutedCall) -> Answer:
     """Answer DISCOVER /methods (AGTP-API 5.8)."""
-    return call.routes.publication.inventory.answer(call.request)
+    return call.table.publication.inventory.answer(call.request)

@@ -192,20 +192,20 @@ def _report_claims(call: RoutedCall, payload: Mapping[str, Any]) -> None:
     """Log what a payload says otherwise than the headers, which count (core 9)."""
     for member in payload.keys() & _CLAIMS.keys():
         if payload[member] != call.request.headers.get(_CLAIMS[member]):
-            _logger.info("%s in a payload differs from the header, which counts: %s", member, call.route.endpoint)
+            _logger.warning("%s in a payload differs from the header, which counts: %s", member, call.route.endpoint)
 
 
 def _find(call: RoutedCall, name: str) -> tuple[Tool, Route] | None:
     """Find a tool among those that exist for the caller."""
-    tool = call.routes.tools.get(name)
-    route = None if tool is None else call.routes.steps.get(tool.endpoint.key)
+    tool = call.table.tools.get(name)
+    route = None if tool is None else call.table.steps.get(tool.endpoint.key)
     if tool is None or route is None or route.method not in call.routes.allowed or not sees(call, route):
         return None
     return tool, route
 
 
 def _unknown(call: RoutedCall, kind: str, name: str) -> Refused:
-    near = get_close_matches(name[:80], call.routes.tools, n=_MOST_NEAR) if may_discover(call) else []
+    near = get_close_matches(name[:80], call.table.tools, n=_MOST_NEAR) if may_discover(call) else []
     shown = [one for one in near if _find(call, one) is not None]
     advice = f"Did you mean {', '.join(shown)}?" if shown else f"{LIST} with payload_type {MEDIA_MCP_TOOLS} lists them."
     message = f"There is no {kind} {name[:80]!r}. {advice}"
@@ -215,7 +215,7 @@ def _unknown(call: RoutedCall, kind: str, name: str) -> Refused:
 def _list(call: RoutedCall) -> Answer | Refused:
     if not may_discover(call):
         return undisclosed(call)
-    tools = [tool.entry for name, tool in call.routes.tools.items() if _find(call, name) is not None]
+    tools = [tool.entry for name, tool in call.table.tools.items() if _find(call, name) is not None]
     return Answer(_encode(_envelope(call, status.OK, {"result": {"tools": tools}})), content_type=MEDIA_MCP_TOOLS)
 
 

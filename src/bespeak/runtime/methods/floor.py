@@ -142,6 +142,7 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
             "depth": {"type": "integer", "minimum": 0, "maximum": 7},
         },
         required=("target_agent_id", "task", "authority_scope", "delegation_token"),
+        recorded=("target_agent_id", "authority_scope"),
     ),
     StandardMethod(
         name="ESCALATE",
@@ -160,6 +161,7 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
             "deadline": _TEXT,
         },
         required=("task_id", "reason", "context"),
+        recorded=("task_id", "reason", "recipient"),
     ),
     StandardMethod(
         name="CONFIRM",
@@ -174,6 +176,7 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
             "attestation": _TEXT_OR_OBJECT,
         },
         required=("target_id", "status"),
+        recorded=("target_id", "status"),
     ),
     StandardMethod(
         name="SUSPEND",

@@ -84,6 +84,9 @@ REGISTER_ONTOLOGY: Final = StandardMethod(
         MethodError("version-taken", status.CONFLICT, "The version is registered with other content."),
         MethodError("version-order", status.CONFLICT, "The version is older than the latest, or does not compare."),
         MethodError("alignment-downgrade", status.CONFLICT, "The latest version is newer, or its signer trusted more."),
+        MethodError(
+            "registry-quota", status.FORBIDDEN, "The agent, or all agents, have registered as much as they may."
+        ),
         MethodError("registry-changed", status.CONFLICT, "Another registration was faster; try again."),
     ),
     scopes=(REGISTER_SCOPE,),
@@ -125,6 +128,9 @@ def register_ontology(registry: OntologyRegistry) -> Callable[[RoutedCall], Any]
         data, media_type = given["document"].encode(errors="replace"), given["media_type"]
         said = {name: given[name] for name in ("id", "version", "signature") if name in given}
         actor, source = call.agent_id or "", given.get("source", "")
+        if not registry.has_room(actor):
+            message = "Too many documents of the agent, or of all agents, are waiting; try again later."
+            return Refused(status.UNAVAILABLE, "too-many-waiting", message, headers=(("Retry-After", "5"),))
         judged: RegisterArtifact | list[Diagnostic] | Fault
         # RDF/XML may be either, and says it itself.
         if media_type not in MEDIA_TYPES or (media_type in ALIGNMENT_TYPES and is_alignment(data)):
@@ -180,8 +186,23 @@ def _refuse_conflict(conflict: Conflict, command: RegisterArtifact) -> Refused:
         case "signature-missing":
             message = "The latest version is signed; sign this one too."
             return REGISTER_ONTOLOGY.refuse("signature-refused", message)
+        case "of-another":
+            message = "Somebody else has registered this id. Sign this version with a trusted key, or use another id."
+            return REGISTER_ONTOLOGY.refuse("signature-refused", message)
         case "signer-rank":
             message = "The latest version is signed by a key that is trusted more; let its owner sign this one."
             return REGISTER_ONTOLOGY.refuse("signature-refused", message)
+        case "quota":
+            message = (
+                f"One agent may register {details['most']} {details['unit']}, all versions together; "
+                f"this one has {details['used']}. Ask the operator for more."
+            )
+            return REGISTER_ONTOLOGY.refuse("registry-quota", message, **details)
+        case "registry-full":
+            message = f"Agents may register {details['most']} artifacts in all, and there is no room left."
+            return REGISTER_ONTOLOGY.refuse("registry-quota", message, **details)
+        case "reference-unknown":
+            message = f"{details['id'][:200]} {details['version'][:40]} is not registered; register it first."
+            return REGISTER_ONTOLOGY.refuse("ontology-refused", message)
         case _:
             return REGISTER_ONTOLOGY.refuse("registry-changed", "Another registration was faster; try again.")

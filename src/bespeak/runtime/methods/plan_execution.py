@@ -15,6 +15,7 @@ from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.fault import Fault
 from bespeak.runtime.answer import Envelope
+from bespeak.runtime.authority import Authority
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.needs import invalid, refuse_without_needs
 from bespeak.runtime.methods.plan import KIND, StoredPlan
@@ -23,7 +24,7 @@ from bespeak.runtime.workflows.beginning import LONGEST, begin, find_uncallable
 from bespeak.runtime.workflows.checking import check_steps
 from bespeak.runtime.workflows.engine import Workflow, receipt_steps
 from bespeak.runtime.workflows.reference import check_references, resolve
-from bespeak.runtime.workflows.spec import Authority, Spec, StepSpec
+from bespeak.runtime.workflows.spec import Spec, StepSpec
 from bespeak.state.store.commands.records import FindRecord, Record
 from bespeak.state.store.commands.steps import COMPLETED, DONE, ENDED, FAILED
 
@@ -59,7 +60,7 @@ async def execute_plan(call: RoutedCall) -> Envelope | Refused:
     spec = Spec(
         method=call.method,
         steps=steps,
-        authority=Authority.of(call),
+        authority=Authority.of(call.principal, call.request),
         deadline=time.time() + call.input.get("timeout", LONGEST),
         propagates=True,
         given={**found.given, **call.input.get("parameters", {})},

@@ -14,6 +14,7 @@ import msgspec
 
 from bespeak.contract.schema.compile import Validator, compile_schema
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.fault import Fault
@@ -21,13 +22,13 @@ from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.messages.announcement import announce
 from bespeak.runtime.parties import parties_of
-from bespeak.runtime.procedures import STEPS
+from bespeak.runtime.procedures import METHOD, STEPS, Registered, path_of
 from bespeak.runtime.workflows.beginning import find_uncallable
 from bespeak.runtime.workflows.checking import check_steps
 from bespeak.runtime.workflows.spec import StepSpec
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, Case, OpenCase, ReadCase
-from bespeak.state.store.commands.records import ChangeRecord, PutRecord, Record
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record
 from bespeak.state.store.store import Store
 
 KIND: Final = "procedure"
@@ -37,7 +38,10 @@ RELEASED: Final = "released"
 """State of a procedure that VALIDATE has released; an accepted case releases one in state held."""
 MOST: Final = 1000
 """Procedures of one agent."""
+LONGEST: Final = 300.0
+"""Seconds that a procedure of an agent may take."""
 _REGISTER: Final = STANDARD["REGISTER"]
+_RUN: Final = STANDARD["RUN"]
 _MEMBERS: Final = frozenset({"steps", "input", "description"})
 
 
@@ -156,3 +160,52 @@ def _violations(steps: Any) -> str | None:
 
 def _invalid(message: str) -> Refused:
     return _REGISTER.refuse("invalid-data", message, field="/data")
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What a run of a procedure does."""
+
+    steps: tuple[StepSpec, ...]
+    input: Validator
+    timeout: float
+
+
+async def find_procedure(call: RoutedCall, procedure_id: str) -> Plan | Refused:
+    """Find a procedure of the operator, or one of the caller's own that has been released."""
+    registered: Registered | None = call.server.registrar.procedures.get(procedure_id)
+    if registered is not None:
+        procedure = registered.procedure
+        missing = call.principal.scopes.missing(procedure.scopes)
+        if missing:
+            message = f"The procedure needs the scopes {', '.join(missing)}, beside those of RUN."
+            required = {"missing_scopes": missing, "required_scopes": list(procedure.scopes)}
+            return Refused(status.SCOPE_VIOLATION, "scope-violation", message, required)
+        steps = tuple(msgspec.convert(one, StepSpec) for one in procedure.steps)
+        steps = steps or (StepSpec(METHOD, path_of(procedure_id), procedure=procedure_id),)
+        return await _checked(call, Plan(steps, registered.input, procedure.timeout))
+    assert call.server.store is not None, "RUN needs a store"
+    record: Record | None = None
+    if procedure_id.startswith("proc-"):
+        record = await call.server.store.read(FindRecord((KIND,), procedure_id))
+    if record is None or record.owner != call.agent_id:
+        message = f"No procedure is registered under {procedure_id[:80]!r}; commands and code are never run."
+        return _RUN.refuse("procedure-not-found", message)
+    proposed: ProposedProcedure = procedure_of(record)
+    obstacle = await find_obstacle(call.server.store, record, proposed)
+    if obstacle is not None:
+        return _RUN.refuse("procedure-refused", obstacle, escalation_id=proposed.case_id)
+    taken = compile_schema(proposed.input)
+    assert isinstance(taken, Validator), "it was checked when it was registered"
+    return await _checked(call, Plan(proposed.steps, taken, LONGEST))
+
+
+async def _checked(call: RoutedCall, plan: Plan) -> Plan | Refused:
+    """Refuse a procedure whose steps cannot run here and now, or would run others in turn."""
+    called = tuple(step for step in plan.steps if step.procedure is None)
+    wrong = find_uncallable(call, called)
+    if wrong is not None:
+        return _RUN.refuse("procedure-refused", f"The procedure cannot run. {wrong.message}")
+    fault = await check_steps(call, called, propagates=True, has_input=True)
+    if isinstance(fault, Fault):
+        return _RUN.refuse("procedure-refused", f"The procedure cannot run. {fault.message}")
+    return plan if fault is None else fault

@@ -55,7 +55,7 @@ async def query(call: RoutedCall) -> Envelope | Refused:
 async def _read_mcp_resource(call: RoutedCall) -> Envelope | Refused:
     """Read a resource of MCP: core 9 makes it a QUERY. It is one of the documents about the service."""
     server_id, uri = call.routes.service.identity.server_id, call.input.get("mcp_resource_uri", "")
-    publication = call.routes.publication
+    publication = call.table.publication
 
     async def fetch(media_type: str) -> bytes:
         made = publication.agis_for if media_type == MEDIA_AGIS else publication.manifest_for

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.standard.method import StandardMethod
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.session_id import is_session_id
@@ -19,21 +18,6 @@ from bespeak.runtime.methods.suspend import MOST_CHECKPOINT, NOT_FOUND, hash_non
 from bespeak.runtime.sessions import EXPIRED
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.sessions import ResumeSession, Session
-
-RESUME: Final = StandardMethod(
-    name="RESUME",
-    description="Resumes a suspended session or a paused workflow with its resumption nonce.",
-    intent="Resume what was suspended or paused.",
-    outcome="The session is active or the workflow runs again; the nonce is used up.",
-    impact="reversible",
-    idempotent=False,
-    parameters={
-        "workflow_id": {"type": "string", "minLength": 1},
-        "resumption_nonce": {"type": "string", "minLength": 1, "maxLength": 256},
-        "checkpoint": {},
-    },
-    required=("workflow_id",),
-)
 
 _REFUSALS: Final[Mapping[str, Refused]] = {
     "not-found": NOT_FOUND,
@@ -58,7 +42,27 @@ def resume(call: RoutedCall) -> Effects | Refused | Coroutine[Any, Any, Effects 
     if checkpoint is not None and len(checkpoint) > MOST_CHECKPOINT:
         return too_large("checkpoint", MOST_CHECKPOINT)
     if is_workflow_id(given["workflow_id"]):
-        return resume_workflow(call)
+        return _resume_either(call, checkpoint)
+    return _resume_session(call, checkpoint)
+
+
+async def _resume_either(call: RoutedCall, checkpoint: bytes | None) -> Effects | Refused:
+    """Resume a workflow; or the session of the same id, which its client has chosen."""
+    outcome = await resume_workflow(call)
+    if isinstance(outcome, Refused) and outcome.status == status.NOT_FOUND and "resumption_nonce" in call.input:
+        session = _resume_session(call, checkpoint)
+        unknown = outcome
+
+        def respond(results: Sequence[Any] | Conflict) -> Envelope | Refused:
+            is_unknown = isinstance(results, Conflict) and results.reason == "not-found"
+            return unknown if is_unknown else _respond(results)
+
+        return msgspec.structs.replace(session, answer=respond) if isinstance(session, Effects) else outcome
+    return outcome
+
+
+def _resume_session(call: RoutedCall, checkpoint: bytes | None) -> Effects | Refused:
+    given = call.input
     if not is_session_id(given["workflow_id"]):
         return NOT_FOUND
     if "resumption_nonce" not in given:

@@ -54,7 +54,7 @@ def describing(describe: Handler) -> Handler:
         _, outcome = _negotiate(layer, call.input, endpoint)
         spoken = [(id_, layer.snapshot.latest(id_)) for id_ in layer.spoken(_concepts(endpoint))]
         own = [{"ontologyId": id_, "ontologyVersion": one.version} for id_, one in spoken if one is not None]
-        return Envelope({"semantic": outcome.document(), "ontologies": own})
+        return Envelope({"semantic": layer.withhold(outcome.document(), call.principal), "ontologies": own})
 
     return handle
 
@@ -82,8 +82,9 @@ def _propose_profile(call: RoutedCall) -> Effects | Refused:
     profile, outcome = _negotiate(layer, call.input, endpoint)
     if profile is None or outcome.match == "none":
         first = outcome.verdict.violations[0].message if outcome.verdict.violations else "There is no match"
-        message = f"{first}. The task keeps the profile that it has."
-        return Refused(status.PROPOSAL_REJECTED, "semantic-proposal-rejected", message, outcome.document())
+        message = layer.withhold(f"{first}. The task keeps the profile that it has.", call.principal)
+        details = layer.withhold(outcome.document(), call.principal)
+        return Refused(status.PROPOSAL_REJECTED, "semantic-proposal-rejected", message, details)
     owner, task_id = call.agent_id or "", call.request.headers.get(TASK_ID)
     digest, plain = digest_of(profile), msgspec.to_builtins(profile)
     ids = [profile_record(owner, digest), *(() if task_id is None else (task_record(owner, task_id),))]
@@ -92,7 +93,8 @@ def _propose_profile(call: RoutedCall) -> Effects | Refused:
     def tell(results: Sequence[Any] | Conflict) -> Envelope:
         assert not isinstance(results, Conflict), "a profile can always be replaced"
         last: RecordedProfile = results[-1]
-        told = {"profile_id": ids[0], "profile_digest": digest, "semantic": outcome.document()}
+        negotiated = layer.withhold(outcome.document(), call.principal)
+        told = {"profile_id": ids[0], "profile_digest": digest, "semantic": negotiated}
         return Envelope(told if task_id is None else told | {"task_profile_version": last.version})
 
     return Effects(commands, tell)
@@ -130,7 +132,8 @@ def _endpoint(call: RoutedCall) -> Endpoint | Refused | None:
     if found is None or found.internal or not may_discover(call):
         message = f"{key[0][:64]} {key[1][:200]} is not an endpoint of this server; DISCOVER /methods lists them."
         return Refused(status.NOT_FOUND, "endpoint-not-found", message)
-    return found
+    layer: SemanticLayer = call.server.semantic
+    return layer.seen_by(found, call.principal)
 
 
 def _concepts(endpoint: Endpoint | None) -> tuple[str, ...]:

@@ -47,12 +47,13 @@ def _shows(call: RoutedCall, index: MeaningIndex, candidate: dict[str, Any]) -> 
 
 
 def _with_profile(call: RoutedCall, candidate: dict[str, Any]) -> dict[str, Any]:
-    """Add the profile to call an endpoint with, in the vocabulary of the service itself."""
+    """Add the profile to call an endpoint with, in the vocabulary of the service itself; words are not a match."""
     endpoint, snapshot = call.routes.endpoints.get(_key(candidate)), call.server.semantic.snapshot
     if endpoint is None or snapshot.own is None:
         return candidate
     profile = own_profile(call.routes.service, endpoint, snapshot.own)
-    return {**candidate, "semantic": write_envelope(profile, namespace=snapshot.namespace)}
+    envelope = write_envelope(profile, namespace=snapshot.namespace)
+    return {**candidate, "match": "unmatched", "confidence": 0.0, "semantic": envelope}
 
 
 def _key(candidate: dict[str, Any]) -> tuple[str, str]:

@@ -23,6 +23,7 @@ from bespeak.runtime.methods.orchestrate.pause import pause
 from bespeak.runtime.methods.orchestrate.retry import retry
 from bespeak.runtime.methods.orchestrate.route import route
 from bespeak.runtime.methods.orchestrate.run import run
+from bespeak.runtime.methods.resume import resume
 from bespeak.runtime.methods.transact.authorize import authorize
 from bespeak.runtime.methods.transact.cancel import cancel
 from bespeak.runtime.methods.transact.log import log
@@ -63,6 +64,7 @@ HANDLERS: Final[Mapping[str, Callable[..., Any]]] = {
     "MONITOR": monitor,
     "ROUTE": StepTaker(route),
     "PAUSE": pause,
+    "RESUME": resume,
     "RUN": run,
     "RETRY": retry,
     "CHECK": check,

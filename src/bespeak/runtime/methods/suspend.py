@@ -1,4 +1,4 @@
-"""SUSPEND: pauses a session until it is resumed (core 4.11), or releases a synthesis (core 12)."""
+"""SUSPEND: pauses a session until it is resumed (core 4.11), or releases a synthesis or a proposal (core 12)."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from bespeak.protocol.exchange.session_id import is_session_id
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.needs import invalid, read_time, refuse_without_needs, too_large
+from bespeak.runtime.rate import caller
 from bespeak.runtime.sessions import EXPIRED
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.proposals import ProposalRow, ReleaseSynthesis, proposal_id_of
@@ -49,11 +50,11 @@ def suspend(call: RoutedCall) -> Effects | Refused:
     if not {"session_id", "synthesis_id"} & given.keys():
         message = "a `session_id` is required, or the `synthesis_id` of an endpoint to release"
         return refuse_input(call.method, call.path, [Violation("", "", "required", message)])
+    if "synthesis_id" in given:
+        return _release(call, given["synthesis_id"])
     refused = refuse_without_needs(call)
     if refused is not None:
         return refused
-    if "synthesis_id" in given:
-        return _release(call, given["synthesis_id"])
     session_id = given["session_id"]
     resume_by = _resume_by(given.get("resume_by"), time.time(), call.server.sessions.suspended)
     if isinstance(resume_by, Refused):
@@ -78,11 +79,12 @@ def suspend(call: RoutedCall) -> Effects | Refused:
 
 
 def _release(call: RoutedCall, synthesis_id: str) -> Effects | Refused:
-    """End a synthesis of the caller."""
+    """End a synthesis of the caller, or withdraw a proposal that is pending or rejected."""
     negotiator = call.server.negotiator
     if negotiator is None:
         return _NO_SYNTHESIS
-    command = ReleaseSynthesis(proposal_id_of(synthesis_id), call.agent_id or "")
+    owner = caller(call.principal, call.request.connection.address)
+    command = ReleaseSynthesis(proposal_id_of(synthesis_id), owner)
 
     def respond(outcome: Sequence[Any] | Conflict) -> Envelope | Refused:
         if isinstance(outcome, Conflict):

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.runtime.authority import Authority
 from bespeak.runtime.call_statistics import Summary
 from bespeak.runtime.monitors.target import Target
-from bespeak.runtime.workflows.spec import Authority
 
 
 class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -42,6 +42,8 @@ class Monitor(msgspec.Struct, frozen=True, omit_defaults=True):
     seen: dict[str, Seen] = {}
     views: dict[str, View] = {}
     """Views of the processes that share the store, by the id of each."""
+    ended: dict[str, Any] | None = None
+    """Code and message of the reason why it ended by itself; None while it looks."""
 
 
 _encode = msgspec.json.Encoder().encode

@@ -24,6 +24,7 @@ from bespeak.runtime.monitors.monitor import Monitor, Seen, decode, encode
 from bespeak.runtime.monitors.observer import GONE, Look, Observer, bound_value
 from bespeak.runtime.monitors.threshold import is_beyond, is_news
 from bespeak.runtime.turns import Turns
+from bespeak.runtime.workflows.spec import restore_call
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.messages import PutMessages
 from bespeak.state.store.commands.monitors import ACTIVE, MONITOR, NoteVersion, WakeMonitors, monitor_key
@@ -137,7 +138,7 @@ class Monitors:
         if self._server.routes.router.find("MONITOR", "/") is None:
             return  # it is not enabled now; the record waits
         # The authority of the owner is checked again each time: a suspended agent observes nothing.
-        call = monitor.authority.restore(self._server, "MONITOR")
+        call = restore_call(monitor.authority, self._server, "MONITOR")
         if isinstance(call, Refused):
             await self._stop(record, monitor, call, tell=False)
             return
@@ -145,21 +146,21 @@ class Monitors:
             found = await self.observe(call, monitor)
         if isinstance(found, Refused):
             if found.code == "invalid-threshold":
-                await self._store.do(self._change(record, monitor.interval))
+                await self._store.do(self._change(record, monitor))
             else:
                 await self._stop(record, monitor, found, tell=True)
             return
         after, news = found
         key = monitor_key(record.record_id.rpartition("-")[2], after.target.mark, after.version)
         done = await self._store.do(
-            self._change(record, monitor.interval, after),
+            self._change(record, after, changed=True),
             NoteVersion(record.record_id, key),
             *(command for one in news for command in self._tell(record, monitor, one)),
         )
         if isinstance(done, Conflict) and done.reason == "inbox-full":
             # What is not told is not noted as seen either, so that it is told when the inbox has room.
             _logger.info("the inbox of %s is full; %s looks again later", record.owner, record.record_id)
-            await self._store.do(self._change(record, monitor.interval))
+            await self._store.do(self._change(record, monitor))
 
     async def _stop(self, record: Record, monitor: Monitor, refused: Refused, *, tell: bool) -> None:
         """End a monitor whose target is gone, or whose owner must not observe it any more."""
@@ -169,14 +170,17 @@ class Monitors:
             event = monitor.events[0]
             before = monitor.seen.get(event, Seen()).value
             told = self._tell(record, monitor, {"event": event, "value": GONE, "previous": before})
+        ended = msgspec.structs.replace(monitor, ended={"code": refused.code, "message": refused.message})
         stopped = ChangeRecord(
-            record.record_id, (MONITOR,), (ACTIVE,), STOPPED, fence=record.fence, data=encode(monitor), lifetime=KEPT
+            record.record_id, (MONITOR,), (ACTIVE,), STOPPED, fence=record.fence, data=encode(ended), lifetime=KEPT
         )
         if isinstance(await self._store.do(stopped, *told), Conflict):
             await self._store.do(stopped)
 
-    def _change(self, record: Record, delay: float, monitor: Monitor | None = None) -> ChangeRecord:
-        data = None if monitor is None else encode(monitor)
+    def _change(self, record: Record, monitor: Monitor, *, changed: bool = False) -> ChangeRecord:
+        """Return the command that lets a monitor look again: after its interval, or at the end of its authority."""
+        data = encode(monitor) if changed else None
+        delay = monitor.authority.within(self._server.principals, monitor.interval)
         return ChangeRecord(record.record_id, (MONITOR,), (ACTIVE,), ACTIVE, fence=record.fence, data=data, delay=delay)
 
     def _tell(self, record: Record, monitor: Monitor, news: Mapping[str, Any]) -> tuple[Command, ...]:

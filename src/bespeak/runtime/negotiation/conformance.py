@@ -143,10 +143,23 @@ def _check_schemas(endpoint: Endpoint) -> Iterator[Diagnostic]:
                 yield Diagnostic("", "error", message, None, f"/endpoint/{name}", "Leave it out.")
 
 
-def _check_texts(endpoint: Endpoint, catalog: Catalog) -> Iterator[Diagnostic]:
+def texts_of(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
+    """Yield every text of a contract with its place: all that a model may read once it is published."""
+    yield "path", endpoint.path
+    yield from _prose(endpoint).items()
+    for name in ("input_schema", "output_schema"):
+        yield from ((name, text) for _, text in _strings(getattr(endpoint, name)))
+
+
+def _prose(endpoint: Endpoint) -> dict[str, str]:
     texts = {"description": endpoint.description, "semantic/intent": endpoint.semantic.intent}
     texts |= {"semantic/outcome": endpoint.semantic.outcome, "semantic/actor": endpoint.semantic.actor}
-    for name, text in texts.items():
+    errors = {f"errors/{at}": f"{one.name}: {one.description or ''}" for at, one in enumerate(endpoint.errors)}
+    return texts | errors
+
+
+def _check_texts(endpoint: Endpoint, catalog: Catalog) -> Iterator[Diagnostic]:
+    for name, text in _prose(endpoint).items():
         if len(text) > LONGEST_TEXT or not text.isprintable():
             message = f"a text must be printable and have at most {LONGEST_TEXT} characters; this has {len(text)}"
             yield Diagnostic("", "error", message, None, f"/endpoint/{name}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Final
+from unicodedata import normalize
 from urllib.parse import quote, unquote
 
 from bespeak.checks.lint.rules.composition_value import find_gaps, write_path
@@ -41,6 +43,12 @@ _MOST_MISSES: Final = 10
 _DOTS: Final = frozenset({"", ".", ".."})
 _UNESCAPED: Final = "!$&'()*+,;=:@"
 """Characters of a segment that need no escape, beside letters, digits and `-._~` (AGTP-API 5.2)."""
+
+_ALIKE: Final = str.maketrans(
+    "01iıаеіјкмнопрстухѕһԁԛԝӏвьгαβγεηικνορτυχωօսհոցզքɑɡøđł",
+    "olllaeljkmhonpctyxshdqwlbbrabyenlkvoptuxwouhngqpagodl",
+)
+"""Characters that look like another one: digits, and letters of scripts beside Latin."""
 
 Search = Callable[[Endpoint, Callable[[Endpoint], bool]], Plan | Impossible]
 """Searches a composition of the endpoints that may be used."""
@@ -94,14 +102,19 @@ class Evaluation:
             return self._not_admitted()
         if existing is not None:
             return _pass_through(existing) if self._is_same(existing) else self._exists(existing)
-        plan = offered or self._plan()
+        misleading = self._find_misspelling()
+        if misleading is not None:
+            return Rejection(reason=POLICY, explanation=misleading)
+        plan = self._plan()
         if isinstance(plan, Impossible):
             return refuse_unauthorized_data(self._call, proposal.endpoint) or self._explain(plan)
         # AGTP-API 10.4: authority that a step lacks is found now, not when it runs.
         # Those of internal steps are held: a plan that lacks one is not found.
         named = [scope for part in plan.endpoints if not part.internal for scope in part.required_scopes]
         refused = refuse_missing_scopes(self._call, (*proposal.scopes, *named))
-        return refused or self._apply_policy(plan, is_agreed=offered is not None)
+        # What an agent has agreed to is judged again: it counts only if the same would still be done.
+        is_agreed = offered is not None and _steps(offered) == _steps(plan)
+        return refused or self._apply_policy(plan, is_agreed=is_agreed)
 
     def _plan(self) -> Plan | Impossible:
         """Find a plan: an operator's recipe first, else by search, preferring one that the caller may run."""
@@ -161,18 +174,9 @@ class Evaluation:
         if forbidden is not None:
             why = forbidden.reason or "The operator does not allow this combination of endpoints."
             return Rejection(reason=POLICY, explanation=why)
-        if claims_better(proposal, plan):
-            claimed = proposal.endpoint.semantic.impact
-            explanation = f"The proposal says {claimed}, but a call would be {plan.impact}."
-            return self._counter(POLICY, explanation, plan, states_plan=not is_agreed and not plan.is_certain)
-        promises = Promises(proposal.endpoint, plan.endpoints)
-        if promises.unkept:
-            return self._promise_less(plan, promises)
-        if not is_agreed and not plan.is_certain:
-            doubts = "" if has_internal(plan) else " ".join(plan.doubts)
-            doubts = doubts or "The proposal leaves open what is meant."
-            explanation = f"{doubts} The counter-proposal states what this server would do."
-            return self._counter(AMBIGUOUS, explanation, plan, states_plan=True)
+        objection = self._object(plan, is_agreed=is_agreed)
+        if objection is not None:
+            return objection
         contract = make_contract(proposal, plan)
         findings = self._register(contract)
         if has_errors(findings):
@@ -195,13 +199,30 @@ class Evaluation:
         less = replace(self._proposal, endpoint=replace(self._proposal.endpoint, output_schema=schema))
         return self._counter(IMPOSSIBLE, explanation, plan, states_plan=False, proposal=less)
 
-    def _promise_less(self, plan: Plan, promises: Promises) -> Rejection:
-        """Offer the endpoint without promises that no step makes: their answers would break the contract."""
-        unkept = ", ".join(dict.fromkeys(promises.unkept[:5]))
-        explanation = f"No endpoint of this server promises {unkept}."
-        endpoint = replace(self._proposal.endpoint, output_schema=promises.output)
-        less = replace(self._proposal, endpoint=endpoint)
-        return self._counter(IMPOSSIBLE, explanation, plan, states_plan=True, proposal=less)
+    def _object(self, plan: Plan, *, is_agreed: bool) -> Rejection | None:
+        """Offer what the plan does, if that is not what the proposal says; None if it is.
+
+        A doubt about what is meant is the reason before all others: an agent may accept the others without asking.
+        """
+        proposal, reasons, said = self._proposal, list[str](), list[str]()
+        if not is_agreed and not plan.is_certain:
+            doubts = "" if has_internal(plan) else " ".join(plan.doubts)
+            doubts = doubts or "The proposal leaves open what is meant."
+            reasons.append(AMBIGUOUS)
+            said.append(f"{doubts} The counter-proposal states what this server would do.")
+        if claims_better(proposal, plan):
+            reasons.append(POLICY)
+            said.append(f"The proposal says {proposal.endpoint.semantic.impact}, but a call would be {plan.impact}.")
+        promises = Promises(proposal.endpoint, plan.endpoints)
+        if promises.unkept:
+            # Answers without them would break the contract.
+            reasons.append(IMPOSSIBLE)
+            said.append(f"No endpoint of this server promises {', '.join(dict.fromkeys(promises.unkept[:5]))}.")
+            proposal = replace(proposal, endpoint=replace(proposal.endpoint, output_schema=promises.output))
+        if not reasons:
+            return None
+        states_plan = reasons[0] == AMBIGUOUS or bool(promises.unkept)
+        return self._counter(reasons[0], " ".join(said), plan, states_plan=states_plan, proposal=proposal)
 
     def _counter(
         self, reason: str, explanation: str, plan: Plan, *, states_plan: bool, proposal: Proposal | None = None
@@ -225,6 +246,29 @@ class Evaluation:
                 visible = not endpoint.internal and may_discover(self._call)
                 return endpoint if visible or sees(self._call, route) else None
         return None
+
+    def _find_misspelling(self) -> str | None:
+        """Return why a path would be taken for one that exists; None if it would not.
+
+        Only endpoints that the caller may know of count, so that nothing is told of others.
+        """
+        wanted = _segments(self._proposal.endpoint)
+        if isinstance(wanted, str):
+            return None
+        shown = may_discover(self._call)
+        known = [
+            _segments(route.endpoint)
+            for route in self._call.routes.steps.values()
+            if (shown and not route.endpoint.internal) or sees(self._call, route)
+        ]
+        places = [_place_of_variant(wanted, segments) for segments in known]
+        at = min((place for place in places if place is not None), default=None)
+        if at is None or any(segments[: at + 1] == wanted[: at + 1] for segments in known):
+            return None
+        path = self._proposal.endpoint.path
+        return (
+            f"{path} differs from an existing path in the spelling of {wanted[at]!r} alone. Use the existing spelling."
+        )
 
     def _is_same(self, existing: Endpoint) -> bool:
         """Return True if the proposal asks for nothing but an endpoint that exists."""
@@ -273,6 +317,25 @@ def _is_ambiguous(segment: str) -> bool:
         return False
     text = unquote(segment)
     return text in _DOTS or "/" in text or quote(text, safe=_UNESCAPED) != segment
+
+
+def _place_of_variant(wanted: Sequence[str | None], known: Sequence[str | None]) -> int | None:
+    """Return the place of the first segment in which two paths differ, if it differs in its spelling alone."""
+    for at, (mine, other) in enumerate(zip(wanted, known, strict=False)):
+        if mine != other:
+            return at if mine is not None and other is not None and _skeleton(mine) == _skeleton(other) else None
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _skeleton(segment: str) -> str:
+    """Return a segment for a reader who overlooks case, separators, accents, and that l is not 1."""
+    text = normalize("NFKD", unquote(segment)).casefold()
+    return "".join(char for char in text if char.isalnum()).translate(_ALIKE) or segment
+
+
+def _steps(plan: Plan) -> Any:
+    return replace(plan.recipe, name="", pattern={}, description="").to_json()
 
 
 def _pass_through(endpoint: Endpoint) -> Contract:

@@ -64,22 +64,29 @@ class Filing:
             session_id=self.session_id,
             method=proposal.endpoint.method,
             path=proposal.endpoint.path,
-            digest=proposal.digest,
             contract=proposal.contract,
             negotiation_id=negotiation_id,
-            persistent=proposal.persistent,
         )
 
     def approve(
-        self, contract: Contract, negotiation_id: str, *, keeps: bool, committed: Callable[[], Awaitable[None]]
+        self,
+        contract: Contract,
+        negotiation_id: str,
+        *,
+        keeps: bool,
+        was_revoked: bool,
+        committed: Callable[[], Awaitable[None]],
     ) -> Effects:
-        """Instantiate the contract, or let an operator decide. `keeps` makes it persistent."""
+        """Instantiate the contract, or let an operator decide, who decides in any case about what was revoked.
+
+        `keeps` makes it persistent.
+        """
         settings = self.settings
         granted = self.idle
         if keeps:
             granted = min(self.proposal.duration or settings.default_duration, settings.max_duration)
         about = {contract.endpoint.semantic.impact, *(("persistent",) if keeps else ())}
-        waits = not about.isdisjoint(_WAITING[settings.approval])
+        waits = was_revoked or not about.isdisjoint(_WAITING[settings.approval])
         command = FileProposal(
             **self._place(negotiation_id),
             document=_write(contract),
@@ -144,11 +151,12 @@ def _encode(data: Any) -> str:
 def _respond(outcome: Sequence[Any] | Conflict) -> Answer | Refused:
     if not isinstance(outcome, Conflict):
         return answer(outcome[-1].proposal)
-    if outcome.reason != "too-many":
+    if outcome.reason not in ("too-many", "too-large"):
         return refuse_session(outcome)
+    unit = "living endpoints" if outcome.reason == "too-many" else "characters in the contracts of living endpoints"
     return Refused(
         status.RATE_LIMITED,
         "too-many-syntheses",
-        f"There are {outcome.details['most']} living endpoints, the maximum; release one with SUSPEND first.",
+        f"There may be {outcome.details['most']} {unit}; release one with SUSPEND first.",
         headers=(("Retry-After", "60"),),
     )

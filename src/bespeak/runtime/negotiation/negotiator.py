@@ -26,7 +26,7 @@ from bespeak.runtime.negotiation.conformance import check_conformance
 from bespeak.runtime.negotiation.contract import Contract
 from bespeak.runtime.negotiation.evaluation import IMPOSSIBLE, Evaluation, Rejection
 from bespeak.runtime.negotiation.filing import Filing
-from bespeak.runtime.negotiation.outcome import MOST_TURNS, answer, escalate
+from bespeak.runtime.negotiation.outcome import MOST_TURNS, escalate
 from bespeak.runtime.negotiation.plan import Impossible, Plan
 from bespeak.runtime.negotiation.planner.planner import Planner
 from bespeak.runtime.negotiation.proposal import read_proposal
@@ -115,6 +115,10 @@ class Negotiator:
         """Find a synthesis of the caller with exactly the path of the call, without the gates of unknown paths."""
         return self.syntheses.find_own(call)
 
+    def table_for(self, agent_id: str | None, routes: RouteTable) -> RouteTable:
+        """Return the endpoints that exist for an agent: those of a table, and what it keeps for itself."""
+        return self.syntheses.table_for(agent_id, routes)
+
     def may_know_more(self, call: Call, refused: Refused) -> bool:
         """Return True if the store may have a synthesis for a refused call that this process has not read yet."""
         return self.syntheses.may_know_more(call, refused)
@@ -166,8 +170,6 @@ class Negotiator:
             return Refused(status.BAD_REQUEST, "invalid-negotiation-id", message)
         known: Negotiation = await self._store.read(filing.find(given))
         negotiation_id = given or known.negotiation_id or str(uuid.uuid4())
-        if known.same is not None:
-            return answer(known.same)
         if known.rejections >= MOST_TURNS:
             return escalate(negotiation_id, known.rejections)
         judged = checked or await self._judge(filing, known.offered)
@@ -178,7 +180,9 @@ class Negotiator:
         if isinstance(judged, Rejection):
             return filing.reject(judged, negotiation_id)
         keeps = proposal.persistent and judged.is_public and self.syntheses.may_keep(judged.endpoint, judged.recipe)
-        return filing.approve(judged, negotiation_id, keeps=keeps, committed=self.syntheses.refresh)
+        return filing.approve(
+            judged, negotiation_id, keeps=keeps, was_revoked=known.revoked, committed=self.syntheses.refresh
+        )
 
     async def _judge(self, filing: Filing, offered: str | None) -> Contract | Rejection | Refused:
         """Run the evaluations that search, in a thread."""

@@ -40,10 +40,11 @@ def answer(row: ProposalRow) -> Answer | Refused:
         kept = msgspec.json.decode(row.document)
         details = kept["refusal"] if "refusal" in kept else _refused_by_operator(row)
         return refuse(row, details)
+    said = f": {row.reason}" if row.reason else ""
     return Refused(
         status.GONE,
         "proposal-ended",
-        f"The proposal {row.proposal_id} is {row.state}; propose the endpoint again.",
+        f"The proposal {row.proposal_id} is {row.state}{said}; propose the endpoint again.",
         {"proposal_id": row.proposal_id, "state": row.state},
     )
 

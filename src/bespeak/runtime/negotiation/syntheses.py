@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from bespeak.contract.recipe import Recipe
 from bespeak.errors import BespeakError, ContractError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import CONTRACT_SYNTHESIZED, METHOD_GRAMMAR, SESSION_ID, SYNTHESIS_ID
+from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.additions import Additions
 from bespeak.runtime.call import Call, RoutedCall
@@ -28,6 +30,7 @@ from bespeak.runtime.stored_endpoint import Origin, StoredEndpoint, read_endpoin
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.proposals import (
     APPROVED,
+    REVOKED,
     TOPIC,
     ListChanges,
     ProposalRow,
@@ -42,6 +45,8 @@ _logger = logging.getLogger(__name__)
 
 _MOST_COMPILED: Final = 1024
 """Maximum number of syntheses that are ready to be called; any other is made ready at its next call."""
+_MOST_TABLES: Final = 64
+"""Maximum number of agents whose own tables are kept; any other is made again at its next use."""
 _MOST_WAIT: Final = 3600.0
 """Seconds after which the end of a persistent synthesis is looked for in any case."""
 
@@ -78,7 +83,11 @@ class Synthesis:
 
 
 class Syntheses:
-    """Every living synthesis of the deployment. The persistent ones are also endpoints like any other."""
+    """Every living synthesis of the deployment. The published ones are also endpoints like any other.
+
+    Whatever only its agent can call is in no table but that of the agent: its texts are the agent's, and they would
+    reach the models of others.
+    """
 
     def __init__(
         self,
@@ -98,6 +107,8 @@ class Syntheses:
         self._owned: dict[_Owner, dict[str, Synthesis]] = {}
         self._routers: dict[_Owner, Router[Synthesis]] = {}
         self._compiled: OrderedDict[str, Synthesis] = OrderedDict()
+        self._tables: OrderedDict[str, tuple[RouteTable, float, RouteTable]] = OrderedDict()
+        """What exists for an agent, with the table that it was made from and the time until which it is right."""
         self._follower = Follower(TOPIC, self._take_in)
         self._timer: asyncio.TimerHandle | None = None
         self._expiring: asyncio.Task[None] | None = None
@@ -131,13 +142,11 @@ class Syntheses:
         named = headers.get(SYNTHESIS_ID) or headers.get(CONTRACT_SYNTHESIZED)
         if named is not None:
             return self._find_named(call, named)
-        agent_id = call.principal.agent_id
-        for session_id in () if agent_id is None else (headers.get(SESSION_ID, ""), None):
-            router = self._routers.get((agent_id or "", session_id))
-            found = None if router is None else router.find(call.method, call.path)
-            if found is not None and not (literal and found[1] is not None):
-                return self._route(call, *found)
-        return None
+        found = [router.find(call.method, call.path) for router in self._routers_of(call)]
+        own = [each for each in found if each is not None and not (literal and each[1] is not None)]
+        # The synthesis of the newest 263 is the current one, whether it belongs to the session or outlives it.
+        best = max(own, key=lambda each: (-len(each[1] or ()), each[0].row.revision), default=None)
+        return None if best is None else self._route(call, *best)
 
     def find_own(self, call: Call) -> RoutedCall | None:
         """Find the synthesis of the caller with exactly the path of the call; None to look further.
@@ -145,17 +154,44 @@ class Syntheses:
         Its verb and path were checked when it was approved, and whether the policy allows them when it was compiled.
         """
         request = call.request
-        headers = request.headers
-        router = self._routers.get((call.principal.agent_id or "", headers.get(SESSION_ID, "")))
-        methods = None if router is None else router.literals.get(request.path)
-        synthesis = None if methods is None else methods.get(request.method)
-        if synthesis is None or request.reads or not _SELECTING.isdisjoint(headers):
+        found = [router.literals.get(request.path, {}).get(request.method) for router in self._routers_of(call)]
+        synthesis = max((each for each in found if each is not None), key=lambda each: each.row.revision, default=None)
+        if synthesis is None or request.reads or not _SELECTING.isdisjoint(request.headers):
             return None
         declared = call.routes.router.literals.get(request.path, {}).get(request.method)
         if declared is not None and declared.synthesis_id is None:
             return None
         routed = self._route(call, synthesis, None)
         return routed if isinstance(routed, RoutedCall) else None
+
+    def table_for(self, agent_id: str | None, routes: RouteTable) -> RouteTable:
+        """Return the endpoints that exist for an agent: those of a table, and what it keeps for itself."""
+        owned = self._owned.get((agent_id, None)) if agent_id is not None else None
+        if agent_id is None or not owned:
+            return routes
+        now = time.time()
+        known = self._tables.pop(agent_id, None)
+        if known is None or known[0] is not routes or known[1] <= now:
+            known = (routes, *self._beside(routes, owned.values(), now))
+        self._tables[agent_id] = known
+        if len(self._tables) > _MOST_TABLES:
+            self._tables.popitem(last=False)
+        return known[2]
+
+    def _beside(self, routes: RouteTable, owned: Iterable[Synthesis], now: float) -> tuple[float, RouteTable]:
+        """Return a table with the syntheses of one agent, and the end of the first of them."""
+        living = [one.row for one in owned if not one.row.published and one.row.expires > now]
+        own: dict[Any, Route] = {}
+        for row in sorted(living, key=lambda row: row.revision):
+            declared, route = (
+                routes.steps.get((row.method, row.path)),
+                self._compiled_in(self._known[row.proposal_id], routes),
+            )
+            if isinstance(route, Route) and (declared is None or declared.synthesis_id is not None):
+                own[row.method, getattr(parse_template(row.path), "segments", row.path)] = route
+        until = min((row.expires for row in living), default=math.inf)
+        changed = max((row.decided_at or row.created for row in living), default=0.0)
+        return until, routes.beside(own.values(), write_instant(changed)) if own else routes
 
     def may_keep(self, endpoint: Endpoint, recipe: Recipe) -> bool:
         """Return True if a synthesis can be served to others beside the endpoints that exist."""
@@ -188,14 +224,28 @@ class Syntheses:
             )
         return self._route(call, *found)
 
+    def _routers_of(self, call: Call) -> Iterator[Router[Synthesis]]:
+        """Yield where the syntheses of a caller are found by method and path: those of its session, and the others."""
+        agent_id = call.principal.agent_id
+        if agent_id is not None:
+            for session_id in (call.request.headers.get(SESSION_ID, ""), None):
+                router = self._routers.get((agent_id, session_id))
+                if router is not None:
+                    yield router
+
     def _route(self, call: Call, synthesis: Synthesis, captures: dict[str, str] | None) -> RoutedCall | Refused:
-        if synthesis.compiled is None or synthesis.compiled[0] is not call.routes:
-            synthesis.compiled = (call.routes, self._compile(synthesis, call.routes))
-            self._compiled[synthesis.row.proposal_id] = synthesis
-            if len(self._compiled) > _MOST_COMPILED:
-                self._compiled.popitem(last=False)[1].compiled = None
-        route = synthesis.compiled[1]
+        route = self._compiled_in(synthesis, call.routes)
         return route if isinstance(route, Refused) else RoutedCall(call, route, captures)
+
+    def _compiled_in(self, synthesis: Synthesis, routes: RouteTable) -> Route | Refused:
+        if synthesis.compiled is not None and synthesis.compiled[0] is routes:
+            return synthesis.compiled[1]
+        route = self._compile(synthesis, routes)
+        synthesis.compiled = (routes, route)
+        self._compiled[synthesis.row.proposal_id] = synthesis
+        if len(self._compiled) > _MOST_COMPILED:
+            self._compiled.popitem(last=False)[1].compiled = None
+        return route
 
     def _compile(self, synthesis: Synthesis, routes: RouteTable) -> Route | Refused:
         method, path = pair = synthesis.row.method, synthesis.row.path
@@ -206,6 +256,7 @@ class Syntheses:
         synthesis_id = synthesis.row.synthesis_id
         return replace(
             route,
+            endpoint=replace(route.endpoint, proposed=True),
             call=self._guard(synthesis, route.call),
             synthesis_id=synthesis_id,
             block=route.block.plus(("Contract-Synthesized", synthesis_id)),
@@ -238,6 +289,8 @@ class Syntheses:
                 changed |= self._drop(row.proposal_id)
                 if row.state == APPROVED:
                     changed |= self._keep(row)
+                elif row.state == REVOKED:
+                    _logger.warning("%s was revoked by %s", row.synthesis_id, row.decided_by)
             for owner in changed:
                 self._index(owner)
         await self._reconcile()
@@ -260,6 +313,7 @@ class Syntheses:
         return {synthesis.owner}
 
     def _index(self, owner: _Owner) -> None:
+        self._tables.pop(owner[0], None)
         owned = self._owned.get(owner)
         if owned:
             self._routers[owner] = _router_of(owned.values())
@@ -268,13 +322,12 @@ class Syntheses:
             self._routers.pop(owner, None)
 
     async def _reconcile(self) -> None:
-        """Make the endpoints of the server those of the persistent syntheses, also after a process has died."""
+        """Make the endpoints of the server those of the published syntheses, also after a process has died."""
         now, wanted = time.time(), dict[tuple[str, str], tuple[Synthesis, Origin]]()
         for one in sorted(self._known.values(), key=lambda one: one.row.revision):
             row = one.row
-            if row.persistent and row.expires > now:
-                agent_id = None if row.published else row.agent_id
-                origin = Origin(synthesis_id=row.synthesis_id, agent_id=agent_id, expires=row.expires)
+            if row.published and row.expires > now:
+                origin = Origin(synthesis_id=row.synthesis_id, expires=row.expires)
                 wanted.setdefault((row.method, row.path), (one, origin))
         try:
             for key in set(self._additions.origins):
@@ -285,7 +338,7 @@ class Syntheses:
                     await self._serve(one, origin)
         except BespeakError as error:
             # Whatever failed is tried again at the next change.
-            _logger.error("the persistent syntheses are not all served: %s", error)
+            _logger.error("the published syntheses are not all served: %s", error)
         self._schedule(min((origin.expires for _, origin in wanted.values()), default=None), now)
 
     async def _serve(self, one: Synthesis, origin: Origin) -> None:

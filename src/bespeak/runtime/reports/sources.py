@@ -89,19 +89,18 @@ async def _purchases(call: RoutedCall, scope: Scope) -> Findings | str:
 
 
 async def _costs(call: RoutedCall, scope: Scope) -> Findings | str:
-    """Report what calls cost: by their contracts, and by what the latest calls of this process took."""
+    """Report what the caller's own calls cost: by their contracts, and by what the latest of this process took."""
     if scope != Scope():
         return "must be all: costs are those of the latest calls"
     rows: list[tuple[Cell, ...]] = []
     for key, endpoint in sorted(call.routes.endpoints.items()):
-        if not endpoint.is_listed:
+        seconds = call.server.costs.find_own(key, call.agent_id or "") if endpoint.is_listed else []
+        if not seconds:
             continue
-        seconds = [sample.seconds for sample in (call.server.costs.find(key, 0) if call.server.costs else ())]
         declared = ", ".join(
             f"{amount} {unit}" for unit, amount in (endpoint.cost.amounts if endpoint.cost else {}).items()
         )
-        taken = round(median(seconds), 6) if seconds else None
-        rows.append((*key, declared, len(seconds), taken))
+        rows.append((*key, declared, len(seconds), round(median(seconds), 6)))
     columns = ("Method", "Path", "Declared", "Calls", "Seconds")
     chart = sum_by((f"{row[0]} {row[1]}", row[4]) for row in rows if isinstance(row[4], float))
     return Findings(columns, tuple(rows[:MOST_ROWS]), len(rows) > MOST_ROWS, "Median seconds of a call", chart)

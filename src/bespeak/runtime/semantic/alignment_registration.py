@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 
 import msgspec
 
@@ -15,6 +15,7 @@ from bespeak.documents.alignment.notation import AlignmentNotation, read_alignme
 from bespeak.documents.alignment.rules import OTHER_ONTOLOGY
 from bespeak.documents.ontology.registered import read_registered
 from bespeak.protocol.fault import Fault
+from bespeak.runtime.semantic.offloading import run_beside, run_in_thread
 from bespeak.state.store.commands.ontologies import Artifact, ReadArtifact
 from bespeak.state.store.store import Store
 from bespeak.text.diagnostics.brief import brief
@@ -36,11 +37,12 @@ async def judge_offer(
     store: Store, offer: AlignmentOffer, trust: Trust, namespace: Namespace = DEFAULT
 ) -> JudgedAlignment:
     """Judge an alignment against what is registered; parsing takes up to seconds, in which other calls go on."""
-    document = await asyncio.to_thread(read_alignment, offer.data, offer.file, offer.notation)
+    document = await run_in_thread(read_alignment, offer.data, offer.file, offer.notation)
     if document.alignment is None:
         return JudgedAlignment(document.findings)
     read = document.alignment
-    source, target = [await _ontology(store, ref, namespace) for ref in (read.source, read.target)]
+    named = frozenset(iri for rule in read.rules for iri in (rule.source, rule.target))
+    source, target = [await _ontology(store, ref, namespace, named) for ref in (read.source, read.target)]
     if isinstance(source, Fault) or isinstance(target, Fault):
         missing = [
             OTHER_ONTOLOGY.found(one.message, Location(offer.file), f"/{side}OntologyId")
@@ -49,9 +51,8 @@ async def judge_offer(
         ]
         return JudgedAlignment([*document.findings, *missing])
     latest = await _latest(store, read.id or offer.id)
-    return await asyncio.to_thread(
+    judging = partial(
         judge_alignment,
-        *(offer.data, offer.file, offer.notation),
         source=source,
         target=target,
         replaces=latest,
@@ -61,19 +62,28 @@ async def judge_offer(
         id=offer.id,
         version=offer.version,
     )
+    return await run_in_thread(judging, offer.data, offer.file, offer.notation)
 
 
-async def _ontology(store: Store, ref: OntologyRef, namespace: Namespace) -> Ontology | Fault:
-    """Return the registered ontology; the latest version if the artifact does not say one."""
+async def _ontology(store: Store, ref: OntologyRef, namespace: Namespace, named: frozenset[str]) -> Ontology | Fault:
+    """Return the registered ontology with the named terms; the latest version if the artifact does not say one."""
     found: Artifact | None = await store.read(ReadArtifact("ontology", ref.id, ref.version or None))
     if found is None:
         return Fault(f"the alignment refers to {brief(str(ref).strip())}, which is not registered")
-    return await asyncio.to_thread(read_registered, found, namespace)
+    return await run_beside(_read_terms, found, namespace, named, size=len(found.content))
+
+
+def _read_terms(found: Artifact, namespace: Namespace, named: frozenset[str]) -> Ontology | Fault:
+    """Read an ontology as far as an alignment refers to it."""
+    read = read_registered(found, namespace)
+    if isinstance(read, Fault):
+        return read
+    return msgspec.structs.replace(read, terms={iri: term for iri, term in read.terms.items() if iri in named})
 
 
 async def _latest(store: Store, id_: str) -> Alignment | None:
     found: Artifact | None = await store.read(ReadArtifact("alignment", id_))
-    document = await asyncio.to_thread(read_json, found.content, id_) if found else None
+    document = await run_in_thread(read_json, found.content, id_) if found else None
     if found is None or document is None or document.alignment is None:
         return None
     return msgspec.structs.replace(document.alignment, signer=found.row.signer)

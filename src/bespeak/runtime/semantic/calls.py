@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from bespeak.checks.alignment.artifact import Trust
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.protocol.exchange.headers import SEMANTIC_PROFILE, TASK_ID
 from bespeak.protocol.exchange.refusal import Refused
@@ -20,8 +21,13 @@ from bespeak.state.store.store import Store
 class CallJudge(SemanticLayer):
     """The semantic layer as gates use it; `server.semantic`."""
 
-    def __init__(self, settings: SemanticSettings, routes: Callable[[], RouteTable] | None = None) -> None:
-        super().__init__(settings, routes)
+    def __init__(
+        self,
+        settings: SemanticSettings,
+        routes: Callable[[], RouteTable] | None = None,
+        trust: Trust | None = None,
+    ) -> None:
+        super().__init__(settings, routes, trust)
         self.history = MappingHistory()
         """What has come of mapped calls; subscribed to exchanges where there is a store."""
 

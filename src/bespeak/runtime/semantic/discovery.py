@@ -5,29 +5,23 @@ Answers have what a caller needs to call, and no more (IoA 8, 13).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from bespeak.checks.alignment.behavioral import behavioral
 from bespeak.checks.alignment.translation import Translation
-from bespeak.checks.alignment.words import words_of
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.ontology.profile import SemanticProfile
 from bespeak.contract.ontology.term import Term
 from bespeak.documents.envelope.writer import write_envelope
 from bespeak.protocol.exchange.principal import Principal
+from bespeak.runtime.semantic.outcome import WIDER
 from bespeak.runtime.semantic.snapshot import Snapshot
 
-_LEAST_LABEL: Final = 0.6
-"""Lowest share of common words of a label that names a capability."""
 _LEAST_BEHAVIOR: Final = 0.3
 """Lowest agreement of inputs and outputs."""
-_WIDER: Final = 0.9
-"""Score of a capability that is more general than the wanted one."""
-_MOST_NAMED: Final = 5
-"""Most capabilities that a label may name."""
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -51,32 +45,19 @@ class Found(msgspec.Struct, frozen=True):
 class MeaningIndex:
     """Endpoints of one route table by the capabilities of one snapshot."""
 
-    def __init__(self, endpoints: Iterable[Endpoint], snapshot: Snapshot, sensitive: Sequence[str] = ()) -> None:
+    def __init__(self, endpoints: Iterable[Endpoint], snapshot: Snapshot, sensitive: Collection[str] = ()) -> None:
+        """Index endpoints; `sensitive` are the concepts that only callers with the scopes of an endpoint learn of."""
         self.snapshot = snapshot
         self._sensitive = sensitive
         self._providers: dict[str, list[Endpoint]] = {}
         for endpoint in endpoints:
             for concept in endpoint.semantic.concepts if endpoint.is_listed else ():
                 self._providers.setdefault(concept, []).append(endpoint)
-        self._terms = {
-            iri: term
-            for versions in snapshot.ontologies.values()
-            for iri, term in versions[-1].terms.items()
-            if iri in snapshot.meanings.capabilities
-        }
-        self._labels: dict[tuple[str, ...], list[str]] = {}
-        for iri, term in self._terms.items():
-            names = (*term.labels, *(one.text for one in term.synonyms), *term.abbreviations, term.local_name)
-            for words in {words_of(name) for name in names}:
-                self._labels.setdefault(words, []).append(iri)
-        self._intents: dict[str, str] = {}
-        for intent in sorted(snapshot.meanings.intents, reverse=True):
-            self._intents |= dict.fromkeys(snapshot.meanings.requires.get(intent, ()), intent)
 
     def find(self, wanted: Wanted, principal: Principal) -> list[Found]:
         """Return the endpoints that provide what is wanted, the best first, each once."""
         best: dict[tuple[str, str], Found] = {}
-        for iri, score in self._named(wanted.text):
+        for iri, score in self.snapshot.names.find(wanted.text):
             for found in self._providing(iri, score):
                 key = found.endpoint.key
                 fits = self._fits(found, wanted) and self.shows(found.endpoint, principal)
@@ -86,12 +67,13 @@ class MeaningIndex:
 
     def shows(self, endpoint: Endpoint, principal: Principal) -> bool:
         """Return False for a sensitive capability whose scopes the caller does not have."""
-        meanings = self.snapshot.meanings
-        concepts = endpoint.semantic.concepts
-        sensitive = any(meanings.subsumes(one, concept) for one in self._sensitive for concept in concepts)
-        if not sensitive:
+        if not any(concept in self._sensitive for concept in endpoint.semantic.concepts):
             return True
         return principal.agent_id is not None and not principal.scopes.missing(list(endpoint.required_scopes))
+
+    def knows(self, concept: str, principal: Principal) -> bool:
+        """Return True if a caller may know that a sensitive concept is provided here."""
+        return any(self.shows(endpoint, principal) for endpoint in self._providers.get(concept, ()))
 
     def document(self, found: Found) -> dict[str, Any]:
         """Return a candidate with the least that lets the caller understand and call it."""
@@ -103,14 +85,16 @@ class MeaningIndex:
             "description": endpoint.description,
             "relevance": round(found.score, 4),
             "match": "direct" if translation is None else "mapped",
-            "confidence": 1.0 if translation is None else round(translation.confidence, 4),
+            # A name that agrees in part, or a capability that is more general, is not as sure as its mapping.
+            "confidence": round(found.score, 4),
         }
         profile = self._profile(found)
         return candidate if profile is None else {**candidate, "semantic": profile}
 
     def _profile(self, found: Found) -> dict[str, Any] | None:
         """Write the profile with which the endpoint can be called, as in Figure 7; it has no context."""
-        intent = next((self._intents[one] for one in self._above(found.capability) if one in self._intents), None)
+        intents = self.snapshot.names.intents
+        intent = next((intents[one] for one in self._above(found.capability) if one in intents), None)
         declaring = self.snapshot.declaring([found.capability])
         ontology = self.snapshot.latest(declaring[0]) if declaring else None
         if intent is None or ontology is None:
@@ -125,29 +109,14 @@ class MeaningIndex:
         )
         return write_envelope(profile, namespace=self.snapshot.namespace)
 
-    def _named(self, text: str) -> Iterator[tuple[str, float]]:
-        """Yield the capabilities that a text names, with the share of its words that agree."""
-        if text in self._terms:
-            yield text, 1.0
-            return
-        words = set(words_of(text[:200]))
-        scored = []
-        for label, iris in self._labels.items():
-            both = len(words & set(label))
-            share = both / len(words | set(label)) if both else 0.0
-            if share >= _LEAST_LABEL:
-                scored += [(share, iri) for iri in iris]
-        for share, iri in sorted(scored, key=lambda one: (-one[0], one[1]))[:_MOST_NAMED]:
-            yield iri, share
-
     def _providing(self, wanted: str, score: float) -> Iterator[Found]:
         meanings, mappings = self.snapshot.meanings, self.snapshot.mappings
+        sources, usable = self.snapshot.declaring([wanted]), list(self.snapshot.alignments)
         for concept, endpoints in self._providers.items():
             share, translation = self._share(wanted, concept), None
             if share is None:
                 for target in self.snapshot.declaring([concept]):
-                    translator = mappings.translator(list(self.snapshot.alignments))
-                    translation = translator.translate(wanted, target, relations=("equivalent", "broader"))
+                    translation = mappings.translate(wanted, sources, target, usable)
                     if translation is not None and not mappings.refuses(translation):
                         near = self._share(translation.iri, concept)
                         share = None if near is None else near * translation.confidence
@@ -160,14 +129,14 @@ class MeaningIndex:
         meanings = self.snapshot.meanings
         if meanings.subsumes(wanted, concept):
             return 1.0
-        return _WIDER if meanings.subsumes(concept, wanted) else None
+        return WIDER if meanings.subsumes(concept, wanted) else None
 
     def _above(self, iri: str) -> Iterator[str]:
         return self.snapshot.meanings.ancestors(iri)
 
     def _fits(self, found: Found, wanted: Wanted) -> bool:
         """Compare inputs and outputs with those of the capability; what is not declared does not exclude."""
-        term = self._terms.get(found.capability)
+        term = self.snapshot.names.terms.get(found.capability)
         if term is None or not (wanted.inputs or wanted.outputs):
             return True
         asked = Term(iri="", kind="individual", inputs=wanted.inputs, outputs=wanted.outputs)

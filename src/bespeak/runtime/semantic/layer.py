@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import importlib.util
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final
 
 import msgspec
 
+from bespeak.checks.alignment.artifact import Trust
 from bespeak.checks.profile.judgement import judge
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.ontology.profile import SemanticProfile
@@ -17,16 +20,20 @@ from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.documents.envelope.reader import EnvelopeReader
 from bespeak.documents.projections.jsonld import capability_iri
 from bespeak.errors import ConfigError
+from bespeak.protocol.exchange.principal import Principal
 from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import RouteTable
 from bespeak.runtime.semantic.discovery import MeaningIndex
 from bespeak.runtime.semantic.knowledge import Knowledge
 from bespeak.runtime.semantic.negotiation import Negotiation, Offer
-from bespeak.runtime.semantic.outcome import Outcome
+from bespeak.runtime.semantic.outcome import Outcome, write_mapping
 from bespeak.runtime.semantic.own_ontology import own_ontology
 from bespeak.runtime.semantic.snapshot import Snapshot
 from bespeak.state.store.store import Store
 
+WITHHELD: Final = "a sensitive term"
+"""Words in the place of a term that a caller may not know."""
+_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s'\"<>,;()]+")
 MOST_OUTCOMES: Final = 1_024
 """Outcomes that are kept for repeated profiles."""
 
@@ -43,6 +50,12 @@ class Meaning(msgspec.Struct, frozen=True):
     def digest(self) -> str:
         """SHA-256 of the profile."""
         return digest_of(self.profile)
+
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """Headers of the answer: a mapped call says so, with its confidence and the artifacts."""
+        mapping = self.outcome.mapping
+        return () if mapping is None else (("Semantic-Mapping", write_mapping(mapping)),)
 
     @property
     def understood(self) -> SemanticProfile | None:
@@ -70,12 +83,27 @@ class _View:
             own = own_ontology(routes.service, endpoints, routes.publication.version, registry.namespace)
             self.snapshot = registry.with_own(own)
         self.concepts = tuple(sorted({one for endpoint in endpoints for one in concepts_of(endpoint)}))
-        self._endpoints, self._sensitive = endpoints, sensitive
+        self.sensitive = frozenset(one for one in self.concepts if registry.is_below(one, sensitive))
+        """Concepts of endpoints that only callers with their scopes learn of: those that are named, and all below."""
+        self._endpoints = endpoints
 
     @cached_property
     def index(self) -> MeaningIndex:
         """Index of capabilities for discovery."""
-        return MeaningIndex(self._endpoints, self.registry, self._sensitive)
+        return MeaningIndex(self._endpoints, self.registry, self.sensitive)
+
+    @cached_property
+    def whole(self) -> Offer:
+        """Offer of all listed endpoints together, whose sensitive ones are left out: anyone may ask for it.
+
+        Without a service, ontologies offer what they declare.
+        """
+        if self.routes is None:
+            return Offer((), tuple(sorted(self.registry.meanings.capabilities)), whole=True)
+        listed = [one for one in self._endpoints if one.is_listed and self.sensitive.isdisjoint(concepts_of(one))]
+        own = tuple(capability_iri(self.routes.service, one) for one in listed)
+        concepts = tuple(dict.fromkeys(concept for one in listed for concept in concepts_of(one)))
+        return Offer((), concepts, own=own, whole=True)
 
     @property
     def is_current(self) -> bool:
@@ -87,12 +115,22 @@ class _View:
 class SemanticLayer:
     """Judges envelopes. Everything is in memory, so that calls do not wait; the registry is followed."""
 
-    def __init__(self, settings: SemanticSettings, routes: Callable[[], RouteTable] | None = None) -> None:
-        """Create the layer; `routes` returns the current endpoints, None for a layer without a service."""
+    def __init__(
+        self,
+        settings: SemanticSettings,
+        routes: Callable[[], RouteTable] | None = None,
+        trust: Trust | None = None,
+    ) -> None:
+        """Create the layer; `routes` returns the current endpoints, None for a layer without a service.
+
+        `trust` says whose signatures count; None if artifacts were verified when they were registered.
+        """
         self.settings = settings
         self._routes: Callable[[], RouteTable | None] = routes or (lambda: None)
         self.negotiation = Negotiation(settings)
-        self.knowledge = Knowledge(settings.namespace, self.negotiation.mapping_policy)
+        trust = trust or Trust()
+        policy = msgspec.structs.replace(self.negotiation.mapping_policy, ranks=trust.ranks)
+        self.knowledge = Knowledge(settings.namespace, policy, trust)
         self.own: tuple[str, ...] = ()
         """Ontologies that the service uses itself; if empty, those of its concepts."""
         self._view: _View | None = None
@@ -118,6 +156,32 @@ class SemanticLayer:
             self._view = view = _View(self.knowledge.snapshot, routes, self.settings.sensitive)
         return view
 
+    def hides(self, iri: str) -> bool:
+        """Return True for a sensitive term: one that is named, or stands below it."""
+        return self.knowledge.snapshot.is_below(iri, self.settings.sensitive)
+
+    def withhold(self, told: Any, principal: Principal) -> Any:
+        """Return what a caller may be told: sensitive terms only if one of its endpoints provides them (IoA 13)."""
+        if not self.settings.sensitive:
+            return told
+        if isinstance(told, str):
+            return _IRI.sub(lambda found: self._shown(found[0], principal), told)
+        if isinstance(told, Mapping):
+            return {name: self.withhold(value, principal) for name, value in told.items()}
+        return [self.withhold(value, principal) for value in told] if isinstance(told, list | tuple) else told
+
+    def _shown(self, iri: str, principal: Principal) -> str:
+        bare = iri.rstrip(".")
+        known = not self.hides(bare) or self.view.index.knows(bare, principal)
+        return iri if known else f"{WITHHELD}{iri[len(bare) :]}"
+
+    def seen_by(self, endpoint: Endpoint, principal: Principal) -> Endpoint:
+        """Return an endpoint with the concepts that a caller may know of."""
+        if not self.settings.sensitive or self.view.index.shows(endpoint, principal):
+            return endpoint
+        shown = tuple(one for one in concepts_of(endpoint) if one not in self.view.sensitive)
+        return dataclasses.replace(endpoint, semantic=dataclasses.replace(endpoint.semantic, concepts=shown))
+
     def requires(self, endpoint: Endpoint) -> bool:
         """Return True if a call of an endpoint must say what it means; built-in methods need not."""
         wanted = self.settings.required
@@ -125,10 +189,10 @@ class SemanticLayer:
             return False
         return wanted == "always" or endpoint.semantic.impact == "irreversible"
 
-    def may_require(self, route: Route) -> bool:
-        """Return True if an endpoint requires a profile, or is a built-in method that calls others for its caller."""
-        passes_on = route.builtin and (route.composes or route.endpoint.passes_on)
-        return self.requires(route.endpoint) or (self.settings.required != "never" and passes_on)
+    @staticmethod
+    def judges(route: Route) -> bool:
+        """Return True if the meaning of a call decides: of an endpoint, or a built-in method that calls others."""
+        return not route.builtin or route.composes or route.endpoint.passes_on
 
     def read(self, document: Any, endpoint: Endpoint | None = None) -> tuple[SemanticProfile | None, Outcome]:
         """Read an envelope and negotiate its profile. One that lacks a member is rejected whatever the policy says."""
@@ -156,11 +220,13 @@ class SemanticLayer:
 
     def _offer(self, endpoint: Endpoint | None, view: _View) -> Offer:
         if endpoint is None:
-            return Offer(self.spoken())
+            return msgspec.structs.replace(view.whole, spoken=self.spoken())
         concepts = concepts_of(endpoint)
-        critical = not endpoint.builtin and endpoint.semantic.impact == "irreversible"
-        own = "" if view.routes is None or endpoint.builtin else capability_iri(view.routes.service, endpoint)
-        return Offer(self.spoken(concepts), concepts, critical, own)
+        # What a basic method such as EXECUTE calls is judged by itself.
+        passes_on = endpoint.is_basic or endpoint.passes_on
+        critical = endpoint.semantic.impact == "irreversible" and not passes_on
+        own = () if view.routes is None or endpoint.builtin else (capability_iri(view.routes.service, endpoint),)
+        return Offer(self.spoken(concepts), concepts, critical, own, sensitive=view.sensitive)
 
     def restore(self, profile: Any) -> Meaning:
         """Return what a call means whose profile was kept as plain data."""

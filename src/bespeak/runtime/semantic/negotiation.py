@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -15,23 +15,28 @@ from bespeak.contract.ontology.matching import (
     LOW_CONFIDENCE,
     NOT_PROVIDED,
     PROVENANCE,
+    UNCONFIRMED,
     UNCOVERED,
     UNKNOWN_ALIGNMENT,
     UNKNOWN_ONTOLOGY,
 )
+from bespeak.contract.ontology.meanings import Meanings
 from bespeak.contract.ontology.ontology import Ontology, OntologyRef
 from bespeak.contract.ontology.profile import SemanticProfile
 from bespeak.contract.ontology.rules import VERSION_COMPATIBLE, VERSION_ORDER
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.contract.ontology.verdict import Status, Verdict, Violation
 from bespeak.contract.ontology.version import compare_versions
-from bespeak.runtime.semantic.outcome import Outcome
+from bespeak.runtime.semantic.outcome import WIDER, Outcome
 from bespeak.runtime.semantic.snapshot import Snapshot
 from bespeak.runtime.semantic.translation import ProfileTranslation, UsedMapping
 
 _NEGOTIABLE: Final[Mapping[str, Status]] = {
     rule.id: "renegotiate"
-    for rule in (UNKNOWN_ONTOLOGY, UNKNOWN_ALIGNMENT, UNCOVERED, LOW_CONFIDENCE, VERSION_COMPATIBLE, VERSION_ORDER)
+    for rule in (
+        *(UNKNOWN_ONTOLOGY, UNKNOWN_ALIGNMENT, UNCOVERED, LOW_CONFIDENCE, UNCONFIRMED),
+        *(VERSION_COMPATIBLE, VERSION_ORDER),
+    )
 }
 """Rules that another ontology, version or alignment can satisfy; by default they lead to a renegotiation."""
 
@@ -44,11 +49,15 @@ class Offer(msgspec.Struct, frozen=True):
     spoken: tuple[str, ...]
     """Ids of the ontologies that it uses itself."""
     concepts: tuple[str, ...] = ()
-    """Capabilities of the called endpoint; none if it does not declare any."""
+    """Capabilities of the called endpoint, or of the service; none if it does not declare any."""
     critical: bool = False
     """True if a call cannot be undone."""
-    own: str = ""
-    """Capability of the called endpoint in the vocabulary of the service itself."""
+    own: tuple[str, ...] = ()
+    """The same in the vocabulary of the service itself."""
+    whole: bool = False
+    """True if no endpoint is named, so that the profile may be for any of them."""
+    sensitive: frozenset[str] = frozenset()
+    """Capabilities among these that no text names."""
 
 
 class Negotiation:
@@ -110,8 +119,7 @@ class Negotiation:
             return None, broken
         first: list[Violation] = []
         for target in _targets(profile, offer, snapshot):
-            translator = snapshot.mappings.translator(usable)
-            translation = ProfileTranslation(snapshot.mappings, translator, target)
+            translation = ProfileTranslation(snapshot.mappings, usable, target, lambda iri: snapshot.declaring([iri]))
             translated = translation.translate(profile)
             if not translation.broken:
                 used = tuple(translation.used.values())
@@ -134,36 +142,35 @@ class Negotiation:
         """Judge a profile in the vocabulary of the service: consistency, provenance, and whether it fits the call."""
         meanings = snapshot.meanings_with(ontology)
         broken = list(judge(profile, meanings, self.policy).violations)
-        if offer.critical and self.settings.require_provenance:
-            broken += [
-                Violation.of(PROVENANCE, "/alignmentRef", used.source, used.translation.steps[0].alignment)
-                for used in mappings or ()
-                if snapshot.mappings.is_anonymous(used.translation)
-            ]
-        provided = (*offer.concepts, offer.own) if ontology is snapshot.own and offer.own else offer.concepts
-        if provided and profile.capability_refs:
-            fits = [
-                (wanted, own)
-                for wanted in profile.capability_refs
-                for own in provided
-                if meanings.subsumes(wanted, own) or meanings.subsumes(own, wanted)
-            ]
-            if fits:
-                explanation.append(f"The endpoint provides {fits[0][1]}.")
-            else:
-                own = ", ".join(provided)
-                broken.append(Violation.of(NOT_PROVIDED, "/capabilityRefs/0", profile.capability_refs[0], own))
+        if offer.critical:
+            broken += self._check_origins(mappings or (), snapshot)
+        provided = (*offer.concepts, *offer.own) if ontology is snapshot.own else offer.concepts
+        fits = {wanted: found for wanted in profile.capability_refs if (found := _fit(wanted, provided, meanings))}
+        if provided and profile.capability_refs and not fits and not offer.whole:
+            named = ", ".join(one for one in provided if one not in offer.sensitive) or "something else"
+            broken.append(Violation.of(NOT_PROVIDED, "/capabilityRefs/0", profile.capability_refs[0], named))
         if broken:
             explanation += [f"{one.message}." for one in broken]
             return self._fail(broken, explanation, ontology)
+        explanation.append(_explain_fits(profile, fits, offer))
         return Outcome(
-            match="direct" if mappings is None else "mapped",
+            match="unmatched" if not fits else "direct" if mappings is None else "mapped",
             explanation=tuple(explanation),
-            confidence=min((used.translation.confidence for used in mappings or ()), default=1.0),
+            confidence=_confidence(profile, fits, mappings or ()),
             ontology=ontology.ref,
             mappings=mappings or (),
+            unmatched=tuple(one for one in profile.capability_refs if one not in fits),
             profile=profile,
         )
+
+    def _check_origins(self, mappings: Sequence[UsedMapping], snapshot: Snapshot) -> Iterator[Violation]:
+        """Yield what keeps mappings from a call that cannot be undone."""
+        for used in mappings:
+            unconfirmed = used.translation.unconfirmed
+            if unconfirmed is not None:
+                yield Violation.of(UNCONFIRMED, "/alignmentRef", unconfirmed, used.source)
+            if self.settings.require_provenance and snapshot.mappings.is_anonymous(used.translation):
+                yield Violation.of(PROVENANCE, "/alignmentRef", used.source, used.translation.steps[0].alignment)
 
     def _fail(self, broken: Sequence[Violation], explanation: list[str], ontology: Ontology | None = None) -> Outcome:
         rejected = any(self.policy.status_of(one) == "reject" for one in broken)
@@ -186,9 +193,39 @@ def _find_alignments(profile: SemanticProfile, snapshot: Snapshot) -> tuple[list
     broken = []
     for number, ref in enumerate(profile.alignment_refs):
         if ref not in usable or not leaving:
-            fault = "for other ontologies" if ref in snapshot.alignments else "not registered"
+            fault = "for other ontologies" if ref in snapshot.alignments else snapshot.unused.get(ref, "not registered")
             broken.append(Violation.of(UNKNOWN_ALIGNMENT, f"/alignmentRef/{number}", ref, fault))
     return [id_ for id_ in usable if id_ in profile.alignment_refs], broken
+
+
+def _fit(wanted: str, provided: Sequence[str], meanings: Meanings) -> tuple[str, float] | None:
+    """Return the capability that provides a wanted one, and how surely: one that is more general may do less."""
+    exact = next((own for own in provided if meanings.subsumes(wanted, own)), None)
+    if exact is not None:
+        return exact, 1.0
+    wider = next((own for own in provided if meanings.subsumes(own, wanted)), None)
+    return None if wider is None else (wider, WIDER)
+
+
+def _explain_fits(profile: SemanticProfile, fits: Mapping[str, tuple[str, float]], offer: Offer) -> str:
+    who = "The service" if offer.whole else "The endpoint"
+    if fits:
+        provided = next(iter(fits.values()))[0]
+        return f"{who} provides {'it' if provided in offer.sensitive else provided}."
+    if not profile.capability_refs:
+        return "The profile does not name a capability, so none was matched."
+    return f"{who} does not declare that it provides {profile.capability_refs[0]}, so no capability was matched."
+
+
+def _confidence(
+    profile: SemanticProfile, fits: Mapping[str, tuple[str, float]], mappings: Sequence[UsedMapping]
+) -> float:
+    """Return how sure a match is: that of the mappings and of the fits, for the part of the capabilities that fit."""
+    if not fits:
+        return 0.0
+    share = len(fits) / len(set(profile.capability_refs))
+    certain = min((used.translation.confidence for used in mappings), default=1.0)
+    return certain * min(surely for _, surely in fits.values()) * share
 
 
 def _targets(profile: SemanticProfile, offer: Offer, snapshot: Snapshot) -> list[Ontology]:

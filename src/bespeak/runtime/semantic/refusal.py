@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from bespeak.contract.ontology.matching import UNSTABLE
+from bespeak.contract.ontology.matching import UNCONFIRMED, UNSTABLE
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import TASK_ID
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call
 from bespeak.runtime.semantic.outcome import Outcome
 
+MAPPING_UNCONFIRMED: Final = "semantic-mapping-unconfirmed"
+"""Error code of a call that cannot be undone, whose mapping the operator has not confirmed."""
 CHANGED: Final = "semantic-profile-changed"
 """Error code of a call whose profile differs from that of its task."""
 
@@ -23,9 +25,15 @@ _CONTROL: Final = {
 
 def refuse_outcome(call: Call, outcome: Outcome, spoken: tuple[str, ...]) -> Refused:
     """Refuse a call without a match: for good, or with an offer to renegotiate."""
-    verdict = outcome.verdict
+    verdict, withhold = outcome.verdict, call.server.semantic.withhold
     first = verdict.violations[0].message if verdict.violations else "There is no match"
-    details = outcome.document()
+    first, details = withhold(first, call.principal), withhold(outcome.document(), call.principal)
+    if verdict.violations and all(one.rule == UNCONFIRMED.id for one in verdict.violations):
+        message = (
+            f"{first}. Use a profile in a vocabulary of the service, or ask its operator to run "
+            f"`bespeak semantic confirm {verdict.violations[0].value}`."
+        )
+        return Refused(status.CONFLICT, MAPPING_UNCONFIRMED, message, details | offer_control(call, spoken))
     if verdict.status == "reject":
         message = f"{first}. Correct the semantic profile and repeat the call."
         return Refused(status.UNPROCESSABLE, "semantic-rejected", message, details)

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
-from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
-from bespeak.checks.alignment.artifact import Trust
-from bespeak.checks.ontology.registration import judge_registration
+from bespeak.checks.alignment.artifact import NO_TRUST, Trust
+from bespeak.checks.ontology.registration import Judged, judge_registration
+from bespeak.contract.ontology.namespace import Namespace
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.documents.ontology.notation import RdfNotation
 from bespeak.errors import ConfigError
 from bespeak.protocol.fault import Fault
 from bespeak.runtime.semantic.alignment_registration import AlignmentOffer, judge_offer
+from bespeak.runtime.semantic.offloading import run_beside
+from bespeak.runtime.turns import Turns
 from bespeak.state.audit.trusted_keys import parse_keys
 from bespeak.state.identity.artifact_signature import ArtifactStatement, signature_fault, verify_artifact
 from bespeak.state.identity.jws import PublicKey
-from bespeak.state.store.commands.ontologies import RegisterArtifact
+from bespeak.state.store.commands.ontologies import Quota, RegisterArtifact
 from bespeak.state.store.store import Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
-_AT_ONCE: Final = 2
-"""Documents that are judged at the same time."""
+_MOST_WAITING: Final = 256
+_MOST_OF_ONE: Final = 16
+"""Documents of one agent that wait; agents take turns, so that none waits for all those of another."""
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,28 +44,21 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 class OntologyRegistry:
     """Judges offers. Constructed once per server; the store is that of each call."""
 
-    def __init__(
-        self, settings: SemanticSettings, trusted: Mapping[str, PublicKey], ranks: Mapping[str, int] | None = None
-    ) -> None:
-        """Create a registry that trusts keys by their id, which may have ranks."""
+    def __init__(self, settings: SemanticSettings, trust: Trust = NO_TRUST) -> None:
+        """Create a registry that trusts some keys."""
         self.settings = settings
-        self.trusted = trusted
-        self.ranks = ranks or {}
-        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self.trust = trust
+        self._quota = Quota(settings.most_artifacts, settings.most_bytes)
+        self._turns = Turns(1, most=_MOST_WAITING, most_of_one=_MOST_OF_ONE)
+
+    def has_room(self, actor: str) -> bool:
+        """Return True if an agent may offer another document now."""
+        return self._turns.has_room(actor)
 
     async def judge(self, offer: Offer) -> RegisterArtifact | list[Diagnostic] | Fault:
         """Return the command that registers an offer, the findings of its document, or the fault of its signature."""
-        async with self._turns:
-            # Parsing takes up to a second, in which other calls go on.
-            judged = await asyncio.to_thread(
-                judge_registration,
-                offer.document,
-                offer.source or "document",
-                offer.notation,
-                id=offer.id,
-                version=offer.version,
-                namespace=self.settings.namespace,
-            )
+        async with self._turns.take(offer.actor):
+            judged = await run_beside(_judge, offer, self.settings.namespace, size=len(offer.document))
         if judged.command is None:
             return judged.findings
         signer = self.verify(offer.signature, judged.statement)
@@ -75,34 +70,53 @@ class OntologyRegistry:
             signature=offer.signature,
             actor=offer.actor,
             source=offer.source,
-            ranks=self.ranks,
+            ranks=self.trust.ranks,
+            quota=self._quota,
         )
 
     async def judge_alignment(
         self, offer: AlignmentOffer, actor: str, store: Store
     ) -> RegisterArtifact | list[Diagnostic]:
         """Return the command that registers an alignment, or the findings of its document."""
-        trust = Trust(keys=self.trusted, ranks=self.ranks, signed=self.settings.require_signature)
-        async with self._turns:
-            judged = await judge_offer(store, offer, trust, self.settings.namespace)
+        async with self._turns.take(actor):
+            judged = await judge_offer(store, offer, self.trust, self.settings.namespace)
         if judged.alignment is None:
             return judged.findings
-        return msgspec.structs.replace(judged.command(offer.file), actor=actor, ranks=self.ranks)
+        command = judged.command(offer.file)
+        return msgspec.structs.replace(command, actor=actor, ranks=self.trust.ranks, quota=self._quota)
 
     def verify(self, signature: str, statement: ArtifactStatement) -> str | Fault:
         """Return the id of the key that signed a statement, or an empty string if nothing is signed or must be."""
         if not signature:
             return Fault("a signature of a trusted key is required") if self.settings.require_signature else ""
-        signed = verify_artifact(signature, self.trusted)
+        signed = verify_artifact(signature, self.trust.keys)
         if isinstance(signed, Fault):
             return signed
         return signature_fault(signed, statement) or signed.signer
+
+
+def _judge(offer: Offer, namespace: Namespace) -> Judged:
+    """Judge an ontology; the findings are those of the agent, who gets no more than the command."""
+    judged = judge_registration(
+        offer.document,
+        offer.source or "document",
+        offer.notation,
+        id=offer.id,
+        version=offer.version,
+        namespace=namespace,
+    )
+    return msgspec.structs.replace(judged, ontology=None)
 
 
 def open_registry(settings: SemanticSettings) -> OntologyRegistry:
     """Open the registry of a server; raise ConfigError if its keys or the extra are missing."""
     if importlib.util.find_spec("pyoxigraph") is None:
         raise ConfigError("`registry` of [semantic] needs its extra: pip install 'bespeak[semantic]'")
+    return OntologyRegistry(settings, read_trust(settings))
+
+
+def read_trust(settings: SemanticSettings) -> Trust:
+    """Return whose signatures count; raise ConfigError if the settings contradict each other."""
     if settings.require_signature and not settings.trusted_keys:
         raise ConfigError("`require_signature` of [semantic] needs `trusted_keys`; name the keys that may sign.")
     stranger = next((text for text in settings.signer_ranks if text not in settings.trusted_keys), None)
@@ -116,4 +130,4 @@ def open_registry(settings: SemanticSettings) -> OntologyRegistry:
             raise ConfigError(f"`trusted_keys` of [semantic]: {text}: {found.message}")
         keys |= found
         ranks |= dict.fromkeys(found, settings.signer_ranks.get(text, 0))
-    return OntologyRegistry(settings, keys, ranks)
+    return Trust(keys=keys, ranks=ranks, signed=bool(keys))

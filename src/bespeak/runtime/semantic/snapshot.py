@@ -8,14 +8,17 @@ from typing import Any, Final
 
 from bespeak.checks.alignment.policy import Policy
 from bespeak.checks.alignment.resolution import DEFAULT as DEFAULT_POLICY
+from bespeak.checks.alignment.resolution import pair_of, signed_pairs
 from bespeak.contract.ontology.alignment import Alignment
 from bespeak.contract.ontology.core import CORE_VERSION
 from bespeak.contract.ontology.meanings import Meanings
 from bespeak.contract.ontology.namespace import DEFAULT, Namespace
 from bespeak.contract.ontology.ontology import Ontology
 from bespeak.contract.ontology.version import Version, compare_versions, parse_version
+from bespeak.runtime.semantic.capability_names import CapabilityNames
 from bespeak.runtime.semantic.translation import Mappings
 
+OUTRANKED: Final = "it is unsigned, and a signed artifact is for the same ontologies"
 _MOST_INDEXES: Final = 8
 """Indexes with an older version of an ontology that are kept."""
 
@@ -29,25 +32,36 @@ class Snapshot:
         alignments: Iterable[Alignment] = (),
         contexts: Mapping[str, Any] | None = None,
         *,
+        unused: Mapping[str, str] | None = None,
         revision: int = 0,
         namespace: Namespace = DEFAULT,
         policy: Policy = DEFAULT_POLICY,
     ) -> None:
+        """Index what is registered; `unused` says why other artifacts are left out, by id."""
         self.revision = revision
         self.namespace = namespace
         self.contexts = contexts or {}
-        self.ontologies: dict[str, list[Ontology]] = {}
         # Every service speaks the core: its profiles may use the terms of all registered ontologies (Figure 5).
         core = Ontology(id=namespace.core, version=CORE_VERSION, terms={})
-        for ontology in sorted((core, *ontologies), key=lambda one: _order(one.version)):
-            self.ontologies.setdefault(ontology.id, []).append(ontology)
-        self.alignments: dict[str, Alignment] = {}
+        given = (core, *ontologies)
+        # In the order of registration: no later one may say what the terms of an earlier one mean.
+        self.ontologies: dict[str, list[Ontology]] = {one.id: [] for one in given}
+        for ontology in sorted(given, key=lambda one: _order(one.version)):
+            self.ontologies[ontology.id].append(ontology)
+        latest: dict[str, Alignment] = {}
+        for alignment in sorted(alignments, key=lambda one: (bool(one.signer), _order(one.version))):
+            latest[alignment.id] = alignment
+        signed = signed_pairs(latest.values())
+        outranked = (id_ for id_, one in latest.items() if not one.signer and pair_of(one) in signed)
+        self.unused = {**(unused or {}), **dict.fromkeys(outranked, OUTRANKED)}
+        """Why artifacts are not used, by id."""
+        self.alignments = {id_: one for id_, one in latest.items() if self.unused.get(id_) != OUTRANKED}
         """Latest version of each artifact by its id."""
-        for alignment in sorted(alignments, key=lambda one: _order(one.version)):
-            self.alignments[alignment.id] = alignment
         self.mappings = Mappings((one for _, one in sorted(self.alignments.items())), policy)
         self.meanings = Meanings((versions[-1] for versions in self.ontologies.values()), namespace)
         """Index over the latest versions."""
+        self.names = CapabilityNames((versions[-1] for versions in self.ontologies.values()), self.meanings)
+        """Names of the capabilities of the latest versions."""
         self._older: dict[tuple[str, str], Meanings] = {}
         self.own: Ontology | None = None
         """Vocabulary of the service itself, which is not registered."""
@@ -74,8 +88,12 @@ class Snapshot:
     def declaring(self, iris: Iterable[str]) -> tuple[str, ...]:
         """Return the ids of the ontologies that declare any of the terms."""
         wanted = frozenset(iris)
-        found = (one.id for one in self._latest() if not wanted.isdisjoint(one.terms))
+        found = (one.id for one in self._latest() if any(iri in one.terms for iri in wanted))
         return tuple(sorted(found))
+
+    def is_below(self, iri: str, others: Iterable[str]) -> bool:
+        """Return True if a term is one of others, or stands below one."""
+        return any(self.meanings.subsumes(one, iri) for one in others)
 
     def meanings_with(self, ontology: Ontology) -> Meanings:
         """Return the index over one version of an ontology and the latest ones of all others.
@@ -88,8 +106,12 @@ class Snapshot:
         if key not in self._older:
             if len(self._older) >= _MOST_INDEXES:
                 self._older.pop(next(iter(self._older)))
-            others = (one for one in self._latest() if one.id != ontology.id)
-            self._older[key] = Meanings((ontology, *others), self.namespace)
+            if ontology is self.own:
+                # It has names of its own, so that what is known already stays as it is.
+                self._older[key] = self.meanings.beside(ontology)
+            else:
+                versions = (ontology if one.id == ontology.id else one for one in self._latest())
+                self._older[key] = Meanings(versions, self.namespace)
         return self._older[key]
 
     def _latest(self) -> Iterator[Ontology]:

@@ -14,10 +14,11 @@ from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.semantic.calls import CallJudge, meaning_of, understand
 from bespeak.runtime.semantic.layer import Meaning, check_extra, concepts_of
 from bespeak.runtime.semantic.refusal import refuse_change, refuse_missing, refuse_outcome, refuse_unknown
+from bespeak.runtime.semantic.registry import read_trust
 from bespeak.runtime.server import Server
 from bespeak.runtime.settlement import TaskAdmission
 from bespeak.state.store.command import Command
-from bespeak.state.store.commands.profiles import FindProfile, RecordedProfile, RecordProfile, task_record
+from bespeak.state.store.commands.profiles import RecordedProfile, RecordProfile, UseProfile, task_record
 from bespeak.state.store.commands.tasks import PausedTask
 
 
@@ -34,8 +35,8 @@ class TaskProfiles:
         if meaning_of(call) is not None:
             mine = TASK_ID in headers
         else:
-            mine = SEMANTIC_PROFILE in headers or self._layer.may_require(call.route)
-        return mine or self._pausing.concerns(call)
+            mine = SEMANTIC_PROFILE in headers or (TASK_ID in headers and self._layer.judges(call.route))
+        return mine or self._layer.requires(call.route.endpoint) or self._pausing.concerns(call)
 
     def ask(self, call: RoutedCall) -> Command | Refused | None:
         """Return None if the call is admitted, a refusal, or a command whose result decides."""
@@ -62,10 +63,11 @@ class TaskProfiles:
             return RecordProfile(task_record(owner, task_id), owner, meaning.digest, plain)
         reference = headers.get(SEMANTIC_PROFILE)
         if reference is not None:
-            return FindProfile(reference[:128])
-        if not self._layer.may_require(call.route):
-            return None
-        return self._missing(call) if task_id is None else FindProfile(task_record(owner, task_id))
+            return UseProfile(reference[:128])
+        # Whether calls must say what they mean or not: the profile of a task is that of all its calls (IoA 9).
+        if task_id is not None and self._layer.judges(call.route):
+            return UseProfile(task_record(owner, task_id))
+        return self._missing(call)
 
     def _missing(self, call: RoutedCall) -> Refused | None:
         """Refuse a call without a profile; what a built-in method calls is judged step by step."""
@@ -88,5 +90,7 @@ class TaskProfiles:
 def open_semantic(server: Server, settings: SemanticSettings, pausing: TaskAdmission) -> TaskProfiles:
     """Give a server its semantic layer; raise ConfigError if the extra is missing."""
     check_extra()
-    server.semantic = CallJudge(settings, lambda: server.routes)
+    server.semantic = CallJudge(settings, lambda: server.routes, read_trust(settings))
+    if settings.sensitive:
+        server.semantic.knowledge.changed = server.republish
     return TaskProfiles(server.semantic, pausing)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from bespeak.checks.alignment.policy import Policy
+from bespeak.checks.alignment.resolution import signed_pairs
 from bespeak.checks.alignment.translation import Translation, Translator
-from bespeak.contract.ontology.alignment import Alignment, MappingRule
+from bespeak.contract.ontology.alignment import Alignment, MappingRule, Relation
 from bespeak.contract.ontology.matching import LOW_CONFIDENCE, UNCOVERED
 from bespeak.contract.ontology.ontology import Ontology
 from bespeak.contract.ontology.profile import SemanticProfile
 from bespeak.contract.ontology.verdict import Violation
 
+_RELATIONS: Final[tuple[Relation, ...]] = ("equivalent", "broader")
+"""Relations of a target that may stand for a term, the better one first."""
 _MOST_TRANSLATORS: Final = 16
 """Translators with a part of the alignments that are kept."""
 
@@ -38,21 +41,23 @@ class UsedMapping(msgspec.Struct, frozen=True):
 
 
 class Mappings:
-    """Accepted mappings of some alignments: certain enough, or decided by a person (IoA 7.4)."""
+    """Accepted mappings of some alignments: certain enough, or confirmed by the operator (IoA 7.4)."""
 
     def __init__(self, alignments: Iterable[Alignment], policy: Policy) -> None:
+        given = tuple(alignments)
         self._policy = policy
+        self._signed = signed_pairs(given)
         self._accepted: dict[str, Alignment] = {}
         self._doubtful: dict[str, float] = {}
         """Highest confidence of the mappings of a term that are not accepted."""
         self._anonymous: set[tuple[str, str, str]] = set()
         """Mappings whose origin is unknown: alignment, source and target."""
-        for alignment in alignments:
+        for alignment in given:
             rules = []
             for rule in alignment.rules:
                 confidence = alignment.confidence_of(rule)
-                if rule.override or rule.confirmed_by or confidence >= policy.threshold:
-                    rules.append(rule)
+                if alignment.confirmed_by or confidence >= policy.threshold:
+                    rules.append(rule if alignment.confirmed_by else _without_claims(rule))
                     if not _has_origin(rule, alignment):
                         self._anonymous.add((alignment.id, rule.source, rule.target))
                 else:
@@ -60,7 +65,7 @@ class Mappings:
                         self._doubtful[iri] = max(confidence, self._doubtful.get(iri, 0.0))
             self._accepted[alignment.id] = msgspec.structs.replace(alignment, rules=tuple(rules))
         self._all = tuple(self._accepted)
-        self._translators = {self._all: Translator(self._accepted.values(), policy)}
+        self._translators = {self._all: Translator(self._accepted.values(), policy, signed=self._signed)}
 
     def translator(self, ids: Sequence[str]) -> Translator:
         """Return the translator with some of the alignments."""
@@ -68,8 +73,24 @@ class Mappings:
         if key not in self._translators:
             if len(self._translators) >= _MOST_TRANSLATORS:
                 self._translators.pop(next(one for one in self._translators if one != self._all))
-            self._translators[key] = Translator([self._accepted[id_] for id_ in key], self._policy)
+            chosen = [self._accepted[id_] for id_ in key]
+            self._translators[key] = Translator(chosen, self._policy, signed=self._signed)
         return self._translators[key]
+
+    def translate(self, iri: str, sources: Iterable[str], target: str, ids: Sequence[str]) -> Translation | None:
+        """Translate a term that some ontologies declare, with some of the alignments.
+
+        The most trusted way comes first; then what means the same comes before what means more, and the surest way
+        before others.
+        """
+        translator = self.translator(ids)
+        ways = (
+            (number, found)
+            for source in sources
+            for number, relation in enumerate(_RELATIONS)
+            if (found := translator.translate(iri, source, target, relations=(relation,))) is not None
+        )
+        return min(ways, key=lambda way: (-way[1].trust, way[0], -way[1].confidence), default=(0, None))[1]
 
     def refuses(self, translation: Translation) -> bool:
         """Return True if several steps together are not certain enough."""
@@ -91,17 +112,23 @@ class Mappings:
 class ProfileTranslation:
     """Translation of one profile to one ontology."""
 
-    def __init__(self, mappings: Mappings, translator: Translator, target: Ontology) -> None:
+    def __init__(
+        self, mappings: Mappings, ids: Sequence[str], target: Ontology, declaring: Callable[[str], Sequence[str]]
+    ) -> None:
+        """Translate with some of the alignments; `declaring` returns the ids of the ontologies that declare a term."""
         self.used: dict[str, UsedMapping] = {}
         """Mappings that were used, by source."""
         self.broken: list[Violation] = []
         """What could not be translated."""
         self._mappings = mappings
-        self._translator = translator
+        self._ids = ids
         self._target = target
+        self._declaring = declaring
+        self._source = ""
 
     def translate(self, profile: SemanticProfile) -> SemanticProfile:
         """Return the profile in the other vocabulary."""
+        self._source = profile.ontology_id
         context = profile.context
         if context is not None:
             at = "/profileContext/termBindings"
@@ -127,9 +154,10 @@ class ProfileTranslation:
     def _term(self, iri: str, path: str) -> str:
         if iri in self._target.terms:
             return iri
-        # What means the same comes before what means more.
-        found = self._translator.translate(iri, self._target.id)
-        found = found or self._translator.translate(iri, self._target.id, relations=("broader",))
+        # A term is one of the profile's own ontology, whoever else declares it too.
+        declaring = self._declaring(iri)
+        sources = [self._source] if self._source in declaring or not declaring else declaring
+        found = self._mappings.translate(iri, sources, self._target.id, self._ids)
         if found is None or found.iri not in self._target.terms:
             doubtful = self._mappings.doubtful(iri)
             rule, other = (UNCOVERED, self._target.id) if doubtful is None else (LOW_CONFIDENCE, doubtful)
@@ -140,6 +168,13 @@ class ProfileTranslation:
             return iri
         self.used[iri] = UsedMapping(iri, found)
         return found.iri
+
+
+def _without_claims(rule: MappingRule) -> MappingRule:
+    """Return a rule without decisions that its document claims: they are those of a person unknown here."""
+    return (
+        msgspec.structs.replace(rule, override=False, confirmed_by="") if rule.override or rule.confirmed_by else rule
+    )
 
 
 def _has_origin(rule: MappingRule, alignment: Alignment) -> bool:

@@ -16,7 +16,7 @@ import msgspec
 from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import BUDGET_LIMIT, CONFIRMATION_ID
-from bespeak.protocol.exchange.messages import Request, Response
+from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.fault import Fault
 from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall
@@ -29,9 +29,19 @@ from bespeak.runtime.messages.announcement import announce
 from bespeak.runtime.parties import parties_of
 from bespeak.runtime.procedures import METHOD, path_of
 from bespeak.runtime.route import Route
-from bespeak.runtime.workflows.journal import StepJournal, WorkflowJournal, answered
+from bespeak.runtime.turns import Pace
+from bespeak.runtime.workflows.journal import (
+    SETTLED,
+    StepJournal,
+    WorkflowJournal,
+    answered,
+    confirmation_of,
+    failed_row,
+    faulty_row,
+    interrupted_row,
+)
 from bespeak.runtime.workflows.reference import INPUT, Room, expressions_in, resolve, variables_of
-from bespeak.runtime.workflows.spec import Spec, StepSpec
+from bespeak.runtime.workflows.spec import Spec, StepSpec, restore_call
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, OpenCase, ReadCase
 from bespeak.state.store.commands.steps import (
@@ -49,7 +59,7 @@ from bespeak.state.store.commands.steps import (
     WAITING,
     StepRow,
 )
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Store, level_of
 
 _logger = logging.getLogger(__name__)
 
@@ -73,7 +83,8 @@ _TAKEN: Final = "taken over"
 """State of a journal whose workflow another process has taken over."""
 _TRANSIENT: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED, status.UNAVAILABLE, status.SERVER_ERROR})
 _GONE: Final = Refused(status.NOT_FOUND, "procedure-not-found", "The procedure is not registered any more.")
-_SETTLED: Final = (DONE, SKIPPED, UNDONE)
+_BARRED: Final = -1
+"""In place of a revision of the agents: the caller must not act; it is judged again before every step."""
 
 
 class LostError(Exception):
@@ -84,13 +95,21 @@ class Drive:
     """One process's turn at a workflow."""
 
     def __init__(
-        self, dispatcher: Dispatcher, store: Store, spec: Spec, call: RoutedCall, journal: WorkflowJournal
+        self,
+        dispatcher: Dispatcher,
+        store: Store,
+        spec: Spec,
+        call: RoutedCall,
+        journal: WorkflowJournal,
+        *,
+        pace: Pace,
     ) -> None:
         self._dispatcher = dispatcher
         self._store = store
         self.spec = spec
         self._call = call
         self.journal = journal
+        self._pace = pace
         self._timer: asyncio.TimerHandle | None = None
         self._renewing: asyncio.Task[None] | None = None
         self._room = Room()
@@ -127,7 +146,7 @@ class Drive:
         self._count_spent()
         for row in tuple(self.journal.rows.values()):
             if row.state == STARTED:
-                self.journal.add(_interrupted(row))
+                self.journal.add(interrupted_row(row))
         if self.journal.state == CANCELLING:
             await self._undo(len(self.spec.steps) + 1)
             await self._end(CANCELLED)
@@ -167,20 +186,20 @@ class Drive:
             if not isinstance(done, Conflict):
                 self.journal.learn(done[0])
         except StoreError as error:
-            _logger.warning("could not renew the lease of %s: %s", self.journal.workflow_id, error)
+            _logger.log(level_of(error), "could not renew the lease of %s: %s", self.journal.workflow_id, error)
         self._renew_later()
 
     async def _one_by_one(self) -> None:
         for number, step in enumerate(self.spec.steps, 1):
             row = self.journal.rows.get(number)
-            if row is not None and row.state in _SETTLED:
+            if row is not None and row.state in SETTLED:
                 continue
             if not await self._may_begin():
                 return
             held = await self._holds(step.when, number) if step.when is not None and row is None else True
             if isinstance(held, Fault):
                 policy = step.on_failure or self.spec.on_failure
-                goes_on = await self._give_up(number, _faulty(number, 1, held), policy)
+                goes_on = await self._give_up(number, faulty_row(number, 1, held), policy)
             elif held:
                 goes_on = await self._take(number, step, row)
             else:
@@ -195,6 +214,7 @@ class Drive:
 
         async def one(number: int, step: StepSpec, row: StepRow | None) -> None:
             async with slots:
+                await self._pace.wait(self.spec.authority.agent_id)
                 if await self._may_begin():
                     await self._take(number, step, row)
 
@@ -202,7 +222,7 @@ class Drive:
             async with asyncio.TaskGroup() as group:
                 for number, step in enumerate(self.spec.steps, 1):
                     row = self.journal.rows.get(number)
-                    if row is None or row.state not in (*_SETTLED, FAILED):
+                    if row is None or row.state not in (*SETTLED, FAILED):
                         group.create_task(one(number, step, row))
         except BaseExceptionGroup as failures:
             for kind in (LostError, StoreError):
@@ -214,8 +234,11 @@ class Drive:
             await self._end(FAILED if failed and not self.spec.partial else COMPLETED)
 
     async def _may_begin(self) -> bool:
-        """Return True if a further step may begin: the workflow is neither paused nor cancelled."""
-        if self.journal.state == RUNNING and self.journal.is_doubtful:
+        """Return True if a further step may begin: the workflow is neither paused nor cancelled, and has time left."""
+        if self.journal.state == RUNNING and time.time() >= self.spec.deadline:
+            # The timeout of `run` comes too late if no step has waited since, or the deadline passed between drives.
+            await self._end(FAILED)
+        elif self.journal.state == RUNNING and self.journal.is_doubtful:
             await self._write(RUNNING)
         return self.journal.state == RUNNING
 
@@ -261,9 +284,9 @@ class Drive:
         """Call the endpoint of a step once; return None if it succeeded, which the journal says, or a row if not."""
         found = await self._prepare(step, number, self._outputs(number, propagated=self.spec.propagates))
         if isinstance(found, Fault):
-            return _faulty(number, attempt, found)
+            return faulty_row(number, attempt, found)
         if isinstance(found, Refused):
-            return _failed(number, attempt, self._dispatcher.refuse(self._call, found))
+            return failed_row(number, attempt, self._dispatcher.refuse(self._call, found))
         route, given = found
         reads = route.endpoint.semantic.impact == "informational"
         row = StepRow(number, attempt, DONE, status.OK, "null")
@@ -276,13 +299,13 @@ class Drive:
         kept = KEPT if ends else None
         journal = None if reads else StepJournal(self.journal, row, key, builtin=route.builtin, kept=kept)
         called = self._dispatcher.run_step(
-            self._parent(_confirmation(earlier)), route, given, step.path_for(given), str(number), journal=journal
+            self._parent(confirmation_of(earlier)), route, given, step.path_for(given), str(number), journal=journal
         )
         done = await _answer_of(called)
         response = done.response
         assert response is not None, "the step has been answered"
         if not status.is_success(response.status):
-            return _failed(number, attempt, response)
+            return failed_row(number, attempt, response)
         if reads:
             output = answered(response, builtin=route.builtin) if done.output is None else _text(done.output)
             self.journal.add(msgspec.structs.replace(row, output=output))
@@ -290,11 +313,13 @@ class Drive:
 
     async def _wait(self, row: StepRow) -> bool:
         self.journal.add(row)
-        await self._write(WAITING, delay=_RECHECK)
+        await self._write(WAITING, delay=self.spec.authority.within(self._call.server.principals, _RECHECK))
         return False
 
     async def _give_up(self, number: int, row: StepRow, policy: str) -> bool:
         """Act on a step that failed for good; return True if the workflow goes on."""
+        if self._agents == _BARRED and row.code not in _TRANSIENT:
+            policy = "abort"  # nobody can decide that a step begins without authority
         if policy == "escalate" and row.code:
             return await self._wait(await self._escalate(row))
         self.journal.add(row if policy != "skip" else msgspec.structs.replace(row, state=SKIPPED))
@@ -416,15 +441,14 @@ class Drive:
     def _heed_agents(self) -> Refused | None:
         """Take up what has become of the caller's authority; refuse if it must not act any more."""
         outer = self._call
-        if outer.server.agents.revision == self._agents:
+        if outer.server.agents.revision == self._agents and self.spec.authority.lasts(outer.server.principals):
             return None
         self._agents = outer.server.agents.revision
-        restored = self.spec.authority.restore(outer.server, self.spec.method)
+        restored = restore_call(self.spec.authority, outer.server, self.spec.method)
         if isinstance(restored, Refused):
-            self._agents = -1  # judged again before every step
+            self._agents = _BARRED
             return restored
-        restored.composing = outer.composing
-        self._call = restored
+        restored.composing, self._call = outer.composing, restored
         return None
 
     def _outputs(self, before: int, *, propagated: bool = True) -> Mapping[str, Any]:
@@ -464,34 +488,6 @@ def _first(failures: BaseException) -> BaseException:
     while isinstance(failures, BaseExceptionGroup):
         failures = failures.exceptions[0]
     return failures
-
-
-def _failed(number: int, attempt: int, response: Response) -> StepRow:
-    """Return the row of an answer that is not a success."""
-    body = msgspec.json.decode(response.body) if response.body else {}
-    error = body.get("error", {}) if isinstance(body, dict) else {}
-    waits = response.status == status.AUTHORIZATION_REQUIRED and error.get("code") == "confirmation-required"
-    return StepRow(number, attempt, WAITING if waits else FAILED, response.status, _text(error))
-
-
-def _interrupted(row: StepRow) -> StepRow:
-    """Return the row of a procedure whose process died while it ran."""
-    message = "The server stopped while the procedure ran. How far it came is not known, so it was not run again."
-    return msgspec.structs.replace(row, state=FAILED, output=_text({"code": "interrupted", "message": message}))
-
-
-def _faulty(number: int, attempt: int, fault: Fault) -> StepRow:
-    """Return the row of a step whose input or condition has no value."""
-    code = fault.code if isinstance(fault, ExpressionFault) else "invalid-reference"
-    return StepRow(number, attempt, FAILED, 0, _text({"code": code, "message": fault.message}))
-
-
-def _confirmation(earlier: StepRow | None) -> str | None:
-    """Return the id of the confirmation that a step waits for."""
-    if earlier is None or earlier.state != WAITING:
-        return None
-    found = msgspec.json.decode(earlier.output).get("confirmation_id")
-    return found if isinstance(found, str) else None
 
 
 def _text(value: Any) -> str:

@@ -16,12 +16,14 @@ from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.turns import Pace
 from bespeak.runtime.workflows.driving import KEPT, Drive
 from bespeak.runtime.workflows.journal import WorkflowJournal
-from bespeak.runtime.workflows.spec import Spec, decode, encode
+from bespeak.runtime.workflows.spec import Spec, decode, encode, restore_call
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.records import FindRecord, PutRecord, Record, topic_of
 from bespeak.state.store.commands.steps import (
+    CANCELLED,
     CANCELLING,
     ENDED,
     FAILED,
@@ -68,6 +70,8 @@ class Workflows:
         self._journals: dict[str, WorkflowJournal] = {}
         """Journals of the workflows that this process drives."""
         self._changed = asyncio.Event()
+        self._pace = Pace()
+        """Turns of the steps that run side by side."""
 
     @property
     def driven(self) -> int:
@@ -158,10 +162,12 @@ class Workflows:
             journal = WorkflowJournal(
                 record.record_id, record.fence, self._lease, journals[record.record_id], record.state
             )
-            call = spec.authority.restore(self._dispatcher.server, spec.method)
+            call = restore_call(spec.authority, self._dispatcher.server, spec.method)
             if isinstance(call, Refused):
                 _logger.warning("%s ends: %s", record.record_id, call.message)
-                await self._store.do(journal.write(FAILED, kept=KEPT))
+                # What was done stays done: to undo it, too, needs authority.
+                journal.refuse_next(len(spec.steps), call)
+                await self._store.do(journal.write(CANCELLED if record.state == CANCELLING else FAILED, kept=KEPT))
                 continue
             self._drive(record, spec, call, journal)
         # What is claimed is driven at once, because nobody renews a lease before that.
@@ -169,7 +175,7 @@ class Workflows:
             await asyncio.wait(self._driving.values(), return_when=asyncio.FIRST_COMPLETED)
 
     def _drive(self, record: Record, spec: Spec, call: RoutedCall, journal: WorkflowJournal) -> None:
-        run = self._run(record, Drive(self._dispatcher, self._store, spec, call, journal))
+        run = self._run(record, Drive(self._dispatcher, self._store, spec, call, journal, pace=self._pace))
         task = asyncio.get_running_loop().create_task(run, name=f"bespeak-{record.record_id}")
         self._driving[record.record_id], self._journals[record.record_id] = task, journal
         task.add_done_callback(lambda done: self._finished(record.record_id, done))

@@ -10,10 +10,27 @@ import msgspec
 
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Response
-from bespeak.state.store.commands.steps import CANCELLING, COMPLETED, RUNNING, JournalSteps, NoteSteps, StepRow
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.fault import Fault
+from bespeak.runtime.expressions.pool import ExpressionFault
+from bespeak.state.store.commands.steps import (
+    CANCELLING,
+    COMPLETED,
+    DONE,
+    FAILED,
+    RUNNING,
+    SKIPPED,
+    UNDONE,
+    WAITING,
+    JournalSteps,
+    NoteSteps,
+    StepRow,
+)
 
 _FRESH: Final = 0.25
 """Seconds for which the state that was last read counts; another process may pause the workflow at any time."""
+SETTLED: Final = (DONE, SKIPPED, UNDONE)
+"""States of steps that are not taken again."""
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode = msgspec.json.Decoder().decode
 
@@ -54,6 +71,15 @@ class WorkflowJournal:
         """Take a row that is written with the next command."""
         self.rows[row.number] = row
         self._pending[row.number] = row
+
+    def refuse_next(self, steps: int, refused: Refused) -> None:
+        """Note at the next step why it is not taken: the caller must not act any more."""
+        for number in range(1, steps + 1):
+            row = self.rows.get(number)
+            if row is None or row.state not in SETTLED:
+                error = _text({"code": refused.code, "message": refused.message})
+                self.add(StepRow(number, 1 if row is None else row.attempt, FAILED, refused.status, error))
+                return
 
     def reset(self, rows: Iterable[StepRow]) -> None:
         """Begin again with what the store has, under a new claim."""
@@ -105,21 +131,26 @@ class StepJournal:
         self._builtin = builtin
         self._answers = answers
         self._kept = kept
+        self._written: tuple[StepRow, ...] = ()
         self.key = key
 
     def note(self, response: Response) -> NoteSteps | JournalSteps | None:
         """Return the command that notes a success. What to do about a failure is decided later."""
         if not status.is_success(response.status):
             return None
+        for pending in self._written:  # the store may build the commands of a unit a second time
+            self._journal.add(pending)
         row = self._row
         output = answered(response, builtin=self._builtin) if self._answers else row.output
         self._journal.add(StepRow(row.number, row.attempt, row.state, response.status, output))
-        return self._journal.note() if self._kept is None else self._journal.write(COMPLETED, kept=self._kept)
+        noted = self._journal.note() if self._kept is None else self._journal.write(COMPLETED, kept=self._kept)
+        self._written = noted.rows
+        return noted
 
-    def noted(self, result: Any) -> None:
-        """Take the state of the workflow, if the answer was noted."""
-        if isinstance(result, str):
-            self._journal.learn(result)
+    def noted(self, state: str, response: Response) -> Response:
+        """Take the state of the workflow that the note has found; return the response as it is."""
+        self._journal.learn(state)
+        return response
 
 
 def answered(response: Response, *, builtin: bool) -> str:
@@ -129,3 +160,35 @@ def answered(response: Response, *, builtin: bool) -> str:
     if not builtin:
         return response.body.decode()
     return bytes(_members(response.body).get("result", b"null")).decode()
+
+
+def failed_row(number: int, attempt: int, response: Response) -> StepRow:
+    """Return the row of an answer that is not a success."""
+    body = msgspec.json.decode(response.body) if response.body else {}
+    error = body.get("error", {}) if isinstance(body, dict) else {}
+    waits = response.status == status.AUTHORIZATION_REQUIRED and error.get("code") == "confirmation-required"
+    return StepRow(number, attempt, WAITING if waits else FAILED, response.status, _text(error))
+
+
+def interrupted_row(row: StepRow) -> StepRow:
+    """Return the row of a procedure whose process died while it ran."""
+    message = "The server stopped while the procedure ran. How far it came is not known, so it was not run again."
+    return msgspec.structs.replace(row, state=FAILED, output=_text({"code": "interrupted", "message": message}))
+
+
+def faulty_row(number: int, attempt: int, fault: Fault) -> StepRow:
+    """Return the row of a step whose input or condition has no value."""
+    code = fault.code if isinstance(fault, ExpressionFault) else "invalid-reference"
+    return StepRow(number, attempt, FAILED, 0, _text({"code": code, "message": fault.message}))
+
+
+def confirmation_of(earlier: StepRow | None) -> str | None:
+    """Return the id of the confirmation that a step waits for."""
+    if earlier is None or earlier.state != WAITING:
+        return None
+    found = msgspec.json.decode(earlier.output).get("confirmation_id")
+    return found if isinstance(found, str) else None
+
+
+def _text(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

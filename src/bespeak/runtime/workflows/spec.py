@@ -9,30 +9,12 @@ import msgspec
 
 from bespeak.contract.filled_path import fill_path
 from bespeak.protocol import status
-from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.messages import Connection, Request
-from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.exchange.scope import Scopes
 from bespeak.protocol.fault import Fault
+from bespeak.runtime.authority import Authority
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.server import Server
-
-KEPT_HEADERS: Final = (
-    names.AGENT_ID,
-    names.AUTHORITY_SCOPE,
-    names.BUDGET_LIMIT,
-    names.CART_DIGEST,
-    names.DELEGATION_CHAIN,
-    names.INTENT_ASSERTION,
-    names.MERCHANT_ID,
-    names.MERCHANT_MANIFEST_FINGERPRINT,
-    names.REQUEST_ID,
-    names.SESSION_ID,
-    names.TASK_ID,
-)
-"""Headers of the request that hold for the steps too. Credentials are never stored."""
-
 
 _NAME: Final = re.compile(r"\{(\w+)\}")
 
@@ -64,69 +46,21 @@ class StepSpec(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.sought if isinstance(filled, Fault) else filled[0]
 
 
-class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The caller as it was verified when the workflow began, and what it said about itself."""
-
-    agent_id: str
-    scopes: tuple[str, ...]
-    headers: dict[str, str]
-    address: str = ""
-    known: bool = False
-    verified: str | None = None
-    principal_id: str | None = None
-    trust_tier: int | None = None
-    holders: tuple[str, ...] = ()
-    delegators: tuple[str, ...] = ()
-    profile: Any = None
-    """Semantic profile of the call as plain data; None without one."""
-
-    @classmethod
-    def of(cls, call: RoutedCall) -> Authority:
-        """Take the authority of a call."""
-        who, given, meaning = call.principal, call.request.headers, call.request.semantic
-        return cls(
-            agent_id=who.agent_id or "",
-            scopes=tuple(who.scopes),
-            headers={name: given[name] for name in KEPT_HEADERS if name in given},
-            address=call.request.connection.address or "",
-            known=who.known,
-            verified=who.verified,
-            principal_id=who.principal_id,
-            trust_tier=who.trust_tier,
-            holders=who.holders,
-            delegators=who.delegators,
-            profile=None if meaning is None else msgspec.to_builtins(meaning.profile),
-        )
-
-    def restore(self, server: Server, method: str) -> RoutedCall | Refused:
-        """Build the call again after a restart; a refusal if the agent must not act any more."""
-        kept = self.profile is not None and server.semantic is not None
-        meaning = server.semantic.restore(self.profile) if kept else None
-        request = Request(method, "/", "", dict(self.headers), b"", Connection(address=self.address), semantic=meaning)
-        call = Call(request, server)
-        # Who was registered then must be registered and active now; a grant that was narrowed since counts.
-        now = server.principals.resolve(self.agent_id, None)
-        if not isinstance(now, Refused) and self.delegators:
-            now = server.principals.delegate(now, self.headers[names.DELEGATION_CHAIN], None)
-        if isinstance(now, Refused):
-            return now
-        scopes = Scopes(self.scopes)
-        call.principal = Principal(
-            agent_id=self.agent_id,
-            scopes=scopes & now.scopes if now.known or self.delegators else scopes,
-            wildcards=now.wildcards,
-            known=self.known,
-            verified=self.verified,
-            principal_id=self.principal_id,
-            trust_tier=self.trust_tier,
-            holders=self.holders,
-            delegators=self.delegators,
-        )
-        found = call.routes.router.find(method, "/")
-        if found is None:
-            message = f"{method} is not enabled any more."
-            return Refused(status.NOT_IMPLEMENTED, "not-implemented", message)
-        return RoutedCall(call, found[0])
+def restore_call(authority: Authority, server: Server, method: str) -> RoutedCall | Refused:
+    """Build the call of a method again on a stored authority; a refusal if the agent must not act any more."""
+    principal = authority.judge(server.principals)
+    if isinstance(principal, Refused):
+        return principal
+    kept = authority.profile is not None and server.semantic is not None
+    meaning = server.semantic.restore(authority.profile) if kept else None
+    connection = Connection(address=authority.address)
+    request = Request(method, "/", "", dict(authority.headers), b"", connection, semantic=meaning)
+    call = Call(request, server)
+    call.principal = principal
+    found = call.routes.router.find(method, "/")
+    if found is None:
+        return Refused(status.NOT_IMPLEMENTED, "not-implemented", f"{method} is not enabled any more.")
+    return RoutedCall(call, found[0])
 
 
 class Spec(msgspec.Struct, frozen=True, omit_defaults=True):

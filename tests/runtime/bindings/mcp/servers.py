@@ -75,8 +75,15 @@ async def on_the_web(token: str = "") -> AsyncIterator[str]:
             return
         await inner(scope, receive, send)
 
+    async with serving_app(app) as url:
+        yield url
+
+
+@asynccontextmanager
+async def serving_app(app: Any) -> AsyncIterator[str]:
+    """Serve an application on loopback; yield the address of MCP."""
     listener = socket.create_server(("127.0.0.1", 0))
-    running = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none"))
+    running = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none", timeout_graceful_shutdown=1))
     serving = asyncio.create_task(running.serve([listener]))
     try:
         while not running.started:

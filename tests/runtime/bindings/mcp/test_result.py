@@ -13,6 +13,14 @@ def text(*said: str) -> list[dict[str, Any]]:
     return [{"type": "text", "text": one} for one in said]
 
 
+IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+
+
+def test_output_without_room_for_blocks_has_none() -> None:
+    assert read_output({"structuredContent": {"sum": 3}, "content": [IMAGE]}, carries=False) == {"sum": 3}
+    assert read_output({"content": text('{"content": []}')}, carries=False) == {"content": []}
+
+
 @pytest.mark.parametrize(
     ("result", "output"),
     [
@@ -25,6 +33,9 @@ def text(*said: str) -> list[dict[str, Any]]:
         ({"content": text("[" * 10_000)}, {"content": text("[" * 10_000)}),
         ({"content": text("{}", "{}")}, {"content": text("{}", "{}")}),
         ({}, {"content": []}),
+        ({"structuredContent": {"sum": 3}, "content": [IMAGE]}, {"sum": 3, "content": [IMAGE]}),
+        ({"structuredContent": {"content": 3}, "content": [IMAGE]}, {"content": 3}),
+        ({"content": text('{"content": []}')}, {"content": text('{"content": []}')}),
     ],
 )
 def test_output_is_structured_content_or_json_or_the_blocks(result: dict[str, Any], output: dict[str, Any]) -> None:

@@ -16,6 +16,8 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.contract.delivery import DeliverySettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Request, Response
+from bespeak.runtime.methods.communicate import report as module
+from bespeak.runtime.turns import Turns
 from bespeak.state.store.commands.outbox import ClaimOutbox
 from bespeak.state.store.commands.records import ListRecords
 
@@ -25,8 +27,9 @@ METHODS = ("REPORT", "LOG", "PURCHASE")
 FRIEND = "b" * 64
 
 
-async def report(bench: StatefulBench, **fields: Any) -> Any:
-    return await bench.send("REPORT", "/", {"report_type": "log", "scope": "all", "recipient": AGENT, **fields})
+async def report(bench: StatefulBench, agent: str = AGENT, **fields: Any) -> Any:
+    given = {"report_type": "log", "scope": "all", "recipient": AGENT, **fields}
+    return await bench.send("REPORT", "/", given, agent=agent)
 
 
 async def log(bench: StatefulBench, event: str, agent: str = AGENT) -> None:
@@ -148,6 +151,14 @@ async def test_an_agent_has_a_bounded_number_of_documents(monkeypatch: pytest.Mo
     monkeypatch.setattr("bespeak.runtime.methods.communicate.report.MOST_KEPT", 1)
     async with keeping(methods=METHODS) as bench:
         assert [(await report(bench)).status for _ in range(2)] == [200, 429]
+
+
+async def test_reports_of_one_agent_that_wait_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_turns", Turns(1, most=10, most_of_one=1))
+    async with keeping(methods=METHODS) as bench:
+        replies = await asyncio.gather(*(report(bench, format="pdf") for _ in range(3)), report(bench, agent=FRIEND))
+    assert sorted(reply.status for reply in replies[:3]) == [200, 200, 503]
+    assert replies[3].status == 200
 
 
 async def test_purchases_are_reported_with_exact_amounts() -> None:

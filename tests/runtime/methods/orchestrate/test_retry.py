@@ -177,3 +177,36 @@ async def test_a_failed_workflow_is_repeated_from_the_failed_step() -> None:
 async def test_wrong_parameters_are_refused(body: dict[str, Any]) -> None:
     async with desk() as (_, bench):
         assert (await bench.send("RETRY", "/", body)).status == 422
+
+
+TASK_IDS = [
+    "t",
+    f"task-{'a' * 32}",
+    f"chain-{'0' * 32}",
+    "x" * 5000,
+    "\u65e5\u672c" * 900,
+    "a/b?c=d&e#f",
+    "say \"hi\" \\ 'x'",
+    "a\tb  c",
+    "%00%0a",
+    "{id}",
+    "../../etc",
+]
+
+
+async def test_task_ids_of_any_form_can_be_repeated_paused_and_found() -> None:
+    endpoint = make_endpoint("BOOK", "/rooms", _refuse, impact="reversible")
+    async with keeping(endpoint, methods=("RETRY",)) as bench:
+        for task_id in TASK_IDS:
+            assert (await bench.send("BOOK", "/rooms", {}, task_id=task_id)).status == 500
+            again = await bench.send("RETRY", "/", {"original_task_id": task_id})
+            assert (task_id, again.status) == (task_id, 200)
+            assert (again.json["result"]["original_task_id"], again.json["result"]["attempt"]) == (task_id, 2)
+            raised = {"task_id": task_id, "reason": "scope_limit", "context": {}}
+            assert (await bench.send("ESCALATE", "/", raised)).status == 202
+            assert (await bench.send("BOOK", "/rooms", {}, task_id=task_id)).error["code"] == "task-paused"
+            assert (await bench.send("BOOK", "/rooms", {}, task_id=f"{task_id}.")).status == 500
+
+
+def _refuse(_: dict[str, Any]) -> dict[str, Any]:
+    raise ValueError

@@ -100,7 +100,7 @@ async def test_a_grant_ends_after_its_ttl(monkeypatch: pytest.MonkeyPatch) -> No
     async with keeping(NEWS, methods=METHODS) as bench:
         assert (await grant(bench, ttl=60)).status == 200
         assert await reads(bench) == 200
-        monkeypatch.setattr(bench.bench.server.grants, "_clock", lambda: time.time() + 61)
+        monkeypatch.setattr(bench.bench.server.principals, "clock", lambda: time.time() + 61)
         assert await reads(bench) == 455
 
 

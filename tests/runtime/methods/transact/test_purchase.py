@@ -178,7 +178,7 @@ async def test_the_budget_of_a_chain_counts_what_was_spent_before_it_waited() ->
 
 @pytest.mark.requirement("CORE-10.3-5")
 async def test_the_audit_record_names_the_merchant_and_the_intent() -> None:
-    document = replace(ledger(), audit=AuditSettings(enabled=True))
+    document = replace(ledger(), audit=AuditSettings(records="all"))
     intent = ".".join(encode64(part).decode() for part in (b'{"alg":"EdDSA"}', b'{"jti":"intent-7"}', b"signature"))
     async with keeping(methods=METHODS, document=document) as bench:
         for text in (intent, "not a token", "..", intent.replace(".", "")):

@@ -7,10 +7,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from tests.service import make_endpoint
+from tests.compositions import compose, given, item, recipe, step
+from tests.service import echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.cost import Cost
+from bespeak.contract.procedure import Procedure
 
 pytestmark = pytest.mark.anyio
 
@@ -54,6 +56,98 @@ async def test_earlier_calls_tell_how_long_it_takes() -> None:
         seconds = result["estimated_cost"]["compute_seconds"]
         assert 0 < seconds["min"] <= seconds["expected"] <= seconds["max"]
         assert len(calls) == 24
+
+
+FIND = make_endpoint("FIND", "/rooms", echo)
+PRICED = {"tokens": {"min": 0, "expected": 1000, "max": 1000}, "calls": {"min": 2, "expected": 2, "max": 2}}
+
+
+@pytest.mark.parametrize(("method", "member"), [("CHAIN", "steps"), ("BATCH", "calls")])
+async def test_the_steps_of_a_workflow_are_counted(method: str, member: str) -> None:
+    calls, endpoint = counted(Cost({"tokens": Decimal(500)}))
+    async with keeping(endpoint, FIND, methods=("QUOTE", method)) as bench:
+        steps = [{"method": "BOOK", "path": f"/rooms/{room}"} for room in (12, 14)]
+        reply = await quote(bench, path="/", method=method, parameters={member: steps})
+        assert reply.json["result"]["estimated_cost"] == PRICED
+        assert reply.header("Cost-Estimate") == "tokens=1000 calls=2"
+        unknown = await quote(bench, path="/", method=method, parameters={member: [{"method": "FIND", "path": "/x"}]})
+        assert (unknown.status, unknown.error["code"]) == (404, "endpoint-not-found")
+        assert calls == []
+
+
+async def test_conditions_and_repetitions_of_steps_widen_the_range() -> None:
+    async with keeping(FIND, methods=("QUOTE", "CHAIN")) as bench:
+        find = {"method": "FIND", "path": "/rooms"}
+        steps = [find, {**find, "when": "1 > 2"}, {**find, "on_failure": "retry"}]
+        reply = await quote(bench, path="/", method="CHAIN", parameters={"steps": steps})
+        assert reply.json["result"]["estimated_cost"]["calls"] == {"min": 2, "expected": 3, "max": 7}
+
+
+async def alone() -> dict[str, int]:
+    """Do nothing."""
+    return {}
+
+
+async def test_the_procedure_of_run_is_counted() -> None:
+    calls, endpoint = counted(Cost({"tokens": Decimal(500)}))
+    steps = tuple({"method": "BOOK", "path": f"/rooms/{room}"} for room in (12, 14))
+    procedures = (
+        Procedure(procedure_id="two-rooms", steps=steps),
+        Procedure(procedure_id="alone", target=alone),
+    )
+    async with keeping(endpoint, methods=("QUOTE", "RUN"), procedures=procedures) as bench:
+        reply = await quote(bench, path="/", method="RUN", parameters={"procedure_id": "two-rooms"})
+        assert reply.json["result"]["estimated_cost"] == PRICED
+        single = await quote(bench, path="/", method="RUN", parameters={"procedure_id": "alone"})
+        assert single.json["result"]["estimated_cost"] == {"calls": {"min": 1, "expected": 1, "max": 1}}
+        unknown = await quote(bench, path="/", method="RUN", parameters={"procedure_id": "none"})
+        assert (unknown.status, unknown.error["code"]) == (404, "endpoint-not-found")
+        assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("own", "tokens", "header"),
+    [(None, 1000, "tokens=1000 calls=2"), (2000, 2000, "tokens=2000 calls=2"), (300, 1000, "tokens=1000 calls=2")],
+)
+async def test_the_steps_of_a_recipe_are_counted(own: int | None, tokens: int, header: str) -> None:
+    calls, endpoint = counted(Cost({"tokens": Decimal(500)}))
+    made = recipe(
+        step("BOOK /rooms/{room}", take={"room": "12"}),
+        step("BOOK /rooms/{room}", take={"room": item()}, for_each=given("more")),
+    )
+    more = {"more": {"type": "array", "items": {"type": "string"}}}
+    composed = compose("RESERVE", "/suites", "r", properties=more)
+    composed = replace(composed, cost=None if own is None else Cost({"tokens": Decimal(own)}))
+    async with keeping(endpoint, composed, methods=("QUOTE",), recipes=(made,)) as bench:
+        reply = await quote(bench, path="/suites", method="RESERVE", parameters={"more": ["14"]})
+        assert reply.json["result"]["estimated_cost"]["tokens"]["expected"] == tokens
+        assert reply.header("Cost-Estimate") == header
+        assert calls == []
+
+
+async def test_a_method_without_a_path_means_the_endpoint_that_takes_the_parameters() -> None:
+    halls = make_endpoint("BOOK", "/halls", echo, properties={"hall": {"type": "string"}}, required=("hall",))
+    _, endpoint = counted(Cost({"tokens": Decimal(500)}))
+    async with keeping(endpoint, halls, FIND, methods=("QUOTE",)) as bench:
+        for method, parameters, path in (
+            ("BOOK", {"room": "12"}, "/rooms/{room}"),
+            ("BOOK", {"hall": "A"}, "/halls"),
+            ("FIND", {}, "/rooms"),
+            ("QUOTE", {"method": "FIND", "parameters": {}}, "/"),
+        ):
+            reply = await bench.send("QUOTE", "/", {"method": method, "parameters": parameters})
+            assert (reply.status, reply.json["result"]["path"]) == (200, path)
+        doubtful = await bench.send("QUOTE", "/", {"method": "BOOK", "parameters": {}})
+        assert (doubtful.status, doubtful.error["paths"]) == (422, ["/rooms/{room}", "/halls"])
+        unknown = await bench.send("QUOTE", "/", {"method": "CANCEL", "parameters": {}})
+        assert unknown.status == 404
+
+
+async def test_an_estimate_is_sent_whatever_the_units() -> None:
+    _, endpoint = counted()
+    async with keeping(endpoint, methods=("QUOTE",)) as bench:
+        reply = await quote(bench, budget_units=["tokens", "bananas"])
+        assert (reply.header("Cost-Estimate"), list(reply.json["result"]["estimated_cost"])) == ("calls=1", ["calls"])
 
 
 @pytest.mark.requirement("METHODS-5.1-6")

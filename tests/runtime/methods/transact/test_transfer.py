@@ -46,7 +46,7 @@ async def test_the_new_owner_holds_it_and_the_chain_says_how() -> None:
 
 @pytest.mark.requirement("METHODS-10.6-2")
 async def test_the_audit_record_names_both_owners() -> None:
-    document = ServerDocument(audit=AuditSettings(enabled=True))
+    document = ServerDocument(audit=AuditSettings(records="all"))
     async with keeping(methods=METHODS, document=document) as bench:
         moved = await move(bench, await owned(bench))
         body = {"target": "audit", "audit_id": moved.header("Audit-ID")}

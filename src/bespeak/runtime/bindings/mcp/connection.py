@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +15,7 @@ from mcp import Client, MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
-from bespeak.documents.mcp.tool_list import ListedTool
+from bespeak.documents.mcp.tool_list import ListedTool, Offer
 from bespeak.protocol.exchange.progress import Report
 from bespeak.runtime.bindings.mcp.failure import FailureKind, McpFailure
 from bespeak.runtime.bindings.mcp.launch import Launch
@@ -46,6 +46,12 @@ _CLOSING_SECONDS: Final = 10.0
 _RESULT: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = TypeAdapter(
     types.CallToolResult | types.InputRequiredResult
 )
+_PROMPT: Final[TypeAdapter[types.GetPromptResult | types.InputRequiredResult]] = TypeAdapter(
+    types.GetPromptResult | types.InputRequiredResult
+)
+_CONTENTS: Final[TypeAdapter[types.ReadResourceResult | types.InputRequiredResult]] = TypeAdapter(
+    types.ReadResourceResult | types.InputRequiredResult
+)
 
 
 class McpConnection:
@@ -57,6 +63,8 @@ class McpConnection:
         """Tools by name; the list follows the server."""
         self.repeated: tuple[str, ...] = ()
         """Names that the server lists more than once; only the first tool of a name can be called."""
+        self.offers: list[Offer] = []
+        """Prompts and resources, after they were read."""
         self.changes = 0
         """Number of times that the list was read."""
         self.title = ""
@@ -71,6 +79,7 @@ class McpConnection:
         self._ended = asyncio.Event()
         self._ready = asyncio.Event()
         self._session: ClientSession | None = None
+        self._has_prompts = self._has_resources = False
         self._fault: McpFailure | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -109,12 +118,26 @@ class McpConnection:
 
         `report` is told of its progress.
         """
+        request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=dict(arguments)))
+        # Not `call_tool`: it checks the output with a library whose patterns can take unbounded time.
+        return await self._ask(request, _RESULT, report)
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> dict[str, Any] | McpFailure:
+        """Return the messages of a prompt as JSON data."""
+        params = types.GetPromptRequestParams(name=name, arguments=dict(arguments))
+        return await self._ask(types.GetPromptRequest(params=params), _PROMPT)
+
+    async def read_resource(self, uri: str) -> dict[str, Any] | McpFailure:
+        """Return the contents of a resource as JSON data."""
+        return await self._ask(types.ReadResourceRequest(params=types.ReadResourceRequestParams(uri=uri)), _CONTENTS)
+
+    async def _ask(
+        self, request: Any, form: TypeAdapter[Any], report: Report | None = None
+    ) -> dict[str, Any] | McpFailure:
         if self._session is None or self._ended.is_set():
             return self._lost("unreachable")
-        request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=dict(arguments)))
         try:
-            # Not `call_tool`: it checks the output with a library whose patterns can take unbounded time.
-            result = await self._session.send_request(request, _RESULT, progress_callback=_telling(report))
+            result = await self._session.send_request(request, form, progress_callback=_telling(report))
         except MCPError as error:
             return self._failure(error)
         except (ValueError, RuntimeError) as error:
@@ -122,7 +145,36 @@ class McpConnection:
         if isinstance(result, types.InputRequiredResult):
             asked = sorted({one.method for one in (result.input_requests or {}).values()})
             return McpFailure("asks", ", ".join(asked) or "an answer")
-        return result.model_dump(by_alias=True, mode="json", exclude_unset=True)
+        found: dict[str, Any] = result.model_dump(by_alias=True, mode="json", exclude_unset=True)
+        return found
+
+    async def read_offers(self) -> McpFailure | None:
+        """Read the lists of prompts and resources, if the server has some; return why that failed."""
+        session, found, size = self._session, list[Offer](), 0
+        if session is None:
+            return self._lost("unreachable")
+        listing: list[tuple[bool, Callable[..., Awaitable[Any]], Callable[[Any], Iterable[Offer]]]] = [
+            (self._has_prompts, session.list_prompts, _prompts),
+            (self._has_resources, session.list_resources, _resources),
+        ]
+        try:
+            async with asyncio.timeout(self._start_seconds):
+                for is_there, list_page, read in listing:
+                    cursor = None
+                    for _ in range(_MOST_PAGES if is_there else 0):
+                        page = await list_page(params=types.PaginatedRequestParams(cursor=cursor))
+                        for offer in read(page):
+                            found.append(offer)
+                            size += len(msgspec.json.encode(offer))
+                        if len(found) > MOST_TOOLS or size > MOST_LISTED_BYTES:
+                            raise ValueError(f"the server lists more than {MOST_TOOLS} prompts and resources")
+                        cursor = page.next_cursor
+                        if cursor is None:
+                            break
+        except (TimeoutError, MCPError, ValueError, RuntimeError) as error:
+            return self._describe(error)
+        self.offers = list({(offer.kind, offer.key): offer for offer in reversed(found)}.values())[::-1]
+        return None
 
     async def probe(self) -> None:
         """End the session of a server that no longer answers, so that the next call starts another one."""
@@ -169,6 +221,8 @@ class McpConnection:
             info = client.server_info
             self.title, self.version = (info.title or info.name, info.version) if info else ("", "")
             self.instructions = client.instructions or ""
+            self._has_prompts = client.server_capabilities.prompts is not None
+            self._has_resources = client.server_capabilities.resources is not None
             await self._read_tools()
         self._ready.set()
         watching = asyncio.create_task(self._watch(client))
@@ -295,6 +349,29 @@ def _listed(tool: types.Tool) -> ListedTool:
         output_schema=tool.output_schema,
         hints={name: value for name, value in hints.items() if value is not None},
     )
+
+
+def _prompts(page: types.ListPromptsResult) -> Iterable[Offer]:
+    for one in page.prompts:
+        given = ((each.name, each.description or "", bool(each.required)) for each in one.arguments or ())
+        yield Offer(
+            kind="prompt",
+            name=one.name,
+            title=one.title or "",
+            description=one.description or "",
+            arguments=tuple(given),
+        )
+
+
+def _resources(page: types.ListResourcesResult) -> Iterable[Offer]:
+    for one in page.resources:
+        yield Offer(
+            kind="resource",
+            name=one.name,
+            uri=str(one.uri),
+            title=one.title or "",
+            description=one.description or "",
+        )
 
 
 def _innermost(error: BaseException) -> BaseException:

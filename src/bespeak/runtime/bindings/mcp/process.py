@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import secrets
 import signal
 import sys
 from collections import deque
@@ -42,9 +43,21 @@ _LAST_SECONDS: Final = 0.5
 """Time for the last words of a program whose output has ended."""
 _STEP: Final = 0.01
 """Seconds between two looks at a process that is to end."""
-_GUARD: Final = '( exec </dev/fd/{fd} || exit; read _; kill -9 0 ) >/dev/null 2>&1 & exec "$@"'
+_GUARD: Final = """
+( trap '' HUP INT TERM
+  exec </dev/fd/{fd} || exit
+  read _
+  for _ in 1 2 3; do
+    kill -9 $(grep -lsF BESPEAK_LAUNCH={mark} /proc/[0-9]*/environ | tr -dc '0-9\\n') || break
+  done
+  kill -9 0
+) >/dev/null 2>&1 &
+BESPEAK_LAUNCH={mark}; export BESPEAK_LAUNCH
+exec "$@"
+"""
 """Script that becomes the program and leaves a guard in its process group. The guard reads from a pipe that only this
-process holds: when it is closed, by us or by the end of this process, the guard kills the group."""
+process holds: when it is closed, by us or by the end of this process, the guard kills the group. On Linux it also kills
+descendants that have left the group, which it knows by a variable of their environment."""
 
 
 class LastWords:
@@ -111,16 +124,20 @@ class _Pipes:
     errors: asyncio.StreamReader
 
     async def stop(self) -> None:
-        """Close the input, wait, then end the whole process group; every wait is bounded."""
+        """Close the input, then ask the process group to end, then kill all that is left; every wait is bounded."""
         self.input.close()
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            if await self._ends():
-                break
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, number)
+        if not await self._ends():
+            self._signal(signal.SIGTERM)
+            await self._ends()
         os.close(self.lifeline)
         if not await self._ends():
+            self._signal(signal.SIGKILL)  # the guard is gone
+        if not await self._ends():
             _logger.warning("the MCP server process %d does not end", self.process.pid)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
 
     async def _ends(self) -> bool:
         deadline = asyncio.get_running_loop().time() + _GRACE
@@ -136,7 +153,7 @@ async def _started(launch: Launch) -> AsyncIterator[_Pipes]:
     watched, lifeline = os.pipe()
     try:
         process = Popen(  # noqa: ASYNC220, S603 - it takes milliseconds; the operator names the program
-            ["/bin/sh", "-c", _GUARD.format(fd=watched), "sh", *launch.command],
+            ["/bin/sh", "-c", _GUARD.format(fd=watched, mark=secrets.token_hex(16)), "sh", *launch.command],
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,

@@ -7,25 +7,29 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.contract.mcp_content import CONTENT
 from bespeak.text.diagnostics.printable import printable
 from bespeak.text.reading.json_data import RepeatedKeyError, decode_json
 
 WRAPPED: Final = "result"
 """Field for structured content that is not an object, as MCP servers themselves name it."""
-CONTENT: Final = "content"
-"""Field for the blocks of a result without structured content."""
 _LONGEST_ERROR: Final = 2_000
 
 
-def read_output(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the structured content, else a single text that is a JSON object, else the blocks of content."""
+def read_output(result: Mapping[str, Any], *, carries: bool = True) -> dict[str, Any]:
+    """Return the structured content, else a single text that is a JSON object, else the blocks of content.
+
+    Images, audio and resources beside structured content are added to it, if the output `carries` them.
+    """
+    blocks = result.get("content") or []
     if result.get("structuredContent") is not None:
         content = result["structuredContent"]
-        return content if isinstance(content, dict) else {WRAPPED: content}
-    blocks = result.get("content") or []
+        output = content if isinstance(content, dict) else {WRAPPED: content}
+        beside = carries and CONTENT not in output and any(block.get("type") != "text" for block in blocks)
+        return {**output, CONTENT: blocks} if beside else output
     if len(blocks) == 1 and blocks[0].get("type") == "text":
         data = _json(blocks[0].get("text", ""))
-        if isinstance(data, dict):
+        if isinstance(data, dict) and not (carries and CONTENT in data):
             return data
     return {CONTENT: blocks}
 

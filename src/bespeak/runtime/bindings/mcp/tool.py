@@ -15,6 +15,7 @@ from bespeak.checks.evolution.schema_diff import diff_schemas
 from bespeak.checks.lint.rules.handler import UPSTREAM_SETUP
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import TOOL_ERROR, McpTool
+from bespeak.contract.mcp_content import carries_content, text_of
 from bespeak.contract.mcp_server import McpServer, schema_digest
 from bespeak.contract.schema.compile import Validator
 from bespeak.documents.mcp.tool_list import ListedTool
@@ -30,6 +31,8 @@ from bespeak.runtime.bindings.upstream_outcome import UpstreamOutcome
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.printable import printable
+from bespeak.text.language.injection import visible
+from bespeak.text.language.instruction import instruction
 
 if TYPE_CHECKING:
     from bespeak.runtime.bindings.mcp.connection import McpConnection
@@ -99,6 +102,7 @@ class McpBinding:
         self._timeout = handler.timeout_seconds
         self._upstream = upstream
         self._outcome = UpstreamOutcome(endpoint, output, trusts=trusts)
+        self._carries = carries_content(endpoint)
         self._tool_error = TOOL_ERROR if TOOL_ERROR in endpoint.error_names else "upstream_error"
         self._checked: tuple[object, int, McpFailure | None] | None = None
         self._probe: asyncio.Task[None] | None = None
@@ -111,8 +115,7 @@ class McpBinding:
                 connection = await self._upstream.connection()
                 if isinstance(connection, McpFailure):
                     return self._failed(connection)
-                drift = self._drift(connection)
-                result = drift or await connection.call(self._tool, input, REPORT.get())
+                result = await self._ask(connection, input)
         except TimeoutError:
             if connection is None:
                 return self._failed(McpFailure("unreachable", f"the server is not ready after {self._timeout:g} s"))
@@ -122,10 +125,32 @@ class McpBinding:
         if isinstance(result, McpFailure):
             return self._failed(result)
         self._upstream.succeed()
+        if not self._tool:
+            return self._checked_offer(result)
         if result.get("isError"):
             text = error_text(result) or "The tool reports an error."
             return self._outcome.failed(self._tool_error, text)
-        return self._outcome.check(read_output(result), f"The tool {brief(self._tool)} has answered")
+        return self._outcome.check(
+            read_output(result, carries=self._carries), f"The tool {brief(self._tool)} has answered"
+        )
+
+    async def _ask(self, connection: McpConnection, given: Mapping[str, Any]) -> dict[str, Any] | McpFailure:
+        if self._server.prompt:
+            return await connection.get_prompt(self._server.prompt, given)
+        if self._server.resource:
+            return await connection.read_resource(self._server.resource)
+        return self._drift(connection) or await connection.call(self._tool, given, REPORT.get())
+
+    def _checked_offer(self, result: dict[str, Any]) -> Any:
+        """Return the messages of a prompt or the contents of a resource. A prompt is judged: it speaks to a model."""
+        kept = {name: result[name] for name in ("description", "messages", "contents") if name in result}
+        for message in kept.get("messages", ()):
+            text = text_of(message["content"])
+            spoken = instruction(text)
+            if spoken is not None or visible(text) is not None:
+                kind = "hides characters" if spoken is None else spoken.kind
+                return self._outcome.failed(self._tool_error, f"The prompt {kind}, so it is not passed on.")
+        return self._outcome.check(kept, f"The {self._server.named} was read")
 
     def _drift(self, connection: McpConnection) -> McpFailure | None:
         """Return why the tool is no longer the one of the contract. Judged once for each list of tools."""

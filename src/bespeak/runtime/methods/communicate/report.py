@@ -28,6 +28,7 @@ from bespeak.runtime.reports.report import Report
 from bespeak.runtime.reports.scope import Scope, read_scope
 from bespeak.runtime.reports.sources import SOURCES
 from bespeak.runtime.reports.writing import write_html, write_json, write_markdown
+from bespeak.runtime.turns import Turns
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.messages import PutMessages
 from bespeak.state.store.commands.records import PutRecord
@@ -39,8 +40,12 @@ _WRITERS: Final[Mapping[str, Callable[[Report], bytes | None]]] = {
     "markdown": write_markdown,
     "pdf": write_pdf,
 }
-# A long report takes seconds to set; handlers that block must not wait for that.
-_pool: Final = ThreadPoolExecutor(2, "bespeak-report")
+# A long report takes seconds to set; handlers that block must not wait for that. One at a time, because the typesetter
+# uses all cores, and so that an agent's next report waits for at most one of another agent.
+_pool: Final = ThreadPoolExecutor(1, "bespeak-report")
+_MOST_WAITING: Final = 256
+_MOST_OF_ONE: Final = 32
+_turns: Final = Turns(1, most=_MOST_WAITING, most_of_one=_MOST_OF_ONE)
 
 
 async def report(call: RoutedCall) -> Effects | Refused:
@@ -57,10 +62,17 @@ async def report(call: RoutedCall) -> Effects | Refused:
     refused = _refuse_recipient(found)
     if refused is not None:
         return refused
-    made = await _make(call, scope)
-    if isinstance(made, Refused):
-        return made
-    content = await asyncio.get_running_loop().run_in_executor(_pool, _WRITERS[form], made)
+    agent_id = call.agent_id or ""
+    if not _turns.has_room(agent_id):
+        message = (
+            f"{_MOST_OF_ONE} reports of the agent, or {_MOST_WAITING} of all agents, are waiting; try again later."
+        )
+        return Refused(status.UNAVAILABLE, "too-many-waiting", message, headers=(("Retry-After", "5"),))
+    async with _turns.take(agent_id):
+        made = await _make(call, scope)
+        if isinstance(made, Refused):
+            return made
+        content = await asyncio.get_running_loop().run_in_executor(_pool, _WRITERS[form], made)
     if content is None:
         return _REPORT.refuse("format-not-available", f"The report could not be written as {form}.")
     if len(content) > MOST_BYTES:

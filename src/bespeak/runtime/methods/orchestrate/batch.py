@@ -11,12 +11,13 @@ from bespeak.contract.standard.methods import STANDARD
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Envelope
+from bespeak.runtime.authority import Authority
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.needs import invalid, refuse_without_needs
 from bespeak.runtime.workflows.beginning import LONGEST, begin, check_calls
 from bespeak.runtime.workflows.checking import check_steps
 from bespeak.runtime.workflows.engine import Workflow, receipt_steps
-from bespeak.runtime.workflows.spec import Authority, Spec, StepSpec
+from bespeak.runtime.workflows.spec import Spec, StepSpec
 from bespeak.state.store.commands.steps import COMPLETED, FAILED
 
 _BATCH: Final = STANDARD["BATCH"]
@@ -38,7 +39,7 @@ async def batch(call: RoutedCall) -> Envelope | Refused:
     spec = Spec(
         method=call.method,
         steps=calls,
-        authority=Authority.of(call),
+        authority=Authority.of(call.principal, call.request),
         deadline=time.time() + given.get("timeout", LONGEST),
         parallel=given.get("execution_mode", "parallel") == "parallel",
         partial=given.get("partial_success", False),

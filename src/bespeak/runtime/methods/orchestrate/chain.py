@@ -11,12 +11,13 @@ from bespeak.contract.standard.methods import STANDARD
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Envelope
+from bespeak.runtime.authority import Authority
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.needs import refuse_without_needs
 from bespeak.runtime.workflows.beginning import LONGEST, begin, check_calls
 from bespeak.runtime.workflows.checking import check_steps
 from bespeak.runtime.workflows.engine import Workflow, receipt_steps
-from bespeak.runtime.workflows.spec import Authority, Spec, StepSpec
+from bespeak.runtime.workflows.spec import Spec, StepSpec
 from bespeak.state.store.commands.steps import COMPLETED, FAILED
 
 _CHAIN: Final = STANDARD["CHAIN"]
@@ -41,7 +42,7 @@ async def chain(call: RoutedCall) -> Envelope | Refused:
     spec = Spec(
         method=call.method,
         steps=steps,
-        authority=Authority.of(call),
+        authority=Authority.of(call.principal, call.request),
         deadline=time.time() + given.get("timeout", LONGEST),
         on_failure=given.get("on_failure", "abort"),
         propagates=propagates,

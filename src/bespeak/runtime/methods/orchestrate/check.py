@@ -7,6 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
+import msgspec
+
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import is_canonical_id
@@ -26,6 +28,29 @@ _CHECK: Final = STANDARD["CHECK"]
 _SERVER: Final = ("server", "self")
 _KINDS: Final = (*CANCELS, DELIVERY, NOTIFICATION, BROADCAST)
 """Kinds of records whose owner can ask for their state."""
+
+
+class _Ended(msgspec.Struct):
+    message: str = ""
+
+
+class _Bounded(msgspec.Struct):
+    expires: float | None = None
+
+
+class _Content(msgspec.Struct):
+    """What records of every kind say in the same way: why they ended, and when their authority ends."""
+
+    ended: _Ended | None = None
+    authority: _Bounded | None = None
+
+    @property
+    def expires(self) -> float | None:
+        """End of the authority; None if it has none."""
+        return None if self.authority is None else self.authority.expires
+
+
+_decode = msgspec.json.Decoder(_Content).decode
 
 
 async def check(call: RoutedCall) -> Envelope | Refused:
@@ -72,21 +97,31 @@ async def _owned(call: RoutedCall, target: str) -> Envelope | Refused:
     if record is None or call.agent_id is None or record.owner not in (call.agent_id, call.principal.principal_id):
         message = f"This agent has nothing with the id {target[:80]!r}; `server` checks this server."
         return _CHECK.refuse("target-not-found", message)
-    components: Sequence[dict[str, Any]] = [{"name": record.kind, "status": record.state}]
+    content = _decode(record.data)
+    components: Sequence[dict[str, Any]] = [_component(record.kind, record.state, content.ended)]
     if record.kind == WORKFLOW:
         workflow = await call.server.workflows.find(target)
         components = [
-            {"name": step.get("name") or f"step {step['step']}", "status": step["status"]}
+            _component(step.get("name") or f"step {step['step']}", step["status"], _decode_error(step.get("error")))
             for step in receipt_steps(workflow)
         ]
-    return _report(target, record.state, components)
+    return _report(target, record.state, components, content.expires)
 
 
-def _report(target: str, state: str, components: Sequence[dict[str, Any]]) -> Envelope:
+def _decode_error(raw: msgspec.Raw | None) -> _Ended | None:
+    return None if raw is None else msgspec.json.decode(raw, type=_Ended)
+
+
+def _component(name: str, state: str, ended: _Ended | None) -> dict[str, Any]:
+    made = {"name": name, "status": state}
+    return made if ended is None or not ended.message else {**made, "message": ended.message}
+
+
+def _report(target: str, state: str, components: Sequence[dict[str, Any]], expires: float | None = None) -> Envelope:
     result = {
         "target": target,
         "status": state,
         "components": list(components),
         "checked_at": write_instant(time.time()),
     }
-    return Envelope(result)
+    return Envelope(result if expires is None else {**result, "expires_at": write_instant(expires)})

@@ -9,8 +9,10 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.authority import Authority
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.delivery.verification import verify_callback
 from bespeak.runtime.methods.needs import refuse_without_needs
@@ -19,7 +21,6 @@ from bespeak.runtime.monitors.monitor import Monitor, encode
 from bespeak.runtime.monitors.monitors import Monitors, describe
 from bespeak.runtime.monitors.target import EVENTS, SERVER, Target, parse_target
 from bespeak.runtime.monitors.threshold import check_threshold
-from bespeak.runtime.workflows.spec import Authority
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.monitors import ACTIVE, MONITOR, monitor_key
 from bespeak.state.store.commands.records import PutRecord
@@ -63,7 +64,7 @@ async def monitor(call: RoutedCall) -> Effects | Refused:
         ACTIVE,
         encode(started),
         monitor_key(token, started.target.mark, started.version),
-        delay=started.interval,
+        delay=started.authority.within(call.server.principals, started.interval),
         most=MOST_MONITORS,
     )
 
@@ -76,7 +77,8 @@ async def monitor(call: RoutedCall) -> Effects | Refused:
             "events": list(started.events),
             "interval": started.interval,
         }
-        return Envelope(result)
+        end = started.authority.expires
+        return Envelope(result if end is None else {**result, "expires_at": write_instant(end)})
 
     return Effects((command,), tell)
 
@@ -109,6 +111,6 @@ async def _read(call: RoutedCall) -> Monitor | Refused:
         events=events,
         callback=agent_id if callback == INBOX else callback,
         interval=interval,
-        authority=Authority.of(call),
+        authority=Authority.of(call.principal, call.request),
         threshold=given.get("threshold"),
     )

@@ -12,21 +12,19 @@ from bespeak.contract.standard.methods import STANDARD
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.authority import Authority
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.needs import refuse_without_needs
 from bespeak.runtime.methods.orchestrate.resumption import is_workflow_id
-from bespeak.runtime.retries import KeptCall, Retries, restored
+from bespeak.runtime.retries import MOST_ATTEMPTS, KeptCall, Retries, restored
 from bespeak.runtime.workflows.engine import Workflow
 from bespeak.runtime.workflows.repetition import repeat_commands
-from bespeak.runtime.workflows.spec import Authority
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.kept_calls import FAILED, SUCCEEDED
 from bespeak.state.store.commands.records import Record
 from bespeak.state.store.commands.steps import COMPLETED
 from bespeak.state.store.commands.steps import FAILED as WORKFLOW_FAILED
 
-MOST_ATTEMPTS: Final = 20
-"""Attempts of a call, the first included, whatever the caller allows."""
 _RETRY: Final = STANDARD["RETRY"]
 
 
@@ -37,10 +35,10 @@ async def retry(call: RoutedCall) -> Effects | Envelope | Refused:
         return refused
     given, agent_id = call.input, call.agent_id or ""
     task_id: str = given["original_task_id"]
-    if is_workflow_id(task_id):
-        return await _retry_workflow(call, task_id)
     retries: Retries | None = call.server.retries
     found = None if retries is None else await retries.find(agent_id, task_id)
+    if found is None and is_workflow_id(task_id):  # a Task-ID may look like the id of a workflow
+        return await _retry_workflow(call, task_id)
     if retries is None or found is None:
         return _not_found(task_id)
     record, kept = found
@@ -54,8 +52,9 @@ async def retry(call: RoutedCall) -> Effects | Envelope | Refused:
         return _RETRY.refuse("attempts-exhausted", message, attempts=kept.attempts)
     if given.get("delay"):
         # Later, too, it is repeated with no more authority than the caller has now.
-        kept = msgspec.structs.replace(kept, authority=Authority.of(call))
+        kept = msgspec.structs.replace(kept, authority=Authority.of(call.principal, call.request))
         return _schedule(retries, record, kept, given["delay"], given.get("max_attempts"))
+    kept = msgspec.structs.replace(kept, delay=None, max_attempts=None)  # the caller waits for this one
     done = await retries.repeat(record, kept, restored(kept, call, call.request.connection))
     if done is None:
         return _RETRY.refuse("task-running", "The task is being repeated already.")
@@ -88,7 +87,8 @@ async def _retry_workflow(call: RoutedCall, workflow_id: str) -> Effects | Envel
     if attempt >= min(call.input.get("max_attempts", MOST_ATTEMPTS), MOST_ATTEMPTS):
         message = f"A step of the workflow has been tried {attempt} times, as often as allowed."
         return _RETRY.refuse("attempts-exhausted", message, attempts=attempt)
-    commands = repeat_commands(workflow.record, workflow.rows, call.input.get("delay", 0.0))
+    authority = workflow.spec.authority.renew(call.principal, call.request)
+    commands = repeat_commands(workflow.record, workflow.rows, call.input.get("delay", 0.0), authority)
     if isinstance(commands, str):
         return _RETRY.refuse("attempts-exhausted", f"{commands}; begin it anew.")
 

@@ -6,7 +6,6 @@ import hashlib
 import logging
 import re
 import secrets
-import time
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.scope import parse_scopes
 from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.authority import Authority
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.grants import EVERYTHING, GRANTED, KIND, Grant
 from bespeak.runtime.methods.needs import invalid, refuse_without_needs
@@ -34,7 +34,10 @@ _AUTHORIZE: Final = STANDARD["AUTHORIZE"]
 
 
 def authorize(call: RoutedCall) -> Effects | Refused:
-    """Answer AUTHORIZE /. Nobody can grant more than it holds itself, or pass on what was granted to it."""
+    """Answer AUTHORIZE /. Nobody can grant more than it holds itself, or pass on what was granted to it.
+
+    A grant ends with the credential of its granter, whatever its ttl.
+    """
     refused = refuse_without_needs(call)
     if refused is not None:
         return refused
@@ -46,15 +49,20 @@ def authorize(call: RoutedCall) -> Effects | Refused:
     refused = _judge(call, tuple(scopes))
     if refused is not None:
         return refused
+    authority = Authority.of(call.principal, call.request)
+    lifetime = authority.within(call.server.principals, given.get("ttl", HOUR))
+    if lifetime <= 0:
+        return _AUTHORIZE.refuse("scope-violation", "The credential of the granter has ended; get a new one.")
     conditions = given.get("conditions", {})
     grant = Grant(
         subject=given["subject"],
         resource=given["resource"],
         scope=tuple(scopes),
         granted_by=granter,
-        expires=time.time() + given.get("ttl", HOUR),
+        expires=call.server.principals.clock() + lifetime,
         methods=tuple(conditions.get("methods", ())),
         paths=tuple(conditions.get("paths", ())),
+        authority=authority,
     )
     parts = [granter, grant.subject, grant.resource, *grant.scope, "", *grant.methods, "", *grant.paths]
     command = PutRecord(
@@ -64,7 +72,7 @@ def authorize(call: RoutedCall) -> Effects | Refused:
         GRANTED,
         msgspec.json.encode(grant).decode(),
         key=hashlib.sha256("\n".join(parts).encode(errors="surrogatepass")).hexdigest(),
-        lifetime=given.get("ttl", HOUR),
+        lifetime=lifetime,
         most=MOST_GRANTS,
     )
 

@@ -16,11 +16,16 @@ from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.needs import refuse_without_needs
 from bespeak.state.store.command import Conflict
-from bespeak.state.store.commands.records import PutRecord, Record
+from bespeak.state.store.commands.events import PutEvent
+from bespeak.state.store.commands.records import Record
+from bespeak.text.diagnostics.brief import unquoted
 
 _logger = logging.getLogger(__name__)
 
-KIND: Final = "log"
+MOST_KEPT: Final = 10_000
+"""Events of one agent that are kept; the oldest make room."""
+MOST_SIZE: Final = 16 * 1024 * 1024
+"""Characters of their content together."""
 MOST_DATA: Final = 64 * 1024
 """Maximum bytes of the data of a record."""
 _LOG: Final = STANDARD["LOG"]
@@ -45,13 +50,15 @@ def log(call: RoutedCall) -> Effects | Refused:
         return _LOG.refuse(
             "invalid-data", f"A record may have {MOST_DATA // 1024} KiB; this one has {len(data)} bytes."
         )
-    command = PutRecord(f"log-{secrets.token_hex(16)}", KIND, call.agent_id or "", "logged", data)
+    command = PutEvent(f"log-{secrets.token_hex(16)}", call.agent_id or "", data, MOST_KEPT, MOST_SIZE)
 
     def tell(results: Sequence[Any] | Conflict) -> Envelope:
         assert not isinstance(results, Conflict), "a new id is not taken"
         record: Record = results[0]
         # The content may hold what operators must not read.
-        _logger.log(_LEVELS[severity], "%s reported %s: %s", record.owner, given["event_type"], record.record_id)
+        _logger.log(
+            _LEVELS[severity], "%s reported %s: %s", record.owner, unquoted(given["event_type"]), record.record_id
+        )
         return Envelope(
             {
                 "record_id": record.record_id,

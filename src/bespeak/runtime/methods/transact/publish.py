@@ -13,10 +13,11 @@ from bespeak.contract.standard.methods import STANDARD
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.authority import Authority
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.messages.message import KEPT, MOST_CONTENT, new_id
 from bespeak.runtime.messages.origin import MOST_SENT, PUBLICATION, PUBLISHED, SCHEDULED, Origin, Pending
-from bespeak.runtime.methods.needs import read_future, refuse_large, refuse_without_needs
+from bespeak.runtime.methods.needs import invalid, read_future, refuse_large, refuse_without_needs
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.messages import Channel, FindChannels
 from bespeak.state.store.commands.records import PutRecord
@@ -34,6 +35,10 @@ async def publish(call: RoutedCall) -> Effects | Refused:
     at = read_future(_PUBLISH, "schedule_at", given["schedule_at"]) if "schedule_at" in given else now
     if isinstance(at, Refused):
         return at
+    authority = Authority.of(call.principal, call.request)
+    if authority.expires is not None and authority.expires <= at > now:
+        message = f"is after the end of the caller's credential, {write_instant(authority.expires)}; use a longer one."
+        return invalid("schedule_at", message)
     name = given["channel"]
     channel: Channel = (await call.server.store.read(FindChannels((name,))))[name]
     if channel.owner not in (None, agent_id, call.principal.principal_id):
@@ -46,6 +51,7 @@ async def publish(call: RoutedCall) -> Effects | Refused:
         format=given.get("format"),
         recipients=(name,),
         pending=(Pending(name, at),),
+        authority=authority if at > now else None,
     )
     content_id = new_id("pub")
     state = SCHEDULED if at > now else PUBLISHED

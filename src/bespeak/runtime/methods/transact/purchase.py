@@ -15,7 +15,7 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall, StepCall
-from bespeak.runtime.gates.purchase import read_amount
+from bespeak.runtime.gates.purchase import merchant_of, read_amount
 from bespeak.runtime.methods.needs import refuse_without_needs, too_large
 from bespeak.runtime.payments.purchase import FAILED, HELD, KIND, PENDING, Purchase, decode
 from bespeak.runtime.payments.purchases import Purchases
@@ -28,7 +28,6 @@ MOST_ITEM: Final = 16 * 1024
 MOST_PURCHASES: Final = 100_000
 """Purchases of one agent that can be looked up."""
 _PURCHASE: Final = STANDARD["PURCHASE"]
-_MERCHANT: Final = (names.MERCHANT_ID, names.MERCHANT_MANIFEST_FINGERPRINT, names.INTENT_ASSERTION, names.CART_DIGEST)
 _LATER: Final = (("Retry-After", "5"),)
 
 
@@ -37,7 +36,7 @@ async def purchase(call: RoutedCall) -> Effects | Envelope | Refused:
     refused = refuse_without_needs(call)
     if refused is not None:
         return refused
-    given, headers = call.input, call.request.headers
+    given = call.input
     if len(msgspec.json.encode(given["item"])) > MOST_ITEM:
         return too_large("item", MOST_ITEM)
     money = read_amount(call)
@@ -46,7 +45,7 @@ async def purchase(call: RoutedCall) -> Effects | Envelope | Refused:
         item=given["item"],
         principal_id=given["principal_id"],
         money=money,
-        merchant={name: headers[name] for name in _MERCHANT if name in headers},
+        merchant=merchant_of(call),
         payment_method=given.get("payment_method"),
         immediate=given.get("confirm_immediately", True),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final
@@ -12,6 +13,7 @@ from bespeak.contract.standard.methods import STANDARD
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.authority import Authority
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.delivery.verification import verify_callback
 from bespeak.runtime.methods.needs import refuse_without_needs
@@ -20,7 +22,7 @@ from bespeak.runtime.methods.proposed_procedure import register_procedure
 from bespeak.runtime.methods.transact.entity import KIND, LIVE, MOST_DATA, MOST_OWNED, Entity
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.messages import SUBSCRIPTION, channel_key, channel_mark
-from bespeak.state.store.commands.records import PutRecord, Record
+from bespeak.state.store.commands.records import NEVER, PutRecord, Record
 
 CHANNEL: Final = "channel"
 """Entity type of a channel, which only its owner may use from then on."""
@@ -44,7 +46,7 @@ def register(call: RoutedCall) -> Effects | Refused | Coroutine[Any, Any, Effect
         message = f"An entity may have {MOST_DATA // 1024} KiB; this one has {len(text)} bytes."
         return _REGISTER.refuse("invalid-data", message)
     command = PutRecord(f"ent-{secrets.token_hex(16)}", KIND, owner, LIVE, text, most=MOST_OWNED)
-    callback = None
+    callback, authority = None, Authority.of(call.principal, call.request)
     if entity.entity_type in (SUBSCRIPTION, CHANNEL):
         channel = _channel(entity.data)
         if isinstance(channel, Refused):
@@ -62,6 +64,7 @@ def register(call: RoutedCall) -> Effects | Refused | Coroutine[Any, Any, Effect
                 channel_mark(channel),
                 text,
                 key=f"{owner} {channel}",
+                lifetime=None if authority.expires is None else authority.within(call.server.principals, math.inf),
                 most=MOST_OWNED,
             )
 
@@ -69,15 +72,15 @@ def register(call: RoutedCall) -> Effects | Refused | Coroutine[Any, Any, Effect
         if isinstance(results, Conflict):
             return _refuse(results)
         record: Record = results[0]
-        return Envelope(
-            {
-                "entity_id": record.record_id,
-                "entity_type": entity.entity_type,
-                "owner": record.owner,
-                "version": record.version,
-                "created_at": write_instant(record.created),
-            }
-        )
+        result = {
+            "entity_id": record.record_id,
+            "entity_type": entity.entity_type,
+            "owner": record.owner,
+            "version": record.version,
+            "created_at": write_instant(record.created),
+        }
+        # A subscription ends with the credential that made it; an entity is property, which has no end.
+        return Envelope(result if record.expires >= NEVER else {**result, "expires_at": write_instant(record.expires)})
 
     effects = Effects((command,), tell)
     return effects if callback is None else _verify(call, callback, effects)

@@ -71,7 +71,9 @@ async def transfer(call: RoutedCall) -> Effects | Refused:
             }
         )
 
-    return Effects((command,), tell)
+    # Tier 2 10.6: the record of a transfer has the complete chain of owners.
+    owners = [*(one.from_principal for one in entity.owners), handover.from_principal, handover.to_principal]
+    return Effects((command,), tell, recorded={"owners": owners})
 
 
 def _judge(call: RoutedCall, record: Record, entity: Entity) -> Refused | None:
