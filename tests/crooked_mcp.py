@@ -144,10 +144,14 @@ def main(mode: str = "good", file: str = "") -> None:
     if mode == "silent":
         time.sleep(60)
     if mode in ("stubborn", "mute"):
-        # It ignores the end of its input and requests to end, and so does its child; a mute one answers nothing.
+        # It ignores the end of its input and requests to end, and so do its children, of which one has left its group
+        # and lost its parent; a mute one answers nothing.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         child = subprocess.Popen(["sleep", "60"])
-        Path(file).write_text(f"{os.getpid()} {child.pid}")
+        daemon = subprocess.run(
+            ["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"], start_new_session=True, capture_output=True, check=True
+        )
+        Path(file).write_text(f"{os.getpid()} {child.pid} {int(daemon.stdout)}")
         if mode == "stubborn":
             serve()
         time.sleep(60)

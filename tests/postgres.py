@@ -120,6 +120,12 @@ class PostgresServer:
                 raise RuntimeError(f"PostgreSQL did not start: {(self.folder / 'log').read_text()}")
             time.sleep(0.01)
 
+    def trust(self, network: str) -> None:
+        """Let users in from another network."""
+        rules = self.folder / "data" / "pg_hba.conf"
+        rules.write_text(f"{rules.read_text()}host all all {network} trust\n")
+        asyncio.run(self._execute("SELECT pg_reload_conf()"))
+
     def stop(self, how: str = "QUIT") -> None:
         """Stop the server: QUIT at once, as in a crash; INT gracefully."""
         if self._process is not None:

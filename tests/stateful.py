@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import msgspec
+import pytest
 from joserfc.jwk import OKPKey
 from tests.service import AGENT, Bench, Reply, build
 
@@ -15,8 +17,20 @@ from bespeak.app.server.keeper import Keeper
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Connection, Request, Response
+from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Store
+
+_is_audited = False
+
+
+@pytest.fixture(params=(False, True), ids=("plain", "audited"), name="anyio_backend")
+def audited_backend(request: pytest.FixtureRequest) -> Iterator[tuple[str, dict[str, bool]]]:
+    """Run each async test of the folder or module that imports this twice: `keeping` records every call, or none."""
+    global _is_audited  # noqa: PLW0603 - `keeping` is a function that tests call, not a fixture
+    _is_audited = request.param
+    yield ("asyncio", {"use_uvloop": True})
+    _is_audited = False
 
 
 class StatefulBench:
@@ -53,7 +67,10 @@ async def keeping(
     """Assemble a service of these endpoints with a store: the given one, which stays open, or a new one in memory."""
     bench = build(*endpoints, **fields)
     kept = store or open_store("memory", role="sole")
-    keeper = Keeper(bench.assembled, kept, document or ServerDocument(), keys)
+    document = document or ServerDocument()
+    if _is_audited and document.audit == AuditSettings():
+        document = replace(document, audit=AuditSettings(records="all"))
+    keeper = Keeper(bench.assembled, kept, document, keys)
     await keeper.start()
     try:
         yield StatefulBench(Bench(bench.assembled, keeper.dispatcher), kept)

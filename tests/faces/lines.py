@@ -52,7 +52,7 @@ class Lines:
 class LineConnection(FaceConnection[bytes]):
     """Says every line again; `wait` after the gate is open, `cancel` in a cancelled task.
 
-    `last` is said for the last time; `last 9` is nine bytes.
+    `last` is said for the last time; `last 9` and `large 9` are nine bytes. `I am X` names the agent.
     """
 
     def __init__(self, server: LineServer, shared: Shared) -> None:
@@ -73,8 +73,10 @@ class LineConnection(FaceConnection[bytes]):
             task.cancel()
             if request == b"cancel and wait":
                 return self._wait_for_gate()
+        if request.startswith(b"I am "):
+            self.peer.agent_id = request[5:].decode()
         self.closing = request.startswith(b"last")
-        return b"x" * int(request[5:]) if request.startswith(b"last ") else request + b"\n"
+        return b"x" * int(request.split()[1]) if request.startswith((b"last ", b"large ")) else request + b"\n"
 
     async def _wait_for_gate(self) -> bytes:
         await self._server.gate.wait()

@@ -35,7 +35,7 @@ async def store() -> AsyncIterator[Store]:
 
 
 async def opened(asking: Asking, arguments: dict[str, Any], caller: str = "a") -> Case:
-    case = await asking.open(tool(), arguments, caller)
+    case = await asking.open(tool(), arguments, caller, ())
     assert isinstance(case, Case)
     return case
 
@@ -45,7 +45,7 @@ async def test_the_same_call_is_one_case_until_it_is_used(store: Store) -> None:
     first = await opened(asking, {"id": 1, "note": "x"})
     assert (await opened(asking, {"note": "x", "id": 1})).case_id == first.case_id
     await asking.decide(first, agreed=True)
-    assert await asking.use(first) is None
+    assert await asking.use(first, ()) is None
     assert (await opened(asking, {"id": 1, "note": "x"})).case_id != first.case_id
 
 
@@ -62,8 +62,8 @@ async def test_an_agreement_admits_one_call(store: Store) -> None:
     asking = Asking(store, CaseSettings(), None)
     case = await opened(asking, {"id": 1})
     await asking.decide(case, agreed=True)
-    assert await asking.use(case) is None
-    again = await asking.use(case)
+    assert await asking.use(case, ()) is None
+    again = await asking.use(case, ())
     assert again is not None
     assert again.error["code"] == "confirmation-used"
 
@@ -71,9 +71,9 @@ async def test_an_agreement_admits_one_call(store: Store) -> None:
 async def test_without_an_agreement_nothing_is_admitted(store: Store) -> None:
     asking = Asking(store, CaseSettings(), None)
     case = await opened(asking, {"id": 1})
-    pending = await asking.use(case)
+    pending = await asking.use(case, ())
     await asking.decide(case, agreed=False)
-    rejected = await asking.use(case)
+    rejected = await asking.use(case, ())
     assert pending is not None
     assert rejected is not None
     assert (pending.error["code"], rejected.error["code"]) == ("confirmation-pending", "confirmation-rejected")
@@ -81,11 +81,11 @@ async def test_without_an_agreement_nothing_is_admitted(store: Store) -> None:
 
 async def test_cases_are_bounded_in_size_and_number(store: Store) -> None:
     asking = Asking(store, CaseSettings(most_open=1), None)
-    large = await asking.open(tool(), {"note": "x" * MOST_SUBJECT}, "a")
+    large = await asking.open(tool(), {"note": "x" * MOST_SUBJECT}, "a", ())
     assert isinstance(large, Outcome)
     assert large.error["code"] == "too-large-to-confirm"
     await opened(asking, {"id": 1})
-    other = await asking.open(tool(), {"id": 2}, "a")
+    other = await asking.open(tool(), {"id": 2}, "a", ())
     assert isinstance(other, Outcome)
     assert other.error["code"] == "too-many-cases"
 

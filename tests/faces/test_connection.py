@@ -10,7 +10,7 @@ import pytest
 from tests.faces.lines import LineServer, call
 
 from bespeak.faces.capacity import Capacity
-from bespeak.faces.connection import BATCH_ANSWERS
+from bespeak.faces.connection import BATCH_ANSWERS, LARGE
 from bespeak.faces.timeouts import Timeouts
 
 pytestmark = pytest.mark.anyio
@@ -48,6 +48,30 @@ async def test_a_connection_with_much_to_answer_gives_way_to_others(server: Line
     assert [line for line, _ in server.seen].index(b"b") < 5 * BATCH_ANSWERS
     writer.close()
     other_writer.close()
+
+
+@pytest.mark.parametrize("pipelined", [False, True])
+async def test_agent_with_many_large_answers_lets_another_agent_have_every_second_turn(pipelined: bool) -> None:
+    server, size = LineServer(Capacity(10)), LARGE + 1
+    request = b"large %d\n" % size
+    busy = [await call(server) for _ in range(6)]
+    calm = await call(server)
+    for index, (reader, writer) in enumerate((*busy, calm)):
+        writer.write(b"I am %b\n" % (b"calm" if index == len(busy) else b"busy") + request)
+        await reader.readline()
+        await reader.readexactly(size)
+    server.seen.clear()
+    each = 3 if pipelined else 1
+    for _, writer in busy:
+        writer.write(request * each)
+    calm[1].write(request)
+    await asyncio.gather(*(reader.readexactly(each * size) for reader, _ in busy), calm[0].readexactly(size))
+    order = [transport.get_extra_info("peername") for _, transport in server.seen]  # type: ignore[attr-defined]
+    position = order.index(calm[1].get_extra_info("sockname"))
+    for _, writer in (*busy, calm):
+        writer.close()
+    await server.close()
+    assert position <= 2
 
 
 async def test_a_failure_ends_one_connection_behind_the_answers_before_it(server: LineServer, caplog: Any) -> None:

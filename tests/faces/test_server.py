@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
+import ssl
 from collections.abc import AsyncIterator
 
 import pytest
+import trustme
+import uvloop
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.faces.lines import LineServer, call
 
 from bespeak.faces.capacity import REFUSED, Capacity
@@ -109,3 +116,95 @@ async def test_faces_that_share_a_capacity_share_its_connections() -> None:
         each.close()
     for server in (one, other):
         await server.close()
+
+
+def burst(port: int, count: int) -> list[socket.socket]:
+    """Connect so often in one turn of the loop."""
+    return [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(count)]
+
+
+async def until_empty(server: LineServer) -> None:
+    """Wait until no connection has a place."""
+    async with asyncio.timeout(10):
+        while any(crowd.count for crowd in server.capacity.crowds) or server.capacity.refused:
+            await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize("secure", [False, True])
+async def test_burst_of_empty_connections_leaves_every_place_free(secure: bool) -> None:
+    served, trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
+    authority = trustme.CA()
+    authority.issue_cert("localhost").configure_cert(served)
+    authority.configure_trust(trusted)
+    server = LineServer(Capacity(100))
+    [(_, port)] = await server.start("127.0.0.1", 0, ssl=served if secure else None)
+    for _ in range(3):
+        peers = burst(port, 300)
+        for _ in range(50):  # until all are accepted
+            await asyncio.sleep(0)
+        for peer in peers:
+            peer.close()
+        await until_empty(server)
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", port, ssl=trusted if secure else None, server_hostname="localhost" if secure else None
+    )
+    writer.write(b"hello\n")
+    assert await reader.readline() == b"hello\n"
+    writer.close()
+    await server.close()
+
+
+async def test_every_peer_of_a_burst_above_the_limit_is_told(server: LineServer) -> None:
+    kept = [await call(server) for _ in range(2)]
+    while server.connections < 2:
+        await asyncio.sleep(0.01)
+    peers = burst(server.port, 40)
+    told = [await asyncio.to_thread(peer.recv, 100) for peer in peers]
+    assert set(told) == {b"too-many-connections\n"}
+    for peer in peers:
+        peer.close()
+    for _, writer in kept:
+        writer.close()
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("arrive"), st.integers(1, 12)),
+        st.tuples(st.just("ask"), st.integers(0, 40)),
+        st.tuples(st.just("wait for an answer"), st.integers(0, 40)),
+        st.tuples(st.just("close"), st.integers(0, 40)),
+        st.tuples(st.just("reset"), st.integers(0, 40)),
+        st.tuples(st.just("turn"), st.integers(1, 4)),
+    ),
+    max_size=30,
+)
+
+
+@given(STEPS)
+def test_places_in_use_are_the_open_connections(steps: list[tuple[str, int]]) -> None:
+    async def run() -> None:
+        server = LineServer(Capacity(4))
+        [(_, port)] = await server.start("127.0.0.1", 0)
+        peers: list[socket.socket] = []
+        for step, number in steps:
+            if step == "arrive":
+                peers += burst(port, number)
+            elif step == "turn":
+                for _ in range(number):
+                    await asyncio.sleep(0)
+            elif number < len(peers):
+                with contextlib.suppress(OSError):  # the server may have closed it
+                    if step == "close":
+                        peers.pop(number).close()
+                    elif step == "reset":
+                        peers[number].setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                        peers.pop(number).close()
+                    else:
+                        peers[number].send(b"wait\n" if step == "wait for an answer" else b"hello\n")
+        for peer in peers:
+            peer.close()
+        server.gate.set()
+        await until_empty(server)
+        await server.close()
+
+    uvloop.run(run())

@@ -135,8 +135,8 @@ async def test_every_status_of_agtp_is_logged_with_its_agent_and_as_no_fault(
                 reply = await bench.send(method, path, {"name": "AUDIT"} if method == "PROPOSE" else {}, **headers)
             assert reply.status == expected
             [line] = [entry for entry in caplog.records if str(expected) in entry.getMessage()]
-            # Core 6.1: 408 and 551 must be logged, whatever else an operator leaves out.
-            assert line.levelno == (logging.WARNING if expected in (408, 551) else logging.INFO)
+            # Core 6.1 and 10.1: these must be logged, whatever else an operator leaves out.
+            assert line.levelno == (logging.WARNING if expected in (262, 408, 455, 456, 551) else logging.INFO)
             assert AGENT in line.getMessage()
 
 
@@ -154,7 +154,7 @@ async def test_no_secret_or_handler_detail_is_in_any_answer_or_in_the_log(
     server_key = generate_key()
     keys = write_keys(tmp_path / "issuer-keys.json", public(ISSUER, kid="k"))
     document = ServerDocument(
-        audit=AuditSettings(enabled=True),
+        audit=AuditSettings(records="all"),
         auth=AuthSettings(modes=("token", "signed"), token=TokenSettings(keys=keys), signed=SignedSettings(max_age=60)),
     )
     broken = make_endpoint("BOOK", "/broken", fail, impact="irreversible")
@@ -228,7 +228,7 @@ def test_agent_and_principal_of_every_request_are_logged(caplog: pytest.LogCaptu
 @pytest.mark.requirement("CORE-10.1-3")
 @pytest.mark.anyio
 async def test_agent_and_principal_of_every_request_are_on_record() -> None:
-    document = ServerDocument(audit=AuditSettings(enabled=True, discovery=True))
+    document = ServerDocument(audit=AuditSettings(records="all", discovery=True))
     async with keeping(BOOKING, document=document, agents=(DESK,)) as bench:
         for method, path in (("BOOK", "/room"), ("BOOK", "/nowhere"), ("FROB", "/room"), ("DISCOVER", "/methods")):
             await bench.send(method, path, {})

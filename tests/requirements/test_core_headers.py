@@ -77,7 +77,7 @@ async def _refusals(bench: StatefulBench) -> list[tuple[int, Reply]]:
 @pytest.mark.parametrize("audited", [False, True])
 async def test_every_kind_of_answer_names_the_server_and_its_task_and_no_retired_header(audited: bool) -> None:
     store = absent()
-    document = ServerDocument(audit=AuditSettings(enabled=audited))
+    document = ServerDocument(audit=AuditSettings(records="all" if audited else "off"))
     keys = (generate_key(),) if audited else ()
     async with keeping(
         BOOKING, PRICED, store=store, document=document, keys=keys, agents=AGENTS, require_known_agents=True

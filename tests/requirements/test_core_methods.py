@@ -83,15 +83,15 @@ async def test_a_suspended_session_does_not_suspend_the_agent() -> None:
 
 @pytest.mark.requirement("CORE-7.6-3")
 async def test_each_hop_of_a_chain_in_use_is_logged_and_no_token_is(caplog: pytest.LogCaptureFixture) -> None:
-    async with served(generate_key()) as bench:
-        first = await granted(bench, wish(scope="booking:*", depth=1))
-        second = await granted(bench, wish(THIRD), SECOND, delegation_chain=first["delegation_chain"])
-        caplog.clear()
-        with caplog.at_level(logging.INFO):
-            reply = await bench.send("BOOK", "/room", agent=THIRD, delegation_chain=second["delegation_chain"])
-        assert reply.status == 200
+    with caplog.at_level(logging.WARNING):
+        async with served(generate_key()) as bench:
+            first = await granted(bench, wish(scope="booking:*", depth=1))
+            second = await granted(bench, wish(THIRD), SECOND, delegation_chain=first["delegation_chain"])
+            for _ in range(3):
+                reply = await bench.send("BOOK", "/room", agent=THIRD, delegation_chain=second["delegation_chain"])
+                assert reply.status == 200
     lines = [record.getMessage() for record in caplog.records]
     for delegator, delegate, scope in ((FIRST, SECOND, "booking:*"), (SECOND, THIRD, "booking:room")):
-        assert any(delegator in line and delegate in line and scope in line for line in lines)
+        assert len([line for line in lines if delegator in line and delegate in line and scope in line]) == 1
     for grant in (first, second):
         assert grant["delegation_token"] not in caplog.text

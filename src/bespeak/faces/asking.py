@@ -7,12 +7,13 @@ Nothing that a model can write counts: no tool has an argument for it.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.tool_question import Named
+from bespeak.contract.listed_call import ListedCall
+from bespeak.contract.tool_question import Named, too_long_to_show
 from bespeak.protocol import status
 from bespeak.protocol.exchange.outcome import Outcome, refused
 from bespeak.protocol.exchange.refusal import Refused
@@ -56,20 +57,31 @@ class Asking:
         self._command = command
 
     async def open(
-        self, tool: Named, arguments: Mapping[str, Any], caller: str, parties: tuple[str, ...] = ()
+        self,
+        tool: Named,
+        arguments: Mapping[str, Any],
+        caller: str,
+        parties: tuple[str, ...],
+        calls: Sequence[ListedCall] = (),
     ) -> Case | Outcome:
         """Return the case of a call; the same call is one case until it is decided and used.
 
-        `parties` is everyone behind the call, besides the caller: none of them may decide it.
+        `parties` is everyone behind the call, besides the caller: none of them may decide it. `calls` are those of a
+        composite: the agreement covers them and no others.
         """
         endpoint = tool.endpoint
-        subject = {
+        subject: dict[str, Any] = {
             "method": endpoint.method,
             "path": endpoint.path,
             "input": arguments,
             "intent": endpoint.semantic.intent,
             "outcome": endpoint.semantic.outcome,
         }
+        # A digest of its own: the answer of a user never decides a confirmation that the service demands.
+        asked, covered = f"{self._face} {endpoint.method}", arguments
+        if calls:
+            subject["calls"] = calls
+            asked, covered = f"calls {asked}", {"input": arguments, "calls": calls}
         text = msgspec.json.encode(subject).decode()
         if len(text) > MOST_SUBJECT:
             message = f"A call that must be confirmed may have at most {MOST_SUBJECT // 1024} KiB."
@@ -80,8 +92,7 @@ class Asking:
                 kind=CONFIRMATION,
                 agent_id=caller,
                 recipient=self._settings.default_recipient,
-                # A digest of its own: the answer of a user never decides a confirmation that the service demands.
-                digest=call_digest(caller, f"{self._face} {endpoint.method}", endpoint.path, arguments),
+                digest=call_digest(caller, asked, endpoint.path, covered),
                 subject=text,
                 lifetime=self._settings.confirmation,
                 parties=tuple(filter(None, (caller, *parties))),
@@ -102,8 +113,8 @@ class Asking:
         found: Case | None = await self._store.read(ReadCase(case_id))
         return found
 
-    async def use(self, case: Case, parties: tuple[str, ...] = ()) -> Outcome | None:
-        """Use up an accepted case; return a refusal if it does not admit the call."""
+    async def use(self, case: Case, parties: tuple[str, ...]) -> Outcome | None:
+        """Use up an accepted case; return a refusal if it does not admit the call, which has these parties now."""
         done = await self._store.do(UseCase(case.case_id, case.digest, case.agent_id, parties))
         if not isinstance(done, Conflict):
             return None
@@ -120,6 +131,11 @@ class Asking:
         if self._command is None:
             return "Use an MCP client that can ask its user (elicitation), or let the user call it with bespeak call."
         return f"Ask a person to run `{self._command.format(case=case_id)}`, then {then}."
+
+    def unshowable(self, tool: Named, case: Case, text: str) -> Outcome:
+        """Refuse a composite whose question is too long to be put to a user here."""
+        refusal = too_long_to_show(tool, text, self.remedy(case.case_id))
+        return refused(msgspec.structs.replace(refusal, details={"confirmation_id": case.case_id, **refusal.details}))
 
     def unanswerable(self, tool: Named, case: Case) -> Outcome:
         """Refuse a call whose client cannot ask its user."""

@@ -22,6 +22,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Connection, Malformed
 from bespeak.protocol.tls import peer_certificate
 from bespeak.protocol.wire.messages import CLOSED, NEED_DATA
+from bespeak.runtime.turns import Pace
 
 _logger = logging.getLogger(__name__)
 
@@ -30,6 +31,8 @@ INPUT_BOUND: Final = 65536
 BATCH_BYTES: Final = 65536
 BATCH_ANSWERS: Final = 64
 """Number of answers to pipelined requests written together. After that, other connections get their turn."""
+LARGE: Final = 262_144
+"""Bytes of an answer that hold the loop for so long that the next request of its connection waits for its turn."""
 
 RequestT = TypeVar("RequestT")
 
@@ -45,6 +48,7 @@ class Shared:
         "idle_until",
         "now",
         "orphans",
+        "pace",
         "pending",
         "pool",
         "timeouts",
@@ -58,6 +62,8 @@ class Shared:
         self.connections: set[FaceConnection[Any]] = set()
         self.pending: set[FaceConnection[Any]] = set()
         """Connections whose TLS handshake is in progress."""
+        self.pace = Pace()
+        """Turns of connections with large answers."""
         self.orphans = 0
         """Requests that continue after their peer has disconnected."""
         self.gone = asyncio.Event()
@@ -101,6 +107,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         "_current",
         "_ended",
         "_held",
+        "_large",
         "_leaving",
         "_loop",
         "_lost",
@@ -133,6 +140,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         self._reading = False  # a message has begun, with a deadline
         self._paused = False  # the peer does not read its answers
         self._unsent = 0  # unread bytes at the last check
+        self._large = False  # the last answer was large
         self._held = False  # reading is paused: the peer sends faster than it is answered
         self._ended = False  # the peer sends no more data
         self._leaving = False  # no more reading or answering
@@ -181,6 +189,8 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         self.deadline = self.shared.now + self.shared.timeouts.idle
         if self.overflow is not None:
             self._give_up(self.overflow)
+            if self not in self.shared.capacity.refused:  # others were refused since, and nobody waits for this one
+                self._leave()
 
     def data_received(self, data: bytes) -> None:
         """Answer all complete requests, or pause reading while one is in progress."""
@@ -191,7 +201,10 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
             if len(data) > UNCOUNTED and not self._count():
                 return
             self._busy = True
-            self.shared.pool.run(self._serve)
+            if self._large:
+                self._await_turn()
+            else:
+                self.shared.pool.run(self._serve)
             return
         self._count()
         if self.reader.buffered > INPUT_BOUND and not self._held:
@@ -318,6 +331,18 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
             self._busy = True
             self.shared.pool.run(self._serve)
 
+    def _await_turn(self) -> None:
+        """Answer further requests when it is the agent's turn: connections of one agent count as one."""
+        self.shared.pace.start(self.peer.agent_id or self.peer.address, self._proceed)
+
+    def _gives_way(self) -> bool:
+        """Return True if the next request waits for its turn, because the last answer was large."""
+        if not (self._large and self.reader.buffered):
+            return False
+        self._suspend()
+        self._await_turn()
+        return True
+
     def _serve(self) -> Coroutine[Any, Any, None] | None:
         """Answer complete requests; return the coroutine of the first answer that has to be awaited."""
         try:
@@ -340,7 +365,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
                 self._current = 0
                 if not self._leaving:
                     self._add(answer)
-                    following = self._answer_all()
+                    following = None if self._gives_way() else self._answer_all()
         except BaseException as error:
             # Nobody would answer or close otherwise: a connection in which a request is answered has no deadline.
             self._fail(error)
@@ -384,6 +409,8 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
                 self._suspend()
                 self._loop.call_soon(self._proceed)
                 return None
+            if self._gives_way():
+                return None
         self._leave()
         return None
 
@@ -401,7 +428,9 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         self.peer.answered += 1
         self._reading = False
         self._answers.append(answer)
-        self._pending += len(answer)
+        size = len(answer)
+        self._pending += size
+        self._large = size > LARGE
 
     def _await_data(self) -> None:
         """Wait for bytes; set the read deadline if a message has begun, else the idle deadline."""

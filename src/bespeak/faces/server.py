@@ -45,7 +45,7 @@ class FaceServer:
         self._capacity = capacity or Capacity()
         self._shared: Shared | None = None
         self._listeners: list[socket.socket] = []
-        self._admitting: set[asyncio.Task[None]] = set()
+        self._admitting: dict[asyncio.Task[None], socket.socket] = {}
         self._sweeping: asyncio.TimerHandle | None = None
         self._spare: int | None = None
         self._warned_at = -math.inf
@@ -110,9 +110,8 @@ class FaceServer:
             loop.remove_reader(listener)
             listener.close()
         self._listeners.clear()
-        await asyncio.sleep(0)  # lets every pending admission take its socket
-        for task in self._admitting:
-            task.cancel()
+        for accepted in self._admitting.values():
+            _hang_up(accepted)
         await asyncio.gather(*self._admitting, return_exceptions=True)
         for connection in tuple(shared.connections):
             connection.drain()
@@ -177,16 +176,18 @@ class FaceServer:
             connection.overflow = self._overflow()
         shared.pending.add(connection)
         task = asyncio.get_running_loop().create_task(self._connect(connection, accepted, ssl))
-        self._admitting.add(task)
-        task.add_done_callback(self._admitting.discard)
+        self._admitting[task] = accepted
+        # Not in a `finally` of the task: one that is cancelled before its first step never gets there.
+        task.add_done_callback(functools.partial(self._finish_admission, connection))
         if connection.overflow is not None:
-            capacity.refuse(connection, functools.partial(_end, connection, task), shared.now)
+            end = functools.partial(_end, connection, None if ssl is None else accepted)
+            capacity.refuse(connection, end, shared.now)
 
     async def _connect(
         self, connection: FaceConnection[Any], accepted: socket.socket, ssl: tls.SSLContext | None
     ) -> None:
         """Set up the connection of an accepted socket; TLS handshakes run concurrently."""
-        timeouts, shared = self._timeouts, connection.shared
+        timeouts = self._timeouts
         patience = timeouts.handshake if connection.overflow is None else min(timeouts.handshake, timeouts.linger)
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
@@ -198,10 +199,14 @@ class FaceServer:
             )
         except (OSError, TimeoutError) as error:
             _logger.debug("A connection ended during its handshake: %s", error)
-        finally:
-            if connection in shared.pending:
-                shared.pending.discard(connection)
-                shared.capacity.refused.pop(connection, None)
+
+    def _finish_admission(self, connection: FaceConnection[Any], task: asyncio.Task[None]) -> None:
+        """Release the place of a connection that was not made."""
+        del self._admitting[task]
+        shared = connection.shared
+        if connection in shared.pending:
+            shared.pending.discard(connection)
+            shared.capacity.refused.pop(connection, None)
 
     def _overflow(self) -> Malformed:
         reason = f"All {self._capacity.connections} connections of this server are in use; try again later."
@@ -243,11 +248,21 @@ class FaceServer:
         self._sweeping = loop.call_later(self._timeouts.period, self._sweep, shared)
 
 
-def _end(connection: FaceConnection[Any], admission: asyncio.Task[None]) -> None:
-    if connection in connection.shared.pending:
-        admission.cancel()
-    else:
+def _end(connection: FaceConnection[Any], handshaking: socket.socket | None) -> None:
+    """End a connection that is refused. One without a handshake is made at once, told, and closed then."""
+    if connection not in connection.shared.pending:
         connection.transport.abort()
+    elif handshaking is not None:
+        _hang_up(handshaking)
+
+
+def _hang_up(accepted: socket.socket) -> None:
+    """End an admission in progress: its connection is made and lost, or its handshake fails.
+
+    Cancelling its task would not do: uvloop then makes the connection, and never reports that it is lost.
+    """
+    with contextlib.suppress(OSError):  # the peer may have disconnected
+        accepted.shutdown(socket.SHUT_RDWR)
 
 
 def _spare_descriptor() -> int | None:

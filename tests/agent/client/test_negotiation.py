@@ -50,7 +50,7 @@ def approved(definition: Any = DEFINITION, **members: Any) -> Script:
     return answer(263, body, Negotiation_ID="n-1")
 
 
-def rejected(counter: Any = None, reason: str = "ambiguous", **members: Any) -> Script:
+def rejected(counter: Any = None, reason: str | None = "composition-impossible", **members: Any) -> Script:
     error = {"code": "proposal-rejected", "reason": reason, "explanation": "Say which.", "counter_proposal": counter}
     return answer(463, {"error": {**error, **members}}, Negotiation_ID="n-1")
 
@@ -206,6 +206,45 @@ async def test_counter_proposal_that_changes_something_is_followed_only_if_the_c
     assert len(sent(server)) == 3
 
 
+@pytest.mark.parametrize("reason", ["ambiguous", "unheard-of", "", None])
+async def test_counter_proposal_of_a_doubtful_service_is_followed_only_if_the_caller_says_so(reason: Any) -> None:
+    counter = changed(description="Finds the rooms of the first hotel.")
+    turns = (rejected(counter, reason), rejected(counter, reason), approved(counter))
+    async with hotel(*turns) as (service, server):
+        with pytest.raises(ProposalRejectedError) as caught:
+            await propose(service, follow_effects=True)
+        assert len(sent(server)) == 1
+        followed = await propose(service, follow_ambiguous=True)
+    assert "doubts what is meant" in caught.value.__notes__[0]
+    assert followed.is_counter_proposal
+
+
+@pytest.mark.parametrize(("says", "turns"), [(True, 2), (False, 1)])
+async def test_function_decides_about_a_doubtful_counter_proposal(says: bool, turns: int) -> None:
+    asked: list[ProposalRejectedError] = []
+
+    def decide(error: ProposalRejectedError) -> bool:
+        asked.append(error)
+        return says
+
+    counter = changed(description="Another.")
+    script = (rejected(counter, "ambiguous", counter_plan=["Step 1."]), rejected(None, "ambiguous"))
+    async with hotel(*script) as (service, server):
+        with pytest.raises(ProposalRejectedError):
+            await propose(service, follow_ambiguous=decide)
+    assert [list(error.counter_plan) for error in asked] == [["Step 1."]]
+    assert len(sent(server)) == turns
+
+
+async def test_nobody_is_asked_about_a_counter_proposal_that_does_not_fit() -> None:
+    def decide(_: ProposalRejectedError) -> bool:
+        raise AssertionError
+
+    async with hotel(rejected(changed(output_schema={"type": "object"}), "ambiguous")) as (service, _):
+        with pytest.raises(ProposalRejectedError):
+            await propose(service, follow_ambiguous=decide)
+
+
 @pytest.mark.parametrize("counter", [None, "QUERY /rooms", [], {"path": 3}, {"endpoint": "x"}])
 async def test_rejection_without_a_usable_counter_proposal_is_final(counter: Any) -> None:
     async with hotel(rejected(counter, "composition-impossible")) as (service, server):
@@ -241,10 +280,10 @@ async def test_three_rejections_are_escalated_if_the_caller_allows_it() -> None:
     async with hotel(*counters, case) as (service, server):
         with pytest.raises(ProposalEscalatedError, match="FIND /rooms/cheap was escalated as case esc-7") as caught:
             await propose(service, escalate=True)
-    assert (caught.value.escalation_id, caught.value.rejection) == ("esc-7", "ambiguous")
+    assert (caught.value.escalation_id, caught.value.rejection) == ("esc-7", "composition-impossible")
     line, body, headers = sent(server)[-1]
     assert (line, headers["negotiation-id"]) == ("ESCALATE /", "n-1")
-    assert (body["task_id"], body["reason"], body["priority"]) == ("n-1", "ambiguous_instruction", "normal")
+    assert (body["task_id"], body["reason"], body["priority"]) == ("n-1", "resource_unavailable", "normal")
     assert body["context"]["proposal"] == DEFINITION
 
 

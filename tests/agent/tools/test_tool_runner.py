@@ -19,6 +19,7 @@ from bespeak.agent.client.connect import connect
 from bespeak.agent.client.errors import UnreachableError
 from bespeak.agent.tools.tool_runner import Confirm, Question, ToolRunner, run_tool
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.standard.methods import STANDARD
 from bespeak.documents.projections.model_tools.model_tool import make_model_tools
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.outcome import Outcome
@@ -194,6 +195,32 @@ async def test_a_call_that_changes_something_has_a_key_from_its_id() -> None:
     assert keys[1] == keys[2]
     assert keys[5] is None
     assert len({keys[1], keys[3], keys[4], keys[6]}) == 4
+
+
+async def test_question_about_a_composite_lists_every_call_or_is_not_asked() -> None:
+    asked: list[str] = []
+
+    def person(question: Question) -> bool:
+        asked.append(question.text)
+        return True
+
+    batch, retry = (
+        endpoint(
+            name,
+            "/",
+            impact="irreversible",
+            input_schema={"type": "object", "properties": dict(STANDARD[name].parameters)},
+            tool=name.lower(),
+        )
+        for name in ("BATCH", "RETRY")
+    )
+    service, made = Recorded(FIND, BOOK, batch, retry), {"method": "BOOK", "path": "/rooms"}
+    await run(service, "batch", {"calls": [{"method": "FIND", "path": "/rooms"}, made]}, confirm=person)
+    long = error(await run(service, "batch", {"calls": [made] * 1000}, confirm=person))
+    unknown = error(await run(service, "retry", {"original_task_id": "t"}, confirm=person))
+    assert "1. FIND /rooms: informational\n2. BOOK /rooms: irreversible" in asked[0]
+    assert (len(asked), len(service.calls)) == (1, 1)
+    assert (long["code"], unknown["code"]) == ("too-long-to-show", "calls-not-listed")
 
 
 async def test_without_a_person_a_call_that_cannot_be_undone_is_refused() -> None:

@@ -152,7 +152,7 @@ def test_verification_says_that_auditing_is_off(deployment: Deployment) -> None:
     assert json.loads(run("verify", deployment.folder, "--json").stdout)["auditing"] is True
     (deployment.folder / "bespeak.toml").write_text(CONFIGURATION.replace("true", "false"))
     found = run("verify", deployment.folder)
-    assert found.stderr == "auditing is off: nothing is recorded until bespeak.toml has [audit] enabled = true\n"
+    assert found.stderr == 'auditing is off: nothing is recorded while bespeak.toml has [audit] records = "off"\n'
     assert found.stdout.endswith("no faults\n")
 
 

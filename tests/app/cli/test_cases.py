@@ -13,7 +13,9 @@ from click.testing import CliRunner, Result
 from bespeak.app.cli.cases import cases
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.errors import ConfigError
+from bespeak.state.audit.reading import KeptRecord, payload_of
 from bespeak.state.store.command import Command
+from bespeak.state.store.commands.audit import LatestAudit
 from bespeak.state.store.commands.cases import OpenCase, ReadCase, UseCase
 from bespeak.state.store.opening import open_store
 
@@ -158,3 +160,17 @@ def test_store_option_names_the_store_and_no_store_is_created(deployment: Path, 
 @pytest.mark.parametrize("arguments", [("--by", " "), ("--by", "a\nb"), ("--reason", "\x00")])
 def test_unprintable_text_is_wrong_usage(deployment: Path, arguments: tuple[str, str]) -> None:
     assert "must be printable text" in run("accept", "conf-1", deployment, *arguments, code=2).output
+
+
+def test_decisions_are_in_the_audit_trail_by_default(deployment: Path) -> None:
+    run("confirm", "conf-1", deployment, "--by", "ann", "--reason", "the guest called")
+    run("confirm", "conf-1", deployment, "--by", "bob", code=1)
+    [found] = do(deployment / "bespeak.db", LatestAudit(10))
+    [record] = [payload_of(KeptRecord(*row).jws) or {} for row in found]
+    decided = {
+        "escalation_id": "conf-1",
+        "decision": "accepted",
+        "decided_by": "ann",
+        "reason": "the guest called",
+    }
+    assert (record["method"], record["extra"]["input"]) == ("CONFIRM", decided)

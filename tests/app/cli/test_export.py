@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.documents.agis_documents import booking
 from tests.process import HOTEL, serving
 
 import bespeak
+from bespeak.app.cli.discover import discover
 from bespeak.app.cli.export import export
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.semantic import semantic
@@ -242,3 +244,113 @@ def test_options_that_do_not_fit_are_usage_errors(options: list[str], message: s
 def test_a_query_that_fits_nothing_is_refused() -> None:
     with pytest.raises(CommandFailedError, match="has no endpoint that fits the query"):
         run(HOTEL, "--style", "openai", "--query", "zzz", kind="tools")
+
+
+SECRETIVE = """
+[server]
+server_id = "shop.example"
+operator = "Shop"
+contact = "ops@shop.example"
+signing_key = "missing.pem"
+
+[http]
+url = "https://shop.example"
+
+[methods]
+enable = ["PURCHASE"]
+
+[payments]
+provider = "https://payments.example"
+
+[delivery.smtp]
+host = "mail.example"
+from = "shop@shop.example"
+user = "shop"
+password = "${MAIL_PASSWORD_FOR_NO_TEST}"
+"""
+ENDPOINT = """
+[endpoint]
+method = "QUERY"
+path = "/{name}"
+description = "Finds {name}."
+errors = ["tool_error", "upstream_timeout", "upstream_connection_error", "upstream_authentication_failed",
+          "upstream_error", "upstream_malformed_response"]
+input_schema = {{ type = "object", additionalProperties = false }}
+output_schema = {{ type = "object" }}
+
+[endpoint.semantic]
+intent = "Find {name} in the catalog."
+actor = "agent"
+outcome = "The {name} that match are returned."
+capability = "retrieval"
+confidence = 0.9
+impact = "informational"
+is_idempotent = true
+
+[endpoint.handler]
+type = "external_service"
+{handler}
+"""
+OVER_HTTP = """
+url = "https://api.example/goods"
+method = "GET"
+headers = { Authorization = "Bearer ${TOKEN_FOR_NO_TEST}" }
+"""
+OVER_MCP = """
+[endpoint.handler.mcp]
+tool = "stock"
+command = "stock-server"
+args = ["--key", "${KEY_FOR_NO_TEST}"]
+env = ["SECRET_FOR_NO_TEST"]
+"""
+
+
+@pytest.fixture
+def secretive(tmp_path: Path) -> Path:
+    """Return a deployment whose credentials are not set here."""
+    folder = tmp_path / "shop"
+    (folder / "endpoints").mkdir(parents=True)
+    (folder / "bespeak.toml").write_text(SECRETIVE)
+    for name, handler in (("goods", OVER_HTTP), ("stock", OVER_MCP)):
+        text = ENDPOINT.format(name=name, handler=handler)
+        (folder / "endpoints" / f"{name}.toml").write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["agis", "openapi", "ai", "llms", "a2a", "jsonld"])
+def test_export_needs_no_credential_of_an_upstream_and_no_key(kind: str, secretive: Path) -> None:
+    found = run(secretive, kind=kind)
+    assert "goods" in found.stdout
+    assert "stock" in found.stdout
+    assert "FOR_NO_TEST" not in found.output.replace("MAIL_PASSWORD_FOR_NO_TEST", "")
+
+
+def test_commands_that_only_describe_need_no_credential(secretive: Path) -> None:
+    settings = secretive / "bespeak.toml"
+    settings.write_text(SECRETIVE.replace('signing_key = "missing.pem"\n', ""))
+    tools = json.loads(run(secretive, "--style", "openai", kind="tools").stdout)
+    assert {tool["function"]["name"] for tool in tools} >= {"query_goods", "query_stock"}
+    shown = CliRunner().invoke(discover, [str(secretive)])
+    assert (shown.exit_code, "/goods" in shown.stdout, "/stock" in shown.stdout) == (0, True, True)
+
+
+def test_sensitive_concepts_are_in_no_exported_document(tmp_path: Path) -> None:
+    clinic = tmp_path / "clinic"
+    shutil.copytree(HOTEL.parent / "semantic", clinic)
+    configuration = clinic / "bespeak.toml"
+    secret = "https://y.org/onto/clinical#note-summarize"
+    web = ["--url", "https://clinic.example"]
+    kinds = {
+        "agis": [],
+        "openapi": web,
+        "ai": web,
+        "llms": web,
+        "a2a": web,
+        "jsonld": [],
+        "tools": ["--style", "openai"],
+    }
+    assert secret in run(clinic, kind="jsonld").stdout
+    configuration.write_text(f'{configuration.read_text()}sensitive = ["{secret}"]\n')
+    told = {kind: run(clinic, *options, kind=kind).stdout for kind, options in kinds.items()}
+    assert [kind for kind, text in told.items() if not text or secret in text] == []
+    assert "https://ex.org/onto/cs#TechTranslation" in told["jsonld"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.crooked_mcp import TOOLS
+from tests.crooked_mcp import SUM, TOOLS
 from tests.runtime.bindings.mcp.servers import SCRIPT
 
 from bespeak.app.cli.import_ import import_
@@ -18,7 +18,8 @@ from bespeak.app.cli.lint import lint
 from bespeak.app.cli.review import review
 from bespeak.app.server.local import connect_local
 from bespeak.app.server.mcp_backend import ClientBackend
-from bespeak.contract.mcp_tool import make_tools
+from bespeak.contract.mcp_content import SCHEMA
+from bespeak.contract.mcp_tool import admit_partial, make_tools
 from bespeak.errors import ConfigError
 
 pytestmark = pytest.mark.process
@@ -55,7 +56,9 @@ async def test_tools_come_back_with_their_names_and_schemas(folder: Path) -> Non
     assert set(tools) == set(TOOLS)
     for name, tool in tools.items():
         assert {**TOOLS[name]["inputSchema"], "additionalProperties": False} == tool.entry["inputSchema"]
-        assert dict(tool.endpoint.output_schema) == TOOLS[name].get("outputSchema", {"type": "object"})
+        blocks = {"type": "object", "properties": {"content": SCHEMA}}
+        assert dict(tool.endpoint.output_schema) == TOOLS[name].get("outputSchema", blocks)
+        assert tool.entry.get("outputSchema") == (admit_partial(SUM) if "outputSchema" in TOOLS[name] else None)
 
 
 @pytest.mark.anyio

@@ -28,6 +28,32 @@ APP = """\
         \"\"\"
         return {{}}
 """
+ENDPOINT = """\
+[endpoint]
+method = "FETCH"
+path = "/{name}"
+description = "Fetch a room."
+errors = []
+
+[endpoint.handler]
+type = "registered_function"
+function = "rooms.handlers.{name}"
+
+[endpoint.semantic]
+intent = "Fetch a room."
+actor = "agent"
+outcome = "The room is returned."
+capability = "retrieval"
+confidence = 1.0
+impact = "informational"
+is_idempotent = true
+
+[endpoint.input_schema]
+type = "object"
+
+[endpoint.output_schema]
+type = "object"
+"""
 
 
 def app(path: str = "/room", outcome: str = "A reservation exists.", comment: str = "") -> str:
@@ -128,3 +154,23 @@ def test_a_recipe_of_an_app_is_checked_with_its_endpoints(here: Path) -> None:
     assert [found for found in run(".")[1] if found[0].startswith("H7")] == []
     (here / "stays.py").write_text(text.replace('"guest": guest},\n        name', '"guests": guest},\n        name'))
     assert [found[:2] for found in run(".")[1] if found[0].startswith("H7")] == [("H744", "stays.py")] * 2
+
+
+def test_functions_of_endpoint_files_that_do_not_say_what_they_return_are_found_without_an_import(here: Path) -> None:
+    (here / "bespeak.toml").write_text(
+        '[server]\nserver_id = "rooms.example"\noperator = "A"\ncontact = "a@b.example"\n'
+    )
+    (here / "rooms").mkdir()
+    (here / "rooms" / "handlers.py").write_text(
+        "import missing_module\n\n"
+        "def bare(room_id: str): ...\n\n"
+        "def anything(room_id: str) -> typing.Any: ...\n\n"
+        'async def quoted(room_id: str) -> "Any": ...\n\n'
+        "def typed(room_id: str) -> Room: ...\n"
+    )
+    (here / "endpoints").mkdir()
+    for name in ("bare", "anything", "quoted", "typed", "absent"):
+        (here / "endpoints" / f"{name}.toml").write_text(ENDPOINT.format(name=name))
+    found = [one for one in run("--select", "H708")[1] if one[0] == "H708"]
+    assert found == [("H708", "rooms/handlers.py", line, 1) for line in (3, 5, 7)]
+    assert run("--select", "H708", "--no-import")[1] == []

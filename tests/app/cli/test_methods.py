@@ -19,6 +19,11 @@ def test_list_names_the_methods_of_a_category() -> None:
     assert json.loads(run("list", "--json").stdout)[0]["category"] == "transact"
 
 
+def test_resume_is_listed_with_the_other_methods() -> None:
+    names = [line.split()[0] for line in run("list", "--category", "orchestrate").stdout.splitlines()]
+    assert {"PAUSE", "RESUME", "RETRY"} <= set(names)
+
+
 def test_show_tells_parameters_results_and_errors() -> None:
     text = run("show", "log").stdout
     assert "event_type           required  string" in text

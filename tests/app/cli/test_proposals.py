@@ -7,6 +7,7 @@ import json
 import signal
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -16,11 +17,14 @@ from tests.process import serving
 from tests.runtime.negotiation.negotiating import FIND, LODGINGS, lodgings
 
 from bespeak.agent.client.agtp_client import Pool
+from bespeak.app.cli.audit import audit
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.proposals import proposals
 from bespeak.contract.handler import Composition
 from bespeak.runtime.stored_endpoint import write_endpoint
+from bespeak.state.audit.reading import KeptRecord, payload_of
 from bespeak.state.store.command import Command
+from bespeak.state.store.commands.audit import LatestAudit
 from bespeak.state.store.commands.proposals import FileProposal, ReadProposal
 from bespeak.state.store.opening import open_store
 
@@ -136,12 +140,58 @@ def test_operator_decides_once(deployment: Path) -> None:
     run("approve", "prop-1", deployment, "--by", "\x1b", code=2)
 
 
-def test_approved_proposal_is_published(deployment: Path) -> None:
-    assert "FIND /lodgings is published until" in run("publish", "prop-2", deployment, "--for", "7d").output
+def test_approved_proposal_is_published_with_texts_that_the_operator_approves(deployment: Path) -> None:
+    given = ("publish", "prop-2", deployment, "--for", "7d", "--by", "ann")
+    refused = run(*given, code=1)
+    assert FIND.semantic.outcome in refused.output
+    assert "--approve-texts" in str(refused.exception)
+    [row] = do(deployment / "bespeak.db", ReadProposal("prop-2"))
+    assert not row.published
+    output = run(*given, "--approve-texts").output
+    assert FIND.description in output
+    assert "FIND /lodgings is published until" in output
     [row] = do(deployment / "bespeak.db", ReadProposal("prop-2"))
     assert (row.published, row.persistent, row.granted) == (True, True, 604800.0)
-    assert fail("publish", "prop-3", deployment) == "prop-3 is rejected; only an approved proposal can be published"
+    assert row.decided_by == "operator:ann"
+    assert "only an approved proposal can be published" in fail("publish", "prop-3", deployment)
     run("publish", "prop-2", deployment, "--for", "forever", code=2)
+
+
+@pytest.mark.parametrize(("answer", "published"), [("y", True), ("n", False), ("", False)])
+def test_operator_at_a_terminal_is_asked_about_the_texts(
+    deployment: Path, monkeypatch: pytest.MonkeyPatch, answer: str, published: bool
+) -> None:
+    terminal = SimpleNamespace(isatty=lambda: True)
+    monkeypatch.setattr("bespeak.app.cli.proposals.sys", SimpleNamespace(stdin=terminal, stdout=terminal))
+    arguments = ["publish", "prop-2", str(deployment), "--by", "ann"]
+    CliRunner().invoke(proposals, arguments, input=f"{answer}\n")
+    [row] = do(deployment / "bespeak.db", ReadProposal("prop-2"))
+    assert row.published is published
+
+
+def test_operator_revokes_what_was_approved(deployment: Path) -> None:
+    output = run("revoke", "syn-2", deployment, "--by", "ann", "--reason", "wrong guest").output
+    assert output == "syn-2 is revoked by operator:ann: FIND /lodgings\n"
+    assert "wrong guest" in run("show", "prop-2", deployment).output
+    assert "prop-2" in run("list", deployment, "--state", "revoked").output
+    assert "prop-2 is revoked; only an approved" in fail("revoke", "prop-2", deployment, "--by", "ann")
+    assert "prop-1 is pending" in fail("revoke", "prop-1", deployment, "--by", "ann")
+    assert "not found" in fail("revoke", "prop-9", deployment)
+
+
+def test_decisions_are_in_the_audit_trail(deployment: Path) -> None:
+    (deployment / "bespeak.toml").write_text(f"{CONFIGURATION}\n[audit]\n")
+    run("approve", "prop-1", deployment, "--by", "ann")
+    run("publish", "prop-2", deployment, "--by", "ann", "--approve-texts")
+    run("revoke", "prop-2", deployment, "--by", "bob", "--reason", "wrong guest")
+    assert "revoked" in fail("revoke", "prop-2", deployment, "--by", "bob")
+    [found] = do(deployment / "bespeak.db", LatestAudit(10))
+    decided = [payload_of(KeptRecord(*row).jws) or {} for row in reversed(found)]
+    assert [record["method"] for record in decided] == ["APPROVE", "PUBLISH", "REVOKE"]
+    revoked = {"proposal_id": "prop-2", "decided_by": "operator:bob", "reason": "wrong guest"}
+    assert decided[-1]["extra"]["input"] == revoked
+    assert len(decided) == 3, "what was not carried out is not recorded"
+    assert CliRunner().invoke(audit, ["verify", str(deployment)]).exit_code == 0
 
 
 def test_rejected_proposal_is_not_promoted(deployment: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -245,3 +246,26 @@ async def test_texts_of_the_server_cannot_control_the_terminal(run: Any) -> None
 async def test_wrong_usage_is_refused(run: Any, arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(click.UsageError, match=message):
         await run(approved(), arguments=arguments)
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "answer_given", "options", "turns"),
+    [
+        (True, True, (), 2),
+        (True, False, (), 1),
+        (False, True, (), 1),
+        (True, True, ("--json",), 1),
+        (False, False, ("--follow-ambiguous",), 2),
+    ],
+)
+async def test_doubtful_counter_proposal_is_followed_only_after_a_yes(
+    run: Any, monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool, answer_given: bool, options: Any, turns: int
+) -> None:
+    terminal = SimpleNamespace(isatty=lambda: is_terminal)
+    monkeypatch.setattr("bespeak.app.cli.propose.sys", SimpleNamespace(stdin=terminal, stderr=terminal))
+    monkeypatch.setattr(click, "confirm", lambda *_, **__: answer_given)
+    counter = {**DEFINITION, "description": "Finds the rooms of the first hotel."}
+    doubt = rejected(reason="ambiguous", counter_proposal=counter, counter_plan=["Take the first hotel."])
+    ran = await run(doubt, answer(263, {"endpoint": counter, "synthesis_id": "syn-1"}), arguments=(*WANTED, *options))
+    assert (ran.code, len(ran.sent)) == (0 if turns == 2 else 1, turns)
+    assert "Take the first hotel." in ran.out + ran.err or "--follow-ambiguous" in options

@@ -12,7 +12,8 @@ from click.testing import CliRunner, Result
 
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.workflows import workflows
-from bespeak.runtime.workflows.spec import Authority, Spec, StepSpec, encode
+from bespeak.runtime.authority import Authority
+from bespeak.runtime.workflows.spec import Spec, StepSpec, encode
 from bespeak.state.store.command import Command
 from bespeak.state.store.commands.records import ChangeRecord, PutRecord
 from bespeak.state.store.commands.steps import JournalSteps, StepRow

@@ -2,38 +2,55 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bespeak.app.conformance import run as run_module
 from bespeak.app.conformance.check import Verdict
+from bespeak.app.conformance.direct import direct_sender
 from bespeak.app.conformance.report import ITEMS, Report
 from bespeak.app.conformance.run import run_conformance
 from bespeak.app.server.assembly import assemble
 from bespeak.app.server.keeper import Keeper
 from bespeak.app.server.target import Target, load_target
+from bespeak.contract.negotiation import NegotiationSettings
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.state.identity.key_text import generate_key
+from bespeak.state.store.commands.proposals import KEPT, PurgeProposals
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import MEMORY
+from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio
 
 HOTEL = Path(__file__).resolve().parents[3] / "examples" / "hotel"
 
 
-async def run(target: Target, **options: Any) -> Report:
+@asynccontextmanager
+async def serve(target: Target, store: Store | None = None, **options: Any) -> AsyncIterator[str]:
     assembled = assemble(target.service, base=target.base, stored=True, **options)
-    keeper = Keeper(assembled, open_store(MEMORY, role="sole"), target.document, ())
+    keeper = Keeper(assembled, store or open_store(MEMORY, role="sole"), target.document, ())
     await keeper.start()
     server = AgtpServer(keeper.dispatcher)
     [(host, port), *_] = await server.start("127.0.0.1", 0)
     try:
-        return await run_conformance(f"agtp://{host}:{port}")
+        yield f"agtp://{host}:{port}"
     finally:
         await server.close()
         await keeper.stop()
+
+
+async def run(target: Target, **options: Any) -> Report:
+    async with serve(target, **options) as uri:
+        return await run_conformance(uri)
 
 
 @pytest.fixture(params=["", "app.py"], ids=["toml", "python"])
@@ -71,3 +88,58 @@ async def test_hotel_with_a_key_has_no_warnings() -> None:
     report = await run(load_target(str(HOTEL)), signing_key=generate_key())
     assert report.conforms
     assert not [result.check.id for result in report.results if result.outcome.verdict is Verdict.WARN]
+
+
+def rows(place: Path) -> dict[str, list[Any]]:
+    """Return the rows of every table of a store, except the numbers of its changes and the record of what happened."""
+    with closing(sqlite3.connect(place)) as database:
+        names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        compared = [name for name in names if name != "revisions" and not name.startswith("audit")]
+        return {name: database.execute(f'SELECT * FROM "{name}"').fetchall() for name in compared}
+
+
+def interrupting(at: int) -> Any:
+    """Return a sender that interrupts the run while its proposal with a number is on the way."""
+    proposals = count(1)
+
+    def make(*given: Any, **named: Any) -> Any:
+        send = direct_sender(*given, **named)
+
+        async def interrupt(method: str, *rest: Any) -> Any:
+            if method == "PROPOSE" and next(proposals) == at:
+                assert running
+                running[0].cancel()
+            return await send(method, *rest)
+
+        return interrupt
+
+    running: list[asyncio.Task[Any]] = []
+    return make, running
+
+
+def breaking(_: Any) -> Any:
+    raise ValueError("this check is broken")
+
+
+@pytest.mark.parametrize("approval", ["none", "all"])
+@pytest.mark.parametrize("end", ["complete", "broken", *range(2, 12)])
+async def test_nothing_is_left_in_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, approval: str, end: str | int
+) -> None:
+    target = load_target(str(HOTEL))
+    settings = NegotiationSettings(approval=approval, persistent=True)
+    target = replace(target, document=replace(target.document, negotiation=settings))
+    place, store = tmp_path / "store.db", open_store(str(tmp_path / "store.db"), role="sole")
+    make, running = interrupting(end if isinstance(end, int) else 0)
+    monkeypatch.setattr(run_module, "direct_sender", make)
+    if end == "broken":
+        last = replace(run_module.CHECKS[-1], run=breaking)
+        monkeypatch.setattr(run_module, "CHECKS", (*run_module.CHECKS[:-1], last))
+    async with serve(target, store) as uri:
+        before = rows(place)
+        running.append(asyncio.create_task(run_conformance(uri)))
+        [outcome] = await asyncio.gather(*running, return_exceptions=True)
+        expected = {"complete": Report, "broken": ValueError}.get(str(end), (asyncio.CancelledError, Report))
+        assert isinstance(outcome, expected)
+        await store.do(PurgeProposals(KEPT))
+        assert rows(place) == before

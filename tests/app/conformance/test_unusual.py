@@ -127,7 +127,43 @@ _ANYTHING: dict[str, Any] = {
 }
 _BY_NAME = endpoint("QUERY", "/{name}", input_schema=_ANYTHING)
 
+_LENGTH = {"type": "string", "enum": ["short", "long"]}
+_REVIEW = endpoint(
+    "AUDIT",
+    "/reviews/{review_id}",
+    input_schema={
+        "type": "object",
+        "properties": {"review_id": {"type": "string"}, "subject": {"type": "string"}, "length": _LENGTH},
+        "required": ["subject"],
+        "additionalProperties": False,
+    },
+)
+_GATED = {**deepcopy(_REVIEW), "required_scopes": ["reviews:read"]}
+
+
+def _finding_no_review(ask: Any, answer: Any) -> Any:
+    """As a server that has no such review, or that matches no templates, as the reference implementation."""
+    if ask.path.startswith("/reviews/"):
+        return replace(answer, status=404, body={"error": {"code": "endpoint-not-found"}})
+    return None
+
+
+def _first(*added: dict[str, Any]) -> Change:
+    return _both(lambda manifest: manifest["endpoints"].__setitem__(slice(0, 0), deepcopy(list(added))))
+
+
 RIGHT: dict[str, tuple[Change, set[str]]] = {
+    "nothing at made-up values": (_all(_first(_REVIEW), _spoil(_finding_no_review)), set()),
+    "nothing at made-up values behind a scope": (_all(_first(_GATED), _spoil(_finding_no_review)), set()),
+    "templates only, and nothing at made-up values": (
+        _all(
+            _keep("DISCOVER /methods"),
+            _first(_REVIEW, _GATED | {"path": "/reviews/{review_id}/parts"}),
+            _method_policy(redirects=[]),
+            _spoil(_finding_no_review),
+        ),
+        {"13.1-02d", "13.1-08d", "13.1-08e", "13.1-10b", "13.1-10d", "13.1-10e"},
+    ),
     "input in the envelope only": (_flags(wrapped=True), set()),
     "strict about the media type": (_flags(media={"application/json", "application/vnd.agtp.endpoint+json"}), set()),
     "the envelope with another media type": (_flags(wrapped=True, media={"application/json"}), set()),

@@ -223,7 +223,7 @@ def strict(folder: Path) -> ServerDocument:
     keys.write_text(json.dumps({"keys": [OKPKey.generate_key("Ed25519", private=False, auto_kid=True).as_dict()]}))
     token = TokenSettings(issuer="https://issuer.example", audience="test.example", keys=keys)
     auth = AuthSettings(modes=("token", "signed"), token=token, signed=SignedSettings())
-    return ServerDocument(auth=auth, audit=AuditSettings(enabled=True))
+    return ServerDocument(auth=auth, audit=AuditSettings(records="all"))
 
 
 async def test_no_value_of_a_caller_is_logged_with_authentication(logged: io.StringIO, tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -17,10 +18,15 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
+from tests.faces.mcp.tools import modern
 from tests.process import ROOT
 
 import bespeak
 from bespeak.app.server.mounted import MountedService
+from bespeak.app.server.target import load_app
+from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings
+from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 
 KEY = {"Idempotency-Key": "k-1", "Agent-ID": "a" * 64}
@@ -196,3 +202,54 @@ def test_uvicorn_alone_serves_it(tmp_path: Path) -> None:
             assert "Finished server process" in process.stderr.read()
         finally:
             process.kill()
+
+
+@dataclass
+class User:
+    name: str
+
+
+@dataclass
+class UserInDb(User):
+    password_hash: str = "hunter2"
+
+
+@pytest.mark.anyio
+async def test_no_face_sends_a_field_that_the_return_type_lacks(tmp_path: Path) -> None:
+    app = make_app()
+
+    @app.endpoint("FETCH", "/user", impact="informational", confidence=1.0)
+    def load_user() -> User:
+        """Load the user.
+
+        Outcome: The user is returned.
+        """
+        return UserInDb("Ada")
+
+    @app.endpoint("FETCH", "/nobody", impact="informational", confidence=1.0)
+    def load_nobody() -> User:
+        """Load nobody.
+
+        Outcome: Nobody is returned.
+        """
+        return None  # type: ignore[return-value]
+
+    document = ServerDocument(mcp=McpSettings(enabled=True), a2a=A2aSettings(enabled=True))
+    service = MountedService(replace(load_app(app, tmp_path), document=document), "memory", HttpSettings())
+    headers, call = modern("tools/call", name="fetch_user", arguments={})
+    _, wrong = modern("tools/call", name="fetch_nobody", arguments={})
+    parts = [{"data": {"skill": "fetch_user"}}]
+    task = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": parts}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": task}
+    async with service.running():
+        transport = httpx.ASGITransport(app=cast("Any", service))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            web = await client.get("/user:fetch")
+            tool = await client.post("/mcp", json=call, headers=headers)
+            skill = await client.post("/a2a", json=message, headers={"A2A-Version": "1.0"})
+            lost = await client.get("/nobody:fetch")
+            missing = await client.post("/mcp", json=wrong, headers={**headers, "Mcp-Name": "fetch_nobody"})
+    assert web.json() == tool.json()["result"]["structuredContent"] == {"name": "Ada"}
+    assert '{"name":"Ada"}' in skill.text.replace(" ", "")
+    assert all("hunter2" not in answer.text for answer in (web, tool, skill))
+    assert (lost.status_code, missing.json()["result"]["isError"]) == (500, True)

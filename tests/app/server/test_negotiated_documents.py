@@ -14,7 +14,7 @@ from tests.stateful import StatefulBench
 from bespeak.app.server.http_face import make_face
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.runtime.negotiation import syntheses
-from bespeak.state.store.commands.proposals import DecideProposal
+from bespeak.state.store.commands.proposals import PublishProposal
 
 pytestmark = pytest.mark.anyio
 
@@ -63,21 +63,25 @@ async def test_session_scoped_synthesis_is_in_no_document() -> None:
         assert {name: tag for name, (_, tag) in after.items()} == {name: tag for name, (_, tag) in before.items()}
 
 
-@pytest.mark.requirement("API-10.5-2", "CORE-2.4-8", "AGIS-2-2")
-@pytest.mark.parametrize("approval", ["none", "persistent"])
+async def test_persistent_synthesis_changes_no_document_of_others() -> None:
+    async with negotiating(persistent=True) as bench:
+        before = await read(bench)
+        assert (await bench.send("PROPOSE", "/", {"endpoint": lodgings(), "persistent": True})).status == 263
+        assert await read(bench) == before
+
+
+@pytest.mark.requirement("CORE-2.4-8", "AGIS-2-2")
 @pytest.mark.parametrize("end", ["expiry", "release"])
-async def test_documents_of_every_face_change_with_a_persistent_synthesis(
-    approval: str, end: str, monkeypatch: pytest.MonkeyPatch
+async def test_documents_of_every_face_change_with_a_published_synthesis(
+    end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with negotiating(persistent=True, approval=approval) as bench:
+    async with negotiating(persistent=True) as bench:
         negotiator = bench.bench.server.negotiator
         assert negotiator is not None
         before = await read(bench)
         proposed = (await bench.send("PROPOSE", "/", {"endpoint": lodgings(), "persistent": True})).json
-        if approval == "persistent":
-            assert not listed(await read(bench))
-            await bench.store.do(DecideProposal(proposed["proposal_id"], "approved", "operator:kim"))
-            await negotiator.refresh()
+        await bench.store.do(PublishProposal(proposed["proposal_id"], 3600.0))
+        await negotiator.refresh()
         during = await read(bench)
         assert listed(during) == EVERYWHERE
         assert not unchanged(before, during)
@@ -86,8 +90,7 @@ async def test_documents_of_every_face_change_with_a_persistent_synthesis(
             monkeypatch.setattr(syntheses, "time", later)
             await negotiator.refresh()
         else:
-            synthesis_id = f"syn-{proposed['proposal_id'].removeprefix('prop-')}"
-            assert (await bench.send("SUSPEND", "/", {"synthesis_id": synthesis_id})).status == 200
+            assert (await bench.send("SUSPEND", "/", {"synthesis_id": proposed["synthesis_id"]})).status == 200
         after = await read(bench)
         assert not listed(after)
         assert not unchanged(during, after)
@@ -97,8 +100,6 @@ async def test_documents_of_every_face_change_with_a_persistent_synthesis(
 async def test_agis_document_marks_what_was_proposed() -> None:
     async with negotiating(persistent=True) as bench:
         await bench.send("PROPOSE", "/", {"endpoint": lodgings(), "persistent": True})
-        transport = httpx.ASGITransport(make_face(bench.bench.dispatcher, HttpSettings()))
-        async with httpx.AsyncClient(transport=transport, base_url="http://rooms.test") as client:
-            endpoints = (await client.get("/", headers={"Accept": "application/json"})).json()["endpoints"]
-        marked = {endpoint["path"]: endpoint.get("proposed") for endpoint in endpoints}
+        document = await bench.send("DISCOVER", "/", accept="application/agis")
+        marked = {endpoint["path"]: endpoint.get("proposed") for endpoint in document.json["endpoints"]}
         assert (marked["/lodgings"], marked["/rooms"]) == (True, None)

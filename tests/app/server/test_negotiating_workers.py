@@ -8,9 +8,13 @@ from typing import Any
 
 import httpx
 import pytest
+from anyio import to_thread
+from click.testing import CliRunner
 from tests.app.server.test_workers import eventually, two_workers
 from tests.process import serving
 from tests.runtime.negotiation.definitions import definition, fields
+
+from bespeak.app.cli.proposals import proposals
 
 pytestmark = [pytest.mark.process, pytest.mark.anyio]
 
@@ -82,7 +86,9 @@ class Caller:
 async def test_synthesis_of_one_worker_is_called_on_the_other_and_ends_on_both(tmp_path: Path) -> None:
     (tmp_path / "rooms.py").write_text(APP)
     (tmp_path / "bespeak.toml").write_text('[server]\napp = "rooms:app"\n\n[negotiation]\npersistent = true\n')
-    with serving(tmp_path, "--http", "127.0.0.1:0", "--workers", "2") as served:
+    with serving(
+        tmp_path, "--http", "127.0.0.1:0", "--workers", "2", "--store", str(tmp_path / "bespeak.db")
+    ) as served:
         async with two_workers(served) as workers:
             first, second = (Caller(worker) for worker in workers)
             status, approved = await first.agtp("PROPOSE", "/", CHEAP)
@@ -99,15 +105,30 @@ async def test_synthesis_of_one_worker_is_called_on_the_other_and_ends_on_both(t
                 return (await first.agtp("FIND", "/rooms/cheap", GIVEN))[0] == 404
 
             await eventually(ended)
-            kept = {"endpoint": CHEAP, "persistent": True}
-            assert (await first.agtp("PROPOSE", "/", kept))[1]["persistent"] is True
-
-            async def everywhere() -> bool:
-                pages = ("/", "/openapi.json", "/llms.txt", "/.well-known/ai")
-                texts = [(await worker.get(page)).text for worker in workers for page in pages]
-                return all("/rooms/cheap" in text for text in texts)
-
-            await eventually(everywhere)
+            approved = (await first.agtp("PROPOSE", "/", {"endpoint": CHEAP, "persistent": True}))[1]
+            assert approved["persistent"] is True
             for caller in (first, second):
                 assert (await caller.http("/rooms/cheap:find")).status_code == 200
-                assert (await caller.http("/rooms/cheap:find", agent=OTHER)).status_code == 403
+                assert (await caller.http("/rooms/cheap:find", agent=OTHER)).status_code == 404
+
+            async def documents() -> list[bool]:
+                pages = ("/", "/openapi.json", "/llms.txt", "/.well-known/ai")
+                return ["/rooms/cheap" in (await worker.get(page)).text for worker in workers for page in pages]
+
+            async def published() -> bool:
+                return all(await documents())
+
+            async def revoked() -> bool:
+                return not any(await documents())
+
+            assert await revoked(), "only its agent may call it"
+            given = [approved["synthesis_id"], str(tmp_path)]
+            operate = CliRunner().invoke
+            assert (await to_thread.run_sync(operate, proposals, ["publish", *given, "--approve-texts"])).exit_code == 0
+            await eventually(published)
+            for caller in (first, second):
+                assert (await caller.http("/rooms/cheap:find", agent=OTHER)).status_code == 200
+            assert (await to_thread.run_sync(operate, proposals, ["revoke", *given])).exit_code == 0
+            await eventually(revoked)
+            for caller in (first, second):
+                assert (await caller.http("/rooms/cheap:find")).status_code == 404

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from tests.process import HOTEL, serving
 
 import bespeak
+from bespeak.app.server import operations
 from bespeak.app.server.operations import Operations
 from bespeak.errors import StoreUnavailableError
 
@@ -33,6 +35,38 @@ def test_health_and_metrics_are_served_apart_from_the_service(workers: str, tmp_
         assert "/healthz and /metrics" in httpx.get(f"{url}/").text
         assert httpx.get(f"{url}/metrics", headers={"Host": "evil.example"}).status_code == 421
         assert httpx.get(f"{url}/metrics", headers={"Origin": "http://evil.example"}).status_code == 403
+
+
+class SilentStore:
+    """Never answers, and counts those who ask."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def read(self, command: object) -> object:
+        self.asked += 1
+        return await asyncio.Event().wait()
+
+
+@pytest.mark.anyio
+async def test_a_store_that_does_not_answer_is_reported_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert operations.WITHIN < 1
+    monkeypatch.setattr(operations, "WITHIN", 0.01)
+    silent = SilentStore()
+
+    class Cut:
+        class server:  # noqa: N801 - stands for an attribute
+            store = silent
+
+    app: Any = Operations(Cut, None, loopback=True)  # type: ignore[arg-type] # only its store is used
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+        for _ in range(3):
+            reply = await client.get("/healthz")
+            assert reply.status_code == 503
+            assert reply.json()["reason"] == "the store did not answer within 0.01 s"
+    assert silent.asked == 1  # a store that is busy is not asked more and more
+    assert app._looking is not None
+    app._looking.cancel()
 
 
 class BrokenStore:

@@ -162,7 +162,9 @@ def rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Create a folder with a document, and a module with a unique name."""
     monkeypatch.setattr(sys, "path", [*sys.path])
     write(tmp_path)
-    (tmp_path / f"{module_in(tmp_path)}.py").write_text("def book(room_id): return {'reservation_id': room_id}\n")
+    (tmp_path / f"{module_in(tmp_path)}.py").write_text(
+        "def book(room_id) -> dict[str, str]: return {'reservation_id': room_id}\n"
+    )
     return tmp_path
 
 
@@ -300,7 +302,9 @@ def test_a_handler_that_cannot_be_used_is_shown_in_the_configuration(
 @pytest.mark.requirement("AGIS-1.3-1", "AGIS-2-1")
 def test_a_verb_beyond_the_catalog_is_served_with_and_without_the_grammar_header(rooms: Path) -> None:
     write(rooms, ADMIT)
-    (rooms / f"{module_in(rooms)}.py").write_text("def book(room_id): ...\ndef admit(name): return {'name': name}\n")
+    (rooms / f"{module_in(rooms)}.py").write_text(
+        "def book(room_id) -> dict[str, str]: ...\ndef admit(name) -> dict[str, str]: return {'name': name}\n"
+    )
     admit = BOOK.replace("BOOK /room", "ADMIT /guest").replace("{function}", f"{module_in(rooms)}.admit")
     configure(rooms, BOOK + admit + "[policies]\nscope_required_for_invocation = false\n")
     target = load_target(str(rooms / "rooms.agis"))

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from tests.service import AGENT, make_endpoint
+from tests.service import AGENT, echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak import Refusal
+from bespeak.contract.procedure import Procedure
+from bespeak.contract.standard.methods import choose_methods
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.base64url import decode64
+from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.state.audit.compact import parse_compact
 from bespeak.state.audit.expectation import Expectation
 from bespeak.state.audit.settings import AuditSettings
@@ -26,7 +33,7 @@ from bespeak.state.store.opening import open_store
 pytestmark = pytest.mark.anyio
 
 KEY = generate_key()
-AUDITED = ServerDocument(audit=AuditSettings(enabled=True))
+AUDITED = ServerDocument(audit=AuditSettings(records="all"))
 
 
 def book(room: str) -> dict[str, Any]:
@@ -96,7 +103,7 @@ async def test_arguments_are_recorded_only_where_the_operator_named_them() -> No
         await bench.send("BOOK", "/room", {"room": "secret-room"})
         rows = await bench.store.read(ScanAudit())
         assert b"secret-room" not in (decode64(rows[0][5].split(".")[1]) or b"")
-    named = ServerDocument(audit=AuditSettings(enabled=True, fields={("BOOK", "/room"): ("room",)}))
+    named = ServerDocument(audit=AuditSettings(records="all", fields={("BOOK", "/room"): ("room",)}))
     async with keeping(BOOKING, document=named) as bench:
         await bench.send("BOOK", "/room", {"room": "12"})
         assert (await records(bench))[0]["extra"] == {"input": {"room": "12"}}
@@ -110,7 +117,7 @@ async def faults(bench: StatefulBench, sign: str) -> list[str]:
 async def test_signing_is_switched_on_and_off_and_on_with_a_trail_that_verifies(tmp_path: Path) -> None:
     place = str(tmp_path / "bespeak.db")
     for sign, keys in ((None, ()), ("each", (KEY,)), ("none", (KEY,)), ("none", (KEY,)), ("checkpoints", (KEY,))):
-        document = ServerDocument(audit=AuditSettings(enabled=True, sign=sign))
+        document = ServerDocument(audit=AuditSettings(records="all", sign=sign))
         async with keeping(BOOKING, document=document, keys=keys, store=open_store(place, role="sole")) as bench:
             reply = await bench.send("BOOK", "/room", {"room": "1"})
             assert (reply.header("Attribution-Record") is not None) == (sign == "each")
@@ -136,7 +143,7 @@ async def test_discovery_and_strangers_do_not_fill_the_trail() -> None:
         await bench.send("DISCOVER", "/methods")
         await bench.send("FROBNICATE", "/x", agent=None)
         assert await records(bench) == []
-    everything = ServerDocument(audit=AuditSettings(enabled=True, discovery=True))
+    everything = ServerDocument(audit=AuditSettings(records="all", discovery=True))
     async with keeping(BOOKING, document=everything) as bench:
         await bench.send("DISCOVER", "/methods")
         assert [record["method"] for record in await records(bench)] == ["DISCOVER"]
@@ -159,3 +166,135 @@ async def test_a_chain_continues_after_a_restart_and_checkpoints_cover_both_part
     assert (verification.tally.records, verification.tally.streams, verification.tally.behind) == (2, 2, 0)
     assert verification.tally.checkpoints >= 2
     await store.close()
+
+
+# What the drafts want on record, with nothing configured but a store that lasts.
+
+MENU = make_endpoint("FETCH", "/menu", echo)
+DINNER = make_endpoint("BOOK", "/table", echo, impact="reversible")
+DEED = make_endpoint("PAY", "/account", echo, impact="irreversible", scopes=("account:pay",))
+SECRET = make_endpoint("FETCH", "/salaries", echo, scopes=("salaries:read",))
+ASKED = replace(make_endpoint("CLOSE", "/desk", echo, impact="reversible"), confirm=True)
+OTHER = "b" * 64
+PROCEDURE = Procedure(procedure_id="tidy", steps=({"method": "FETCH", "path": "/menu"},))
+
+
+@asynccontextmanager
+async def governed(tmp_path: Path, document: ServerDocument | None = None) -> AsyncIterator[StatefulBench]:
+    store = open_store(str(tmp_path / "store.db"), role="sole")
+    endpoints = (MENU, DINNER, DEED, SECRET, ASKED)
+    methods = choose_methods(["*"])
+    async with keeping(*endpoints, store=store, document=document, methods=methods, procedures=(PROCEDURE,)) as bench:
+        yield bench
+
+
+async def unsigned_faults(bench: StatefulBench) -> list[str]:
+    """Verify a trail as `bespeak audit verify` does where no key is configured."""
+    verification = Verification(StoreTrail(bench.store), {}, Expectation("none"))
+    return [fault.kind async for fault in verification.faults()]
+
+
+async def test_informational_and_reversible_calls_of_the_operator_cost_no_record(tmp_path: Path) -> None:
+    async with governed(tmp_path) as bench:
+        for method, path in (("FETCH", "/menu"), ("BOOK", "/table"), ("DISCOVER", "/methods"), ("FETCH", "/nowhere")):
+            assert (await bench.send(method, path)).header("Audit-ID") is None
+        assert (await bench.send("PAY", "/account", authority_scope="account:pay")).header("Audit-ID") is not None
+        # The call itself is answered where it arrives, without the store.
+        request = Request("FETCH", "/menu", "", {"agent-id": AGENT}, b"", bench.connection)
+        assert isinstance(bench.bench.dispatcher(request), Response)
+
+
+GOVERNED: dict[str, tuple[str, str, Any, dict[str, str], int]] = {
+    "irreversible call": ("PAY", "/account", {}, {"authority_scope": "account:pay"}, 200),
+    "change by a standard method": ("REGISTER", "/", {"entity_type": "contract", "data": 1}, {}, 200),
+    "event of governance": ("LOG", "/", {"event_type": "x", "data": 1}, {}, 200),
+    "escalation": ("ESCALATE", "/", {"task_id": "t", "reason": "scope_limit", "context": {}}, {}, 202),
+    "scope that is missing": ("FETCH", "/salaries", {}, {"authority_scope": "menu:read"}, 455),
+    "confirmation that is asked for": ("CLOSE", "/desk", {}, {}, 262),
+    "grant of more than is held": (
+        "AUTHORIZE",
+        "/",
+        {"subject": OTHER, "resource": "/menu", "scope": "account:pay"},
+        {"authority_scope": "authorization:grant"},
+        455,
+    ),
+}
+
+
+@pytest.mark.requirement("METHODS-10.2-1", "CORE-10.1-6")
+async def test_calls_that_governance_needs_are_on_record_by_default(tmp_path: Path) -> None:
+    async with governed(tmp_path) as bench:
+        for name, (method, path, body, headers, code) in GOVERNED.items():
+            reply = await bench.send(method, path, body, **headers)
+            assert (name, reply.status) == (name, code)
+            record = next(one for one in await records(bench) if one["status"] == code and one["method"] == method)
+            assert (name, record["agent_id"], record["path"]) == (name, AGENT, path)
+        assert await unsigned_faults(bench) == []
+
+
+@pytest.mark.requirement("METHODS-10.3-2")
+async def test_a_run_is_on_record_with_its_procedure_and_input_by_default(tmp_path: Path) -> None:
+    async with governed(tmp_path) as bench:
+        body = {"procedure_id": "tidy", "input": {"floor": 3}}
+        assert (await bench.send("RUN", "/", body, authority_scope="activation:run")).status == 200
+        unknown = await bench.send("RUN", "/", {"procedure_id": "rm -rf"}, authority_scope="activation:run")
+        assert unknown.status == 404
+        found = [(one["agent_id"], one["extra"]["input"]) for one in await records(bench) if one["method"] == "RUN"]
+        assert found == [(AGENT, body), (AGENT, {"procedure_id": "rm -rf"})]
+
+
+@pytest.mark.requirement("METHODS-10.6-1", "METHODS-10.6-2")
+async def test_a_transfer_is_on_record_with_the_chain_of_owners_by_default(tmp_path: Path) -> None:
+    async with governed(tmp_path) as bench:
+        made = await bench.send("REGISTER", "/", {"entity_type": "contract", "data": 1})
+        entity = made.json["result"]["entity_id"]
+        for sender, receiver in ((AGENT, OTHER), (OTHER, AGENT)):
+            body = {"resource_id": entity, "from_principal": sender, "to_principal": receiver}
+            moved = await bench.send("TRANSFER", "/", body, agent=sender, authority_scope="contract:transfer")
+            assert moved.status == 200
+        recorded = [one["extra"]["input"] for one in await records(bench) if one["method"] == "TRANSFER"]
+        assert [one["owners"] for one in recorded] == [[AGENT, OTHER], [AGENT, OTHER, AGENT]]
+        assert [(one["from_principal"], one["to_principal"]) for one in recorded] == [(AGENT, OTHER), (OTHER, AGENT)]
+
+
+async def test_a_confirmation_and_the_call_it_allows_are_on_record_by_default(tmp_path: Path) -> None:
+    async with governed(tmp_path) as bench:
+        asked = await bench.send("CLOSE", "/desk")
+        case = asked.error["confirmation_id"]
+        decided = await bench.send("CONFIRM", "/", {"target_id": case, "status": "accepted"}, agent=OTHER)
+        assert decided.status in (200, 403)
+        found = [one for one in await records(bench) if one["method"] == "CONFIRM"]
+        assert [one["extra"]["input"] for one in found] == [{"target_id": case, "status": "accepted"}]
+
+
+@pytest.mark.parametrize(("records_", "count"), [("all", 2), ("governance", 1), ("off", 0), (None, 0)])
+async def test_the_setting_decides_for_a_store_in_memory_too(records_: str | None, count: int) -> None:
+    document = ServerDocument(audit=AuditSettings(records=records_))
+    async with keeping(MENU, DEED, document=document) as bench:
+        await bench.send("FETCH", "/menu")
+        await bench.send("PAY", "/account", authority_scope="account:pay")
+        assert len(await records(bench)) == count
+
+
+async def test_strangers_without_authority_are_logged_and_do_not_fill_the_trail(tmp_path: Path) -> None:
+    async with governed(tmp_path) as bench:
+        assert (await bench.send("FETCH", "/salaries", agent=None)).status in (262, 455)
+        assert await records(bench) == []
+
+
+async def test_a_violation_is_a_warning_where_no_trail_has_it(caplog: pytest.LogCaptureFixture) -> None:
+    async with keeping(SECRET) as bench:
+        with caplog.at_level(logging.WARNING):
+            assert (await bench.send("FETCH", "/salaries", authority_scope="menu:read")).status == 455
+        assert AGENT in caplog.text
+
+
+async def test_the_first_start_of_a_trail_without_a_key_says_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        with caplog.at_level(logging.INFO):
+            async with governed(tmp_path) as bench:
+                await bench.send("PAY", "/account", authority_scope="account:pay")
+                assert await unsigned_faults(bench) == []
+    assert caplog.text == ""

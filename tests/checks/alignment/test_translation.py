@@ -25,21 +25,21 @@ BC = mapped(B, C, rule("b:1", "c:1", 0.8), name="urn:bc")
 
 
 def test_one_step_has_the_confidence_of_its_rule() -> None:
-    found = Translator([AB]).translate("a:1", B.id)
+    found = Translator([AB]).translate("a:1", A.id, B.id)
     assert found is not None
     assert (found.iri, found.ontology, found.confidence) == ("b:1", B, 0.9)
     assert found.explain() == "a:1 means b:1 (confidence 0.90; urn:ab)"
 
 
 def test_confidence_of_several_steps_is_their_product() -> None:
-    found = Translator([AB, BC]).translate("a:1", C.id)
+    found = Translator([AB, BC]).translate("a:1", A.id, C.id)
     assert found is not None
     assert found.confidence == pytest.approx(0.72)
     assert [step.alignment for step in found.steps] == ["urn:ab", "urn:bc"]
 
 
 def test_alignment_serves_both_directions() -> None:
-    found = Translator([AB, BC]).translate("c:1", A.id)
+    found = Translator([AB, BC]).translate("c:1", C.id, A.id)
     assert found is not None
     assert found.iri == "a:1"
     assert all(step.inverted for step in found.steps)
@@ -48,14 +48,14 @@ def test_alignment_serves_both_directions() -> None:
 
 def test_surest_way_wins_not_the_shortest() -> None:
     weak = mapped(A, C, rule("a:1", "c:2", 0.5))
-    found = Translator([AB, BC, weak]).translate("a:1", C.id)
+    found = Translator([AB, BC, weak]).translate("a:1", A.id, C.id)
     assert found is not None
     assert found.iri == "c:1"
 
 
 def test_rule_without_confidence_has_that_of_its_artifact() -> None:
     given = Alignment(source=A, target=B, rules=(rule("a:1", "b:1", None),), given_confidence=0.7)
-    found = Translator([given]).translate("a:1", B.id)
+    found = Translator([given]).translate("a:1", A.id, B.id)
     assert found is not None
     assert found.confidence == 0.7
 
@@ -63,19 +63,22 @@ def test_rule_without_confidence_has_that_of_its_artifact() -> None:
 def test_relation_of_the_whole_way_must_be_wanted() -> None:
     broader = mapped(B, C, rule("b:1", "c:1", 0.8, "broader"))
     translator = Translator([AB, broader])
-    assert translator.translate("a:1", C.id) is None
-    found = translator.translate("a:1", C.id, relations=("equivalent", "broader"))
+    assert translator.translate("a:1", A.id, C.id) is None
+    found = translator.translate("a:1", A.id, C.id, relations=("equivalent", "broader"))
     assert found is not None
     assert found.relation == "broader"
     back = mapped(C, D, rule("c:1", "d:1", 0.9, "narrower"))
-    assert Translator([AB, broader, back]).translate("a:1", D.id, relations=("broader", "narrower", "related")) is None
+    assert (
+        Translator([AB, broader, back]).translate("a:1", A.id, D.id, relations=("broader", "narrower", "related"))
+        is None
+    )
 
 
 def test_disagreeing_artifacts_are_resolved_by_policy() -> None:
     other = mapped(A, B, MappingRule(source="a:1", target="b:2", confidence=0.5, override=True), name="urn:mine")
-    assert getattr(Translator([AB, other]).translate("a:1", B.id), "iri", None) == "b:1"
+    assert getattr(Translator([AB, other]).translate("a:1", A.id, B.id), "iri", None) == "b:1"
     policy = Policy(priorities={"override": 1})
-    found = Translator([AB, other], policy).translate("a:1", B.id)
+    found = Translator([AB, other], policy).translate("a:1", A.id, B.id)
     assert found is not None
     assert found.iri == "b:2"
     assert "decided by a user" in found.explain()
@@ -83,7 +86,7 @@ def test_disagreeing_artifacts_are_resolved_by_policy() -> None:
 
 def test_translation_below_the_least_confidence_and_beyond_three_steps_is_none() -> None:
     chain = [AB, BC, mapped(C, D, rule("c:1", "d:1")), mapped(D, E, rule("d:1", "e:1"))]
-    assert Translator(chain).translate("a:1", D.id) is not None
-    assert Translator(chain).translate("a:1", E.id) is None
-    assert Translator(chain, least=0.8).translate("a:1", C.id) is None
-    assert Translator(chain).translate("x:1", B.id) is None
+    assert Translator(chain).translate("a:1", A.id, D.id) is not None
+    assert Translator(chain).translate("a:1", A.id, E.id) is None
+    assert Translator(chain, least=0.8).translate("a:1", A.id, C.id) is None
+    assert Translator(chain).translate("x:1", A.id, B.id) is None

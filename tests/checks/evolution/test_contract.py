@@ -43,7 +43,7 @@ def test_document_without_policies_has_none() -> None:
 def test_list_of_built_in_endpoints_is_complete() -> None:
     own = builtin_endpoints(negotiates=True)
     assert all(is_of_server(*endpoint.key, endpoint.namespace) for endpoint in own)
-    assert {endpoint.key for endpoint in own} == {*SERVER_ENDPOINTS, ("QUERY", "/messages")}
+    assert {endpoint.key for endpoint in own} == {*SERVER_ENDPOINTS, ("QUERY", "/messages"), ("RESUME", "/")}
 
 
 def test_messages_of_an_operator_are_part_of_the_contract() -> None:

@@ -29,7 +29,7 @@ ELSEWHERE: Final = {
     "D129": "reported by `bespeak format`",
     **dict.fromkeys(("D160", "D161", "D163", "D164", "D166", "D167", "D169"), "reported by `bespeak import openapi`"),
     **dict.fromkeys(("H702", "H704", "H707"), "reported by a server that binds its handlers"),
-    **dict.fromkeys(("H703", "H749", "J607"), "reported where the function is at hand"),
+    **dict.fromkeys(("H703", "H708", "H749", "J607"), "reported where the function is at hand"),
     **dict.fromkeys(("H705", "H706"), "a document and a configuration beside it"),
     "Y892": "reported by a server that publishes its endpoints",
     "R901": "told by a comment, which the frame around an example does not keep",

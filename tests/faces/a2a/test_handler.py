@@ -30,6 +30,7 @@ from tests.faces.a2a.agent import (
     OTHER,
     VERSIONS,
     WATCH,
+    WRITER,
     calling,
     connected,
     events,
@@ -40,8 +41,11 @@ from tests.faces.a2a.agent import (
     state,
 )
 from tests.faces.mcp.tools import Rooms, Survey
+from tests.service import AGENT
 
 from bespeak.errors import StoreUnavailableError
+from bespeak.state.store.commands.a2a_tasks import RequestCancel
+from bespeak.state.store.commands.agents import PutAgent
 
 pytestmark = pytest.mark.anyio
 
@@ -81,6 +85,23 @@ async def test_a_running_task_is_subscribed_to_until_its_end() -> None:
         rest = [event async for event in stream]
     assert heard == ["working", "canceled"]
     assert [state(event.status_update) for event in rest] == ["canceled"]
+
+
+async def test_a_subscriber_that_was_suspended_is_told_nothing_more() -> None:
+    rooms = Rooms()
+    async with on_http(rooms) as (url, keeper), connected(url, streaming=True) as client:
+        stream = client.send_message(SendMessageRequest(message=calling(WATCH)))
+        task = (await anext(stream)).task
+        subscribed = client.subscribe(SubscribeToTaskRequest(id=task.id))
+        assert state((await asyncio.wait_for(anext(subscribed), 20)).task) == "working"
+        server = keeper.dispatcher.server
+        assert server.store is not None
+        document = f'{{"agent_id": "{AGENT}", "name": "porter", "status": "suspended"}}'
+        await server.store.do(PutAgent(AGENT, "porter", "suspended", document, "operator"))
+        await server.agents.refresh()
+        await server.store.do(RequestCancel(task.id))
+        assert [event async for event in subscribed] == []
+        assert rooms.cancelled.is_set()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -207,3 +228,21 @@ async def test_what_goes_wrong_inside_is_not_told(monkeypatch: pytest.MonkeyPatc
         answer = await post(url, "GetTask", OTHER, id="x")
     assert answer.json()["error"]["code"] == -32603
     assert "secret" not in answer.text
+
+
+@pytest.mark.parametrize("status", ["bogus", "working", "task_state_working", 99, -1, 2**40, True, 1.5, ""])
+async def test_list_of_tasks_in_an_unknown_state_is_refused(status: Any) -> None:
+    async with on_http(Rooms()) as (url, _):
+        reply = (await post(url, "ListTasks", WRITER, status=status)).json()
+    assert reply["error"]["code"] == -32602
+    assert "TASK_STATE_WORKING" in reply["error"]["message"]
+
+
+async def test_list_of_tasks_takes_names_and_numbers_of_states() -> None:
+    async with on_http(Rooms()) as (url, _), connected(url) as client:
+        await send(client, calling(FIND))
+        found = [
+            (await post(url, "ListTasks", WRITER, **given)).json()["result"]["totalSize"]
+            for given in ({"status": "TASK_STATE_COMPLETED"}, {"status": 3}, {"status": 2}, {"status": None}, {})
+        ]
+    assert found == [1, 1, 0, 1, 1]

@@ -55,6 +55,16 @@ def test_an_output_is_an_artifact(output_: Any, expected: Any) -> None:
     assert (state(made), output(made)) == ("completed", expected)
 
 
+@pytest.mark.parametrize("outcome", [Outcome(200, {}, mapping="m"), Outcome(500, error={"code": "x"}, mapping="m")])
+def test_mapped_call_is_noted_in_the_metadata(outcome: Outcome) -> None:
+    made = task()
+    if outcome.ok:
+        report.complete(made, outcome, as_text=False)
+    else:
+        report.refuse(made, skill(), outcome)
+    assert made.metadata["semantic_mapping"] == "m"
+
+
 def test_an_output_that_no_data_part_can_hold_is_a_text() -> None:
     deep: Any = 1
     for _ in range(150):

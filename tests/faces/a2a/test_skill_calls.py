@@ -35,9 +35,11 @@ from tests.faces.a2a.agent import (
     words,
 )
 from tests.faces.mcp.tools import Rooms
+from tests.service import AGENT
 
 from bespeak import Policies
 from bespeak.app.server.keeper import Keeper
+from bespeak.contract.standard.payments import AccountSettings, PaymentSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.state.audit.reading import payload_of
 from bespeak.state.audit.settings import AuditSettings
@@ -177,7 +179,7 @@ async def test_a_handler_that_fails_fails_the_task_without_its_secrets() -> None
 
 
 async def test_calls_and_refusals_are_in_the_audit_trail_without_arguments() -> None:
-    document = ServerDocument(audit=AuditSettings(enabled=True))
+    document = ServerDocument(audit=AuditSettings(records="all"))
     async with on_http(Rooms(), document) as (url, keeper), connected(url, headers=READER) as client:
         for sent in (calling(FIND, beds=2), calling(FIND, secret="x"), calling(BOOK, room_id="12")):
             await send(client, sent)
@@ -190,6 +192,41 @@ async def test_calls_and_refusals_are_in_the_audit_trail_without_arguments() -> 
 
 
 # Confirmation.
+
+
+async def test_question_about_a_composite_lists_every_call_or_says_where_they_are() -> None:
+    booking = {"method": "BOOK", "path": "/rooms/12"}
+    rooms = Rooms(methods=["BATCH"])
+    async with on_http(rooms) as (url, keeper), connected(url) as client:
+        few = await send(client, calling("batch", calls=[{"method": "QUERY", "path": "/rooms"}, booking]))
+        many = await send(client, calling("batch", calls=[booking] * 1000))
+        store = keeper.dispatcher.server.store
+        assert store is not None
+        cases = await store.read(ListCases())
+    assert "1. QUERY /rooms: informational\n2. BOOK /rooms/12: irreversible" in words(few)
+    assert "too many to show" in words(many)
+    assert f"bespeak cases show {cases[1].case_id}" in words(many)
+    assert [case.subject.count('"impact"') for case in cases] == [2, 1000]
+    assert rooms.booked == []
+
+
+async def test_purchase_names_its_merchant_before_a_person_is_asked() -> None:
+    account = AccountSettings(principal=AGENT, currency="EUR", opening="100.00")
+    document = ServerDocument(payments=PaymentSettings(accounts=(account,)))
+    order = {"item": "lamp", "principal_id": AGENT, "amount": {"value": "30.00", "currency": "EUR"}}
+    buyer = {"Agent-ID": AGENT, "Authority-Scope": "payments:purchase"}
+    async with (
+        on_http(Rooms(methods=["PURCHASE"]), document) as (url, keeper),
+        connected(url, headers=buyer) as client,
+    ):
+        lacking = await send(client, calling("purchase", **order))
+        merchant = error(lacking)["merchant"]
+        waiting = await send(client, calling("purchase", {"task_id": lacking.id}, **order, **merchant))
+        await decide(keeper, error(waiting)["confirmation_id"])
+        bought = await send(client, message("go on", task_id=lacking.id))
+    assert (state(lacking), error(lacking)["code"]) == ("input_required", "counterparty-unverified")
+    assert (state(waiting), state(bought)) == ("auth_required", "completed")
+    assert output(bought)["result"]["status"] == "settled"
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from a2a.types import Task, TaskState
@@ -185,6 +186,16 @@ async def test_a_task_is_canceled_while_it_waits_and_while_it_works() -> None:
             await tasks.cancel(await tasks._again(working))
     assert [state(task) for task in ends] == ["canceled", "canceled"]
     assert words(ends[1]).startswith("Canceled. What the call had done")
+
+
+async def test_task_that_is_canceled_before_its_first_step_leaves_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_RUNNING", 1)
+    async with process() as tasks:
+        for _ in range(2):
+            held = await opened(tasks, message=calling("find_rooms", {"message_id": uuid4().hex}))
+            tasks.run(held, finishing(held, asyncio.Event()))
+            assert state((await tasks.cancel(held)).task) == "canceled"
+        assert not tasks._running
 
 
 async def test_a_call_that_cannot_be_stopped_is_not_called_canceled(monkeypatch: pytest.MonkeyPatch) -> None:

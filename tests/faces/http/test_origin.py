@@ -33,6 +33,7 @@ def test_a_service_on_this_machine_answers_as_itself(host: str) -> None:
         ),
         *("localhost/.evil.example", "localhost#.evil.example", "localhost?evil.example", "local\thost"),
         *("localhost\\.evil.example", "127.1", "2130706433"),
+        *("[::1].evil.example", "[::1]evil.example:80", "evil.example[::1]", "[::1]:80:80", "[[::1]]"),
     ],
 )
 def test_a_bent_name_is_not_served(host: str) -> None:

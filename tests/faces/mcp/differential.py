@@ -316,7 +316,7 @@ def pair(*, tokens: bool = False, stateless: bool = False, audited: bool = False
 
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
         document, authority = _authority(Path(folder)) if tokens else (ServerDocument(), _OPEN)
-        document = replace(document, audit=AuditSettings(enabled=audited))
+        document = replace(document, audit=AuditSettings(records="all" if audited else "off"))
         sides = []
         for fast in (True, False):
             log: list[Any] = []

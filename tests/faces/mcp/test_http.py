@@ -153,7 +153,7 @@ async def test_an_idempotency_key_runs_a_call_once() -> None:
 
 
 async def test_the_audit_trail_says_who_called_what_by_mcp_and_not_with_which_arguments(era: str) -> None:
-    document = ServerDocument(audit=AuditSettings(enabled=True))
+    document = ServerDocument(audit=AuditSettings(records="all"))
     async with Rooms().on_http(document) as (url, keeper), connected_to(url, era, agree, **WRITER) as client:
         await client.call_tool("book_rooms", {"room_id": "secret-12"})
         assert keeper.dispatcher.server.store is not None

@@ -340,6 +340,9 @@ class Changing:
     async def endpoints(self, *, refresh: bool = False) -> Sequence[Endpoint]:
         return self.current
 
+    def own(self, _: Any) -> None:
+        return
+
 
 async def test_a_changed_list_of_tools_is_announced(era: str) -> None:
     from mcp import Client

@@ -26,6 +26,7 @@ from bespeak.contract.semantic import Semantic
 from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.faces.timeouts import Timeouts
+from bespeak.runtime.server import Server
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import MEMORY, CaseSettings
 from bespeak.state.store.store import Store
@@ -176,9 +177,11 @@ class Rooms:
 
         target: Target = load_app(self.app, Path())
         store = open_store(MEMORY, role="sole")
-        async with connect_local(target, agent_id=AGENT, scopes=scopes, store=store) as client:
+        servers: list[Server] = []
+        opening = connect_local(target, agent_id=AGENT, scopes=scopes, store=store, opened=servers.append)
+        async with opening as client:
             manifest = await client.discover()
-            backend = ClientBackend(client, manifest, caller=AGENT, service=target.service)
+            backend = ClientBackend(client, manifest, caller=AGENT, service=target.service, server=servers[0])
             yield ToolServer(backend, Asking(store, CaseSettings(), command), settings), store
 
     @asynccontextmanager

@@ -13,6 +13,7 @@ from bespeak.contract.policy import Policies
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.errors import BespeakError, RemoteProtocolError
 from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import SEMANTIC_MAPPING
 from bespeak.protocol.exchange.outcome import Outcome
 from bespeak.protocol.exchange.scope import Scopes
 
@@ -97,13 +98,13 @@ class CalledService:
 
 
 def _outcome(reply: Reply) -> Outcome:
-    retry_after = reply.headers.get("retry-after")
+    retry_after, mapping = reply.headers.get("retry-after"), reply.headers.get(SEMANTIC_MAPPING)
     if reply.error is not None:
         members = {**reply.error.members, "code": reply.error.code, "message": reply.error.message}
-        return Outcome(reply.status, error=members, retry_after=retry_after)
+        return Outcome(reply.status, error=members, retry_after=retry_after, mapping=mapping)
     warning = reply.headers.get("agtp-endpoint-warning") or reply.headers.get("agtp-catalog-warning")
     try:
         output = reply.output
     except RemoteProtocolError:
         output = reply.body.decode(errors="replace")
-    return Outcome(reply.status, output, warning=warning)
+    return Outcome(reply.status, output, warning=warning, mapping=mapping)

@@ -31,6 +31,10 @@ from bespeak.protocol.exchange.scope import Scopes
 MOST_TURNS: Final = 3
 """AGTP-API 10.2: a proposal is made at most three times; after three rejections the agent must ESCALATE."""
 
+_CLEAR: Final = frozenset({"composition-impossible", "out-of-scope", "policy-refused"})
+"""Reasons of a rejection whose counter-proposal is followed if it fits. With any other, above all `ambiguous`, the
+service does not know what is meant, and a contract that fits may still do something else.
+"""
 _POLLING: Final = RetryPolicy(first_delay=0.5, longest_delay=5.0)
 _MOST_POLLS: Final = 1000
 _ID: Final = re.compile(r"[!-~]{1,200}")
@@ -68,6 +72,8 @@ class Terms:
     escalate: bool = False
     follow_effects: bool = False
     """True to follow counter-proposals that change something."""
+    follow_ambiguous: bool | Callable[[ProposalRejectedError], bool] = False
+    """True to follow counter-proposals of a service that doubts what is meant, or a function that decides."""
     wait: float = 30.0
     """Seconds to wait for a decision that takes long."""
     polling: RetryPolicy = field(default_factory=lambda: _POLLING)
@@ -196,7 +202,7 @@ class Negotiation:
         return self._use(offered, members, _read_id(reply, "synthesis-id"))
 
     def _counter(self, proposal: Proposal, error: ProposalRejectedError) -> Proposal | None:
-        """Return the counter-proposal of a rejection if it gives everything that was asked for."""
+        """Return the counter-proposal of a rejection if its reason allows that, and it gives all that was asked."""
         offered = error.counter_proposal
         inner = offered.get("endpoint") if isinstance(offered, dict) else None
         definition = inner if isinstance(inner, dict) else offered
@@ -211,6 +217,8 @@ class Negotiation:
         if counter.endpoint.semantic.impact != "informational" and not self._terms.follow_effects:
             # The server doubts what is meant: only the caller can say whether this effect is.
             lacking = (*lacking, "it changes something, and follow_effects is not set")
+        if not lacking and error.rejection not in _CLEAR and not self._decides_for(error):
+            lacking = ("the service doubts what is meant, and follow_ambiguous is not set",)
         if lacking:
             lacks = "; ".join(lacking[:5])
             error.add_note(f"Its counter-proposal {counter.endpoint} was not followed: {lacks}.")
@@ -218,6 +226,11 @@ class Negotiation:
         self._followed = True
         self._notes += [f"the server's counter-proposal was followed: {error.message}", *fit.notes]
         return counter
+
+    def _decides_for(self, error: ProposalRejectedError) -> bool:
+        """Return True if the caller wants what the counter-proposal of a doubtful service does."""
+        wish = self._terms.follow_ambiguous
+        return wish(error) if callable(wish) else wish
 
     async def _rejected(self, proposal: Proposal, error: ProposalRejectedError, *, last: bool) -> ProposalRejectedError:
         """Return the error of a final rejection; first escalate it if the server demands that and the agent may."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import quote
@@ -13,7 +13,13 @@ import msgspec
 from joserfc.jwk import OKPKey
 
 from bespeak.agent.client.endpoint_calling import CalledService
-from bespeak.agent.client.errors import IdentityMismatchError, NoCommonCatalogError, ServiceError, error_of
+from bespeak.agent.client.errors import (
+    IdentityMismatchError,
+    NoCommonCatalogError,
+    ProposalRejectedError,
+    ServiceError,
+    error_of,
+)
 from bespeak.agent.client.field_notation import Fields
 from bespeak.agent.client.inventory import InventoryEntry, parse_inventory
 from bespeak.agent.client.negotiation import Negotiation, Terms
@@ -224,12 +230,14 @@ class ServiceClient:
         negotiation_id: str | None = None,
         escalate: bool = False,
         follow_effects: bool = False,
+        follow_ambiguous: bool | Callable[[ProposalRejectedError], bool] = False,
         wait: float = 30.0,
     ) -> Synthesis:
         """Ask for an endpoint that the service does not have, composed of those that it has (AGTP-API 10).
 
         Returns its contract, which was compared with what was asked, and `call`. Counter-proposals are followed, at
-        most twice, if they give everything that was asked and change nothing. Raises ProposalRejectedError if the
+        most twice, if they give everything that was asked, change nothing, and the service does not doubt what is
+        meant. Raises ProposalRejectedError if the
         service refuses, ProposalPendingError if it has not decided after `wait` seconds, and ContractMismatchError if
         it approves something else.
 
@@ -240,6 +248,8 @@ class ServiceClient:
         - `scopes` narrows the client's own scopes; the endpoint may not require others.
         - `persistent` asks for an endpoint that outlives the session, for a `duration` like `"7d"`.
         - `follow_effects` also follows counter-proposals that change something. Read `counter_plan` of the error first.
+        - `follow_ambiguous` also follows those of a service that doubts what is meant. They fit, and may still do
+          something else. A function gets the error, and returns True to follow its `counter_plan`.
         - `escalate` lets the client ESCALATE when the service demands it, after three rejections.
         """
         declared = self._scopes if scopes is None else _join_scopes(scopes)
@@ -257,6 +267,7 @@ class ServiceClient:
             session_id=session_id,
             escalate=escalate,
             follow_effects=follow_effects,
+            follow_ambiguous=follow_ambiguous,
             wait=wait,
         )
         return await Negotiation(self, terms, negotiation_id=negotiation_id).run(proposal, known)

@@ -92,12 +92,14 @@ def read_card(
             left_out.append((at, f"{at} is left out: {place.message}"))
         else:
             interfaces.append(AgentInterface(str(place), binding, version))
+    usable = [entry for entry in skills if _brief(entry.get("id"))][:most]
+    said = _Texts(left_out)
     found = AgentCard(
-        name=name,
-        description=_brief(card.get("description")),
+        name=said.read(card.get("name"), "/name") or str(base.origin),
+        description=said.read(card.get("description"), "/description"),
         version=_brief(card.get("version")),
         interfaces=tuple(interfaces),
-        skills=tuple(_judged([entry for entry in skills if _brief(entry.get("id"))][:most])),
+        skills=tuple(_judged(usable, said)),
         credentials=tuple(dict.fromkeys(_credentials(as_mapping(card.get("securitySchemes"))))),
         openapi=_openapi(card),
         left_out=tuple(left_out),
@@ -122,18 +124,43 @@ def _interfaces(card: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
                 yield f"/additionalInterfaces/{number}", as_text(one["url"]), _brief(one.get("transport")), version
 
 
-def _judged(entries: Sequence[Mapping[str, Any]]) -> Iterator[AgentSkill]:
+class _Texts:
+    """Reads the texts of a card without what tells a model what to do, which is reported."""
+
+    def __init__(self, left_out: list[tuple[str, str]]) -> None:
+        self._left_out = left_out
+
+    def read(self, value: object, at: str) -> str:
+        """Return a text up to its first instruction to a model."""
+        from bespeak.documents.adoption.plain_text import plain_text  # noqa: PLC0415 - loads the language, for cards only
+
+        text = _brief(value)
+        plain = plain_text(text, _LONGEST)
+        if not plain.fault:
+            return text
+        self._left_out.append((at, f"a part of {at} is left out: it holds {plain.fault}"))
+        return plain.text
+
+
+def _judged(entries: Sequence[Mapping[str, Any]], said: _Texts) -> Iterator[AgentSkill]:
     """Yield the skills, with what their words say about the impact of a call."""
     from bespeak.documents.adoption.judgement import judge_all  # noqa: PLC0415 - loads the language, for cards only
 
     candidates = [_candidate(entry) for entry in entries]
-    for entry, judged in zip(entries, judge_all(candidates, load_bundled()), strict=True):
+    for number, (entry, judged) in enumerate(zip(entries, judge_all(candidates, load_bundled()), strict=True)):
         guessed = [guess.confidence for guess in judged.guesses if guess.at == "/semantic/impact"]
+        named = said.read(judged.candidate.name, f"/skills/{number}/id")
+        if not named:
+            continue
         yield AgentSkill(
-            id=judged.candidate.name,
-            description=judged.candidate.description or judged.candidate.summary,
-            tags=judged.candidate.tags,
-            examples=_texts(entry.get("examples")),
+            id=named,
+            description=said.read(
+                judged.candidate.description or judged.candidate.summary, f"/skills/{number}/description"
+            ),
+            tags=tuple(filter(None, (said.read(tag, f"/skills/{number}/tags") for tag in judged.candidate.tags))),
+            examples=tuple(
+                filter(None, (said.read(one, f"/skills/{number}/examples") for one in _texts(entry.get("examples"))))
+            ),
             scopes=tuple(dict.fromkeys(_scopes(entry)))[:_MOST_LISTED],
             impact=judged.semantic.impact,
             confidence=min(guessed, default=0.5),

@@ -16,9 +16,10 @@ from bespeak.agent.tools.tool_call import ToolCall, read_call, read_calls
 from bespeak.agent.tools.tool_result import LEAST, MOST, ToolResult, bounded
 from bespeak.agent.tools.tool_service import ToolService
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.listed_call import list_named, unlisted
 from bespeak.contract.schema.numbers import non_finite
 from bespeak.contract.tool_error import Granting, check_arguments, error_members, invalid_arguments
-from bespeak.contract.tool_question import declined, question
+from bespeak.contract.tool_question import LONGEST, declined, question, too_long_to_show
 from bespeak.documents.projections.model_tools.model_tool import ModelTool, make_model_tools, name_tools
 from bespeak.documents.projections.model_tools.restoration import RepeatedMemberError
 from bespeak.errors import BespeakError, ConfigError
@@ -26,6 +27,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
 from bespeak.protocol.exchange.outcome import Outcome, refused
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.fault import Fault
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.reading.json_data import decode_json
 
@@ -175,7 +177,13 @@ class ToolRunner:
             remedy = "Tell the user. The program has to pass confirm=, a function that asks a person."
             details = {"remedy": remedy}
             return refused(Refused(status.AUTHORIZATION_REQUIRED, "confirmation-required", message, details))
-        asked = Question(question(tool, arguments), tool.name, arguments, tool.endpoint)
+        calls = list_named(tool.endpoint, arguments, await self._service.endpoints())
+        if isinstance(calls, Fault):
+            return refused(unlisted(tool.name, calls))
+        text = question(tool, arguments, calls)
+        if len(text) > LONGEST:
+            return refused(too_long_to_show(tool, text, "Or let the user call it with `bespeak call`."))
+        asked = Question(text, tool.name, arguments, tool.endpoint)
         async with self._asking:  # one question after the other: a person reads one at a time
             if inspect.iscoroutinefunction(self._confirm):
                 answer = await self._confirm(asked)

@@ -103,7 +103,7 @@ def verify(
     """
     trust = trust_of(_configured(target, override or file), key_files, server_ids)
     if trust.is_off and not as_json:
-        click.echo("auditing is off: nothing is recorded until bespeak.toml has [audit] enabled = true", err=True)
+        click.echo('auditing is off: nothing is recorded while bespeak.toml has [audit] records = "off"', err=True)
     keys = trust.keys
     faults: list[TrailFault] = []
 

@@ -11,7 +11,7 @@ import msgspec
 from rich.text import Text
 
 from bespeak.app.cli.console import line, print_json, print_lines
-from bespeak.app.cli.deciding import check_decision, decision_options, visit_store
+from bespeak.app.cli.deciding import carry_out, check_decision, decision_options, visit_store
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.target_store import store_options
 from bespeak.protocol.exchange.instant import write_instant
@@ -34,7 +34,7 @@ from bespeak.state.store.store import Store
 _OPEN: Final = "open"
 _STYLES: Final = {PENDING: "bold yellow", DEFERRED: "yellow", ACCEPTED: "green", REJECTED: "red"}
 _MOMENTS: Final = ("created", "deadline", "expires", "decided_at")
-_ABOUT: Final = ("task_id", "workflow_id", "procedure_id")
+_ABOUT: Final = ("task_id", "workflow_id", "procedure_id", "alignment_id")
 """Members of an escalation that say what it is about."""
 
 
@@ -134,7 +134,8 @@ def _decide(status: str, case: str, target: str, override: str | None, *, reason
         parties=(name.casefold(),),
         reason=reason,
     )
-    outcome = visit_store(target, override, lambda store: store.do(command))
+    details = {"escalation_id": case, "decision": status, "decided_by": name, "reason": reason}
+    outcome = carry_out(target, override, command, verb="CONFIRM", path="/", details=details)
     if isinstance(outcome, Conflict):
         raise CommandFailedError(_explain(case, name, outcome))
     decided: Case = outcome[0]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+from collections.abc import Coroutine
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 from rich.text import Text
@@ -67,7 +70,8 @@ def conform(
     """Check the server at URI, agtp://HOST[:4480], against AGTP-API 13.1.
 
     The checks are black-box and do not change the server: each request must be refused, or goes to an informational
-    endpoint. A check passes only if a response shows what it states, and says could-not-tell if none does.
+    endpoint. Proposals are withdrawn at the end, also after an interruption. A check passes only if a response shows
+    what it states, and says could-not-tell if none does.
     Exit codes: 0 no check failed, 1 a check failed, 2 the server cannot be reached.
 
     With --agis, a validator is checked with the AGIS conformance documents: it must accept the valid ones, reject the
@@ -87,14 +91,21 @@ def conform(
         raise click.UsageError("give the URI of the server to check, or --agis")
     if validator is not None or documents is not None:
         raise click.UsageError("--validator and --documents require --agis")
-    report = asyncio.run(
-        run_conformance(uri, agent_id=agent_id, tls=tls, ca_file=ca_file, insecure=insecure, timeout=timeout)
-    )
+    checking = run_conformance(uri, agent_id=agent_id, tls=tls, ca_file=ca_file, insecure=insecure, timeout=timeout)
+    report = asyncio.run(_until_terminated(checking))
     if as_json:
         print_json(report.to_json())
     else:
         _print(report)
     context.exit(0 if report.conforms else 1)
+
+
+async def _until_terminated(checking: Coroutine[Any, Any, Report]) -> Report:
+    """Run the checks; SIGTERM ends them like Ctrl-C, so that what they have made is released."""
+    task = asyncio.ensure_future(checking)
+    with suppress(NotImplementedError):  # on Windows
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await task
 
 
 def _conform_agis(validator: str | None, documents: Path | None, *, as_json: bool) -> bool:

@@ -92,7 +92,7 @@ def _print_web(discovered: Discovered, as_json: bool) -> None:
 
 
 async def _discover(service: str, methods: bool, as_json: bool, options: dict[str, Any]) -> None:
-    async with open_service(service, **options) as client:
+    async with open_service(service, **options, describes=True) as client:
         if client.discovered is not None and not methods:
             discovered = client.discovered
             if discovered.kind == "agtp" and discovered.manifest is None:

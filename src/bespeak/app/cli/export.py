@@ -280,7 +280,7 @@ def tools(
 
 
 async def _offered(service: str, options: dict[str, Any]) -> tuple[Endpoint, ...]:
-    async with open_service(service, **options) as client:
+    async with open_service(service, **options, describes=True) as client:
         return (await client.discover()).offered_endpoints
 
 

@@ -77,7 +77,7 @@ def live_service(client: ServiceClient, manifest: ManifestDocument, uri: str) ->
 
 def _local(target: str) -> Exported:
     loaded = load_target(target)
-    assembled = assemble_target(loaded, now())
+    assembled = assemble_target(loaded, now(), describes=True)
     print_findings(assembled.findings)
     registrar, document = assembled.registrar, loaded.document
     warned = {method: registrar.catalog.warns_of(method) for method, _ in registrar.endpoints}

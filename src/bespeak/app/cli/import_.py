@@ -46,7 +46,11 @@ def agis(file: Path, output: Path, force: bool) -> int:
     bespeak import agis menu.agis -o menu
     bespeak serve menu
     """
-    service = open_agis(file)
+    from bespeak.documents.safe_texts import without_instructions  # noqa: PLC0415 - loads the language
+
+    service, unsafe = without_instructions(open_agis(file))
+    for one in unsafe:
+        click.echo(f"{printable(one.what)}: {printable(one.why)}", err=True)
     for endpoint in service.endpoints:
         for name, schema in (("input", endpoint.input_schema), ("output", endpoint.output_schema)):
             null = find_null(dict(schema))
@@ -190,8 +194,8 @@ def mcp(  # noqa: PLR0917 - click passes them all by name
     named = named_server(server, env, header, token_file)
     with sdk_needed():
         listed, notes = open_tools(named, " ".join(server), timeout)
-    if not listed.tools:
-        raise CommandFailedError(f"{brief(' '.join(server))} has no tools")
+    if not listed.tools and not listed.offers:
+        raise CommandFailedError(f"{brief(' '.join(server))} has no tools, prompts or resources")
     earlier = read_deployment(output)[0].endpoints if output.is_dir() else ()
     reviewed = reviewed_tools(earlier, output)
     imported = import_tools(listed, named, notes, reviewed)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import sys
 import traceback
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from bespeak.app.server.target import open_app
 from bespeak.checks.lint.project import Project
-from bespeak.checks.lint.rules.handler import MODULE
+from bespeak.checks.lint.rules.handler import MODULE, OPEN_RESULT, TYPE_ADVICE
 from bespeak.contract.catalog.bundled import load_bundled, open_catalog
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.service import Service
+from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.documents.deployment.server_toml import read_server
 from bespeak.errors import ConfigError, ContractError
+from bespeak.runtime.bindings.function import plan_output
+from bespeak.runtime.functions.reading import locate
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.span import Location
@@ -31,6 +37,38 @@ def check_apps(project: Project, targets: Iterable[str]) -> None:
         server, _ = read_server(configuration)
         if server.main.app is not None:
             _check(project, server.main.app, configuration.parent, None)
+        _check_results(project, configuration)
+
+
+def _check_results(project: Project, configuration: Path) -> None:
+    """Find functions without a return type among those that a deployment names. They are read, not imported."""
+    deployment, _ = read_deployment(configuration)
+    handlers = [endpoint.handler for endpoint in deployment.endpoints]
+    handlers += [entry.handler for entry in deployment.server.handlers]
+    named = {handler.function for handler in handlers if isinstance(handler, RegisteredFunction)}
+    for dotted in sorted(named):
+        module, _, name = dotted.rpartition(".")
+        stem = configuration.parent / module.replace(".", "/")
+        for path in (stem.with_suffix(".py"), stem / "__init__.py"):
+            text = read_text(path, MAX_BYTES) if module and path.is_file() else None
+            line = _untyped(text, name) if isinstance(text, str) else None
+            if line is not None:
+                message = f"{name}() does not say what it returns, so every field of its results is sent"
+                finding = OPEN_RESULT.found(message, Location(str(path), line), advice=TYPE_ADVICE)
+                project.add_findings(path.absolute(), [finding])
+
+
+def _untyped(text: str, name: str) -> int | None:
+    """Return the line of a function that does not say what it returns; None if it does, or is not here."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            shown = "Any" if node.returns is None else ast.unparse(node.returns).strip("'\"")
+            return node.lineno if shown.removeprefix("typing.") in ("Any", "object") else None
+    return None
 
 
 def _check(project: Project, target: str, base: Path, file: Path | None) -> None:
@@ -38,6 +76,7 @@ def _check(project: Project, target: str, base: Path, file: Path | None) -> None
         # What a module prints must not end up in a report.
         with contextlib.redirect_stdout(sys.stderr), _own_modules(base):
             service = open_app(target, base).service()
+            open_results = list(_open_results(service))
     except ContractError as error:
         findings = [finding for finding in error.findings if isinstance(finding, Diagnostic)]
         _report(project, findings or [MODULE.found(str(error))], _place(error.__cause__ or error, base, target, file))
@@ -55,6 +94,18 @@ def _check(project: Project, target: str, base: Path, file: Path | None) -> None
         else:
             catalog = open_catalog(service.catalog, base)[0] or load_bundled()
             project.add_python(path, text, endpoints, catalog, service.policies, recipes=service.recipes)
+    for source, finding in open_results:
+        project.add_findings(Path(source.file).absolute(), [replace(finding, location=source)])
+
+
+def _open_results(service: Service) -> Iterator[tuple[Location, Diagnostic]]:
+    """Yield the functions of an app that do not say what they return."""
+    for endpoint in service.endpoints:
+        function = endpoint.handler.target if isinstance(endpoint.handler, RegisteredFunction) else None
+        finding = plan_output(endpoint, endpoint.output_schema).finding if function is not None else None
+        source = locate(function) if function is not None else None
+        if finding is not None and source is not None:
+            yield source, finding
 
 
 @contextlib.contextmanager

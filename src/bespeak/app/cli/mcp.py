@@ -38,6 +38,7 @@ from bespeak.state.store.store import Store
 if TYPE_CHECKING:
     from bespeak.app.server.mcp_stdio import Wire
     from bespeak.faces.mcp.catalog import Catalog
+    from bespeak.runtime.server import Server
 
 _LOCAL_INTERVAL: Final = 1.0
 _REMOTE_INTERVAL: Final = 60.0
@@ -155,12 +156,19 @@ async def _serve(
 
     async with AsyncExitStack() as stack:
         target, store = _load(service, override)
-        client = await stack.enter_async_context(open_service(target or service, store=store, face="mcp", **options))
+        servers: list[Server] = []
+        opening = open_service(target or service, store=store, face="mcp", opened=servers.append, **options)
+        client = await stack.enter_async_context(opening)
         manifest = await client.discover()
         caller = options["agent_id"] or (derived_id(options["as_name"]) if options["as_name"] else "")
         scopes = _scopes(options, caller)
         backend = ClientBackend(
-            client, manifest, caller=caller, scopes=scopes, service=target.service if target else None
+            client,
+            manifest,
+            caller=caller,
+            scopes=scopes,
+            service=target.service if target else None,
+            server=servers[0] if servers else None,
         )
         _report_missing(await backend.endpoints(), scopes)
         if target is None:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import click
 from click.core import ParameterSource
@@ -27,6 +26,7 @@ from bespeak.documents.mcp_clients.client import CLIENTS, McpClient, user_folder
 from bespeak.documents.mcp_clients.configuration import add_server, write_configuration
 from bespeak.documents.mcp_clients.entry import Entry, remote_entry, started_entry
 from bespeak.errors import ConfigError
+from bespeak.protocol.address import split_url
 from bespeak.protocol.fault import Fault
 from bespeak.protocol.locator import is_web
 from bespeak.state.store.settings import DEFAULT_FILE, MEMORY, POSTGRES, has_password
@@ -133,7 +133,7 @@ def _name(service: str, given: str | None) -> str:
 def _host(address: str) -> str:
     """Return the host of an address; empty if it has none, or credentials before it."""
     try:
-        parts = urlsplit(address)
+        parts = split_url(address)
         return "" if "@" in parts.netloc else parts.hostname or ""
     except ValueError:
         return ""

@@ -78,7 +78,7 @@ async def _list(launch: Launch, source: str, seconds: float) -> tuple[ToolList, 
 
     connection: McpConnection = McpConnection(launch, start_seconds=seconds)
     try:
-        failure = await connection.open()
+        failure = await connection.open() or await connection.read_offers()
         if failure is not None:
             return failure
         listed = ToolList(
@@ -87,6 +87,7 @@ async def _list(launch: Launch, source: str, seconds: float) -> tuple[ToolList, 
             version=connection.version,
             instructions=connection.instructions,
             source=source,
+            offers=tuple(connection.offers),
         )
         why = "the server lists it more than once; only the first can be called"
         return listed, [LeftOut(name, why) for name in connection.repeated]

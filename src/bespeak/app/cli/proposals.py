@@ -1,7 +1,8 @@
-"""`bespeak proposals`: approve, reject, publish and promote the endpoints that agents propose."""
+"""`bespeak proposals`: approve, reject, publish, revoke and promote the endpoints that agents propose."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -11,16 +12,18 @@ import msgspec
 from rich.text import Text
 
 from bespeak.app.cli.console import line, print_json, print_lines
-from bespeak.app.cli.deciding import check_decision, decision_options, visit_store
+from bespeak.app.cli.deciding import carry_out, check_decision, decision_options, visit_store
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.promotion import promote_synthesis
 from bespeak.app.cli.target_store import store_options
 from bespeak.app.server.state import server_document
 from bespeak.contract.duration import read_duration, write_duration
+from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.projections.agtp_manifest import project_endpoint
 from bespeak.protocol.exchange.instant import write_instant
+from bespeak.runtime.negotiation.conformance import texts_of
 from bespeak.runtime.stored_endpoint import StoredEndpoint, read_endpoint
-from bespeak.state.store.command import Command, Conflict
+from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.proposals import (
     APPROVED,
     PENDING,
@@ -31,16 +34,24 @@ from bespeak.state.store.commands.proposals import (
     ProposalRow,
     PublishProposal,
     ReadProposal,
+    RevokeSynthesis,
     proposal_id_of,
 )
 
 _STYLES: Final = {PENDING: "bold yellow", APPROVED: "green", REJECTED: "red"}
+_VERBS: Final[dict[Any, str]] = {
+    APPROVED: "APPROVE",
+    REJECTED: "REJECT",
+    PublishProposal: "PUBLISH",
+    RevokeSynthesis: "REVOKE",
+}
+"""Names of decisions in the audit trail."""
 _MOMENTS: Final = ("created", "expires", "decided_at")
 
 
 @click.group()
 def proposals() -> None:
-    """List, approve, reject, publish and promote the endpoints that agents propose.
+    """List, approve, reject, publish, revoke and promote the endpoints that agents propose.
 
     PROPOSAL is the id of a proposal or of its synthesis. TARGET is the deployment, whose configuration names the store;
     --store overrides it.
@@ -116,13 +127,41 @@ def reject(proposal: str, target: str, override: str | None, reason: str | None,
 @click.argument("proposal")
 @store_options
 @click.option("--for", "duration", metavar="DURATION", help="How long, such as 7d.  [default: default_duration]")
-def publish(proposal: str, target: str, override: str | None, duration: str | None) -> None:
-    """Let every agent call a synthesis, on every face, for a time. `promote` makes it permanent."""
+@click.option("--by", metavar="NAME", help="Name of the decider.  [default: your login name]")
+@click.option("--approve-texts", is_flag=True, help="Approve the texts without being asked.")
+def publish(
+    *, proposal: str, target: str, override: str | None, duration: str | None, by: str | None, approve_texts: bool
+) -> None:
+    """Let every agent call a synthesis, on every face, for a time. `promote` makes it permanent.
+
+    An agent wrote its texts, and the models of all others will read them. They are printed, and you approve them.
+    """
     seconds = server_document(target).negotiation.default_duration if duration is None else read_duration(duration)
     if seconds is None:
         raise click.UsageError(f"--for must be a duration such as 24h or 7d; got {duration!r}")
-    row = _change(proposal, target, override, PublishProposal(_id(proposal), float(seconds)))
+    name, stored = check_decision(proposal, None, by), _stored(_read(proposal, target, override))
+    if stored is not None:
+        _approve_texts(stored.endpoint, is_approved=approve_texts)
+    row = _change(proposal, target, override, PublishProposal(_id(proposal), float(seconds), f"operator:{name}"))
     click.echo(f"{row.method} {row.path} is published until {write_instant(row.expires)}")
+
+
+@proposals.command(short_help="End an approved or published synthesis.")
+@click.argument("proposal")
+@store_options
+@decision_options
+def revoke(proposal: str, target: str, override: str | None, reason: str | None, by: str | None) -> None:
+    """End an approved or published synthesis at once, in every process and on every face.
+
+    If its agent proposes the same method and path within 30 days, an operator has to approve it again.
+
+    \b
+    Example:
+    bespeak proposals revoke syn-2f6c... examples/hotel --reason "returns the wrong guest"
+    """
+    name = check_decision(proposal, reason, by)
+    row = _change(proposal, target, override, RevokeSynthesis(_id(proposal), f"operator:{name}", reason))
+    click.echo(f"{row.synthesis_id} is revoked by {row.decided_by}: {row.method} {row.path}")
 
 
 @proposals.command(short_help="Write a synthesis as files of a deployment.")
@@ -157,8 +196,13 @@ def _decide(
     click.echo(f"{row.proposal_id} is {state} by {row.decided_by}: {row.method} {row.path}")
 
 
-def _change(proposal: str, target: str, override: str | None, command: Command) -> ProposalRow:
-    outcome = visit_store(target, override, lambda store: store.do(command))
+def _change(
+    proposal: str, target: str, override: str | None, command: DecideProposal | PublishProposal | RevokeSynthesis
+) -> ProposalRow:
+    verb = _VERBS[command.state if isinstance(command, DecideProposal) else type(command)]
+    details = {"proposal_id": command.proposal_id, "decided_by": command.decided_by}
+    details["reason"] = None if isinstance(command, PublishProposal) else command.reason
+    outcome = carry_out(target, override, command, verb=verb, path="/proposals/{proposal_id}", details=details)
     if isinstance(outcome, Conflict):
         raise CommandFailedError(_explain(proposal, outcome))
     row: ProposalRow = outcome[0]
@@ -175,7 +219,18 @@ def _explain(proposal: str, conflict: Conflict) -> str:
         return f"{proposal} has expired; the agent must propose again"
     if conflict.reason == "decided":
         return f"{proposal} is {state} already, by {conflict.details['decided_by'] or 'the server'}"
-    return f"{proposal} is {state}; only an approved proposal can be published"
+    return f"{proposal} is {state}; only an approved proposal can be published or revoked"
+
+
+def _approve_texts(endpoint: Endpoint, *, is_approved: bool) -> None:
+    """Print the texts of a contract and let the operator approve them."""
+    print_lines(line((f"  {place}  ", "dim"), text) for place, text in texts_of(endpoint))
+    if is_approved:
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise CommandFailedError("an agent wrote these texts; read them, and approve them with --approve-texts")
+    if not click.confirm("Publish these texts to every agent?"):
+        raise CommandFailedError("it is not published")
 
 
 def _read(proposal: str, target: str, override: str | None) -> ProposalRow:

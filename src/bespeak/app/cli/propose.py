@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,7 @@ _MISSES = 5
     help="How long to wait for a decision.",
 )
 @click.option("--follow-effects", is_flag=True, help="Follow counter-proposals that change something, too.")
+@click.option("--follow-ambiguous", is_flag=True, help="Follow counter-proposals although the service has doubts.")
 @click.option("--escalate", is_flag=True, help="Escalate to people if the service demands it.")
 @click.option("--explain", is_flag=True, help="Print how the service composes the endpoint, step by step.")
 @click.option("--dry-run", is_flag=True, help="Print the definition and send nothing.")
@@ -96,6 +98,7 @@ def propose(
     negotiation_id: str | None,
     wait: float,
     follow_effects: bool,
+    follow_ambiguous: bool,
     escalate: bool,
     **options: Any,
 ) -> int:
@@ -103,7 +106,8 @@ def propose(
 
     A FIELD is a name with dots for nesting and [] for lists, `?` if it is optional, and a type: email,
     limit?:integer, invoices[].total:number. The approved contract is compared with what you asked before it is
-    called. The exit code is 0 if the endpoint was approved, and called if you asked for that, and else 1.
+    called. If the service doubts what you mean, its counter-proposal is followed only if you say so. The exit code is 0
+    if the endpoint was approved, and called if you asked for that, and else 1.
 
     Examples:
 
@@ -127,6 +131,7 @@ def propose(
         "negotiation_id": negotiation_id,
         "wait": wait,
         "follow_effects": follow_effects,
+        "follow_ambiguous": follow_ambiguous or (not as_json and _confirm_plan),
         "escalate": escalate,
     }
 
@@ -154,6 +159,14 @@ def propose(
             return await _call(synthesis, inputs, as_json=as_json) if called else 0
 
     return asyncio.run(run())
+
+
+def _confirm_plan(error: ProposalRejectedError) -> bool:
+    """Let a person at a terminal decide about a counter-proposal of a service that doubts what is meant."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    _print_lines([line(error.message), *(line(f"counter-proposal: {step}") for step in error.counter_plan)])
+    return click.confirm("Is this what you mean?", err=True)
 
 
 def _listed(fields: tuple[str, ...]) -> list[str]:

@@ -256,7 +256,7 @@ def _shown(file: ReviewFile, position: str) -> Iterator[Text]:
             yield line(f"  {endpoint.handler.method} {endpoint.handler.url}")
         elif isinstance(endpoint.handler, McpTool):
             server = endpoint.handler.mcp
-            yield line(f"  tool {server.tool} of {server.url or ' '.join((server.command, *server.args))}")
+            yield line(f"  {server.named} of {server.url or ' '.join((server.command, *server.args))}")
         semantic = endpoint.semantic
         yield line(f"  intent: {semantic.intent}")
         yield line(f"  outcome: {semantic.outcome}")

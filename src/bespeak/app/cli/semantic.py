@@ -15,6 +15,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "publish": ("semantic_publish", "publish"),
     "register": ("semantic_register", "register"),
     "sign": ("semantic_register", "sign"),
+    "confirm": ("semantic_confirm", "confirm"),
     "list": ("semantic_list", "list_"),
     "show": ("semantic_list", "show"),
     "align": ("semantic_align", "align_"),

@@ -12,7 +12,9 @@ from bespeak.app.cli.deciding import visit_store
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.target_store import store_options
 from bespeak.protocol.exchange.instant import write_instant
+from bespeak.state.store.commands.alignment_confirmations import ListConfirmed
 from bespeak.state.store.commands.ontologies import Artifact, ArtifactKind, ArtifactRow, ListArtifacts, ReadArtifact
+from bespeak.state.store.store import Store
 from bespeak.text.diagnostics.printable import printable
 
 _KINDS: Final[tuple[ArtifactKind, ...]] = ("ontology", "alignment", "context")
@@ -24,13 +26,19 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.
 @click.option("--kind", type=click.Choice(_KINDS), help="Only artifacts of this kind.")
 @_json_option
 def list_(target: str, override: str | None, kind: ArtifactKind | None, as_json: bool) -> None:
-    """List registered ontologies, alignments and contexts, oldest first."""
-    rows: list[ArtifactRow] = visit_store(target, override, lambda store: store.read(ListArtifacts(kind)))
+    """List registered ontologies, alignments and contexts, oldest first, and who has confirmed an alignment."""
+
+    async def read(store: Store) -> tuple[list[ArtifactRow], dict[str, str]]:
+        return await store.read(ListArtifacts(kind)), await store.read(ListConfirmed())
+
+    rows, confirmed = visit_store(target, override, read)
     if as_json:
-        print_json([as_dict(row) for row in rows])
+        print_json([{**as_dict(row), "confirmed_by": confirmed.get(row.digest, "")} for row in rows])
         return
     for row in rows:
-        click.echo(printable(f"{row.kind:<10} {row.id} {row.version}  {row.digest[:12]}  {row.signer or 'unsigned'}"))
+        by = f"  confirmed by {confirmed[row.digest]}" if row.digest in confirmed else ""
+        about = f"{row.kind:<10} {row.id} {row.version}  {row.digest[:12]}  {row.signer or 'unsigned'}{by}"
+        click.echo(printable(about))
 
 
 @click.command()

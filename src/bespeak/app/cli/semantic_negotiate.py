@@ -98,7 +98,7 @@ async def _ask(target: str, document: Any, endpoint: str | None, options: Mappin
     try:
         if store is not None:
             await store.start()
-        async with open_service(target, store=store, **options) as client:
+        async with open_service(target, store=store, describes=True, **options) as client:
             return await client.request("DESCRIBE", "/", asked)
     finally:
         if store is not None:

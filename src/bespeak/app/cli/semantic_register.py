@@ -18,7 +18,7 @@ from bespeak.app.cli.semantic_list import as_dict
 from bespeak.app.cli.semantic_register_alignment import alignment_statement, command_for
 from bespeak.app.cli.semantic_register_context import context_command, is_context
 from bespeak.app.cli.target_store import lasting_place, store_options, use_store
-from bespeak.app.server.state import store_place
+from bespeak.app.server.state import server_document, store_place
 from bespeak.checks.alignment.artifact import Trust
 from bespeak.checks.ontology.registration import Judged, judge_registration
 from bespeak.documents.alignment.notation import is_alignment
@@ -26,6 +26,7 @@ from bespeak.documents.ontology.file import read_bytes
 from bespeak.errors import ConfigError
 from bespeak.protocol.fault import Fault
 from bespeak.runtime.semantic.alignment_registration import AlignmentOffer
+from bespeak.runtime.semantic.registry import read_trust
 from bespeak.state.audit.trusted_keys import parse_keys
 from bespeak.state.identity.artifact_signature import (
     ArtifactStatement,
@@ -118,7 +119,7 @@ def register(
     if is_alignment(data):
         token = _read(signature).strip() if signature else ""
         offer = AlignmentOffer(data=data, file=str(file), id=iri, version=version, signature=token)
-        trust = Trust(keys=_read_keys(trusted) if trusted else {})
+        trust = _trust(target, trusted)
         command = msgspec.structs.replace(command_for(place, offer, trust), actor=actor)
     elif is_context(data, str(file)):
         command = msgspec.structs.replace(context_command(data, str(file), iri, version), actor=actor)
@@ -139,6 +140,23 @@ def register(
         click.echo(f"signer       {done.signer or '-'}")
 
 
+def read_settings_trust(target: str) -> Trust:
+    """Return whose signatures the configuration of a target trusts."""
+    settings = server_document(target).semantic
+    return Trust() if settings is None else read_trust(settings)
+
+
+def _trust(target: str, trusted: Path | None) -> Trust:
+    """Return whose signatures count: keys of the command only if the configuration of the target names them too."""
+    configured, given = read_settings_trust(target), _read_keys(trusted) if trusted else {}
+    if not configured.signed:
+        return Trust(keys=given)
+    stranger = next((one for one in given if one not in configured.keys), None)
+    if stranger is not None:
+        raise CommandFailedError(f"the key {stranger} is not in `trusted_keys` of [semantic], so it would not count")
+    return configured
+
+
 def refusal_text(conflict: Conflict, command: RegisterArtifact) -> str:
     """Explain why the registry refused an artifact."""
     details = conflict.details
@@ -151,6 +169,8 @@ def refusal_text(conflict: Conflict, command: RegisterArtifact) -> str:
             return f"{command.id} is signed since its latest version, by {details['signer']}; sign this version too"
         case "reference-unknown":
             return f"{command.id} refers to {details['id']} {details['version']}, which is not registered"
+        case "registry-full":
+            return f"the registry has {details['most']} artifacts, which is the limit"
         case "too-many-versions":
             return f"{command.id} has {details['most']} versions, which is the limit"
         case _:

@@ -26,6 +26,7 @@ from bespeak.text.reading.text_file import read_text
 
 if TYPE_CHECKING:
     from bespeak.app.server.target import Target
+    from bespeak.runtime.server import Server
     from bespeak.state.store.store import Store
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -139,11 +140,14 @@ async def open_service(
     with_state: bool = True,
     store: Store | None = None,
     face: str = "agtp",
+    opened: Callable[[Server], None] | None = None,
+    describes: bool = False,
 ) -> AsyncIterator[ServiceClient]:
     """Connect to a live service by its URI, or load one from a folder, a file or module:app.
 
     `with_state` gives a loaded one a store in memory, so that it describes itself as if it were served; `store` gives
-    it that store. `face` is what its logs and its audit trail say that calls came by.
+    it that store. `face` is what its logs and its audit trail say that calls came by, and `opened` is told what serves
+    it. `describes` is True if no endpoint will be called: a loaded one then needs no credential of an upstream.
     """
     if as_name is not None:
         if agent_id is not None:
@@ -201,6 +205,8 @@ async def open_service(
                 with_state=with_state,
                 store=store,
                 face=face,
+                opened=opened,
+                describes=describes,
             ) as client:
                 yield client
 

@@ -89,6 +89,8 @@ def undecided(seen: Exchanged) -> Outcome | None:
     """Return why a response says nothing about the request itself; None if it does say something."""
     if seen.refuses_caller or seen.status == 455:
         return could_not_tell(f"the server rejected the caller with {seen.status}; give --agent-id", seen)
+    if seen.invented and seen.status == 404:
+        return could_not_tell(f"nothing is found at {seen.target}, whose values are made up", seen)
     if seen.status in (429, 503):
         return could_not_tell(f"the server answered {seen.status} {REASONS[seen.status]}; try again later", seen)
     return None
@@ -103,6 +105,17 @@ def expect(seen: Exchanged, *statuses: int) -> Outcome:
         return passed(seen)
     wanted = " or ".join(f"{number} {REASONS[number]}" for number in statuses)
     return failed(f"answered {seen.status}, expected {wanted}", seen)
+
+
+async def first_told(attempts: Iterable[Awaitable[Outcome]]) -> Outcome | None:
+    """Return the first outcome that tells something, else the first one; None without attempts."""
+    first = None
+    for attempt in attempts:
+        outcome = await attempt
+        if outcome.verdict is not Verdict.COULD_NOT_TELL:
+            return outcome
+        first = first or outcome
+    return first
 
 
 def all_of(outcomes: Iterable[Outcome]) -> Outcome:

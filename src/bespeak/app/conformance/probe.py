@@ -34,6 +34,8 @@ class Exchanged:
     body: bytes
     agent_id: str | None = None
     scope: str | None = None
+    invented: bool = False
+    """True if the path is a template that was filled with made-up values."""
 
     def header(self, name: str) -> str | None:
         """Return a response header by name in any case."""
@@ -55,6 +57,12 @@ class Exchanged:
             if isinstance(place, dict) and name in place:
                 return place[name]
         return None
+
+    def result(self, name: str) -> Any:
+        """Return a field of an answer, at the top or in the envelope of a floor method."""
+        found, body = self.field(name), self.json
+        envelope = body.get("result") if isinstance(body, dict) else None
+        return envelope.get(name) if found is None and isinstance(envelope, dict) else found
 
     @property
     def code(self) -> str:

@@ -72,7 +72,10 @@ async def run_conformance(
         subject = await Subject.meet(send, agent_id)
     except (OSError, UnicodeError, RemoteProtocolError) as error:
         raise UnreachableError(f"{locator} does not answer DISCOVER: {_reason(error)}") from error
-    results = [Result(check, check.judge(await _run(check, subject))) for check in CHECKS]
+    try:
+        results = [Result(check, check.judge(await _run(check, subject))) for check in CHECKS]
+    finally:
+        await subject.release()
     return Report(str(locator), subject.manifest, subject.agent_id, tuple(results))
 
 

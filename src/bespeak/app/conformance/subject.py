@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -23,6 +26,7 @@ from bespeak.app.conformance.published import (
     valid_input,
 )
 from bespeak.contract.schema.sample import sample
+from bespeak.errors import BespeakError
 
 PROBE_FIELD: Final = "conformance_probe"
 """Field that no endpoint declares. Every input schema is closed, so a request with it must be refused (13.3)."""
@@ -51,6 +55,8 @@ class Subject:
         self._known: dict[object, Any] = {}
         self.agent_id = agent_id
         self.exchanges: list[Exchanged] = []
+        self._made: dict[str, str | None] = {}
+        """Ids of proposals and syntheses that the server has made for us, each with the identity that asked for it."""
         self.manifest: Mapping[str, Any] = {}
         self.has_manifest = False
         self.identities: tuple[str | None, ...] = (agent_id,)
@@ -93,7 +99,10 @@ class Subject:
         """Find the form of input that a harmless endpoint accepts; most servers accept the first."""
         free = [endpoint for endpoint in self.endpoints if not endpoint.get("required_scopes")]
         inputs = [(endpoint, given) for endpoint in free for given in _telling_inputs(endpoint)]
-        for endpoint, given in sorted(inputs, key=lambda pair: not pair[1])[:_FORMS_TRIED]:
+        # At a template, the server may find nothing for a value that is made up.
+        for endpoint, given in sorted(inputs, key=lambda pair: (bool(path_parameters(pair[0])), not pair[1]))[
+            :_FORMS_TRIED
+        ]:
             for form in FORMS:
                 self.form = form
                 if (await self.call(endpoint, given)).is_success:
@@ -111,8 +120,12 @@ class Subject:
         scope: str | None = None,
         task_id: str | None = None,
         media: str | None = None,
+        invented: bool = False,
     ) -> Exchanged:
-        """Send one request exactly as given, anonymously unless an agent is named."""
+        """Send one request exactly as given, anonymously unless an agent is named.
+
+        `invented` is True if the target has made-up values for the parameters of a path.
+        """
         headers: dict[str, str] = {}
         if agent_id is not None:
             headers["Agent-ID"] = agent_id
@@ -124,22 +137,44 @@ class Subject:
         if body is not None:
             headers["Content-Type"] = media or self.form.media
             content = msgspec.json.encode(body)
-        seen = await self._send(method, target, headers, content)
-        self.exchanges.append(seen)
+        sending = asyncio.ensure_future(self._send(method, target, headers, content))
+        try:
+            seen = await asyncio.shield(sending)
+        except asyncio.CancelledError:
+            # What the server makes of it is only known from its answer, and must be released.
+            with suppress(OSError, BespeakError):
+                self._note(await sending, agent_id)
+            raise
+        seen = replace(seen, invented=True) if invented else seen
+        self._note(seen, agent_id)
         return seen
 
-    async def ask(self, method: str, target: str, body: Any = None) -> Exchanged:
+    def _note(self, seen: Exchanged, agent_id: str | None) -> None:
+        self.exchanges.append(seen)
+        made_id = seen.result("synthesis_id") or seen.result("proposal_id") or seen.header("Synthesis-Id")
+        if seen.method == "PROPOSE" and isinstance(made_id, str):
+            self._made[made_id] = agent_id
+
+    async def release(self) -> None:
+        """Release every synthesis and withdraw every proposal that the server has made for us."""
+        while self._made:
+            made_id, agent_id = self._made.popitem()
+            with suppress(OSError, BespeakError, RecursionError):
+                await self.send("SUSPEND", "/", {"synthesis_id": made_id}, agent_id=agent_id)
+
+    async def ask(self, method: str, target: str, body: Any = None, *, invented: bool = False) -> Exchanged:
         """Send one request with our identity."""
-        return await self.send(method, target, body, agent_id=self.agent_id)
+        return await self.send(method, target, body, agent_id=self.agent_id, invented=invented)
 
     async def call(self, endpoint: Mapping[str, Any], input: Any = None, query: str = "") -> Exchanged:  # noqa: A002 - the draft's word
         """Call an endpoint with the scopes it requires, or with the agent's own where ours are not trusted."""
         target = concrete_path(endpoint) + (f"?{query}" if query else "")
         scopes = strings(endpoint.get("required_scopes")) or [PROBE_SCOPE]
-        body = self.form.write(input)
-        seen = await self.send(endpoint["method"], target, body, agent_id=self.agent_id, scope=", ".join(scopes))
+        body, invented = self.form.write(input), bool(path_parameters(endpoint))
+        scope = ", ".join(scopes)
+        seen = await self.send(endpoint["method"], target, body, agent_id=self.agent_id, scope=scope, invented=invented)
         if seen.status == 262:
-            seen = await self.ask(endpoint["method"], target, body)
+            seen = await self.ask(endpoint["method"], target, body, invented=invented)
         return seen
 
     async def once(self, question: Callable[[Subject], Awaitable[T]]) -> T:

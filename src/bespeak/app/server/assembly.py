@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bespeak.app.server.collector import collector_paused
 from bespeak.contract.catalog.bundled import open_catalog
@@ -58,6 +58,8 @@ class Assembled:
     updated: str
     """Time of the last change of the service; the same in every process that serves it."""
     signer: Signer | None
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
+    """Variables from which credentials are read."""
 
     def build_dispatcher(
         self,
@@ -79,6 +81,7 @@ class Assembled:
             cases=document.cases,
             negotiate=self._negotiation(store, document),
         )
+        server.audited = server.principals.audited = auditor is not None
         responder = Responder()
         settlement = None
         pausing: TaskAdmission = Pausing(server.tasks)
@@ -107,9 +110,9 @@ class Assembled:
                 keeping=server.retries if RETRY in self.registrar.service.methods else None,
             )
         if store is not None and self.registrar.service.methods:
-            server.payments = open_purchases(store, document.payments, os.environ)
+            server.payments = open_purchases(store, document.payments, self.environment)
         enabled = set(self.registrar.service.methods)
-        if enabled & {"QUOTE", "ROUTE"}:
+        if enabled & {"QUOTE", "REPORT", "ROUTE"}:
             server.costs = CostHistory()
             subscribers = (*subscribers, server.costs)
         if enabled & {"MONITOR", "ROUTE"}:
@@ -135,6 +138,19 @@ class Assembled:
             return Negotiator(self.registrar, store, syntheses, document.negotiation, document.sessions)
 
         return negotiate
+
+
+class _AnyVariable(dict[str, str]):
+    """An environment in which every variable is set, to bind upstreams that are never called."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> str:
+        return "unset"
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name]
 
 
 def now() -> str:
@@ -164,10 +180,12 @@ def assemble(
     signing_key: OKPKey | None = None,
     verifies: bool = False,
     stored: bool = True,
+    describes: bool = False,
 ) -> Assembled:
     """Register the endpoints of a service; omit and report those that are not valid. A missing catalog is fatal.
 
-    `verifies` says whether callers have to authenticate, `stored` whether the server will have a store.
+    `verifies` says whether callers have to authenticate, `stored` whether the server will have a store. `describes` is
+    True if no endpoint will be called, so that no credential of an upstream is needed.
     """
     server_id = service.identity.server_id
     if not server_id.strip() or not is_header_value(server_id):
@@ -189,9 +207,10 @@ def assemble(
     )
     opened, found = _open_data(service, base)
     findings += found
-    registrar = Registrar(service, catalog, builtins, os.environ, opened)
+    environment = _AnyVariable() if describes else os.environ
+    registrar = Registrar(service, catalog, builtins, environment, opened)
     signer = None if signing_key is None else Signer(signing_key)
-    return Assembled(registrar, findings + registrar.findings, updated, signer)
+    return Assembled(registrar, findings + registrar.findings, updated, signer, environment)
 
 
 def _open_data(service: Service, base: Path | None) -> tuple[list[OpenedData], list[Diagnostic]]:

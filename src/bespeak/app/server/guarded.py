@@ -58,14 +58,12 @@ def mount(path: str, app: Application, web: HttpSettings, cors: Mapping[str, Any
 
 
 def _metadata(dispatcher: Dispatcher, resource: str, auth: AuthSettings) -> bytes:
-    """Write the protected-resource metadata (RFC 9728 2)."""
+    """Write the protected-resource metadata (RFC 9728 2). Strangers may not learn scopes if they may not discover."""
     routes = dispatcher.server.routes
-    listed = [endpoint for endpoint in routes.endpoints.values() if endpoint.is_listed]
-    document: dict[str, Any] = {
-        "resource": resource,
-        "authorization_servers": [auth.token.issuer],
-        "resource_name": routes.service.identity.name or routes.service.identity.server_id,
-        "scopes_supported": sorted({scope for endpoint in listed for scope in endpoint.required_scopes}),
-        "bearer_methods_supported": ["header"],
-    }
+    document: dict[str, Any] = {"resource": resource, "authorization_servers": [auth.token.issuer]}
+    if routes.policies.anonymous_discovery:
+        listed = [endpoint for endpoint in routes.endpoints.values() if endpoint.is_listed]
+        document["resource_name"] = routes.service.identity.name or routes.service.identity.server_id
+        document["scopes_supported"] = sorted({scope for endpoint in listed for scope in endpoint.required_scopes})
+    document["bearer_methods_supported"] = ["header"]
     return msgspec.json.encode(document)

@@ -185,7 +185,7 @@ class _Contents:
         self._routes = routes
         self._publication = routes.publication
         self._service = routes.service
-        self._endpoints = tuple(routes.endpoints.values())
+        self._endpoints = tuple(routes.publication.endpoints.values())
         self._settings = settings
         self._keeps_state = keeps_state
         self.publishing = publishing

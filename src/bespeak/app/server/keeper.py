@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from bespeak.app.server.assembly import Assembled
@@ -41,7 +40,8 @@ class Keeper:
         self.metrics = metrics
         """Numbers about the exchanges; None if nobody asks for them."""
         server_id = assembled.registrar.service.identity.server_id
-        self._trail = RunningTrail(document.audit, server_id, store, keys) if document.audit.enabled else None
+        audited = document.audit.recording(lasting=store.lasting) != "off"
+        self._trail = RunningTrail(document.audit, server_id, store, keys) if audited else None
         auditor = self._trail.auditor if self._trail is not None else None
         self.dispatcher = assembled.build_dispatcher(store, document, auditor, () if metrics is None else (metrics,))
         self._server = self.dispatcher.server
@@ -54,8 +54,8 @@ class Keeper:
         self._due = DueLoop(store, kinds, lease=lease)
         self._drain: Drain | None = None
         if enabled or document.delivery is not None:
-            signer = assembled.signer
-            delivery = Delivery(document.delivery, server_id=server_id, signer=signer, environment=os.environ)
+            signer, environment = assembled.signer, assembled.environment
+            delivery = Delivery(document.delivery, server_id=server_id, signer=signer, environment=environment)
             self._server.delivery = delivery
             self._drain = Drain(store, delivery)
         self._presence = Presence(store, server_id) if "CHECK" in enabled and not store.sole else None
@@ -80,6 +80,8 @@ class Keeper:
             await self._presence.start()
         self._sweeper.start()
         await self._workflows.start()
+        if self._server.retries is not None:
+            await self._server.retries.start()
         if "MONITOR" in self._server.registrar.service.methods:
             self._monitors.start()
         self._due.start()

@@ -21,6 +21,7 @@ from bespeak.app.server.serving import assemble_target, signing_keys
 from bespeak.app.server.target import Target, load_app, load_target
 from bespeak.protocol.locator import Locator
 from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.server import Server
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import MEMORY
 from bespeak.state.store.store import Store
@@ -42,17 +43,20 @@ async def connect_local(
     store: Store | None = None,
     report: Callable[[list[Diagnostic]], None] = log_findings,
     face: str = "agtp",
+    opened: Callable[[Server], None] | None = None,
+    describes: bool = False,
 ) -> AsyncIterator[ServiceClient]:
     """Open a client that calls the dispatcher of a target; all gates apply as over the wire.
 
     State is kept in `store`, which is started and closed with the block, else in memory until its end. Without
-    `with_state`, methods that need a store refuse.
+    `with_state`, methods that need a store refuse. `opened` is told what serves the target.
+    `describes` is True if no endpoint will be called, so that no credential of an upstream is needed.
     """
     if isinstance(target, Target):
         loaded = target
     else:
         loaded = load_app(target, Path.cwd()) if isinstance(target, App) else load_target(str(target))
-    assembled = assemble_target(loaded, now(), stored=with_state)
+    assembled = assemble_target(loaded, now(), stored=with_state, describes=describes)
     report(assembled.findings)
     identity = assembled.registrar.service.identity
     locator = Locator(host=str(target) if isinstance(target, str | Path) else identity.server_id, port=0)
@@ -60,6 +64,8 @@ async def connect_local(
     if store is None and with_state:
         store = open_store(MEMORY, role="sole", durability=loaded.document.store.durability)
     async with _running(assembled, loaded, store) as dispatcher:
+        if opened is not None:
+            opened(dispatcher.server)
         sender = Sender(
             InProcess(dispatcher, face=face),
             locator,

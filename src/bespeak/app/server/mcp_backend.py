@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bespeak.agent.client.endpoint_calling import CalledService
 from bespeak.agent.client.service import ServiceClient
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.listed_call import ListedCall, list_named
+from bespeak.contract.mcp_tool import offered_by
 from bespeak.contract.service import Service
 from bespeak.documents.manifest_json import ManifestDocument
+from bespeak.faces.http.dispatched import judge_purchase
 from bespeak.protocol import status
 from bespeak.protocol.exchange.media_type import essence
-from bespeak.protocol.exchange.outcome import Outcome
+from bespeak.protocol.exchange.messages import Connection, Request
+from bespeak.protocol.exchange.outcome import Outcome, refused
+from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.scope import Scopes
+from bespeak.protocol.fault import Fault
+from bespeak.runtime.call import Call
+from bespeak.runtime.composite import list_calls
+from bespeak.runtime.parties import parties_of
+from bespeak.runtime.server import Server
 
 
 class ClientBackend:
@@ -27,13 +39,17 @@ class ClientBackend:
         caller: str = "",
         scopes: Scopes | None = None,
         service: Service | None = None,
+        server: Server | None = None,
     ) -> None:
         """Serve what a manifest describes.
 
         `caller` is the Agent-ID of the client, and `scopes` its authority, None if only the service knows it. `service`
-        is a loaded target.
+        is a loaded target, and `server` what serves it inside this process.
         """
         self._client = client
+        self._server = server
+        self._described: Sequence[Endpoint] | None = None
+        self._offered: Sequence[Endpoint] = ()
         self._manifest = manifest
         self._service = CalledService(
             client, policies=manifest.policies if service is None else service.policies, scopes=scopes
@@ -45,8 +61,22 @@ class ClientBackend:
         self.version = manifest.document_version
 
     async def endpoints(self, *, refresh: bool = False) -> Sequence[Endpoint]:
-        """Return the endpoints of the manifest."""
-        return await self._service.endpoints(refresh=refresh)
+        """Return the endpoints of the manifest. What serves a loaded target knows which of them are prompts."""
+        found = await self._service.endpoints(refresh=refresh)
+        if self._server is not None and found is not self._described:
+            own = self._server.routes.endpoints
+            self._described = found
+            self._offered = [
+                replace(one, handler=own[one.key].handler)
+                if one.key in own and offered_by(own[one.key]) is not None
+                else one
+                for one in found
+            ]
+        return found if self._server is None else self._offered
+
+    def own(self, request: Any) -> None:
+        """Return None: there is one caller, and the manifest is what the service shows it."""
+        return
 
     async def document(self, media_type: str, request: Any) -> bytes | None:
         """Ask an AGTP service for a document; other services on the web have theirs at addresses of their own."""
@@ -60,15 +90,44 @@ class ClientBackend:
         """Return the Agent-ID of the client."""
         return self._caller
 
+    def parties(self, request: Any) -> tuple[str, ...]:
+        """Return everyone behind the client, as far as this process knows."""
+        return () if self._server is None else parties_of(self._call(self._server))
+
+    async def calls(
+        self, endpoint: Endpoint, arguments: Mapping[str, Any], request: Any
+    ) -> tuple[ListedCall, ...] | Fault:
+        """List the calls that a composite would make."""
+        if self._server is None:
+            return list_named(endpoint, arguments, await self._service.endpoints())
+        found = self._server.routes.endpoints.get(endpoint.key)
+        return () if found is None else await list_calls(self._call(self._server), found, arguments)
+
+    def _call(self, server: Server) -> Call:
+        """Return a call of the client, as it is known by its Agent-ID."""
+        call = Call(Request("DISCOVER", "/", "", {}, b"", Connection(face="mcp")), server)
+        who = server.principals.resolve(self._caller, None) if self._caller else ANONYMOUS
+        call.principal = Principal(agent_id=self._caller) if isinstance(who, Refused) else who
+        return call
+
     def is_confirmed(self, endpoint: Endpoint) -> bool:
         """Return True if another party confirms every call: the contract says so, or the service has."""
         return self._service.is_confirmed(endpoint)
 
-    def refuse(self, endpoint: Endpoint, request: Any) -> Outcome | None:
-        """Refuse a call whose scopes are known to be missing."""
+    def refuse(
+        self,
+        endpoint: Endpoint,
+        request: Any,
+        arguments: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Outcome | None:
+        """Refuse a call whose scopes are known to be missing, or a purchase here that is not in order."""
         missing = self._service.lacking(endpoint)
         if not missing:
-            return None
+            if self._server is None or arguments is None:
+                return None
+            found = judge_purchase(self._call(self._server), endpoint, arguments, headers or {})
+            return None if found is None else refused(found)
         message = f"{endpoint} needs the scopes {', '.join(missing)}, which this server was not started with."
         error = {"code": "scope-violation", "message": message, "missing_scopes": missing}
         return Outcome(status.SCOPE_VIOLATION, error=error)

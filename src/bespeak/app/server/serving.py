@@ -42,16 +42,27 @@ Ready = Callable[[Assembled, Settings], None]
 """Callback for when connections are accepted; receives the settings with the actual addresses."""
 
 
-def assemble_target(target: Target, updated: str, *, http_url: str | None = None, stored: bool = True) -> Assembled:
+def assemble_target(
+    target: Target, updated: str, *, http_url: str | None = None, stored: bool = True, describes: bool = False
+) -> Assembled:
     """Assemble a loaded target; its findings precede those of the assembly.
 
-    `http_url` is the URL of its HTTP face, if it has one; `stored` says whether it will have a store.
+    `http_url` is the URL of its HTTP face, if it has one; `stored` says whether it will have a store. `describes` is
+    True if it is not served, so that it needs neither its own key nor the credentials of its upstreams.
     """
     path = target.document.signing_key
-    key = None if path is None else _signing_key(path)
+    key = None if path is None or describes else _signing_key(path)
     verifies = not target.document.auth.is_open
     service = target.service if http_url is None else with_http_face(target.service, http_url)
-    assembled = assemble(service, base=target.base, updated=updated, signing_key=key, verifies=verifies, stored=stored)
+    assembled = assemble(
+        service,
+        base=target.base,
+        updated=updated,
+        signing_key=key,
+        verifies=verifies,
+        stored=stored,
+        describes=describes,
+    )
     assembled.findings[:0] = target.findings
     assembled.findings.extend(unknown_fields(target.document.audit.fields, assembled.registrar.endpoints.values()))
     if http_url is not None:

@@ -24,7 +24,7 @@ class RunningTrail:
 
     def __init__(self, settings: AuditSettings, server_id: str, store: Store, keys: tuple[OKPKey, ...]) -> None:
         """Attach to a store; `keys` are the signing key, followed by those it replaced; none for an unsigned trail."""
-        from bespeak.state.audit.sealer import ChainSealer  # noqa: PLC0415 - loads cryptography, for servers with a trail
+        from bespeak.state.audit.sealer import ChainSealer  # noqa: PLC0415 - for servers with a trail
 
         ends = settings.sign == "none"
         signing = cast("Signing", settings.sign or "each")
@@ -46,6 +46,7 @@ class RunningTrail:
         self.auditor = Auditor(
             server_id,
             attributes=bool(keys) and signing == "each",
+            everything=settings.recording(lasting=store.lasting) == "all",
             discovery=settings.discovery,
             fields=settings.fields,
         )
@@ -60,11 +61,14 @@ class RunningTrail:
             await self._checkpointer.start()
 
     async def _warn_of_unrecorded_end(self) -> None:
-        from bespeak.state.audit.checkpoint import ENDS, read_checkpoint  # noqa: PLC0415 - loads cryptography
         from bespeak.state.store.commands.audit import LastCheckpoint  # noqa: PLC0415
 
         done = await self._store.do(LastCheckpoint())
-        last = None if isinstance(done, Conflict) or done[0] is None else read_checkpoint(done[0][1])
+        if isinstance(done, Conflict) or done[0] is None:
+            return
+        from bespeak.state.audit.checkpoint import ENDS, read_checkpoint  # noqa: PLC0415 - loads cryptography
+
+        last = read_checkpoint(done[0][1])
         if last is not None and last.signing != ENDS:
             _logger.warning(
                 "the audit trail was signed until now and there is no signing key any more, so `bespeak audit verify` "

@@ -25,7 +25,7 @@ class TrailTrust:
     keys: TrustedKeys = field(default_factory=dict)
     expected: Expectation = field(default_factory=Expectation)
     is_off: bool = False
-    """True if the configuration does not ask for an audit trail."""
+    """True if the configuration says that nothing is recorded."""
 
 
 def trust_of(target: str | None, key_files: Iterable[Path] = (), server_ids: Iterable[str] = ()) -> TrailTrust:
@@ -47,7 +47,7 @@ def _configured(target: str, *, with_keys: bool) -> TrailTrust:
     ids = frozenset({document.main.server_id} if document.main.server_id else ())
     sign = document.audit.sign or ("each" if path is not None else "none")
     expected = Expectation(sign, ids)
-    is_off = not document.audit.enabled
+    is_off = document.audit.recording(lasting=True) == "off"
     if path is None or not with_keys:
         return TrailTrust(expected=expected, is_off=is_off)
     key = read_key(path)

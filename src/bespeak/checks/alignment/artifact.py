@@ -33,7 +33,7 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True):
     ranks: Mapping[str, int] = {}
     """Rank of signers by key id; a higher one is trusted more, and a key without an entry has 0."""
     signed: bool = False
-    """True if every artifact must be signed."""
+    """True if every artifact must be signed: so it is once there are keys."""
 
 
 class JudgedAlignment(msgspec.Struct, frozen=True):
@@ -48,12 +48,14 @@ class JudgedAlignment(msgspec.Struct, frozen=True):
         """Return the command that registers the artifact, without an actor."""
         found = self.alignment
         assert found is not None, "a refused artifact is not registered"
+        content = canonical_json(found)
         return RegisterArtifact(
             kind="alignment",
             id=found.id,
             version=found.version,
             digest=statement_of(found).sha256,
-            content=compress(canonical_json(found)),
+            content=compress(content),
+            size=len(content),
             refs=(found.source, found.target),
             source=source[:500],
             signer=found.signer,
@@ -61,7 +63,8 @@ class JudgedAlignment(msgspec.Struct, frozen=True):
         )
 
 
-_NO_TRUST: Final = Trust()
+NO_TRUST: Final = Trust()
+UNSIGNED: Final = "the artifact is not signed, and `trusted_keys` of [semantic] names the keys that must sign it"
 
 
 def judge_alignment(
@@ -72,7 +75,7 @@ def judge_alignment(
     source: Ontology | None = None,
     target: Ontology | None = None,
     replaces: Alignment | None = None,
-    trust: Trust = _NO_TRUST,
+    trust: Trust = NO_TRUST,
     signature: str = "",
     for_registry: bool = False,
     id: str = "",  # noqa: A002 - the word of the draft
@@ -145,8 +148,7 @@ def _exact(ref: OntologyRef, ontology: Ontology | None) -> OntologyRef:
 def _verify(alignment: Alignment, token: str, trust: Trust, file: str) -> tuple[str, list[Diagnostic]]:
     """Return the signer, or an empty string and the reason."""
     if not token:
-        message = "the artifact is not signed, and local policy demands a signature"
-        return "", [SIGNATURE.found(message, Location(file), "/signature")] if trust.signed else []
+        return "", [SIGNATURE.found(UNSIGNED, Location(file), "/signature")] if trust.signed else []
     if not trust.keys and not trust.signed:
         return "", []  # nobody to ask: the artifact counts as unsigned
     signed = verify_artifact(token, trust.keys)

@@ -34,6 +34,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """True if a term has at most one counterpart."""
     order: tuple[Criterion, ...] = ("policy", "confidence", "override")
     """Order in which several mappings of one term are resolved (IoA 7.3)."""
+    ranks: Mapping[str, int] = {}
+    """Rank of those who sign artifacts by key id, 0 without an entry. It comes before `order`."""
     priorities: Mapping[str, int] = {}
     """Local priority of mappings by author, tool, source, justification, or `override`; higher ones first."""
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
 
 from bespeak.checks.alignment.policy import Policy
-from bespeak.contract.ontology.alignment import MappingRule
+from bespeak.contract.ontology.alignment import Alignment, MappingRule
 
 DEFAULT: Final = Policy()
+
+Pair = frozenset[str]
+"""Ids of two ontologies, whichever is the source."""
 
 
 class Lost(msgspec.Struct, frozen=True):
@@ -28,16 +31,32 @@ class Resolution(msgspec.Struct, frozen=True):
     lost: tuple[Lost, ...]
 
 
-def resolve(rules: Iterable[MappingRule], policy: Policy = DEFAULT) -> Resolution:
+def pair_of(alignment: Alignment) -> Pair:
+    """Return the ontologies of an artifact, in any versions."""
+    return frozenset((alignment.source.id, alignment.target.id))
+
+
+def signed_pairs(alignments: Iterable[Alignment]) -> frozenset[Pair]:
+    """Return the pairs of ontologies for which there is a signed artifact: unsigned ones do not count there (IoA 13).
+
+    Whoever may register artifacts chooses id, version and confidence, so none of these can decide.
+    """
+    return frozenset(pair_of(one) for one in alignments if one.signer)
+
+
+def resolve(
+    rules: Iterable[MappingRule], policy: Policy = DEFAULT, trust: Mapping[int, int] | None = None
+) -> Resolution:
     """Choose among mappings: in the policy's order, the first that finds its terms free wins. Ties go by IRI.
 
-    Only mappings of equivalence exclude each other; a broader term may be the counterpart of several.
+    Only mappings of equivalence exclude each other; a broader term may be the counterpart of several. `trust` comes
+    first: that in the artifact of a rule, by `id(rule)`.
     """
     sources: dict[str, MappingRule] = {}
     targets: dict[str, MappingRule] = {}
     chosen: list[MappingRule] = []
     lost: list[Lost] = []
-    for rule in sorted(rules, key=lambda rule: _rank(rule, policy)):
+    for rule in sorted(rules, key=lambda rule: (-trust[id(rule)] if trust else 0, *_rank(rule, policy))):
         if rule.relation != "equivalent":
             chosen.append(rule)
             continue

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Mapping, Set
 from typing import Final
 
 import msgspec
 
 from bespeak.checks.alignment.policy import Policy
-from bespeak.checks.alignment.resolution import DEFAULT, resolve
+from bespeak.checks.alignment.resolution import DEFAULT, Pair, pair_of, resolve, signed_pairs
 from bespeak.contract.ontology.alignment import INVERSE, Alignment, MappingRule, Relation
 from bespeak.contract.ontology.ontology import OntologyRef
 
 _MOST_STEPS: Final = 3
 _MOST_VISITS: Final = 10_000
+_MOST_TRUST: Final = sys.maxsize
+_WORST: Final = (1, 1.0)
 
 _CHAIN: Final[Mapping[tuple[Relation, Relation], Relation]] = {
     ("equivalent", "equivalent"): "equivalent",
@@ -42,6 +45,14 @@ class TranslationStep(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     alignment: str
     """Id of the artifact, or its two ontologies."""
+    version: str = ""
+    """Version of the artifact."""
+    digest: str = ""
+    """SHA-256 of the artifact."""
+    trust: int = 0
+    """Trust in the artifact: 0 if it is unsigned, else one more than the rank of its signer."""
+    confirmed: bool = False
+    """True if the operator has confirmed the artifact."""
     inverted: bool
     override: bool
 
@@ -56,6 +67,16 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
     """Product of the confidences of all steps."""
     steps: tuple[TranslationStep, ...]
 
+    @property
+    def trust(self) -> int:
+        """Trust in the least trusted artifact on the way; 0 if one is unsigned."""
+        return min(step.trust for step in self.steps)
+
+    @property
+    def unconfirmed(self) -> str | None:
+        """Id of the first artifact on the way that the operator has not confirmed; None if all are."""
+        return next((step.alignment for step in self.steps if not step.confirmed), None)
+
     def explain(self) -> str:
         """Return the way from the term to its translation in words."""
         return "; ".join(_describe(step) for step in self.steps)
@@ -64,61 +85,104 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
 class Translator:
     """Mappings of accepted alignments, resolved once: a translation of one step is a lookup."""
 
-    def __init__(self, alignments: Iterable[Alignment], policy: Policy = DEFAULT, *, least: float = 0.0) -> None:
-        """Index the alignments. `least` is the lowest confidence of a translation."""
+    def __init__(
+        self,
+        alignments: Iterable[Alignment],
+        policy: Policy = DEFAULT,
+        *,
+        least: float = 0.0,
+        signed: Set[Pair] | None = None,
+    ) -> None:
+        """Index the alignments. `least` is the lowest confidence of a translation.
+
+        `signed` are the pairs of ontologies that need signed artifacts; None for those of these alignments.
+        """
         self._least = least
-        self._steps: dict[str, list[TranslationStep]] = {}
-        sides: dict[tuple[OntologyRef, OntologyRef], list[tuple[MappingRule, Alignment]]] = {}
-        for alignment in alignments:
-            rules = sides.setdefault((alignment.source, alignment.target), [])
-            rules += ((_with_confidence(rule, alignment), alignment) for rule in alignment.rules)
-        for (source, target), rules in sorted(sides.items()):
-            # Several artifacts for the same ontologies may disagree.
+        given = tuple(alignments)
+        self._signed = signed_pairs(given) if signed is None else signed
+        self._steps: dict[tuple[str, str], list[TranslationStep]] = {}
+        pairs: dict[Pair, list[tuple[MappingRule, Alignment]]] = {}
+        for alignment in given:
+            pair = pair_of(alignment)
+            if alignment.signer or pair not in self._signed:
+                pairs.setdefault(pair, []).extend((_turned(rule, alignment), alignment) for rule in alignment.rules)
+        for _, rules in sorted(pairs.items(), key=lambda one: sorted(one[0])):
+            # Several artifacts for the same ontologies may disagree, in either direction.
             owners = {id(rule): alignment for rule, alignment in rules}
-            for rule in resolve((rule for rule, _ in rules), policy).chosen:
-                name = owners[id(rule)].id or f"{source} to {target}"
-                for inverted, ref in ((False, target), (True, source)):
-                    step = _step(rule, ref, name, inverted=inverted)
-                    self._steps.setdefault(step.source, []).append(step)
+            trust = {id(rule): _trust(alignment, policy) for rule, alignment in rules}
+            for rule in resolve((rule for rule, _ in rules), policy, trust).chosen:
+                self._add(rule, owners[id(rule)], trust[id(rule)])
+
+    def _add(self, rule: MappingRule, alignment: Alignment, trust: int) -> None:
+        source, target = (alignment.source, alignment.target)
+        if _is_turned(alignment):
+            source, target = target, source
+        for backwards, here, there in ((False, source, target), (True, target, source)):
+            step = TranslationStep(
+                source=rule.target if backwards else rule.source,
+                target=rule.source if backwards else rule.target,
+                ontology=there,
+                relation=INVERSE[rule.relation] if backwards else rule.relation,
+                confidence=rule.confidence or 0.0,
+                alignment=alignment.id or f"{alignment.source} to {alignment.target}",
+                version=alignment.version,
+                digest=alignment.digest,
+                trust=trust,
+                confirmed=bool(alignment.confirmed_by),
+                inverted=backwards != _is_turned(alignment),
+                override=rule.override,
+            )
+            self._steps.setdefault((step.source, here.id), []).append(step)
 
     def translate(
-        self, iri: str, ontology: str, *, relations: tuple[Relation, ...] = ("equivalent",)
+        self, iri: str, source: str, target: str, *, relations: tuple[Relation, ...] = ("equivalent",)
     ) -> Translation | None:
-        """Translate a term into an ontology by its id: the surest way of at most three steps, or None."""
-        waiting: list[tuple[float, int, str, int]] = [(-1.0, 0, iri, 0)]
+        """Translate a term of one ontology into another: the most trusted way of at most three steps, then the surest.
+
+        A mapping counts only for the ontology that its artifact names: another one may declare the same IRI. Where a
+        signed artifact is for both ontologies, no unsigned one is on the way either.
+        """
+        only_signed = frozenset((source, target)) in self._signed
+        waiting: list[tuple[int, float, int, str, int]] = [(-_MOST_TRUST, -1.0, 0, iri, 0)]
         ways: list[tuple[TranslationStep, ...]] = [()]
-        best: dict[tuple[str, Relation, int], float] = {}
+        best: dict[tuple[str, str, Relation, int], tuple[int, float]] = {}
         while waiting and len(ways) < _MOST_VISITS:
-            negative, length, here, number = heapq.heappop(waiting)
+            doubt, negative, length, here, number = heapq.heappop(waiting)
             steps = ways[number]
             relation = _chain(steps)
-            if steps and relation in relations and steps[-1].ontology.id == ontology:
+            if steps and relation in relations and steps[-1].ontology.id == target:
                 ref = steps[-1].ontology
                 return Translation(iri=here, ontology=ref, relation=relation, confidence=-negative, steps=steps)
-            for step in self._steps.get(here, ()) if length < _MOST_STEPS else ():
+            place = steps[-1].ontology.id if steps else source
+            for step in self._steps.get((here, place), ()) if length < _MOST_STEPS else ():
                 confidence = -negative * step.confidence
                 joined = _chain((*steps, step))
-                if joined is None or confidence < self._least:
+                if joined is None or confidence < self._least or (only_signed and not step.trust):
                     continue
-                key = (step.target, joined, length + 1)
-                if confidence > best.get(key, -1.0):
-                    best[key] = confidence
-                    heapq.heappush(waiting, (-confidence, length + 1, step.target, len(ways)))
+                key = (step.target, step.ontology.id, joined, length + 1)
+                cost = (max(doubt, -step.trust), -confidence)
+                if cost < best.get(key, _WORST):
+                    best[key] = cost
+                    heapq.heappush(waiting, (*cost, length + 1, step.target, len(ways)))
                     ways.append((*steps, step))
         return None
 
 
-def _step(rule: MappingRule, ontology: OntologyRef, name: str, *, inverted: bool) -> TranslationStep:
-    return TranslationStep(
-        source=rule.target if inverted else rule.source,
-        target=rule.source if inverted else rule.target,
-        ontology=ontology,
-        relation=INVERSE[rule.relation] if inverted else rule.relation,
-        confidence=rule.confidence or 0.0,
-        alignment=name,
-        inverted=inverted,
-        override=rule.override,
-    )
+def _trust(alignment: Alignment, policy: Policy) -> int:
+    return 1 + policy.ranks.get(alignment.signer, 0) if alignment.signer else 0
+
+
+def _is_turned(alignment: Alignment) -> bool:
+    """Return True if the rules of an artifact are read backwards, so that all of a pair have one direction."""
+    return alignment.target.id < alignment.source.id
+
+
+def _turned(rule: MappingRule, alignment: Alignment) -> MappingRule:
+    """Return a rule with its confidence, in the direction of its pair."""
+    found = msgspec.structs.replace(rule, confidence=alignment.confidence_of(rule))
+    if not _is_turned(alignment):
+        return found
+    return msgspec.structs.replace(found, source=rule.target, target=rule.source, relation=INVERSE[rule.relation])
 
 
 def _describe(step: TranslationStep) -> str:
@@ -126,10 +190,6 @@ def _describe(step: TranslationStep) -> str:
     inverted = ", inverted" if step.inverted else ""
     reasons = f"confidence {step.confidence:.2f}{decided}; {step.alignment}{inverted}"
     return f"{step.source} {_WORDS[step.relation]} {step.target} ({reasons})"
-
-
-def _with_confidence(rule: MappingRule, alignment: Alignment) -> MappingRule:
-    return msgspec.structs.replace(rule, confidence=alignment.confidence_of(rule))
 
 
 def _chain(steps: tuple[TranslationStep, ...]) -> Relation | None:

@@ -198,8 +198,12 @@ class Project:
         self._settle_python(path, judge)
 
     def add_findings(self, path: Path, findings: Iterable[Diagnostic]) -> None:
-        """Report a file that could not be checked itself."""
+        """Report a file that could not be checked itself, or more of one that was."""
+        known = self._documents.get(path)
         self._report(path, self._shown(path), self._judge(path.parent), findings)
+        if known is not None:
+            found = (*known.examined.findings, *self._documents[path].examined.findings)
+            self._documents[path] = replace(known, examined=replace(known.examined, findings=found))
 
     def _settle_python(self, path: Path, judge: Judge, extra: Sequence[Diagnostic] = ()) -> None:
         checked = self._loaded[path]

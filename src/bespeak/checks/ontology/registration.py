@@ -76,6 +76,7 @@ def judge_registration(
         version=ontology.version,
         digest=content_digest(content),
         content=compress(content),
+        size=len(content),
         source=file[:500],
     )
     return Judged(findings, ontology, command)

@@ -9,6 +9,7 @@ from typing import Any
 from a2a.utils.errors import A2AError
 
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.authority import Authority
 from bespeak.runtime.call import Call
 from bespeak.runtime.parties import parties_of
 
@@ -31,6 +32,8 @@ class Caller:
     """The call that the gates of arrival have admitted."""
     parts: Sequence[Any] = field(default_factory=tuple)
     """Parts of the message. The SDK has them too, but its numbers are doubles."""
+    status: Any = None
+    """Status of the tasks that are to be listed, as it was sent: the SDK leaves out one that it does not know."""
     refused: Refused | None = None
     """Refusal that HTTP has a status for."""
     lacking: tuple[str, ...] = ()
@@ -40,6 +43,12 @@ class Caller:
     def is_known(self) -> bool:
         """True if the caller is an identified agent."""
         return self.call.agent_id is not None
+
+    @property
+    def is_admitted(self) -> bool:
+        """True if the caller may still read what is its own: its credential has not ended, and it is active."""
+        authority = Authority.of(self.call.principal, self.call.request)
+        return not self.is_known or not isinstance(authority.judge(self.call.server.principals), Refused)
 
     @property
     def owner(self) -> str:

@@ -19,6 +19,7 @@ from a2a.types import (
     SendMessageRequest,
     SubscribeToTaskRequest,
     Task,
+    TaskState,
 )
 from a2a.utils.errors import (
     A2AError,
@@ -45,6 +46,7 @@ from bespeak.faces.a2a.tasks import LONGEST_ID, Held, Tasks
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused, unauthorized
 from bespeak.state.store.commands.a2a_tasks import FINISHED, WAITING, WORKING
+from bespeak.state.store.store import level_of
 
 _logger = logging.getLogger(__name__)
 
@@ -102,11 +104,15 @@ class SkillHandler(RequestHandler):
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Any, None]:
-        """Yield a task and its changes until it ends."""
+        """Yield a task and its changes until it ends, or the caller may not read it any more."""
         held = await _guarded(self._read(params, context), context)
         if held.stage == FINISHED:
             raise UnsupportedOperationError("The task is finished; read it with GetTask.")
+        caller = _caller(context)
         async for event in self._tasks.follow(held, stages=_OPEN):
+            # The request itself was admitted, and its answer begins with the task.
+            if not isinstance(event, Task) and not caller.is_admitted:
+                return
             yield event
 
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task:
@@ -140,6 +146,8 @@ class SkillHandler(RequestHandler):
             raise caller.refuse(unauthorized("agent-id-missing", "Only identified agents can list their tasks."))
         if len(params.context_id) > LONGEST_ID or not params.context_id.isprintable():
             raise InvalidParamsError(f"contextId must be at most {LONGEST_ID} printable characters.")
+        if not _is_state(caller.status):
+            raise InvalidParamsError(f"status must be one of {', '.join(TaskState.keys())}.")
         size = params.page_size or _PAGE
         wanted: dict[str, Any] = {"context_id": params.context_id or None, "status": params.status or None}
         if params.HasField("status_timestamp_after"):
@@ -204,6 +212,14 @@ class SkillHandler(RequestHandler):
         return held
 
 
+def _is_state(status: Any) -> bool:
+    """Return True for the name or the number of a state of tasks, and for none."""
+    known = TaskState.items()
+    if isinstance(status, str):
+        return any(status == name for name, _ in known)
+    return status is None or (type(status) is int and any(status == number for _, number in known))
+
+
 def _caller(context: ServerCallContext) -> Caller:
     caller: Caller = context.state[CALLER]
     return caller
@@ -216,7 +232,7 @@ async def _guarded(work: Awaitable[Result], context: ServerCallContext) -> Resul
     except A2AError:
         raise
     except StoreError as error:
-        _logger.warning("the store cannot be reached: %s", error)
+        _logger.log(level_of(error), "the store cannot be reached: %s", error)
         raise _caller(context).refuse(_UNAVAILABLE) from None
     except Exception as error:
         _logger.error("A method of A2A failed", exc_info=error)

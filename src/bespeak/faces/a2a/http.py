@@ -95,7 +95,7 @@ class A2aApplication:
             return self._guard.refuse(asked.get("id"), call)
         if not is_within(read, parts=MOST_VALUES, characters=len(body)):
             return self._guard.refuse(asked.get("id"), _TOO_LARGE)
-        caller = Caller(None, call, _parts(asked))
+        caller = Caller(None, call, _parts(asked), _member(asked, "params", "status"))
         unseen = judge(call, None)
         if unseen is not None:
             return self._guard.refuse(asked.get("id"), unseen)
@@ -134,7 +134,12 @@ def _unreadable(error: Exception) -> HttpResponse:
 
 def _parts(asked: dict[str, Any]) -> list[Any]:
     """Return the parts of a message as they were sent; none if it has none."""
-    here: Any = asked
-    for name in ("params", "message", "parts"):
-        here = here.get(name) if isinstance(here, dict) else None
-    return here if isinstance(here, list) else []
+    found = _member(asked, "params", "message", "parts")
+    return found if isinstance(found, list) else []
+
+
+def _member(asked: Any, *path: str) -> Any:
+    """Return a member of a request as it was sent; None if it is not there."""
+    for name in path:
+        asked = asked.get(name) if isinstance(asked, dict) else None
+    return asked

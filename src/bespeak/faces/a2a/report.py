@@ -88,6 +88,7 @@ def stage_of(task: Task) -> str:
 
 def complete(task: Task, outcome: Outcome, *, as_text: bool) -> None:
     """Finish a task with the output of its call."""
+    _note_mapping(task, outcome)
     output = outcome.output
     part = _text_part(output) if as_text or isinstance(output, str) else _data_part(output)
     task.artifacts.append(Artifact(artifact_id="output", name="output", parts=[part]))
@@ -96,8 +97,15 @@ def complete(task: Task, outcome: Outcome, *, as_text: bool) -> None:
 
 def refuse(task: Task, skill: Skill, outcome: Outcome) -> None:
     """Tell that a call was refused or failed, and what can be done about it."""
+    _note_mapping(task, outcome)
     error = error_members(skill.endpoint, outcome, _GRANTING)
     tell(task, _state_after(outcome), _words(error), {"error": error})
+
+
+def _note_mapping(task: Task, outcome: Outcome) -> None:
+    """Say in the metadata that a call was understood through alignments."""
+    if outcome.mapping is not None:
+        task.metadata.update({"semantic_mapping": outcome.mapping})
 
 
 def require_input(task: Task, skill: Skill, outcome: Outcome) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import msgspec
 from a2a.types import Message, Role, SendMessageRequest, Task, TaskState
@@ -16,7 +17,8 @@ from a2a.utils.errors import (
     UnsupportedOperationError,
 )
 
-from bespeak.contract.tool_question import question
+from bespeak.contract.listed_call import ListedCall, unlisted
+from bespeak.contract.tool_question import LONGEST, question, too_long_to_show
 from bespeak.faces.a2a import report
 from bespeak.faces.a2a.call_reading import FORM, Misread, Told, Wanted, read_call
 from bespeak.faces.a2a.caller import Caller
@@ -25,9 +27,11 @@ from bespeak.faces.a2a.tasks import LONGEST_ID, Change, Held, Tasks
 from bespeak.faces.asking import Asking
 from bespeak.faces.http.dispatched import DispatchBackend
 from bespeak.faces.progress import Progress
-from bespeak.protocol.exchange.outcome import Outcome
+from bespeak.protocol.exchange.outcome import Outcome, refused
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.fault import Fault
 from bespeak.runtime.registration import BODY_KEYS
+from bespeak.runtime.route_table import RouteTable
 from bespeak.state.store.commands.a2a_tasks import WAITING, WORKING
 from bespeak.state.store.commands.cases import ACCEPTED, REJECTED, Case
 
@@ -83,9 +87,16 @@ class SkillCalls:
         self._tasks = tasks
         self._skills = Skills(())
         self._endpoints: Any = None
+        self._own: WeakKeyDictionary[RouteTable, Skills] = WeakKeyDictionary()
+        """Skills of callers that have endpoints of their own."""
 
-    async def skills(self) -> Skills:
-        """Return the skills of the current route table."""
+    async def skills(self, caller: Caller | None = None) -> Skills:
+        """Return the skills of the current route table, as they exist for everyone or for a caller."""
+        table = None if caller is None else self._backend.own_table(caller.call.principal)
+        if table is not None:
+            if table not in self._own:
+                self._own[table] = Skills(table.every)
+            return self._own[table]
         endpoints = await self._backend.endpoints()
         if endpoints is not self._endpoints:
             self._skills, self._endpoints = Skills(endpoints), endpoints
@@ -135,7 +146,7 @@ class SkillCalls:
         return await self._tasks.change(held, Change(task, _encode(kept).decode())) or held
 
     async def _begin(self, message: Message, told: Wanted | Told, caller: Caller, as_text: bool) -> Message | Held:
-        skills = await self.skills()
+        skills = await self.skills(caller)
         if isinstance(told, Told):
             return _suggest(skills, message, told.text)
         skill = _named(skills, told.skill)
@@ -157,7 +168,7 @@ class SkillCalls:
         if isinstance(told, Told) and kept is None:
             raise InvalidParamsError(f"The call is too long to be kept; send its data part again: {FORM}.")
         name = told.skill if isinstance(told, Wanted) and told.skill is not None else held.task.metadata["skill"]
-        skill = _named(await self.skills(), name)
+        skill = _named(await self.skills(caller), name)
         task = Task()
         task.CopyFrom(held.task)
         task.metadata.update({"skill": skill.name})
@@ -192,6 +203,11 @@ class SkillCalls:
             report.require_input(task, skill, checked)
             return
         attempt.arguments = checked
+        disorder = self._backend.refuse(skill.endpoint, caller.request, checked)
+        if disorder is not None:
+            await self._backend.record(skill.endpoint, caller.request, disorder)
+            report.require_input(task, skill, disorder)
+            return
         limited = self._backend.limit(skill.endpoint, caller.request)
         if limited is not None:
             raise caller.refuse(limited)
@@ -207,7 +223,11 @@ class SkillCalls:
         if known is not None and known.state == REJECTED:
             report.tell(task, TaskState.TASK_STATE_REJECTED, _REJECTED)
             return
-        case = await self._asking.open(skill, attempt.arguments, caller.owner, caller.parties)
+        calls = await self._backend.calls(skill.endpoint, attempt.arguments, caller.request)
+        if isinstance(calls, Fault):
+            report.refuse(task, skill, refused(unlisted(skill.name, calls)))
+            return
+        case = await self._asking.open(skill, attempt.arguments, caller.owner, caller.parties, calls)
         if isinstance(case, Outcome):
             report.refuse(task, skill, case)
             return
@@ -217,7 +237,7 @@ class SkillCalls:
             report.tell(task, TaskState.TASK_STATE_WORKING)
         else:
             command = self._asking.remedy(case.case_id, _THEN)
-            report.require_confirmation(task, question(skill, attempt.arguments), command, case.case_id)
+            report.require_confirmation(task, _question(attempt, calls), command, case.case_id)
 
     def _run(self, held: Held, attempt: _Attempt) -> None:
         if held.stage == WORKING:
@@ -236,7 +256,9 @@ class SkillCalls:
         elif case_id is not None:
             attempt.case_id = case_id
             command = self._asking.remedy(case_id, _THEN)
-            report.require_confirmation(task, question(attempt.skill, attempt.arguments), command, case_id)
+            calls = await self._backend.calls(attempt.skill.endpoint, attempt.arguments, attempt.caller.request)
+            shown = () if isinstance(calls, Fault) else calls
+            report.require_confirmation(task, _question(attempt, shown), command, case_id)
         else:
             report.refuse(task, attempt.skill, outcome)
         return attempt.change
@@ -264,6 +286,14 @@ class SkillCalls:
             headers["Confirmation-ID"] = outcome.error["confirmation_id"]
             return await self._backend.call_counted(skill.endpoint, attempt.arguments, headers, request)
         return outcome
+
+
+def _question(attempt: _Attempt, calls: tuple[ListedCall, ...]) -> str:
+    """Return the question about a call. One that is too long is read where the case is decided."""
+    text = question(attempt.skill, attempt.arguments, calls)
+    if len(text) <= LONGEST:
+        return text
+    return f"{too_long_to_show(attempt.skill, text, '').message} `bespeak cases show {attempt.case_id}` has all of it."
 
 
 def _check(params: SendMessageRequest) -> None:

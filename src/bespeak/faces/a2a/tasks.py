@@ -38,7 +38,7 @@ from bespeak.state.store.commands.a2a_tasks import (
     SaveTask,
 )
 from bespeak.state.store.commands.idempotency import FindKey, RecordKey
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Store, level_of
 
 _logger = logging.getLogger(__name__)
 
@@ -92,7 +92,10 @@ class Held:
 @dataclass(slots=True)
 class _Running:
     held: Held
+    call: asyncio.Task[Change]
+    """Task of the work itself. It may be cancelled at any time, even before its first step."""
     work: asyncio.Task[None]
+    """Task that awaits the call and stores its end. It is never cancelled."""
     canceled: bool = False
 
 
@@ -120,10 +123,11 @@ class Tasks:
     async def stop(self) -> None:
         """Stop all work; the tasks are told to be interrupted."""
         works = [running.work for running in self._running.values()]
+        for running in self._running.values():
+            running.call.cancel()
         if self._renewing is not None:
+            self._renewing.cancel()
             works.append(self._renewing)
-        for work in works:
-            work.cancel()
         await asyncio.gather(*works, return_exceptions=True)
 
     async def find(self, owner: str, message: Message) -> Held | None:
@@ -185,8 +189,9 @@ class Tasks:
 
     def run(self, held: Held, work: Work) -> None:
         """Work on a task, whether somebody waits for it or not."""
-        running = _Running(held, asyncio.create_task(self._carry_out(held.stored.task_id, work)))
-        self._running[held.stored.task_id] = running
+        task_id = held.stored.task_id
+        call = asyncio.create_task(work())
+        self._running[task_id] = _Running(held, call, asyncio.create_task(self._carry_out(task_id, call)))
 
     def report(self, task_id: str, task: Task) -> None:
         """Show a running task to those who look at it in this process. Progress is not worth a write."""
@@ -232,7 +237,7 @@ class Tasks:
         running = self._running.get(held.stored.task_id)
         if running is not None:
             running.canceled = True
-            running.work.cancel()
+            running.call.cancel()
         elif held.stage == WAITING:
             changed = await self.change(held, _ended(held, TaskState.TASK_STATE_CANCELED, _UNCALLED))
             return changed or await self._again(held)
@@ -269,7 +274,12 @@ class Tasks:
                 try:
                     found = await self.read(held.owner, held.stored.task_id)
                 except StoreError as error:
-                    _logger.warning("the task %s cannot be read; looking again later: %s", held.stored.task_id, error)
+                    _logger.log(
+                        level_of(error),
+                        "the task %s cannot be read; looking again later: %s",
+                        held.stored.task_id,
+                        error,
+                    )
                     found = held
                 if found is None:
                     return
@@ -282,11 +292,11 @@ class Tasks:
         finally:
             self._waiting.discard(event)
 
-    async def _carry_out(self, task_id: str, work: Work) -> None:
-        """Do the work of a task and store how it ended, whatever happens."""
+    async def _carry_out(self, task_id: str, call: asyncio.Task[Change]) -> None:
+        """Await the work of a task and store how it ended, whatever happens."""
         running = self._running[task_id]
         try:
-            change = await work()
+            change = await call
         except asyncio.CancelledError:
             state = TaskState.TASK_STATE_CANCELED if running.canceled else TaskState.TASK_STATE_FAILED
             change = _ended(running.held, state, _CANCELED if running.canceled else _INTERRUPTED)
@@ -335,13 +345,13 @@ class Tasks:
             try:
                 done = await self._store.do(RenewTasks(tuple(self._running), LEASE, self._retention))
             except StoreError as error:
-                _logger.warning("the leases of tasks cannot be prolonged: %s", error)
+                _logger.log(level_of(error), "the leases of tasks cannot be prolonged: %s", error)
                 continue
             for task_id in () if isinstance(done, Conflict) else done[0]:
                 running = self._running.get(task_id)
                 if running is not None:
                     running.canceled = True
-                    running.work.cancel()
+                    running.call.cancel()
 
 
 def _identify(owner: str, message: Message) -> tuple[str, str, bytes]:

@@ -10,6 +10,7 @@ import msgspec
 from bespeak.contract.confirmation import asks_person
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.filled_path import fill_path
+from bespeak.contract.listed_call import ListedCall
 from bespeak.faces.http.asgi import Scope
 from bespeak.faces.http.face import connection_of
 from bespeak.faces.http.translation import read_headers
@@ -23,11 +24,14 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.fault import Fault
 from bespeak.runtime.advisories import CATALOG_WARNING, ENDPOINT_WARNING
 from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.composite import list_calls
 from bespeak.runtime.disclosure import may_discover, undisclosed
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.gates.identity import identity_gate
+from bespeak.runtime.gates.purchase import purchase_gate
 from bespeak.runtime.gates.rate import address_rate_gate, agent_rate_gate, endpoint_rate_gate
 from bespeak.runtime.gates.scope import scope_gate
+from bespeak.runtime.parties import parties_of
 from bespeak.runtime.route_table import RouteTable
 from bespeak.runtime.server import Server
 from bespeak.state.identity.authentication import Outdated
@@ -37,7 +41,11 @@ PASSED: Final = (
     names.AUTHORITY_SCOPE,
     names.AUTHORIZATION,
     names.BUDGET_LIMIT,
+    names.CART_DIGEST,
     names.DELEGATION_CHAIN,
+    names.INTENT_ASSERTION,
+    names.MERCHANT_ID,
+    names.MERCHANT_MANIFEST_FINGERPRINT,
     names.REQUEST_ID,
     names.SEMANTIC_PROFILE,
     names.SESSION_ID,
@@ -61,7 +69,6 @@ class DispatchBackend:
         self._handler = handler
         self._server = server
         self._routes: RouteTable | None = None
-        self._endpoints: tuple[Endpoint, ...] = ()
         service = server.routes.service
         self.name = service.identity.name or service.identity.server_id
         self.server_id = service.identity.server_id
@@ -69,14 +76,23 @@ class DispatchBackend:
 
     async def endpoints(self, *, refresh: bool = False) -> Sequence[Endpoint]:
         """Return the endpoints of the current route table."""
-        routes = self._server.routes
-        if routes is not self._routes:
-            self._routes, self._endpoints = routes, tuple(routes.endpoints.values())
-        return self._endpoints
+        self._routes = self._server.routes
+        return self._routes.every
+
+    def own_table(self, principal: Principal) -> RouteTable | None:
+        """Return what exists for a caller; None if that is what exists for everyone."""
+        shared = self._server.routes
+        table = self._server.table_for(principal.agent_id, shared)
+        return None if table is shared else table
+
+    def own(self, request: Any) -> RouteTable | None:
+        """Return what exists for the caller of a request; None if that is what exists for everyone."""
+        return self.own_table(request.scope[PRINCIPAL])
 
     async def document(self, media_type: str, request: Any) -> bytes | None:
-        """Return a document of the current route table. Whether the caller may discover was judged before."""
-        publication, principal = self._server.routes.publication, request.scope[PRINCIPAL]
+        """Return a document of what exists for the caller. Whether the caller may discover was judged before."""
+        principal: Principal = request.scope[PRINCIPAL]
+        publication = self._server.table_for(principal.agent_id).publication
         made = publication.agis_for if media_type == MEDIA_AGIS else publication.manifest_for
         return made(principal).body
 
@@ -85,10 +101,25 @@ class DispatchBackend:
         """True if no endpoint was added or removed since the endpoints were last read."""
         return self._routes is self._server.routes
 
+    @property
+    def is_public(self) -> bool:
+        """True if strangers may learn what the server serves."""
+        return self._server.routes.policies.anonymous_discovery
+
     def caller(self, request: Any) -> str:
         """Return the Agent-ID of the caller; empty for an anonymous one."""
         principal: Principal = request.scope[PRINCIPAL]
         return principal.agent_id or ""
+
+    def parties(self, request: Any) -> tuple[str, ...]:
+        """Return everyone behind a request."""
+        return parties_of(self._identified(("DISCOVER", "/"), request))
+
+    async def calls(
+        self, endpoint: Endpoint, arguments: Mapping[str, Any], request: Any
+    ) -> tuple[ListedCall, ...] | Fault:
+        """List the calls that a composite would make for the caller."""
+        return await list_calls(self._identified(endpoint.key, request), endpoint, arguments)
 
     def is_confirmed(self, endpoint: Endpoint) -> bool:
         """Return True if the policies demand a confirmation by another party."""
@@ -99,14 +130,23 @@ class DispatchBackend:
         """Return True if a face for models lets a person confirm a call, because the policies do not."""
         return asks_person(endpoint, self._server.routes.policies) and not self.is_confirmed(endpoint)
 
-    def refuse(self, endpoint: Endpoint, request: Any) -> Outcome | None:
-        """Refuse a call whose caller lacks authority."""
-        found = judge(self._identified(endpoint, request), endpoint)
+    def refuse(
+        self,
+        endpoint: Endpoint,
+        request: Any,
+        arguments: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Outcome | None:
+        """Refuse a call whose caller lacks authority, or a purchase with valid arguments that is not in order."""
+        call = self._identified(endpoint.key, request)
+        found = judge(call, endpoint)
+        if found is None and arguments is not None:
+            found = judge_purchase(call, endpoint, arguments, headers or {})
         return None if found is None else refused(found)
 
     async def record(self, endpoint: Endpoint, request: Any, outcome: Outcome) -> None:
         """Record a refusal of the face, as if a gate had refused the call."""
-        call = self._identified(endpoint, request)
+        call = self._identified(endpoint.key, request)
         route = call.routes.steps.get(endpoint.key)
         if route is not None:
             refusal = Refused(outcome.status, outcome.error["code"], outcome.error["message"])
@@ -116,7 +156,7 @@ class DispatchBackend:
 
     def limit(self, endpoint: Endpoint, request: Any) -> Refused | None:
         """Count a call against the rate limit of its endpoint, for a face that stores something before it is made."""
-        call = self._identified(endpoint, request)
+        call = self._identified(endpoint.key, request)
         route = call.routes.steps.get(endpoint.key)
         return None if route is None else endpoint_rate_gate(RoutedCall(call, route))
 
@@ -149,9 +189,9 @@ class DispatchBackend:
     async def call(
         self, endpoint: Endpoint, arguments: Mapping[str, Any], headers: Mapping[str, str], request: Any
     ) -> Outcome:
-        """Call an endpoint with the headers of the HTTP request."""
+        """Call an endpoint with the headers of the HTTP request, which no others of the same name replace."""
         own = {name.lower(): value for name, value in headers.items()}
-        begun = self.begin(endpoint, arguments, {**_sent(request.scope), **own}, connection_of(request.scope))
+        begun = self.begin(endpoint, arguments, {**own, **_sent(request.scope)}, connection_of(request.scope))
         return begun if isinstance(begun, Outcome) else await begun
 
     async def call_counted(
@@ -181,8 +221,8 @@ class DispatchBackend:
         answer = self._handler(request)
         return _outcome(answer) if isinstance(answer, Response) else _await_outcome(answer)
 
-    def _identified(self, endpoint: Endpoint, request: Any) -> Call:
-        call = self._arrive(request.scope, *endpoint.key)
+    def _identified(self, key: tuple[str, str], request: Any) -> Call:
+        call = self._arrive(request.scope, *key)
         call.principal = request.scope[PRINCIPAL]
         return call
 
@@ -213,14 +253,28 @@ def judge(call: Call, endpoint: Endpoint | None) -> Refused | None:
     return None if route is None else scope_gate(RoutedCall(call, route))
 
 
+def judge_purchase(
+    call: Call, endpoint: Endpoint, arguments: Mapping[str, Any], headers: Mapping[str, str]
+) -> Refused | None:
+    """Judge a purchase before a person is asked about it, with `headers` beside its own; other calls pass."""
+    route = call.routes.steps.get(endpoint.key)
+    if route is None:
+        return None
+    routed = RoutedCall(call, route)
+    routed.input = dict(arguments)
+    routed.request = msgspec.structs.replace(call.request, headers={**headers, **call.request.headers})
+    return purchase_gate(routed)
+
+
 async def _await_outcome(answer: Coroutine[Any, Any, Response]) -> Outcome:
     return _outcome(await answer)
 
 
 def _outcome(response: Response) -> Outcome:
     body = msgspec.json.decode(response.body) if response.body else {}
+    mapping = response.header(names.SEMANTIC_MAPPING)
     if status.is_success(response.status):
         warning = response.header(ENDPOINT_WARNING) or response.header(CATALOG_WARNING)
-        return Outcome(response.status, body, warning=warning)
+        return Outcome(response.status, body, warning=warning, mapping=mapping)
     error = body.get("error", {}) if isinstance(body, dict) else {}
-    return Outcome(response.status, error=error, retry_after=response.header("retry-after"))
+    return Outcome(response.status, error=error, retry_after=response.header("retry-after"), mapping=mapping)

@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
-from bespeak.protocol.address import Address
+from bespeak.protocol.address import Address, split_url
 
 _LONGEST: Final = 300
 """Maximum characters of a host or an origin; a DNS name has 253 at most."""
@@ -80,7 +79,7 @@ class Origins:
 def _place(text: str) -> tuple[str, str, int] | None:
     """Parse an origin into scheme, host and port; return None if it is not valid."""
     try:
-        parts = urlsplit(text)
+        parts = split_url(text)
         host, port = parts.hostname, parts.port
     except ValueError:
         return None

@@ -60,6 +60,7 @@ EXPOSED_HEADERS: Final = (
     "Request-ID",
     "Response-ID",
     "Retry-After",
+    "Semantic-Mapping",
     "Server-ID",
     "Synthesis-Id",
     "Task-ID",

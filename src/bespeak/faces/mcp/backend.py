@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.listed_call import ListedCall
 from bespeak.protocol.exchange.outcome import Outcome
+from bespeak.protocol.fault import Fault
+from bespeak.runtime.route_table import RouteTable
 
 
 class Backend(Protocol):
@@ -31,6 +34,10 @@ class Backend(Protocol):
         """Return the endpoints. The same object is returned until they change; `refresh` looks for changes."""
         ...
 
+    def own(self, request: Any) -> RouteTable | None:
+        """Return what exists for the caller of a request; None if that is what exists for everyone."""
+        ...
+
     async def document(self, media_type: str, request: Any) -> bytes | None:
         """Return the manifest or the AGIS document, as the caller may see it; None if there is none for it."""
         ...
@@ -39,12 +46,31 @@ class Backend(Protocol):
         """Return a text that identifies the caller of a request, for confirmations; `request` is None over stdio."""
         ...
 
+    def parties(self, request: Any) -> tuple[str, ...]:
+        """Return everyone behind a request, as far as it is known: none of them may confirm a call of it."""
+        ...
+
+    async def calls(
+        self, endpoint: Endpoint, arguments: Mapping[str, Any], request: Any
+    ) -> tuple[ListedCall, ...] | Fault:
+        """List the calls that a composite would make; nothing for another endpoint. A fault says why it cannot."""
+        ...
+
     def is_confirmed(self, endpoint: Endpoint) -> bool:
         """Return True if the service itself lets another party confirm every call of an endpoint."""
         ...
 
-    def refuse(self, endpoint: Endpoint, request: Any) -> Outcome | None:
-        """Refuse a call for which the caller is known to lack authority, so that no user is asked in vain."""
+    def refuse(
+        self,
+        endpoint: Endpoint,
+        request: Any,
+        arguments: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Outcome | None:
+        """Refuse a call that the service is known to refuse, so that no user is asked in vain.
+
+        The caller lacks authority, or a purchase with these valid arguments and headers is not in order.
+        """
         ...
 
     async def call(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
 import msgspec
 
 from bespeak.contract.cutting import Cut, cut, cut_to_fit
+from bespeak.contract.mcp_content import CONTENT, blocks_in, text_of
 from bespeak.contract.mcp_result import result_of
 from bespeak.contract.mcp_tool import PARTIAL, RESULT, Tool
 from bespeak.contract.schema.members import Members
@@ -46,19 +48,19 @@ class Results:
         result = result_of(tool, outcome)
         if shape is not None and not result["isError"]:
             outcome, result = self._shaped(tool, outcome, result, shape)
-        text = result["content"][0]["text"]
         if result["isError"]:
-            return result if len(text) <= MOST_ERROR else _bound_error(tool, text)
-        if len(text) <= self._most:
-            return result
-        return self._bound(tool, outcome, result, arguments or {}, caller)
+            text = result["content"][0]["text"]
+            return result if len(text) <= MOST_ERROR else _bound_error(tool, result, text)
+        if sum(len(text_of(block)) for block in result["content"]) > self._most:
+            return self._bound(tool, outcome, result, arguments or {}, caller)
+        return result
 
     def _shaped(
         self, tool: Tool, outcome: Outcome, result: dict[str, Any], shape: Shape
     ) -> tuple[Outcome, dict[str, Any]]:
         """Apply what the caller has asked for. A selection that lacks required members is a partial result."""
         output = shape.apply(tool, outcome.output)
-        less = Outcome(outcome.status, output, warning=outcome.warning)
+        less = replace(outcome, output=output)
         structured = {RESULT: output} if tool.wraps else output
         if tool.output is None or tool.output.is_valid(structured):
             return less, result_of(tool, less)
@@ -68,7 +70,13 @@ class Results:
     def _bound(
         self, tool: Tool, outcome: Outcome, result: dict[str, Any], arguments: Mapping[str, Any], caller: str
     ) -> dict[str, Any]:
-        whole: str = result["content"][0]["text"]
+        whole, media = result["content"][0].get("text", ""), []
+        if tool.blocks and blocks_in(outcome.output) is not None:
+            # Anything but text stays whole; the binding bounds it.
+            media = [block for block in result["content"] if not text_of(block)]
+            texts = [block for block in result["content"] if text_of(block)]
+            outcome = replace(outcome, output={**outcome.output, CONTENT: texts})
+            whole = msgspec.json.encode(outcome.output).decode()
         found = cut_to_fit(outcome.output, self._most - _MARKER, shaping_of(tool).members)
         paged = _page(tool, arguments, found)
         uri = None
@@ -77,7 +85,8 @@ class Results:
             uri = self.kept.keep(whole, media_type, caller)
         rest = self._rest(tool, paged, uri, whole)
         partial = {"output": found.output, "left_out": found.left_out, "rest": rest}
-        return {**result, **_contents({PARTIAL: partial})}
+        bounded = _contents({PARTIAL: partial})
+        return {**result, **bounded, "content": [*bounded["content"], *media]}
 
     def _rest(self, tool: Tool, paged: str | None, uri: str | None, whole: str) -> str:
         """Say how to get what was left out."""
@@ -114,8 +123,8 @@ def _contents(structured: dict[str, Any]) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], "structuredContent": structured}
 
 
-def _bound_error(tool: Tool, text: str) -> dict[str, Any]:
+def _bound_error(tool: Tool, result: dict[str, Any], text: str) -> dict[str, Any]:
     """Cut a refusal. Its code, message and remedy are short, so details are what is lost."""
     anything = shaping_of(tool).members.anything
     found = cut(msgspec.json.decode(text), MOST_ERROR, anything)
-    return {"content": [{"type": "text", "text": msgspec.json.encode(found.output).decode()}], "isError": True}
+    return {**result, "content": [{"type": "text", "text": msgspec.json.encode(found.output).decode()}]}

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from bespeak.contract.capability_id import group_of, grouped
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.mcp_tool import make_tools
+from bespeak.contract.mcp_tool import make_tools, offered_by
 from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.faces.mcp.capability_search import CapabilitySearch, join_within
 
@@ -26,6 +26,8 @@ class Catalog:
         sets = frozenset(settings.toolsets)
         # Tools that are not listed can be called all the same.
         self.tools = {name: tool for name, tool in every.items() if not sets or group_of(tool.endpoint) in sets}
+        self.offers = [endpoint for endpoint in endpoints if endpoint.is_listed and offered_by(endpoint) is not None]
+        """Prompts and resources of upstream servers."""
         self.search = CapabilitySearch(self.tools)
         self.is_searched = 0 < settings.tools_listed < len(self.tools)
         """True if the search is listed in place of the tools."""

@@ -25,6 +25,8 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Connection, Malformed
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.call import Call
+from bespeak.runtime.disclosure import may_discover
 
 _INTERVAL: Final = 1.0
 """Seconds between looks for new endpoints, which other processes may have added to the store."""
@@ -125,9 +127,15 @@ class McpApplication:
         The SDK refuses a message that says other than its headers.
         """
         params = asked.params if isinstance(asked, Message) and asked.method == "tools/call" else None
-        tool = None if params is None else await self.tools.find_called(params.name, bytes(params.arguments))
-        call = await self._backend.admit(scope, calls=tool is not None)
+        call = await self._backend.admit(scope, calls=params is not None)
+        # A caller that may not discover gets one answer, for which no name is looked up and every request counts.
+        stranger = isinstance(call, Call) and not may_discover(call)
+        tool = None
+        if params is not None and not stranger and (isinstance(call, Call) or self._backend.is_public):
+            tool = await self.tools.find_called(params.name, bytes(params.arguments))
         required = () if tool is None else tool.endpoint.required_scopes
+        if isinstance(call, Call) and params is not None and tool is None:
+            call = self._backend.count(call) or call
         if isinstance(call, Refused):
             return self._guard.refuse(asked.id, call, required)
         if isinstance(asked, Unreadable):

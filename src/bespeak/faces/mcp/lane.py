@@ -44,6 +44,7 @@ from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, METHOD_GRAMMAR, i
 from bespeak.protocol.exchange.messages import Connection
 from bespeak.protocol.exchange.outcome import Outcome
 from bespeak.runtime.call import Call
+from bespeak.runtime.disclosure import may_discover
 
 _ENCODE: Final = msgspec.json.Encoder().encode
 _VERSIONS: Final = frozenset({MODERN, None, *HANDSHAKE_PROTOCOL_VERSIONS})
@@ -94,13 +95,15 @@ class Lane:
         is_modern = version == MODERN
         if not (self._is_consistent(message, headers) if is_modern else _is_earlier(message, body)):
             return None
+        sent = passed(headers)
+        call = self._backend.identify(sent, connection)
+        # Credentials that are refused, keys that have to be fetched, or strangers, for whom no name is looked up.
+        if not isinstance(call, Call) or not may_discover(call):
+            return None
         wanted = None if isinstance(message, PlainList) else self._find(message)
         if wanted is None and isinstance(message, PlainCall):
             return None
-        sent = passed(headers)
-        call = self._backend.identify(sent, connection)
-        # Credentials that are refused, or keys that have to be fetched.
-        if not isinstance(call, Call):
+        if wanted is None and self._backend.own_table(call.principal) is not None:
             return None
         session = None
         if not is_modern and self._sessions is not None:
@@ -140,9 +143,6 @@ class Lane:
         refused = self._backend.count(request.call)
         if refused is not None:
             return self._guard.refuse(request.message.id, refused)
-        refused = judge(request.call, None)
-        if refused is not None:
-            return self._guard.refuse(request.message.id, refused, tuple(request.call.principal.scopes))
         listing = self._listings.get(request.is_modern)
         if listing is None:
             listed = self._tools.listing().model_dump(by_alias=True, mode="json", exclude_none=True)

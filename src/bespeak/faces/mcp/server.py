@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import mcp_types as types
 import msgspec
@@ -18,10 +19,11 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.listed_call import unlisted
 from bespeak.contract.mcp_result import result_of
 from bespeak.contract.mcp_tool import META, Tool
 from bespeak.contract.tool_error import check_arguments
-from bespeak.contract.tool_question import declined, question
+from bespeak.contract.tool_question import LONGEST, declined, question
 from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.faces.asking import ANSWER, FORM, Asking
 from bespeak.faces.mcp.audience import Audience
@@ -34,15 +36,29 @@ from bespeak.faces.mcp.reading import Reading
 from bespeak.faces.mcp.shape import FIELDS_MEMBER, read_shape, shape_in
 from bespeak.faces.progress import Progress
 from bespeak.protocol import status
+from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.headers import is_header_value
 from bespeak.protocol.exchange.outcome import Outcome, refused
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.fault import Fault
+from bespeak.runtime.route_table import RouteTable
 from bespeak.state.store.commands.cases import ACCEPTED, Case
 
 _logger = logging.getLogger(__name__)
 
-KEY: Final = f"{META}idempotency-key"
-"""Member of a call's `_meta` with its idempotency key."""
+_HEADERS: Final = (
+    names.BUDGET_LIMIT,
+    names.CART_DIGEST,
+    names.IDEMPOTENCY_KEY,
+    names.INTENT_ASSERTION,
+    names.MERCHANT_ID,
+    names.MERCHANT_MANIFEST_FINGERPRINT,
+    names.REQUEST_ID,
+    names.SEMANTIC_PROFILE,
+    names.SESSION_ID,
+    names.TASK_ID,
+)
+"""Headers that a client can send with one call, as members of its `_meta`. None of them gives authority."""
 _CACHED: Final = 60_000
 """Milliseconds for which clients may keep lists and documents; changes are announced."""
 _KEPT: Final = ("tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read")
@@ -83,10 +99,12 @@ class ToolServer:
         self.catalog = Catalog((), self._settings)
         """The tools as they were last read."""
         self._listed: tuple[Catalog, types.ListToolsResult] | None = None
+        self._own: WeakKeyDictionary[RouteTable, Catalog] = WeakKeyDictionary()
+        """Tools of callers that have endpoints of their own."""
         most = self._settings.max_result
         self.results = Results(most, KeptResults(backend.server_id, most) if keeps else None)
         self.audience = Audience()
-        self._reading = reading = Reading(backend, self._read_tools, self.audience.meet, self.results.kept)
+        self._reading = reading = Reading(backend, self._read, self.audience.meet, self.results.kept)
         self.server = _Announcing(
             backend.name,
             version=backend.version,
@@ -163,30 +181,41 @@ class ToolServer:
                 await self.audience.announce(self._reading.uris, tools=before.entries != self.catalog.entries)
         return self.catalog
 
-    async def _read_tools(self) -> Mapping[str, Tool]:
-        return (await self._read()).tools
+    async def _read_for(self, request: Any) -> Catalog:
+        """Return the tools of a caller: those of everyone, and of endpoints that it alone has."""
+        shared = await self._read()
+        table = self._backend.own(request)
+        if table is None:
+            return shared
+        if table not in self._own:
+            self._own[table] = Catalog(table.every, self._settings)
+        return self._own[table]
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
         tool = self.catalog.tools.get(name)
         return None if tool is None else tool.endpoint.input_schema
 
     def listing(self) -> types.ListToolsResult:
-        """Return the list of the tools, with cache hints; it is built once."""
+        """Return the list of the tools that everyone has, with cache hints; it is built once."""
         if self._listed is None or self._listed[0] is not self.catalog:
-            found = types.ListToolsResult(tools=[types.Tool.model_validate(entry) for entry in self.catalog.entries])
-            self._listed = self.catalog, apply_cache_hint(found, self.server.cache_hints["tools/list"])
+            self._listed = self.catalog, self._list(self.catalog)
         return self._listed[1]
+
+    def _list(self, catalog: Catalog) -> types.ListToolsResult:
+        found = types.ListToolsResult(tools=[types.Tool.model_validate(entry) for entry in catalog.entries])
+        return apply_cache_hint(found, self.server.cache_hints["tools/list"])
 
     async def _list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         self.audience.meet(context)
         try:
             await self._read(refresh=True)
+            catalog = await self._read_for(context.request)
         except Exception as error:
             _logger.error("The tools cannot be listed", exc_info=error)
             raise MCPError(
                 types.INTERNAL_ERROR, "The endpoints of the service cannot be read; try again later."
             ) from None
-        return self.listing()
+        return self.listing() if catalog is self.catalog else self._list(catalog)
 
     async def _call_tool(
         self, context: Context, params: types.CallToolRequestParams
@@ -194,7 +223,7 @@ class ToolServer:
         self.audience.meet(context)
         tool: Tool | None = None
         try:
-            found = await self._find_wanted(params.name, params.arguments or {})
+            found = await self._find_wanted(params.name, params.arguments or {}, context.request)
             if found is None:
                 raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:80]}")
             tool, wanted = found
@@ -236,16 +265,21 @@ class ToolServer:
         remedy = self._asking.remedy(case_id, demanded=True)
         return Outcome(outcome.status, error={**outcome.error, "remedy": remedy})
 
-    async def _find_wanted(self, name: str, arguments: dict[str, Any]) -> tuple[Tool, Wanted | Outcome] | None:
+    async def _find_wanted(
+        self, name: str, arguments: dict[str, Any], request: Any
+    ) -> tuple[Tool, Wanted | Outcome] | None:
         """Return the tool whose result the client gets, and what is to be called for it, or its outcome."""
-        tool = await self.find(name)
+        shared = await self.find(name)
+        catalog = await self._read_for(request)
+        is_own = catalog is not self.catalog
+        tool = catalog.tools.get(name) if is_own else shared
         if tool is not None:
             return tool, Wanted(tool, arguments)
-        search = self.catalog.search
+        search = catalog.search
         if name == search.finder.name:
             return search.finder, search.find(arguments)
         if name == search.caller.name:
-            wanted = await self._unwrap(arguments)
+            wanted = search.unwrap(arguments) if is_own else await self._unwrap(arguments)
             return (wanted.tool if isinstance(wanted, Wanted) else search.caller), wanted
         return None
 
@@ -257,14 +291,11 @@ class ToolServer:
         invalid = check_arguments(tool.endpoint, tool.input, arguments)
         if invalid is not None:
             return invalid
-        headers = {}
-        key = (context.meta or {}).get(KEY)
-        if key is not None:
-            if not isinstance(key, str) or not is_header_value(key):
-                return refused(Refused(status.BAD_REQUEST, "invalid-idempotency-key", f"{KEY} must be printable text."))
-            headers["Idempotency-Key"] = key
+        headers = _headers(context.meta or {})
+        if isinstance(headers, Outcome):
+            return headers
         if self.asks(tool):
-            lacking = self._backend.refuse(tool.endpoint, context.request)
+            lacking = self._backend.refuse(tool.endpoint, context.request, arguments, headers)
             refusal = lacking or await self._agree(context, params, tool, arguments)
             if refusal is not None:
                 return refusal
@@ -283,14 +314,21 @@ class ToolServer:
         self, context: Context, params: types.CallToolRequestParams, tool: Tool, arguments: dict[str, Any]
     ) -> Outcome | types.InputRequiredResult | None:
         """Let the user agree to a call; return None if it is admitted, once."""
-        case = await self._asking.open(tool, arguments, self._backend.caller(context.request))
+        calls = await self._backend.calls(tool.endpoint, arguments, context.request)
+        if isinstance(calls, Fault):
+            return refused(unlisted(tool.name, calls))
+        caller, parties = self._backend.caller(context.request), self._backend.parties(context.request)
+        case = await self._asking.open(tool, arguments, caller, parties, calls)
         if isinstance(case, Outcome):
             return case
         if case.state != ACCEPTED:
+            text = question(tool, arguments, calls)
+            if len(text) > LONGEST:
+                return self._asking.unshowable(tool, case, text)
             if not _can_ask(context):
                 return self._asking.unanswerable(tool, case)
             try:
-                answer = await _ask(context, params, question(tool, arguments), case)
+                answer = await _ask(context, params, text, case)
             except MCPError:  # the client refuses to show the form, although it declared that it can
                 return self._asking.unanswerable(tool, case)
             if isinstance(answer, types.InputRequiredResult):
@@ -299,7 +337,7 @@ class ToolServer:
             await self._asking.decide(case, agreed=agreed)
             if not agreed:
                 return declined(tool)
-        return await self._asking.use(case)
+        return await self._asking.use(case, parties)
 
 
 async def _ask(
@@ -315,6 +353,16 @@ async def _ask(
     return types.InputRequiredResult(input_requests={ANSWER: form}, request_state=case.case_id)
 
 
+def _headers(meta: Mapping[str, Any]) -> dict[str, str] | Outcome:
+    """Return the headers in the `_meta` of a call, or a refusal."""
+    found = {name: meta[f"{META}{name}"] for name in _HEADERS if meta.get(f"{META}{name}") is not None}
+    for name, value in found.items():
+        if not isinstance(value, str) or not is_header_value(value):
+            message = f"{META}{name} must be printable text."
+            return refused(Refused(status.BAD_REQUEST, f"invalid-{name}", message))
+    return found
+
+
 def _can_ask(context: Context) -> bool:
     """Return True if the client can show a form to its user."""
     declared = context.session.client_capabilities
@@ -328,5 +376,5 @@ def _is_modern(context: Context) -> bool:
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
-def _offered(catalog: Catalog) -> list[Mapping[str, Any]]:
-    return [tool.entry for tool in catalog.tools.values()]
+def _offered(catalog: Catalog) -> list[Any]:
+    return [*(tool.entry for tool in catalog.tools.values()), *catalog.offers]

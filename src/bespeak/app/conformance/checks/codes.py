@@ -12,6 +12,7 @@ from bespeak.app.conformance.check import (
     expect,
     failed,
     faults,
+    first_told,
     not_applicable,
     passed,
     undecided,
@@ -24,6 +25,7 @@ from bespeak.app.conformance.published import (
     is_informational,
     is_safe,
     objects,
+    path_parameters,
     strings,
     valid_input,
 )
@@ -102,28 +104,39 @@ def _recovery_faults(subject: Subject, path: str, seen: Exchanged) -> Iterator[s
             yield f"redirects_for_path lacks {entry.get('from_method')}"
 
 
-def _scoped(subject: Subject) -> Mapping[str, Any] | None:
-    """Return a scope-gated endpoint that is safe to call, if possible one whose valid input may be sent."""
+def _scoped(subject: Subject) -> list[Mapping[str, Any]]:
+    """Return scope-gated endpoints that are safe to call, first those whose path is literal and whose valid input may
+    be sent.
+    """
     gated = [each for each in subject.endpoints if strings(each.get("required_scopes")) and is_safe(each)]
-    return min(gated, key=lambda endpoint: valid_input(endpoint) is None, default=None)
+    return sorted(gated, key=lambda each: (bool(path_parameters(each)), valid_input(each) is None))[:_TRIED]
 
 
 async def _call_scoped(
     subject: Subject, endpoint: Mapping[str, Any], agent_id: str | None, scope: str | None
 ) -> Exchanged:
     """Call a scope-gated endpoint. A 422 may come first, so valid input follows where nothing can change."""
-    method, path = endpoint["method"], concrete_path(endpoint)
-    seen = await subject.send(method, path, subject.form.write({PROBE_FIELD: True}), agent_id=agent_id, scope=scope)
-    given = valid_input(endpoint)
-    if seen.status == 422 and given is not None:
-        return await subject.send(method, path, subject.form.write(given), agent_id=agent_id, scope=scope)
-    return seen
+
+    async def send(given: dict[str, Any]) -> Exchanged:
+        return await subject.send(
+            endpoint["method"],
+            concrete_path(endpoint),
+            subject.form.write(given),
+            agent_id=agent_id,
+            scope=scope,
+            invented=bool(path_parameters(endpoint)),
+        )
+
+    seen, given = await send({PROBE_FIELD: True}), valid_input(endpoint)
+    return await send(given) if seen.status == 422 and given is not None else seen
 
 
 async def _scope_violation(subject: Subject) -> Outcome:
-    endpoint = _scoped(subject)
-    if endpoint is None:
-        return not_applicable("no endpoint requires scopes")
+    told = await first_told(_violated(subject, endpoint) for endpoint in _scoped(subject))
+    return told or not_applicable("no endpoint requires scopes")
+
+
+async def _violated(subject: Subject, endpoint: Mapping[str, Any]) -> Outcome:
     seen = await _call_scoped(subject, endpoint, subject.agent_id, PROBE_SCOPE)
     claimed = seen.status != 262 or seen.requires("scope-required")
     if not claimed:  # our claim is wider than the agent's grant; without a claim the grant itself counts
@@ -140,16 +153,18 @@ async def _scope_violation(subject: Subject) -> Outcome:
 
 
 async def _credentials_missing(subject: Subject) -> Outcome:
-    endpoint = _scoped(subject)
-    if endpoint is None:
-        return not_applicable("no endpoint requires scopes")
+    told = await first_told(_uncredited(subject, endpoint) for endpoint in _scoped(subject))
+    return told or not_applicable("no endpoint requires scopes")
+
+
+async def _uncredited(subject: Subject, endpoint: Mapping[str, Any]) -> Outcome:
     seen = await _call_scoped(subject, endpoint, None, None)
     if seen.status == 262:
         named = isinstance(seen.field("type"), str) or isinstance(seen.field("reason"), str)
         return passed(seen) if named else failed("the 262 response has no type", seen)
     if seen.refuses_caller or seen.status in (422, 429, 455, 503):
         return could_not_tell(f"a call without identity is answered with {seen.status}", seen)
-    return failed(f"a call without identity is answered with {seen.status}", seen)
+    return undecided(seen) or failed(f"a call without identity is answered with {seen.status}", seen)
 
 
 async def _wildcards_required(subject: Subject) -> Outcome:

@@ -14,6 +14,7 @@ from bespeak.app.conformance.check import (
     could_not_tell,
     expect,
     failed,
+    first_told,
     not_applicable,
     passed,
     undecided,
@@ -21,6 +22,7 @@ from bespeak.app.conformance.check import (
 )
 from bespeak.app.conformance.probe import Exchanged
 from bespeak.app.conformance.published import (
+    is_informational,
     is_refused_when_empty,
     mapping,
     path_parameters,
@@ -38,8 +40,11 @@ _TRIED: Final = 5
 
 
 def _ordered(subject: Subject) -> list[Mapping[str, Any]]:
-    """Return the endpoints, the operator's own without scopes first."""
-    return sorted(subject.endpoints, key=lambda each: (bool(each.get("required_scopes")), _is_builtin(each)))
+    """Return the endpoints, the operator's own without scopes first, and literal paths before templates."""
+    return sorted(
+        subject.endpoints,
+        key=lambda each: (bool(each.get("required_scopes")), _is_builtin(each), bool(path_parameters(each))),
+    )
 
 
 def _is_builtin(endpoint: Mapping[str, Any]) -> bool:
@@ -50,6 +55,15 @@ def _harmless(subject: Subject) -> list[tuple[Mapping[str, Any], dict[str, Any]]
     """Return the endpoints that change nothing and need no scope, each with valid input."""
     free = (endpoint for endpoint in _ordered(subject) if not endpoint.get("required_scopes"))
     return [(endpoint, given) for endpoint in free if (given := valid_input(endpoint)) is not None]
+
+
+def _probed(subject: Subject) -> list[tuple[Mapping[str, Any], dict[str, Any] | None]]:
+    """Return the endpoints that wrong input may be sent to, each with valid input if that changes nothing."""
+    harmless: list[tuple[Mapping[str, Any], dict[str, Any] | None]] = list(_harmless(subject))
+    refusing = [
+        (each, None) for each in _ordered(subject) if is_refused_when_empty(each) and not is_informational(each)
+    ]
+    return [*harmless[:_TRIED], *refusing[:_TRIED]]
 
 
 def _names(subject: Subject, seen: Exchanged, name: str, valid: Exchanged | None) -> Outcome:
@@ -65,34 +79,34 @@ def _names(subject: Subject, seen: Exchanged, name: str, valid: Exchanged | None
 
 
 async def _undeclared_field(subject: Subject) -> Outcome:
-    for endpoint, given in _harmless(subject)[:1]:
-        valid = await subject.call(endpoint, given)
-        seen = await subject.call(endpoint, {**given, PROBE_FIELD: True})
+    async def attempt(endpoint: Mapping[str, Any], given: dict[str, Any] | None) -> Outcome:
+        valid = None if given is None else await subject.call(endpoint, given)
+        seen = await subject.call(endpoint, {**(given or {}), PROBE_FIELD: True})
         return _names(subject, seen, PROBE_FIELD, valid)
-    for endpoint in filter(is_refused_when_empty, _ordered(subject)):
-        return _names(subject, await subject.call(endpoint, {PROBE_FIELD: True}), PROBE_FIELD, None)
-    return not_applicable(_NOTHING)
+
+    return await first_told(attempt(*one) for one in _probed(subject)) or not_applicable(_NOTHING)
 
 
 async def _missing_field(subject: Subject) -> Outcome:
+    async def attempt(endpoint: Mapping[str, Any]) -> Outcome:
+        given = valid_input(endpoint)
+        valid = None if given is None else await subject.call(endpoint, given)
+        return _names(subject, await subject.call(endpoint, {}), required_fields(endpoint)[0], valid)
+
     fitting = list(filter(is_refused_when_empty, _ordered(subject)))
     # Valid input may be sent to those that change nothing: then a 422 needs no name to be understood.
-    endpoint = min(fitting, key=lambda each: valid_input(each) is None, default=None)
-    if endpoint is None:
-        return not_applicable("no endpoint requires a field")
-    given = valid_input(endpoint)
-    valid = await subject.call(endpoint, given) if given is not None else None
-    return _names(subject, await subject.call(endpoint, {}), required_fields(endpoint)[0], valid)
+    fitting.sort(key=lambda each: valid_input(each) is None)
+    told = await first_told(map(attempt, fitting[:_TRIED]))
+    return told or not_applicable("no endpoint requires a field")
 
 
 async def _query_counts(subject: Subject) -> Outcome:
-    query = f"{PROBE_FIELD}=1"
-    for endpoint, given in _harmless(subject)[:1]:
-        valid = await subject.call(endpoint, given)
-        return _names(subject, await subject.call(endpoint, given, query=query), PROBE_FIELD, valid)
-    for endpoint in filter(is_refused_when_empty, _ordered(subject)):
-        return _names(subject, await subject.call(endpoint, query=query), PROBE_FIELD, None)
-    return not_applicable(_NOTHING)
+    async def attempt(endpoint: Mapping[str, Any], given: dict[str, Any] | None) -> Outcome:
+        valid = None if given is None else await subject.call(endpoint, given)
+        seen = await subject.call(endpoint, given, query=f"{PROBE_FIELD}=1")
+        return _names(subject, seen, PROBE_FIELD, valid)
+
+    return await first_told(attempt(*one) for one in _probed(subject)) or not_applicable(_NOTHING)
 
 
 def _checked_texts(subject: Subject) -> Iterator[tuple[Mapping[str, Any], dict[str, Any], str, str, str]]:

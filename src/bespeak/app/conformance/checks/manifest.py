@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
-
-import msgspec
 
 from bespeak.app.conformance.check import (
     Check,
@@ -28,8 +24,10 @@ from bespeak.app.conformance.subject import PROBE_AGENT, Subject
 from bespeak.contract.agent import DISCLOSURES
 from bespeak.contract.handler import HANDLER_TYPES
 from bespeak.contract.policy import FLOOR_METHODS
+from bespeak.protocol.exchange.base64url import decode64
 from bespeak.protocol.exchange.headers import MEDIA_JSON, MEDIA_MANIFEST
 from bespeak.protocol.exchange.media_type import essence
+from bespeak.text.reading.json_data import decode_json
 
 _TOGGLES: Final = ("wildcards_accepted", "anonymous_discovery", "synthesis_enabled")
 _BINDING: Final = (
@@ -145,9 +143,9 @@ def _is_jws(value: Any) -> bool:
 
 def _has_algorithm(header: Any) -> bool:
     try:
-        text = base64.urlsafe_b64decode(header + "=" * (-len(header) % 4)) if isinstance(header, str) else b""
-        return mapping(msgspec.json.decode(text)).get("alg") not in (None, "none")
-    except (binascii.Error, ValueError, msgspec.DecodeError):
+        text = decode64(header) if isinstance(header, str) else None
+        return mapping(decode_json(text or b"")).get("alg") not in (None, "none")
+    except (ValueError, RecursionError):
         return False
 
 

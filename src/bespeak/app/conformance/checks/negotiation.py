@@ -1,4 +1,4 @@
-"""Item 7: PROPOSE. What is approved is a copy of an endpoint that changes nothing, and it is released at once."""
+"""Item 7: PROPOSE. What is approved is a copy of an endpoint that changes nothing, and it is released at the end."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ async def _impossible_proposal(subject: Subject) -> list[Exchanged]:
 
 
 async def _possible_proposal(subject: Subject) -> list[Exchanged]:
-    """Propose harmless endpoints under another verb, until one is approved; release it."""
+    """Propose harmless endpoints under another verb, until one is approved."""
     form, seen = await subject.once(_understood)
     exchanges = [seen]
     if form is None:
@@ -201,7 +201,6 @@ async def _possible_proposal(subject: Subject) -> list[Exchanged]:
         if exchanges[-1].status == 261:
             break  # an operator has to decide; one proposal to look at is enough
         if exchanges[-1].status == 263:
-            await subject.ask("SUSPEND", "/", {"synthesis_id": _result(exchanges[-1], "synthesis_id")})
             break
     return exchanges
 
@@ -252,20 +251,14 @@ async def _approved(subject: Subject) -> Outcome:
 
 
 def _approval_faults(seen: Exchanged) -> Iterator[str]:
-    endpoint = mapping(_result(seen, "endpoint"))
+    endpoint = mapping(seen.result("endpoint"))
     if not {"method", "path", "semantic", "input_schema", "output_schema"} <= endpoint.keys():
         yield "the 263 response has no endpoint definition"
     elif endpoint["method"] not in _READING:
         yield f"the approved method is {endpoint['method']!r}"
     for name in ("synthesis_id", "expires_at"):
-        if not isinstance(_result(seen, name), str):
+        if not isinstance(seen.result(name), str):
             yield f"the 263 response has no {name}"
-
-
-def _result(seen: Exchanged, name: str) -> Any:
-    """Return a member of an answer, at the top or in the envelope of a floor method."""
-    found = seen.field(name)
-    return found if found is not None else mapping(seen.field("result")).get(name)
 
 
 async def _followed(subject: Subject) -> Outcome:

@@ -18,7 +18,7 @@ from bespeak.app.conformance.check import (
     warned,
 )
 from bespeak.app.conformance.probe import Exchanged
-from bespeak.app.conformance.published import is_informational, strings
+from bespeak.app.conformance.published import is_informational, path_parameters, strings
 from bespeak.app.conformance.subject import PROBE_AGENT, PROBE_FIELD, Subject
 from bespeak.contract.policy import FLOOR_METHODS
 
@@ -69,7 +69,8 @@ async def _lexical_rule(subject: Subject) -> Outcome:
         _same_in_lower_case(await subject.ask(method, "/methods"), subject.inventory_answer)
         for method in ("discover", "Discover")
     ]
-    for endpoint in [each for each in subject.endpoints if is_informational(each) and each["path"] != "/methods"][:1]:
+    known = [each for each in subject.endpoints if is_informational(each) and each["path"] != "/methods"]
+    for endpoint in sorted(known, key=lambda each: bool(path_parameters(each)))[:1]:
         lower = {**endpoint, "method": endpoint["method"].lower()}
         found.append(
             _same_in_lower_case(

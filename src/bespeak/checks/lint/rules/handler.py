@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
-from urllib.parse import urlsplit
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import (
@@ -18,6 +17,7 @@ from bespeak.contract.handler import (
     is_dotted_path,
     is_upstream_status,
 )
+from bespeak.protocol.address import split_url
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
@@ -108,6 +108,26 @@ NO_HANDLER: Final = Rule(
     ),
     notation="toml",
 )
+OPEN_RESULT: Final = Rule(
+    ("H708", "open-result", "SHOULD", "bespeak"),
+    "The function declares the type of its results.",
+    why=(
+        "Only the fields of the return type are sent. Without one, or with Any, a field that is added to a class or a "
+        "table later, such as a password hash, reaches every caller."
+    ),
+    bad=(
+        "# the output schema has the property name\n"
+        "def find_user(user_id: str):\n"
+        "    return load_user(user_id)  # with its password hash\n"
+    ),
+    good=(
+        "# the output schema has the property name\n"
+        "def find_user(user_id: str) -> User:\n"
+        "    return load_user(user_id)  # sends the fields of User\n"
+    ),
+    notation="python",
+)
+TYPE_ADVICE: Final = "Annotate it with the type of its results: a dataclass, a TypedDict, a Struct or a pydantic model."
 NO_ENDPOINT: Final = Rule(
     ("H706", "handler-without-endpoint", "MUST", "AGTP-API 12"),
     "A handler belongs to an endpoint that the document declares.",
@@ -376,7 +396,7 @@ def _declaring(endpoint: Endpoint, names: Iterable[str]) -> Fix:
 
 def _is_https(url: str) -> bool:
     try:
-        parts = urlsplit(url)
+        parts = split_url(url)
         return parts.scheme == "https" and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
         return False

@@ -40,6 +40,15 @@ SECRET: Final = Rule(
     notation="toml",
 )
 
+TARGET: Final = Rule(
+    ("H734", "mcp-target", "MUST", "AGTP-API 12.3"),
+    "A handler for an MCP server names one tool, one prompt or one resource.",
+    why="With several names it is unclear what is called.",
+    bad=f'{_HANDLER}prompt = "greeting"\ncommand = "hotel-mcp"\n',
+    good=f'{_HANDLER}command = "hotel-mcp"\n',
+    notation="toml",
+)
+
 _OF_COMMANDS: Final = ("args", "env", "folder")
 _OF_URLS: Final = ("headers", "token_file")
 _SECRET: Final = re.compile(
@@ -57,6 +66,9 @@ def check(endpoint: Endpoint) -> Iterator[Diagnostic]:
     if not isinstance(handler, McpTool):
         return
     server, at = handler.mcp, "/handler/mcp"
+    if sum(map(bool, (server.tool, server.prompt, server.resource))) > 1:
+        message = "the handler names more than one of tool, prompt and resource"
+        yield TARGET.at(endpoint, at, message, "Write one of them.")
     if bool(server.command) == bool(server.url):
         message = "the MCP server has a command and a url" if server.url else "the MCP server has no command and no url"
         yield ADDRESS.at(endpoint, at, message, "Write one of them.")

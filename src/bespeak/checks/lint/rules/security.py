@@ -11,7 +11,8 @@ from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.language.injection import addressed, blob, gap, injection, link, may_inject, role_marker, visible
+from bespeak.text.language.injection import addressed, blob, gap, link, role_marker, visible
+from bespeak.text.language.instruction import instruction, may_inject
 from bespeak.text.reading.untyped import as_list, as_mapping
 from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import child, pointer
@@ -93,6 +94,8 @@ _GRAVE: Final = frozenset({"EXECUTE", "CANCEL", "TRANSFER"})
 _ADVICE: Final = "Describe what the endpoint does, without instructions to the reader."
 _SHORT: Final = 24
 """Length below which a text cannot hide encoded data or padding."""
+_LONG_NAME: Final = 3
+"""Underscores of a name that may be a sentence."""
 _MOST: Final = 2_000
 """Maximum number of texts of one endpoint to examine."""
 
@@ -136,13 +139,15 @@ _Found = tuple[Rule, str, str, Fix | None]
 
 def examine_text(text: str, at: str, *, strict: bool) -> Iterator[_Found]:
     """Check a text: strictly in an intent or outcome, elsewhere only for what is never legitimate."""
+    if text.isascii() and text.isidentifier() and text.islower() and text.count("_") < _LONG_NAME:
+        return  # a short name says nothing, and most texts of a schema are short names
     clean = visible(text)
     if clean is not None:
         count = len(text) - len(clean)
         fix = Fix("Remove the invisible characters", (Change("replace", at, clean),))
         yield INVISIBLE, f"holds {count} invisible character{'s' * (count > 1)}", "Remove them.", fix
     if may_inject(text):
-        yield from _words(text, strict=strict)
+        yield from _words(text, strict=strict, field="_schema" in at or at.startswith("/schemas"))
     if strict or at.startswith("/semantic/parameter_hints"):
         address = link(text)
         if address is not None:
@@ -155,10 +160,10 @@ def examine_text(text: str, at: str, *, strict: bool) -> Iterator[_Found]:
             yield GAP, "continues after a long blank", "Remove the blank, and check the text after it.", None
 
 
-def _words(text: str, *, strict: bool) -> Iterator[_Found]:
-    injected = injection(text)
-    if injected is not None:
-        yield INJECTION, f"{injected.kind}: {brief(injected.text)}", _ADVICE, None
+def _words(text: str, *, strict: bool, field: bool) -> Iterator[_Found]:
+    found = instruction(text, field=field)
+    if found is not None:
+        yield INJECTION, f"{found.kind}: {brief(found.text)}", _ADVICE, None
     elif strict and (words := addressed(text)) is not None:
         yield ADDRESSED, f"addresses its reader: {brief(words)}", _ADVICE, None
     marker = role_marker(text, strict=strict)
@@ -193,10 +198,16 @@ def _schema_texts(field: str, schema: Any) -> Iterator[tuple[str, str]]:
     for count, (parts, node) in enumerate(nodes(schema)):
         if count > _MOST:
             return
-        for key in ("description", "title", "$comment"):
+        for key in ("description", "title", "$comment", "default", "const"):
             text = node.get(key)
             if isinstance(text, str):
                 yield field + pointer((*parts, key)), text
+        for key in ("enum", "examples", "required"):
+            for index, text in enumerate(as_list(node.get(key))[:_MOST]):
+                if isinstance(text, str):
+                    yield field + pointer((*parts, key, str(index))), text
+        for name in list(as_mapping(node.get("properties")))[:_MOST]:
+            yield field + pointer((*parts, "properties", name)), name
 
 
 def _document_texts(data: Any) -> Iterator[tuple[str, str]]:
