@@ -73,6 +73,13 @@ def with_task_id(request: bytes, number: int) -> bytes:
     return b"%b\r\nTask-ID: task-%012d\r\n%b" % (line, number, rest)
 
 
+def with_request_id(request: bytes, number: int) -> bytes:
+    """Return the request as common clients send it: with the Host and a new Request-ID."""
+    line, _, rest = request.partition(b"\r\n")
+    host = b"Host: 127.0.0.1:4480"
+    return b"%b\r\n%b\r\nRequest-ID: 6b1f6a0e-5d0c-4f3e-9a51-%012x\r\n%b" % (line, host, number, rest)
+
+
 def http_request(payload: object, path: str = PATH, headers: str = "") -> bytes:
     """Build the same request as an HTTP POST."""
     body = json.dumps(payload, separators=(",", ":")).encode()

@@ -17,6 +17,7 @@ import alerts
 import alignment
 import composition
 import endpoints
+import fairness
 import importing
 import lint
 import mcp_calls
@@ -78,6 +79,10 @@ PARTS: dict[str, Part] = {
     "workflows": (
         f"Workflows of three steps, one worker, {_ROUNDS}",
         lambda run: workflows.measure(run.loader, **run.timed),
+    ),
+    "fairness": (
+        "A call of one agent beside 16 busy connections of another, one worker",
+        lambda run: fairness.measure(seconds=run.seconds),
     ),
     "alerts": ("Alerts that all escalate at one moment", lambda _: alerts.measure()),
     "composition": (
