@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,14 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.protocol.exchange.context import Context
 from bespeak.runtime.authority import Authority
+from bespeak.runtime.workflows.journal import StepJournal
 from bespeak.runtime.workflows.spec import Spec, StepSpec, encode
-from bespeak.state.store.commands.records import ChangeRecord, NextDue, PutRecord
-from bespeak.state.store.commands.steps import JournalSteps, StepRow
+from bespeak.state.store.command import Command, Conflict
+from bespeak.state.store.commands.events import PutEvent
+from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, ListRecords, NextDue, PutRecord
+from bespeak.state.store.commands.steps import JournalSteps, NoteSteps, StepRow
 from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Then
 
 pytestmark = pytest.mark.anyio
 
@@ -202,3 +207,91 @@ async def test_a_server_that_stops_leaves_its_workflows_to_others_at_once(tmp_pa
         assert due["workflow"] <= 0
     finally:
         await store.close()
+
+
+class HeldUnits:
+    """Keeps the first unit that logs an event with each mark on its way to the store until it is released."""
+
+    def __init__(self, bench: StatefulBench, monkeypatch: pytest.MonkeyPatch, marks: tuple[str, ...]) -> None:
+        self._do = bench.store.do
+        self.gates = {mark: asyncio.Event() for mark in marks}
+        self.held: dict[str, asyncio.Task[Any]] = {}
+        monkeypatch.setattr(bench.store, "do", self.do)
+
+    async def do(self, *commands: Command, then: Then | None = None) -> Any:
+        event = commands[0].data if isinstance(commands[0], PutEvent) else ""
+        mark = next((mark for mark in self.gates if mark in event), None)
+        if mark is None or mark in self.held:
+            return await self._do(*commands, then=then)
+        # As in the stores themselves: a unit that is on its way does not end with whoever waits for it.
+        self.held[mark] = asyncio.get_running_loop().create_task(self._later(self.gates[mark], commands, then))
+        return await asyncio.shield(self.held[mark])
+
+    async def _later(self, gate: asyncio.Event, commands: tuple[Command, ...], then: Then | None) -> Any:
+        await gate.wait()
+        return await self._do(*commands, then=then)
+
+    async def until_held(self, count: int) -> None:
+        async with asyncio.timeout(10):
+            while len(self.held) < count:
+                await asyncio.sleep(0.01)
+
+
+async def begin_batch(bench: StatefulBench, *marks: str) -> None:
+    steps = tuple(StepSpec("LOG", "/", parameters={"event_type": "step", "data": mark}) for mark in marks)
+    authority = Authority(agent_id=AGENT, scopes=(), headers={"agent-id": AGENT})
+    spec = Spec(method="BATCH", steps=steps, authority=authority, deadline=time.time() + 60, parallel=True)
+    await bench.store.do(PutRecord("chain-1", "workflow", AGENT, "running", encode(spec).decode(), delay=0.0))
+
+
+async def logged(bench: StatefulBench) -> list[str]:
+    return sorted(json.loads(record.data)["data"] for record in await bench.store.read(ListRecords("log", AGENT)))
+
+
+async def test_a_step_on_its_way_when_its_workflow_is_claimed_again_has_its_effect_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with keeping(methods=("BATCH", "LOG")) as bench:
+        workflows = bench.bench.server.workflows
+        units = HeldUnits(bench, monkeypatch, ("first", "second"))
+        await begin_batch(bench, "first", "second")
+        await units.until_held(2)
+        fence = workflows._journals["chain-1"].fence
+        with monkeypatch.context() as patch:
+            # The note of the first step was made before this process claims the workflow again, the second one later.
+            patch.setattr(StepJournal, "note", lambda *_: NoteSteps("chain-1", fence, ()))
+            await bench.store.do(ChangeRecord("chain-1", ("workflow",), ("running",), "running", delay=0.0))
+            async with asyncio.timeout(10):
+                while workflows._journals["chain-1"].fence == fence:
+                    await asyncio.sleep(0.01)
+            units.gates["first"].set()
+            assert isinstance(await units.held["first"], Conflict)
+        found = await until(bench, "completed", "failed")
+        units.gates["second"].set()
+        assert isinstance(await units.held["second"], Conflict)
+        assert ([row.state for row in found.rows], await logged(bench)) == (["done", "done"], ["first", "second"])
+
+
+async def test_a_step_that_another_process_has_done_in_between_has_its_effect_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with keeping(methods=("BATCH", "LOG")) as bench:
+        workflows = bench.bench.server.workflows
+        units = HeldUnits(bench, monkeypatch, ("first",))
+        await begin_batch(bench, "first")
+        await units.until_held(1)
+        fence = workflows._journals["chain-1"].fence
+        other = await bench.store.do(
+            ChangeRecord("chain-1", ("workflow",), ("running",), "running", delay=0.0, fence=fence),
+            ClaimDue("workflow", 1, 0.0),
+            PutEvent("log-1", AGENT, '{"data":"first"}', 10, 1000),
+            NoteSteps("chain-1", fence + 1, (StepRow(1, 1, "done", 200, "{}"),)),
+        )
+        assert not isinstance(other, Conflict)
+        async with asyncio.timeout(10):
+            while workflows._journals["chain-1"].fence == fence:
+                await asyncio.sleep(0.01)
+        units.gates["first"].set()
+        assert isinstance(await units.held["first"], Conflict)
+        await until(bench, "completed")
+        assert await logged(bench) == ["first"]

@@ -38,12 +38,32 @@ def test_the_last_step_ends_the_workflow() -> None:
     assert (command.state, command.expected, command.kept) == ("completed", "running", 9.0)
 
 
-def test_a_renewal_writes_no_rows_and_a_new_claim_begins_with_those_of_the_store() -> None:
+def test_a_renewal_writes_no_rows() -> None:
     journal = WorkflowJournal("w", 0, 30.0)
     journal.add(READ)
     assert journal.renew().rows == ()
-    journal.reset([CHANGE])
-    assert (journal.rows, journal.write().rows) == ({2: CHANGE}, ())
+
+
+def test_the_next_claim_of_the_same_process_is_adopted() -> None:
+    journal = WorkflowJournal("w", 3, 30.0)
+    journal.adopt(4, "paused")
+    assert (journal.fence, journal.state, journal.write().fence) == (4, "running", 4)
+
+
+def test_nothing_is_noted_after_a_claim_of_another_process() -> None:
+    journal = WorkflowJournal("w", 3, 30.0)
+    journal.adopt(5, "running")
+    assert (journal.state, journal.write().fence) == ("taken over", -1)
+
+
+def test_a_claim_that_was_adopted_is_released_once() -> None:
+    journal = WorkflowJournal("w", 3, 30.0)
+    assert journal.release() is None
+    journal.adopt(4, "cancelling")
+    release = journal.release()
+    assert release is not None
+    assert (release.fence, release.state, release.delay) == (4, "cancelling", 0.0)
+    assert (journal.release(), journal.write().fence) == (None, -1)
 
 
 def test_a_failure_is_not_noted_by_the_step_itself() -> None:

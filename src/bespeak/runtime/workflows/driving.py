@@ -32,6 +32,7 @@ from bespeak.runtime.route import Route
 from bespeak.runtime.turns import Pace
 from bespeak.runtime.workflows.journal import (
     SETTLED,
+    TAKEN,
     StepJournal,
     WorkflowJournal,
     answered,
@@ -79,8 +80,6 @@ _RECHECK: Final = 60.0
 """Seconds after which a workflow that waits looks for its decision by itself."""
 _LOST: Final = "idempotency-lease-lost"
 _UNAVAILABLE: Final = "store-unavailable"
-_TAKEN: Final = "taken over"
-"""State of a journal whose workflow another process has taken over."""
 _TRANSIENT: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED, status.UNAVAILABLE, status.SERVER_ERROR})
 _GONE: Final = Refused(status.NOT_FOUND, "procedure-not-found", "The procedure is not registered any more.")
 _BARRED: Final = -1
@@ -138,7 +137,7 @@ class Drive:
                 self._timer.cancel()
             if self._renewing is not None:
                 self._renewing.cancel()
-        return self.journal.state != _TAKEN
+        return self.journal.state != TAKEN
 
     async def _do(self) -> None:
         if self.journal.state in (PAUSED, WAITING):
@@ -181,7 +180,7 @@ class Drive:
         try:
             done = await self._store.do(self.journal.renew())
             if isinstance(done, Conflict) and self.journal.fence == fence:
-                self.journal.state = _TAKEN  # no further step begins here
+                self.journal.state = TAKEN  # no further step begins here
                 return
             if not isinstance(done, Conflict):
                 self.journal.learn(done[0])

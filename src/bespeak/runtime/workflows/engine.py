@@ -27,7 +27,6 @@ from bespeak.state.store.commands.steps import (
     CANCELLING,
     ENDED,
     FAILED,
-    PAUSED,
     RUNNING,
     WORKFLOW,
     ReadJournals,
@@ -155,8 +154,7 @@ class Workflows:
         for record in records:
             held = self._journals.get(record.record_id)
             if held is not None and not self._driving[record.record_id].done():
-                # It was resumed or cancelled while a step runs here, whose result counts under the new claim.
-                held.fence, held.state = record.fence, RUNNING if record.state == PAUSED else record.state
+                held.adopt(record.fence, record.state)  # it was resumed or cancelled while a step runs here
                 continue
             spec = decode(record.data)
             journal = WorkflowJournal(
@@ -186,14 +184,15 @@ class Workflows:
         while True:
             fence = journal.fence
             held = await drive.run()
-            claimed = journal.fence != fence
-            if held and not (claimed and journal.state in (RUNNING, CANCELLING)):
+            if not held:
+                break
+            if journal.fence == fence or journal.state not in (RUNNING, CANCELLING):
                 changed = msgspec.structs.replace(record, state=journal.state)
                 return Workflow(changed, drive.spec, [row for _, row in sorted(journal.rows.items())])
-            if not claimed:
-                return None
-            if not held:
-                journal.reset(await self._store.read(ReadSteps(record.record_id)))
+        # Steps that were cancelled may be on their way to the store: a new claim is what they come before, or fail at.
+        while (release := journal.release()) is not None:
+            await self._do(release)
+        return None
 
     def _finished(self, workflow_id: str, task: asyncio.Task[Workflow | None]) -> None:
         if self._driving.get(workflow_id) is task:

@@ -18,6 +18,7 @@ from bespeak.state.store.commands.steps import (
     COMPLETED,
     DONE,
     FAILED,
+    PAUSED,
     RUNNING,
     SKIPPED,
     UNDONE,
@@ -29,6 +30,10 @@ from bespeak.state.store.commands.steps import (
 
 _FRESH: Final = 0.25
 """Seconds for which the state that was last read counts; another process may pause the workflow at any time."""
+TAKEN: Final = "taken over"
+"""State of a journal whose workflow another process has taken over."""
+_VOID: Final = -1
+"""Fence that no claim has: the store refuses every note."""
 SETTLED: Final = (DONE, SKIPPED, UNDONE)
 """States of steps that are not taken again."""
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -49,6 +54,7 @@ class WorkflowJournal:
         """State of the workflow in the store when it was last written."""
         self._learned = time.monotonic()
         self._pending: dict[int, StepRow] = {}
+        self._claim: tuple[int, str] | None = None
 
     @property
     def is_doubtful(self) -> bool:
@@ -81,9 +87,24 @@ class WorkflowJournal:
                 self.add(StepRow(number, 1 if row is None else row.attempt, FAILED, refused.status, error))
                 return
 
-    def reset(self, rows: Iterable[StepRow]) -> None:
-        """Begin again with what the store has, under a new claim."""
-        self.rows, self._pending = {row.number: row for row in rows}, {}
+    def adopt(self, fence: int, state: str) -> None:
+        """Take a later claim of this process: the steps that run here count under it.
+
+        If another process had a claim in between, it may have done the same steps, and nothing more is noted here.
+        """
+        self._claim = fence, state
+        if fence == self.fence + 1:
+            self.fence, self.state = fence, RUNNING if state == PAUSED else state
+        else:
+            self.fence, self.state = _VOID, TAKEN
+
+    def release(self) -> JournalSteps | None:
+        """Note nothing more; return the command that makes the workflow due if this process has adopted a claim."""
+        self.fence, self.state = _VOID, TAKEN
+        if self._claim is None:
+            return None
+        (fence, state), self._claim = self._claim, None
+        return JournalSteps(self.workflow_id, fence, (), self.lease, state, state, delay=0.0)
 
     def write(self, state: str | None = None, *, delay: float | None = None, kept: float | None = None) -> JournalSteps:
         """Return the command that writes what is pending, and the state of the workflow.
