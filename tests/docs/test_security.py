@@ -1,4 +1,4 @@
-"""Settings, options and commands in SECURITY.md exist."""
+"""Settings, options and commands exist that SECURITY.md and the threats page name; each threat is listed once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from bespeak.app.cli.main import bespeak
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.text.reading.setting import declared, nested_tables
 
-TEXT = (ROOT / "SECURITY.md").read_text("utf-8")
+POLICY = (ROOT / "SECURITY.md").read_text("utf-8")
+THREATS = (ROOT / "docs" / "explanation" / "security.md").read_text("utf-8")
+TEXT = POLICY + THREATS
 
 
 def test_security_settings_are_those_the_threat_model_names() -> None:
@@ -22,8 +24,16 @@ def test_security_settings_are_those_the_threat_model_names() -> None:
         for _, key, inner in declared(setting.of)
         if inner.security
     }
-    limits = {("limits", key) for key in re.findall(r"\| `([a-z_]+)` \| [^|]+ \|$", TEXT, re.MULTILINE)}
+    limits = {("limits", key) for key in re.findall(r"\| `([a-z_]+)` \| [^|]+ \|$", POLICY, re.MULTILINE)}
     assert {*re.findall(r"`\[([a-z0-9.]+)\] ([a-z_]+)`", TEXT)} | limits == marked
+
+
+def test_every_threat_is_listed_once_with_a_defence() -> None:
+    rows = [re.split(r"\s*\|\s*", line.strip("|").strip()) for line in THREATS.splitlines() if line.startswith("| ")]
+    threats = [row[0] for row in rows if row[0] != "threat"]
+    assert threats
+    assert [row for row in rows if len(row) < 2 or not row[1]] == []
+    assert [threat for threat in threats if threats.count(threat) > 1 or f"| {threat} |" in POLICY] == []
 
 
 @pytest.mark.parametrize("option", sorted(set(re.findall(r"`(--[a-z-]+)`", TEXT))))
