@@ -15,19 +15,16 @@ from pathlib import Path
 
 from report import Goal, table
 
-from bespeak.app.server.assembly import assemble
-from bespeak.app.server.keeper import Keeper
+from bespeak.app.server.assembly import Keeper, assemble
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.runtime.messages.message import new_id
-from bespeak.runtime.messages.origin import Origin
+from bespeak.runtime.messages.message import Origin, new_id
+from bespeak.runtime.messages.methods_broadcast import compose_alert
 from bespeak.runtime.messages.recipients import Recipients
-from bespeak.runtime.methods.communicate.alert import compose_alert
-from bespeak.state.store.command import Command, Statement, Steps
 from bespeak.state.store.commands.messages import PutAlert, PutMessages, channel_mark
 from bespeak.state.store.commands.records import PutRecord
 from bespeak.state.store.opening import open_store
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Statement, Steps, Store
 
 ROOT = Path(__file__).resolve().parents[1]
 ALERTS = 100_000

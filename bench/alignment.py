@@ -16,7 +16,7 @@ from bespeak.checks.alignment.aligner import Aligned, align
 from bespeak.contract.ontology.ontology import Ontology
 from bespeak.documents.alignment.notation import read_alignment
 from bespeak.documents.ontology.reader import read_ontology
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.language.embedding import embed
 
 SECONDS: Final = Goal("CPU", at_most=5, unit=" s")

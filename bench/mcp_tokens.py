@@ -16,9 +16,8 @@ from typing import Any
 
 from report import Goal, table
 
-from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint import Endpoint, Semantic
 from bespeak.contract.handler import OpaqueHandler
-from bespeak.contract.semantic import Semantic
 from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.faces.mcp.catalog import Catalog
 

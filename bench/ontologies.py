@@ -12,8 +12,8 @@ from rdflib import Graph
 from report import Goal, table
 
 from bespeak.documents.ontology.canonical import canonical_quads
-from bespeak.documents.ontology.notation import RdfNotation
 from bespeak.documents.ontology.reader import read_ontology
+from bespeak.documents.ontology.triples import RdfNotation
 
 READING: Final = Goal("reading", at_most=0.5, unit=" s")
 REPEATS: Final = 3

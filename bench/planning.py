@@ -10,9 +10,8 @@ from typing import Any, Final
 
 from report import Goal, table
 
-from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint import Endpoint, Semantic
 from bespeak.contract.handler import OpaqueHandler
-from bespeak.contract.semantic import Semantic
 from bespeak.runtime.negotiation.plan import Plan
 from bespeak.runtime.negotiation.planner.planner import Planner
 

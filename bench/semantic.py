@@ -18,20 +18,16 @@ from pyoxigraph import RdfFormat, parse, serialize
 from rdflib import Graph
 from report import Goal, table
 
-from bespeak.checks.profile.judgement import judge
-from bespeak.contract.ontology.meanings import Meanings
-from bespeak.contract.ontology.namespace import DEFAULT
-from bespeak.contract.ontology.ontology import Ontology
+from bespeak.checks.ontology.profile import judge
+from bespeak.contract.ontology.core import DEFAULT
+from bespeak.contract.ontology.ontology import Meanings, Ontology
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.documents.envelope.reader import EnvelopeReader
-from bespeak.documents.ontology.contexts import inline_contexts
-from bespeak.documents.ontology.core_context import core_context, shipped_contexts
-from bespeak.documents.ontology.core_ontology import core_turtle
-from bespeak.documents.ontology.limits import LIMITS
+from bespeak.documents.ontology.contexts import LIMITS, core_context, inline_contexts, shipped_contexts
+from bespeak.documents.ontology.publication import core_turtle, profile_shapes
 from bespeak.documents.ontology.reader import read_ontology
-from bespeak.documents.ontology.shapes import profile_shapes
+from bespeak.runtime.semantic.knowledge import Snapshot
 from bespeak.runtime.semantic.layer import SemanticLayer
-from bespeak.runtime.semantic.snapshot import Snapshot
 from bespeak.text.reading.json_data import decode_json
 
 VALIDATING: Final = Goal("validating", at_most=15, unit=" us")

@@ -217,7 +217,7 @@ async def _leave_open(where: str) -> None:
 
 
 async def _wait_for_end(where: str) -> None:
-    from bespeak.state.store.commands.record_survey import CountRecords
+    from bespeak.state.store.commands.records import CountRecords
 
     async with _opened(where) as store:
         while True:
@@ -229,7 +229,7 @@ async def _wait_for_end(where: str) -> None:
 
 async def _carry_out(store_name: str, where: str) -> None:
     """Spread due records over some seconds, and measure how late the latest is carried out."""
-    from bespeak.runtime.due import DueLoop
+    from bespeak.runtime.background import DueLoop
     from bespeak.state.store.commands.records import ChangeRecord, PutRecord, Record
 
     latest, left, ended = 0.0, DUE, asyncio.Event()

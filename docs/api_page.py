@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import bespeak
-from bespeak.text.reading.setting import declared
+from bespeak.text.reading.settings import declared
 
 SECTIONS = {
     "Write a service": ("App", "Refusal", "Context", "Principal"),

@@ -18,40 +18,36 @@ import types_tables
 from api_page import api_parts
 from settings_page import settings_tables
 
-from bespeak.agent.discovery.document_kind import DISCOVERY, OPENAPI
 from bespeak.agent.discovery.fetcher import DEADLINE as FETCH_DEADLINE
 from bespeak.agent.discovery.fetcher import MOST_REDIRECTS
+from bespeak.agent.discovery.web_document import DISCOVERY, OPENAPI
 from bespeak.agent.tools import tool_runner
 from bespeak.app.cli.catalog_diff import catalog_diff
 from bespeak.app.cli.main import COMMANDS, bespeak
 from bespeak.app.server.settings import Settings
-from bespeak.checks.evolution.change_rules import WHY as CHANGE_KINDS
-from bespeak.checks.evolution.change_rules import ChangeRule
-from bespeak.checks.evolution.registry import RULES as CHANGE_RULES
+from bespeak.checks.evolution.change import WHY as CHANGE_KINDS
+from bespeak.checks.evolution.change import ChangeRule
+from bespeak.checks.evolution.rule_index import RULES as CHANGE_RULES
 from bespeak.checks.lint import manifest_report
 from bespeak.checks.lint.passes import PASSES, pass_of
-from bespeak.checks.lint.registry import all_rules
-from bespeak.checks.lint.rule_page import facts, sections
-from bespeak.contract.schema.compile import MAX_DEPTH as SCHEMA_DEPTH
+from bespeak.checks.lint.rule_index import all_rules, facts, sections
+from bespeak.contract.schema.validation import MAX_DEPTH as SCHEMA_DEPTH
 from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings
 from bespeak.faces.a2a.http import MOST_VALUES as A2A_VALUES
 from bespeak.faces.a2a.report import MOST_KEPT as A2A_KEPT
 from bespeak.faces.a2a.tasks import MOST_RUNNING as A2A_RUNNING
-from bespeak.faces.capacity import MAX_BUFFERED, UNREAD_FACTOR
-from bespeak.faces.mcp import prompts
-from bespeak.faces.mcp.kept_result import LIFETIME as KEPT_LIFETIME
-from bespeak.faces.mcp.kept_result import MOST as KEPT_RESULTS
-from bespeak.faces.mcp.kept_result import MOST_CHARACTERS as KEPT_CHARACTERS
-from bespeak.faces.mcp.sessions import MOST as MCP_SESSIONS
-from bespeak.faces.timeouts import Timeouts
+from bespeak.faces.limits import MAX_BUFFERED, UNREAD_FACTOR, Timeouts
+from bespeak.faces.mcp import resources
+from bespeak.faces.mcp.results import LIFETIME as KEPT_LIFETIME
+from bespeak.faces.mcp.results import MOST_KEPT_CHARACTERS as KEPT_CHARACTERS
+from bespeak.faces.mcp.results import MOST_KEPT_RESULTS as KEPT_RESULTS
+from bespeak.faces.mcp.sessions import MOST_SESSIONS as MCP_SESSIONS
 from bespeak.protocol import status
-from bespeak.protocol.wire.limits import Limits
+from bespeak.protocol.wire.messages import Limits
 from bespeak.runtime.bindings.upstream_outcome import MAX_RESPONSE_BYTES
-from bespeak.runtime.delivery import drain
-from bespeak.runtime.messages import message
-from bespeak.runtime.methods.communicate import send
-from bespeak.runtime.workflows.reference import MOST_COPIED
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.runtime.messages import delivery, message, methods_send
+from bespeak.runtime.workflows.spec import MOST_COPIED
+from bespeak.text.diagnostics.diagnostic import Rule
 from bespeak.text.source.toml_tree import MAX_BYTES as DOCUMENT_BYTES
 from bespeak.text.source.tree import MAX_BYTES as TREE_BYTES
 from bespeak.text.source.tree import MAX_DEPTH as TREE_DEPTH
@@ -363,18 +359,18 @@ def limits_table() -> str:
         ),
         (
             "text of an MCP prompt, and of its task",
-            f"{prompts._LONGEST:,} and {prompts.LONGEST_TASK:,} characters",
+            f"{resources._LONGEST:,} and {resources.LONGEST_TASK:,} characters",
             "",
             "cut with a note; refused",
         ),
         (
             "attempts to deliver a message at a time per worker",
-            f"{drain._PLACES}; {drain._FOR_RECEIVER} for a receiver, {drain._FOR_SENDER} for a sender",
+            f"{delivery._PLACES}; {delivery._FOR_RECEIVER} for a receiver, {delivery._FOR_SENDER} for a sender",
             "",
             "it waits",
         ),
-        ("a message of SEND", _size(send.MOST_CONTENT), "", "413"),
-        ("messages of one agent with SEND in 30 days", f"{send.MOST:,}", "", "503"),
+        ("a message of SEND", _size(methods_send.MOST_CONTENT), "", "413"),
+        ("messages of one agent with SEND in 30 days", f"{methods_send.MOST:,}", "", "503"),
         (
             "messages in an inbox, and unread ones of one sender among them",
             f"{message.MOST_RECEIVED:,} and {message.MOST_FROM_ONE:,}",

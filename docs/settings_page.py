@@ -7,8 +7,7 @@ from typing import Any
 
 from bespeak.checks.lint.config import Config
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.text.reading.outline import describe, written
-from bespeak.text.reading.setting import Setting, declared, nested_tables
+from bespeak.text.reading.settings import Setting, declared, describe, nested_tables, written
 
 GUIDES = {
     "server": "endpoint-files.md",

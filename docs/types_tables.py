@@ -17,10 +17,9 @@ from msgspec import Meta
 from pydantic import Field
 
 from bespeak.errors import ContractError
-from bespeak.protocol.exchange.context import Context
-from bespeak.runtime.functions.calling import plan_call
+from bespeak.protocol.exchange.messages import Context
 from bespeak.runtime.functions.hints import input_schema, output_schema
-from bespeak.runtime.functions.signature import read_signature
+from bespeak.runtime.functions.signature import plan_call, read_signature
 
 SHAPES = SimpleNamespace(
     **runpy.run_path(str(Path(__file__).parents[1] / "docs_src" / "types" / "shapes.py"), {}, "shapes")

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from faults.deployment import AGENT
 from faults.ledger import Ledger, Order
 
-from bespeak.agent.client.agtp_client import Pool
+from bespeak.agent.client.agtp_transport import Pool
 from bespeak.errors import RemoteProtocolError
 
 LONGEST = 20.0

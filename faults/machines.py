@@ -35,7 +35,7 @@ _WITHIN = 6.0
 # all keys that were sent so far.
 _HOLD = """
 import asyncio, sys
-from bespeak.state.store.postgres_address import Address
+from bespeak.state.store.postgres_connection import Address
 
 async def hold():
     connection = await Address(sys.argv[1], "full").open()

@@ -10,7 +10,7 @@ from typing import Self
 from faults.ledger import Ledger
 from faults.load import LONGEST, send
 
-from bespeak.agent.client.agtp_client import Pool
+from bespeak.agent.client.agtp_transport import Pool
 
 _WITHOUT_STATE = 3.0
 """Seconds for a response that needs no store, on a busy machine."""

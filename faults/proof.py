@@ -20,7 +20,7 @@ from faults.ledger import Ledger, Order
 from faults.load import LONGEST, ask_until_answered
 from faults.server import NotStartedError, Server, bespeak
 
-from bespeak.agent.client.agtp_client import Pool
+from bespeak.agent.client.agtp_transport import Pool
 
 _AT_ONCE = 16
 _PATIENCE = 120.0

@@ -19,7 +19,7 @@ from faults.deployment import AGENT
 from faults.load import LONGEST
 from faults.server import Server
 
-from bespeak.agent.client.agtp_client import Pool
+from bespeak.agent.client.agtp_transport import Pool
 from bespeak.errors import RemoteProtocolError
 
 _PATIENCE = 60.0

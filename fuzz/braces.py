@@ -14,7 +14,7 @@ from campaign import campaign
 from source_tree import mutate, try_text
 
 from bespeak.text.source.brace_tree import parse_braces
-from bespeak.text.source.notation import detect_notation
+from bespeak.text.source.tree import detect_notation
 
 _DRAFT = Path(__file__).parents[1] / "tests" / "text" / "source" / "draft"
 _TEXTS = [path.read_text("utf-8") for path in sorted(_DRAFT.glob("*.agis"))]

@@ -14,16 +14,15 @@ from typing import Any
 
 from campaign import campaign
 
-from bespeak.agent.client.capability_request import build_request
-from bespeak.agent.discovery.ai_reading import ai_capabilities, read_ai_document
-from bespeak.agent.discovery.document_kind import DISCOVERY
-from bespeak.agent.discovery.fetched import Fetched
-from bespeak.agent.discovery.freshness import lifetime, retry_after
-from bespeak.agent.discovery.links import service_descriptions
+from bespeak.agent.client.http_transport import build_request
+from bespeak.agent.discovery.document_cache import lifetime, retry_after
+from bespeak.agent.discovery.lookup import service_descriptions
 from bespeak.agent.discovery.producer_check import check_producer
+from bespeak.agent.discovery.readers import ai_capabilities, read_ai_document
 from bespeak.agent.discovery.robots import parse_robots
-from bespeak.protocol.web_address import Origin, WebAddress, parse_address, resolve_address
-from bespeak.text.diagnostics.text import full
+from bespeak.agent.discovery.web_document import DISCOVERY, Fetched
+from bespeak.protocol.address_guard import Origin, WebAddress, parse_web_address, resolve_address
+from bespeak.text.diagnostics.reporters.text import full
 
 _BASE = WebAddress(Origin("https", "flights.test", 443), "/.well-known/ai")
 _DOCUMENT: dict[str, Any] = {
@@ -95,8 +94,8 @@ def try_document(data: bytes) -> None:
 def try_text(text: str) -> None:
     """Check one text in every place where a server may put one."""
     parse_robots(b"User-agent: *\nDisallow: " + text.encode(errors="replace")).allows(text)
-    found = parse_address(text)
-    assert not isinstance(found, WebAddress) or parse_address(str(found)) == found
+    found = parse_web_address(text)
+    assert not isinstance(found, WebAddress) or parse_web_address(str(found)) == found
     resolve_address(text, _BASE)
     page = Fetched(what="x", url=str(_BASE), final_url=str(_BASE), headers={"link": text})
     assert len(service_descriptions([page])) <= 3

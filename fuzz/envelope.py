@@ -13,12 +13,10 @@ from typing import Any
 
 from campaign import campaign
 
-from bespeak.contract.ontology.namespace import DEFAULT
-from bespeak.documents.envelope.expansion import core_node, expand_nodes
-from bespeak.documents.envelope.fast_path import NotPlain, read_plain
+from bespeak.contract.ontology.core import DEFAULT
+from bespeak.documents.envelope.expansion import NotPlain, compile_context, core_node, expand_nodes, read_plain
 from bespeak.documents.envelope.reader import EnvelopeReader
-from bespeak.documents.envelope.term_table import compile_context
-from bespeak.documents.ontology.core_context import shipped_contexts
+from bespeak.documents.ontology.contexts import shipped_contexts
 
 READER = EnvelopeReader()
 IOA = DEFAULT.terms

@@ -13,8 +13,7 @@ from campaign import campaign
 
 from bespeak.faces.http.reader import Asked, Heads, RequestReader
 from bespeak.protocol.exchange.messages import Malformed
-from bespeak.protocol.wire.limits import DEFAULT_LIMITS
-from bespeak.protocol.wire.messages import Pause
+from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Pause
 
 _REQUESTS = [
     b"GET /rooms/1:find?guests=2 HTTP/1.1\r\nHost: a\r\n\r\n",

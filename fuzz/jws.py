@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 from campaign import campaign
 
-from bespeak.protocol.exchange.base64url import encode64
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.header_values import encode64
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.identity.jws import Jws, parse_jws
 
 _LONGEST = 4096

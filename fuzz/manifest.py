@@ -20,7 +20,7 @@ from bespeak.documents.manifest_json import parse_manifest
 from bespeak.documents.projections.agtp_manifest import project_manifest
 from bespeak.state.identity.agent_json import parse_agent
 from bespeak.text.diagnostics.diagnostic import has_errors
-from bespeak.text.diagnostics.text import full
+from bespeak.text.diagnostics.reporters.text import full
 
 _FOLDER = Path(__file__).parents[1] / "tests" / "documents" / "reference_deployment"
 _VALUES: list[Any] = [

@@ -14,11 +14,11 @@ from typing import Any
 from campaign import campaign
 from source_tree import mutate
 
-from bespeak.contract.schema.compile import compile_schema
+from bespeak.contract.schema.validation import compile_schema
 from bespeak.documents.openapi.description import Description
 from bespeak.documents.openapi.reader import read_description
 from bespeak.documents.toml_text import find_null
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault
 
 _ROOM: dict[str, Any] = {
     "type": "object",

@@ -11,10 +11,9 @@ from string import ascii_letters, digits, hexdigits
 
 from campaign import campaign
 
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.contract.grammar.path_syntax import Template, check_path, check_structure, parse_template
-from bespeak.contract.grammar.template_set import TemplateSet
-from bespeak.protocol.fault import Fault
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.contract.grammar.syntax import Template, TemplateSet, check_path, check_structure, parse_template
+from bespeak.protocol.exchange.refusal import Fault
 
 _ALPHABET = "/{}%-_.~!$&'()*+,;=:@ abCD09éſ\x00\n\ud800?#[]|\\\"<>^`"
 _PIECES = ["/", "//", "{id}", "{id", "a{id}", "{}", "%2F", "%zz", "book", "B-o_o-k", "%42OOK", "%C5%BFet", "rooms", "é"]

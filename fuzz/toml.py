@@ -12,11 +12,10 @@ from pathlib import Path
 import tomli
 from campaign import campaign
 
-from bespeak.documents.deployment.endpoint_toml import endpoint_of
-from bespeak.documents.deployment.recipes_toml import parse_recipes
+from bespeak.documents.deployment.endpoint_toml import endpoint_of, parse_recipes
 from bespeak.documents.deployment.server_toml import parse_server
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
-from bespeak.text.diagnostics.text import full
+from bespeak.text.diagnostics.reporters.text import full
 from bespeak.text.reading.text_file import toml_table
 from bespeak.text.source.toml_tree import TomlTree, parse_toml
 from bespeak.text.source.tree import SyntaxFault

@@ -16,9 +16,8 @@ from campaign import campaign
 
 from bespeak.protocol.exchange.messages import Connection
 from bespeak.protocol.translation import RequestReader
-from bespeak.protocol.wire.limits import Limits
-from bespeak.protocol.wire.messages import CLOSED, Malformed, Pause
-from bespeak.protocol.wire.reader import Reader, ResponseReader
+from bespeak.protocol.wire.connection import Reader, ResponseReader
+from bespeak.protocol.wire.messages import CLOSED, Limits, Malformed, Pause
 
 LIMITS = Limits(line=64, head=256, headers=6, body=48)
 

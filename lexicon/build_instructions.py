@@ -21,8 +21,7 @@ from typing import Final
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.runtime.methods.builtin import builtin_endpoints
-from bespeak.text.language.injection import normal, visible
-from bespeak.text.language.instruction import features, sentences
+from bespeak.text.language.injection import features, normal, sentences, visible
 from bespeak.text.language.sentence import is_english, words
 
 ROOT: Final = Path(__file__).resolve().parent.parent

@@ -10,8 +10,7 @@ from tests.service import echo, make_endpoint
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Composition
-from bespeak.contract.recipe import Recipe, RecipeStep
-from bespeak.contract.source import Source, constant
+from bespeak.contract.recipe import Recipe, RecipeStep, Source, constant
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "number"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from bespeak.text.diagnostics.rule import Rule, declared_in
+from bespeak.text.diagnostics.diagnostic import Rule, declared_in
 
 
 def assert_complete(module: ModuleType) -> None:

@@ -8,17 +8,15 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.checks.alignment.policy import Policy
-from bespeak.checks.alignment.resolution import DEFAULT
+from bespeak.checks.alignment.policy import DEFAULT, Policy
 from bespeak.checks.ontology.registration import judge_registration
 from bespeak.contract.ontology.alignment import Alignment
 from bespeak.contract.ontology.ontology import Ontology
 from bespeak.documents.alignment.draft_json import canonical_json, read_json
 from bespeak.documents.ontology.reader import read_ontology
-from bespeak.runtime.semantic.snapshot import Snapshot
-from bespeak.state.store.command import Conflict
-from bespeak.state.store.commands.ontologies import RegisterArtifact, compress
-from bespeak.state.store.store import Store
+from bespeak.runtime.semantic.knowledge import Snapshot
+from bespeak.state.store.commands.semantics import RegisterArtifact, compress
+from bespeak.state.store.store import Conflict, Store
 
 FOLDER: Final = Path(__file__).parent.parent / "examples" / "semantic" / "ontologies"
 NAMES: Final = ("radiology", "clinical", "computer-science", "law")

@@ -10,7 +10,7 @@ from tests.service import AGENT
 from tests.stateful import StatefulBench
 
 from bespeak.protocol.exchange.instant import write_milliseconds
-from bespeak.state.store.commands.tables import ReadTables
+from bespeak.state.store.transfer import ReadTables
 
 ANN, BOB, CAT, DAN = AGENT, "b" * 64, "c" * 64, "d" * 64
 METHODS = ("REGISTER", "AUTHORIZE", "CANCEL", "PUBLISH", "ALERT", "BROADCAST", "REPLY", "MONITOR", "CHECK")

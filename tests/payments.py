@@ -13,7 +13,7 @@ from typing import Any
 from tests.service import AGENT
 from tests.stateful import StatefulBench
 
-from bespeak.contract.standard.payments import AccountSettings, PaymentSettings
+from bespeak.contract.payments import AccountSettings, PaymentSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.principal import ANONYMOUS
 

@@ -10,11 +10,9 @@ import msgspec
 
 from bespeak.app.server.assembly import Assembled, assemble
 from bespeak.contract.agent import Agent
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import DeclaredError, Endpoint
+from bespeak.contract.endpoint import DeclaredError, Deprecation, Endpoint, Semantic
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.policy import Policies
-from bespeak.contract.semantic import Semantic
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.runtime.dispatcher import Dispatcher

@@ -8,11 +8,9 @@ from typing import Any
 from hypothesis import strategies as st
 from tests.service import echo, make_endpoint
 
-from bespeak.contract.cost import read_cost
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import DeclaredError, Endpoint
+from bespeak.contract.endpoint import DeclaredError, Deprecation, Endpoint
+from bespeak.contract.limits import Rate, RateLimits, read_cost
 from bespeak.contract.policy import Policies
-from bespeak.contract.rate import Rate, RateLimits
 from bespeak.contract.service import ServerIdentity, Service
 
 METHODS = ("BOOK", "CANCEL", "FETCH", "FIND", "QUERY", "NOTIFY", "ESTIMATE")

@@ -13,7 +13,7 @@ import pytest
 from joserfc.jwk import OKPKey
 from tests.service import AGENT, Bench, Reply, build
 
-from bespeak.app.server.keeper import Keeper
+from bespeak.app.server.assembly import Keeper
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Connection, Request, Response

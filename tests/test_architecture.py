@@ -1,8 +1,9 @@
-"""What holds for the repository as a whole: layers that say the same everywhere, small modules, a test for each."""
+"""What holds for the repository as a whole: layers that say the same everywhere, few and deep modules."""
 
 from __future__ import annotations
 
 import re
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -17,85 +18,9 @@ MODULES = sorted(
     str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if path.name not in ("__init__.py", "__main__.py")
 )
 
-MOST_LINES = 600
+MOST_LINES = 700
 WEB = {"httptools", "httpx", "starlette", "uvicorn"}
 """Libraries that only web clients and servers need."""
-
-TESTED_ELSEWHERE = {
-    # A module or a folder, and the tests that show what it does. Entries may go, and none may come: a new module
-    # has a test module of its own.
-    "app/cli/conform.py": "app/conformance/test_command.py",
-    "app/cli/console.py": "app/cli/test_call.py",
-    "app/cli/serve.py": "app/server/test_serving.py",
-    "app/conformance/check.py": "app/conformance/test_report.py",
-    "app/conformance/checks": "app/conformance/test_run.py",
-    "app/conformance/direct.py": "app/conformance/test_run.py",
-    "app/conformance/probe.py": "app/conformance/test_run.py",
-    "app/conformance/subject.py": "app/conformance/test_run.py",
-    "app/server/lifecycle.py": "app/server/test_serving.py",
-    "contract": "checks/lint/test_registration.py",
-    "documents/deployment/endpoint_shape.py": "documents/deployment/test_endpoint_toml.py",
-    "documents/deployment/folder.py": "documents/deployment/test_deployment.py",
-    "documents/deployment/handler_shape.py": "documents/deployment/test_endpoint_toml.py",
-    "text/reading/json_text.py": "documents/test_manifest_json.py",
-    "documents/projections/agtp_manifest.py": "runtime/methods/test_discover.py",
-    "documents/projections/method_inventory.py": "runtime/methods/test_discover.py",
-    "text/reading/table.py": "documents/deployment/test_endpoint_toml.py",
-    "errors.py": "app/authoring/test_app.py",
-    "faces/timeouts.py": "faces/agtp/test_connection.py",
-    "protocol/exchange/context.py": "runtime/functions/test_calling.py",
-    "protocol/exchange/handler.py": "agent/client/test_in_process.py",
-    "protocol/exchange/messages.py": "runtime/test_dispatcher.py",
-    "protocol/exchange/principal.py": "runtime/test_principals.py",
-    "protocol/exchange/refusal.py": "runtime/test_gates.py",
-    "protocol/wire/abnf.py": "protocol/wire/test_head.py",
-    "protocol/wire/limits.py": "protocol/wire/test_reader.py",
-    "protocol/wire/messages.py": "protocol/wire/test_reader.py",
-    "runtime/advisories.py": "runtime/test_dispatcher.py",
-    "runtime/answer.py": "runtime/test_dispatcher.py",
-    "runtime/bindings/function.py": "runtime/test_registration.py",
-    "runtime/call.py": "runtime/test_gates.py",
-    "runtime/gates": "runtime/test_gates.py",
-    "runtime/methods/builtin.py": "runtime/methods/test_discover.py",
-    "runtime/methods/floor.py": "runtime/methods/test_discover.py",
-    "runtime/route_table.py": "runtime/test_registration.py",
-    "text/diagnostics/brief.py": "text/reading/test_findings.py",
-    "text/diagnostics/diagnostic.py": "text/reading/test_findings.py",
-    "text/source/brace_edit.py": "text/source/test_edit.py",
-    "text/source/brace_reader.py": "text/source/test_brace_tree.py",
-    "text/source/brace_value.py": "text/source/test_brace_tree.py",
-    "text/source/change.py": "text/source/test_edit.py",
-    "text/source/flow_edit.py": "text/source/test_edit.py",
-    "text/source/json_places.py": "text/source/test_json_tree.py",
-    "text/source/place_edit.py": "text/source/test_edit.py",
-    "text/source/span.py": "text/source/test_toml_tree.py",
-    "text/source/toml_places.py": "text/source/test_toml_tree.py",
-    "text/source/tree.py": "text/source/test_yaml_tree.py",
-    "text/source/yaml_data.py": "text/source/test_yaml_tree.py",
-    "text/source/yaml_edit.py": "text/source/test_edit.py",
-    "text/source/yaml_fault.py": "text/source/test_yaml_tree.py",
-}
-
-
-def own_test(module: str) -> Path:
-    path = Path(module)
-    return ROOT / "tests" / path.parent / f"test_{path.name}"
-
-
-def entry_for(module: str) -> str | None:
-    """Return the list entry for a module: its own, or that of its folder."""
-    return next((name for name in (module, str(Path(module).parent)) if name in TESTED_ELSEWHERE), None)
-
-
-def test_every_module_has_its_tests() -> None:
-    missing = [m for m in MODULES if not own_test(m).is_file() and entry_for(m) is None]
-    assert [f"write {own_test(module).relative_to(ROOT)}" for module in missing] == []
-
-
-def test_the_list_of_modules_tested_elsewhere_only_shrinks() -> None:
-    needed = {entry_for(module) for module in MODULES if not own_test(module).is_file()}
-    assert set(TESTED_ELSEWHERE) - needed == set(), "these have a test module of their own, or are gone"
-    assert {test for test in TESTED_ELSEWHERE.values() if not (ROOT / "tests" / test).is_file()} == set()
 
 
 def test_no_module_is_too_long_to_read() -> None:
@@ -103,8 +28,10 @@ def test_no_module_is_too_long_to_read() -> None:
     assert {module: length for module, length in lengths.items() if length > MOST_LINES} == {}
 
 
-def test_there_are_at_most_ten_rooms() -> None:
-    assert len(list(SOURCE.glob("*/__init__.py"))) <= 10
+def test_modules_are_few_and_deep() -> None:
+    lengths = [len((SOURCE / module).read_text("utf-8").splitlines()) for module in MODULES]
+    assert len(lengths) <= 600
+    assert statistics.median(lengths) >= 140
 
 
 def test_no_module_has_a_meaningless_name() -> None:

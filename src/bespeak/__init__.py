@@ -35,25 +35,24 @@ if TYPE_CHECKING:
         UnavailableError,
         UnreachableError,
     )
+    from bespeak.agent.client.negotiation import Synthesis
     from bespeak.agent.client.reply import Reply, ReplyError
-    from bespeak.agent.client.retry import RetryPolicy
+    from bespeak.agent.client.sender import RetryPolicy
     from bespeak.agent.client.service import ServiceClient
     from bespeak.agent.client.synchronous import SyncServiceClient
-    from bespeak.agent.client.synthesis import Synthesis
     from bespeak.agent.client.web_options import WebOptions
     from bespeak.agent.tools.tool_list import SyncToolList, ToolList
     from bespeak.agent.tools.tool_runner import Question
     from bespeak.app.authoring.app import App
     from bespeak.app.server.connect import connect, connect_sync
     from bespeak.app.server.mounted import asgi
-    from bespeak.contract.data_manifest import DataClass, DataManifest
     from bespeak.contract.data_set import DataSet
-    from bespeak.contract.deprecation import Deprecation
+    from bespeak.contract.endpoint import Deprecation
+    from bespeak.contract.handler import Refusal
     from bespeak.contract.policy import MethodPolicy, Policies, Redirect
-    from bespeak.contract.refusal import Refusal
-    from bespeak.contract.vocabulary import Vocabulary
+    from bespeak.contract.service import DataClass, DataManifest, Vocabulary
     from bespeak.errors import BespeakError, ConfigError, ContractError, RemoteProtocolError
-    from bespeak.protocol.exchange.context import Context
+    from bespeak.protocol.exchange.messages import Context
     from bespeak.protocol.exchange.principal import Principal
     from bespeak.runtime.data.query import DataQuery
 
@@ -118,29 +117,29 @@ _HOMES = {
     "App": "app.authoring.app",
     "BespeakError": "errors",
     "ConfigError": "errors",
-    "Context": "protocol.exchange.context",
+    "Context": "protocol.exchange.messages",
     "ContractError": "errors",
-    "DataClass": "contract.data_manifest",
-    "DataManifest": "contract.data_manifest",
+    "DataClass": "contract.service",
+    "DataManifest": "contract.service",
     "DataQuery": "runtime.data.query",
     "DataSet": "contract.data_set",
-    "Deprecation": "contract.deprecation",
+    "Deprecation": "contract.endpoint",
     "MethodPolicy": "contract.policy",
     "Policies": "contract.policy",
     "Principal": "protocol.exchange.principal",
     "Question": "agent.tools.tool_runner",
     "Redirect": "contract.policy",
-    "Refusal": "contract.refusal",
+    "Refusal": "contract.handler",
     "RemoteProtocolError": "errors",
     "Reply": "agent.client.reply",
     "ReplyError": "agent.client.reply",
-    "RetryPolicy": "agent.client.retry",
+    "RetryPolicy": "agent.client.sender",
     "ServiceClient": "agent.client.service",
     "SyncServiceClient": "agent.client.synchronous",
     "SyncToolList": "agent.tools.tool_list",
-    "Synthesis": "agent.client.synthesis",
+    "Synthesis": "agent.client.negotiation",
     "ToolList": "agent.tools.tool_list",
-    "Vocabulary": "contract.vocabulary",
+    "Vocabulary": "contract.service",
     "WebOptions": "agent.client.web_options",
     "asgi": "app.server.mounted",
     "connect": "app.server.connect",

@@ -13,10 +13,10 @@ import msgspec
 import pytest
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
-from bespeak.contract.schema.compile import compile_schema
+from bespeak.contract.schema.validation import compile_schema
 from bespeak.documents.openapi.reader import read_description
-from bespeak.documents.openapi.schema_assembly import LIMITS
-from bespeak.protocol.fault import Fault
+from bespeak.documents.openapi.schema_conversion import LIMITS
+from bespeak.protocol.exchange.refusal import Fault
 
 SCRIPT = Path(__file__).resolve().parents[2] / "bench" / "large_description.py"
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from tests.checks.lint.contexts import CONTEXT
 
-from bespeak.checks.lint.run import check_text
+from bespeak.checks.lint.document import check_text
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 PAIRS = 140

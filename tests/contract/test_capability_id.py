@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.service import echo, make_endpoint
 
 from bespeak.checks.lint.rules.ai_discovery import _ID
-from bespeak.contract.capability_id import LONGEST, capability_id, capability_ids, group_of, grouped
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint_names import LONGEST, capability_id, capability_ids, group_of, grouped
 
 
 def endpoint(method: str, path: str, tool: str | None = None) -> Endpoint:

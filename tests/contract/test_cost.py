@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.cost import Cost, read_cost
-from bespeak.protocol.exchange.budget import UNITS, parse_budget
+from bespeak.contract.limits import Cost, read_cost
+from bespeak.protocol.exchange.header_values import UNITS, parse_budget
 
 
 def test_numbers_and_texts_are_amounts() -> None:

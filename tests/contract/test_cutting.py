@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.cutting import Cut, Gap, cut, cut_to_fit
-from bespeak.contract.schema.members import members_of
+from bespeak.contract.schema.shape import members_of
+from bespeak.contract.truncation import Cut, Gap, cut, cut_to_fit
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=400),

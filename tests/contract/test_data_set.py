@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.data_manifest import DataClass, DataManifest
 from bespeak.contract.data_set import DataColumn, DataSet, bind_sources, data_sets, read_column, with_null
+from bespeak.contract.service import DataClass, DataManifest
 
 DESCRIBED = DataClass(
     name="ledger", description="Bookings", formats=("json",), sensitivity="high", requires_authorization=True

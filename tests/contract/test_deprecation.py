@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.deprecation import Deprecation
+from bespeak.contract.endpoint import Deprecation
 
 
 @pytest.mark.requirement("API-6.4-3")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.contract.duration import read_duration, write_duration
+from bespeak.contract.limits import read_duration, write_duration
 
 
 @pytest.mark.parametrize(

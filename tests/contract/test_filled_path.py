@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.filled_path import fill_path
-from bespeak.protocol.fault import Fault
+from bespeak.contract.grammar.syntax import fill_path
+from bespeak.protocol.exchange.refusal import Fault
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.genesis import canonical_genesis, genesis_id
+from bespeak.contract.agent import canonical_genesis, genesis_id
 
 VALUES = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8)
 

@@ -9,7 +9,7 @@ import pytest
 from tests.service import echo, make_endpoint
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.http_input import HttpInput, HttpParameter, expressible, place_input
+from bespeak.contract.http_route import HttpInput, HttpParameter, expressible, place_input
 
 ROOM = {"type": "string"}
 GUEST = {"type": "object", "properties": {"name": {"type": "string"}}}

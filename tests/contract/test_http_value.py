@@ -21,7 +21,7 @@ from bespeak.contract.http_value import (
     leaves_segment,
     pairs,
 )
-from bespeak.contract.schema.violation import Violation
+from bespeak.contract.schema.validation import Violation
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 SCALARS = TEXT | st.integers(-(2**53), 2**53) | st.booleans() | st.floats(allow_nan=False, allow_infinity=False)

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.faces.mcp.tools import endpoint
 
+from bespeak.contract.confirmation import MOST_LISTED, ListedCall, bounded, count, is_composite, list_named
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.listed_call import MOST_LISTED, ListedCall, bounded, count, is_composite, list_named
 from bespeak.contract.standard.methods import STANDARD
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault
 
 KNOWN = (
     endpoint("FIND", "/rooms"),

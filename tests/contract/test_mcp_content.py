@@ -7,12 +7,17 @@ from typing import Any
 import pytest
 from tests.faces.mcp.tools import endpoint
 
-from bespeak.contract.handler import McpTool, OpaqueHandler
-from bespeak.contract.mcp_content import SCHEMA, blocks_in, carries_content, text_of, without_content
-from bespeak.contract.mcp_result import result_of
-from bespeak.contract.mcp_server import McpServer
-from bespeak.contract.mcp_tool import make_tools
-from bespeak.protocol.exchange.outcome import Outcome
+from bespeak.contract.handler import McpServer, McpTool, OpaqueHandler
+from bespeak.contract.mcp_tool import (
+    SCHEMA,
+    blocks_in,
+    carries_content,
+    make_tools,
+    result_of,
+    text_of,
+    without_content,
+)
+from bespeak.protocol.exchange.refusal import Outcome
 
 TOOL = McpTool(mcp=McpServer(tool="draw", command="artist"))
 DECLARED = {"type": "object", "properties": {"content": SCHEMA}}

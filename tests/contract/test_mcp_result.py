@@ -8,9 +8,8 @@ import msgspec
 import pytest
 from tests.faces.mcp.tools import endpoint
 
-from bespeak.contract.mcp_result import result_of
-from bespeak.contract.mcp_tool import Tool, make_tools
-from bespeak.protocol.exchange.outcome import Outcome
+from bespeak.contract.mcp_tool import Tool, make_tools, result_of
+from bespeak.protocol.exchange.refusal import Outcome
 
 
 def tool(**changes: Any) -> Tool:

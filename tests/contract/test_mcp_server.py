@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.contract.mcp_server import McpServer, is_usable_address, schema_digest
+from bespeak.contract.handler import McpServer, is_usable_address, schema_digest
 
 
 def test_tools_of_one_server_share_its_key() -> None:

@@ -8,8 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from tests.faces.mcp.tools import endpoint
 
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import DeclaredError, Endpoint
+from bespeak.contract.endpoint import DeclaredError, Deprecation, Endpoint
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.mcp_tool import Tool, admit_partial, make_tools
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.money import MOST, Money, is_currency, read_money
+from bespeak.contract.payments import MOST, Money, is_currency, read_money
 
 
 @pytest.mark.parametrize(

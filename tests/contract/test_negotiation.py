@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bespeak.contract.limits import Rate
 from bespeak.contract.negotiation import NegotiationSettings
-from bespeak.contract.rate import Rate
 from bespeak.text.reading.settings import read_settings
 from bespeak.text.reading.table import Table
 from bespeak.text.reading.text_file import toml_table

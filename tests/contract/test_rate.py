@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.rate import MOST, SECONDS, Rate, RateLimits, parse_rate
+from bespeak.contract.limits import MOST, SECONDS, Rate, RateLimits, parse_rate
 
 
 @pytest.mark.parametrize(

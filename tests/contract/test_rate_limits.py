@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.contract.rate import Rate, RateLimits
+from bespeak.contract.limits import Rate, RateLimits
 from bespeak.documents.deployment.server_toml import parse_server
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bespeak.contract.recipe import Compensation, Paging, Recipe, RecipeStep
-from bespeak.contract.source import Condition, Source, constant
-from bespeak.documents.deployment.recipes_toml import parse_recipes
+from bespeak.contract.recipe import Compensation, Condition, Paging, Recipe, RecipeStep, Source, constant
+from bespeak.documents.deployment.endpoint_toml import parse_recipes
 from bespeak.documents.toml_text import toml_text
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 HOLD = RecipeStep(
     method="HOLD",

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.source import Condition, Source, constant, read_source, sources_in
-from bespeak.text.reading.findings import Findings
-from bespeak.text.reading.table import Table
-from bespeak.text.source.span import Location
+from bespeak.contract.recipe import Condition, Source, constant, read_source, sources_in
+from bespeak.text.reading.table import Findings, Table
+from bespeak.text.source.tree import Location
 
 
 def read(data: Any) -> tuple[Source | None, list[str]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.faces.mcp.tools import endpoint
 
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.tool_description import describe_tool
+from bespeak.contract.endpoint import Deprecation
+from bespeak.contract.endpoint_names import describe_tool
 
 
 @pytest.mark.requirement("AGIS-C.2-2", "AGIS-6.2-17")

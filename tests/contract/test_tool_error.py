@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.faces.mcp.tools import endpoint
 
-from bespeak.contract.schema.closing import closed
-from bespeak.contract.schema.compile import Validator, compile_schema
-from bespeak.contract.tool_error import Granting, check_arguments, error_members
-from bespeak.protocol.exchange.outcome import Outcome
+from bespeak.contract.mcp_tool import Granting, check_arguments, error_members
+from bespeak.contract.schema.subschemas import closed
+from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.protocol.exchange.refusal import Outcome
 
 BEDS = endpoint("FIND", "/rooms", input_schema={"type": "object", "properties": {"beds": {}}})
 GRANTING = Granting(lambda scopes: f"grant {' and '.join(scopes)}", "pass an agent_id")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.faces.mcp.tools import endpoint
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.tool_name import default_tool_name, tool_names
+from bespeak.contract.endpoint_names import default_tool_name, tool_names
 
 
 def named(*endpoints: Endpoint) -> list[str]:

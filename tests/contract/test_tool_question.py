@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.faces.mcp.tools import endpoint
 
+from bespeak.contract.confirmation import declined, question
 from bespeak.contract.mcp_tool import Tool, make_tools
-from bespeak.contract.tool_question import declined, question
 
 
 def tool() -> Tool:

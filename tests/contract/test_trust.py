@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.contract.trust import ANCHORED, TIERS, VERIFICATION_PATHS, is_discoverable, trust_fault
+from bespeak.contract.agent import ANCHORED, TIERS, VERIFICATION_PATHS, is_discoverable, trust_fault
 
 
 @pytest.mark.requirement("CORE-7.4-1")

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from bespeak.contract.data_manifest import DataClass, DataManifest
-from bespeak.contract.vocabulary import Vocabulary
+from bespeak.contract.service import DataClass, DataManifest, Vocabulary
 from bespeak.documents.deployment.server_toml import ServerDocument, parse_server
 
 IDENTITY = '[server]\nserver_id = "a.example"\noperator = "A"\ncontact = "c@a.example"\n'

@@ -28,8 +28,8 @@ import pytest
 from tests import warm
 from tests.process import ROOT, Served, serving
 
+from bespeak.contract.endpoint import Semantic
 from bespeak.contract.handler import ExternalService
-from bespeak.contract.semantic import Semantic
 from bespeak.documents.deployment.deployment import read_deployment
 
 _BLOCK = re.compile(r"(?:^<!-- (\S+): (docs_src/\S+) -->\n)?^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

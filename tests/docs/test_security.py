@@ -10,7 +10,7 @@ from tests.process import ROOT
 
 from bespeak.app.cli.main import bespeak
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.text.reading.setting import declared, nested_tables
+from bespeak.text.reading.settings import declared, nested_tables
 
 POLICY = (ROOT / "SECURITY.md").read_text("utf-8")
 THREATS = (ROOT / "docs" / "explanation" / "security.md").read_text("utf-8")

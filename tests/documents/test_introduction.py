@@ -6,7 +6,7 @@ import pytest
 from tests.service import echo, make_endpoint
 
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.documents.introduction import describe_service, publisher_of, short_name
+from bespeak.documents.projections.discovery import describe_service, publisher_of, short_name
 
 
 def service(server_id: str = "rooms.acme.example", **fields: str) -> Service:

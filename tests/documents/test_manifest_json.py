@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.contract.cost import read_cost
 from bespeak.contract.endpoint import DeclaredError
 from bespeak.contract.handler import OpaqueHandler
+from bespeak.contract.limits import read_cost
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.documents.manifest_json import ManifestDocument, parse_manifest
 from bespeak.documents.projections.agtp_manifest import project_endpoint, project_manifest

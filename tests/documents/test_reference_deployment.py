@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bespeak.contract.deprecation import Deprecation
+from bespeak.contract.endpoint import Deprecation
 from bespeak.contract.handler import Composition, ExternalService, RegisteredFunction
 from bespeak.contract.policy import Redirect
-from bespeak.contract.schema.compile import Validator, compile_schema
-from bespeak.contract.source import constant
+from bespeak.contract.recipe import constant
+from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.text.diagnostics.diagnostic import has_errors
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.documents.ai.test_document import FLIGHTS
 
-from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.documents.schemas import SCHEMAS, load_schema
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.documents.yaml_comments import comment_texts, read_comments
+from bespeak.documents.yaml_text import comment_texts, read_comments
 from bespeak.text.source.yaml_tree import YamlTree, parse_yaml
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.cases import check_each
 from tests.documents.agis_documents import AWKWARD, texts, values
 
-from bespeak.documents.yaml_writer import WIDTH, Comments, yaml_text
+from bespeak.documents.yaml_text import WIDTH, Comments, yaml_text
 from bespeak.text.source.yaml_tree import YamlTree, parse_yaml
 
 

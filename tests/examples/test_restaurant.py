@@ -15,9 +15,9 @@ from bespeak import connect_sync
 from bespeak.agent.client.errors import BusinessError
 from bespeak.app.server.assembly import assemble
 from bespeak.app.server.target import load_target
-from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.run import check_text
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.checks.lint.document import check_text
+from bespeak.checks.lint.subject import Context
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.text.diagnostics.diagnostic import has_errors
 
 RESTAURANT = ROOT / "examples" / "restaurant"

@@ -7,10 +7,9 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import Any
 
-from bespeak.faces.capacity import Capacity
 from bespeak.faces.connection import FaceConnection, Shared
+from bespeak.faces.limits import DEFAULT_TIMEOUTS, Capacity, Timeouts
 from bespeak.faces.server import FaceServer
-from bespeak.faces.timeouts import DEFAULT_TIMEOUTS, Timeouts
 from bespeak.protocol.exchange.messages import Malformed
 from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Pause
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.faces.allocator import _find_trim, return_memory
+from bespeak.faces.limits import _find_trim, return_memory
 
 BLOCK, BLOCKS = 64 * 1024, 1000
 

@@ -10,7 +10,7 @@ from tests.faces.mcp.tools import endpoint
 
 from bespeak.contract.mcp_tool import Tool, make_tools
 from bespeak.faces.asking import Asking
-from bespeak.protocol.exchange.outcome import Outcome
+from bespeak.protocol.exchange.refusal import Outcome
 from bespeak.runtime.confirmations import MOST_SUBJECT
 from bespeak.state.store.commands.cases import Case
 from bespeak.state.store.opening import open_store

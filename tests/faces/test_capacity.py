@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.faces.capacity import REFUSED, UNCOUNTED, Budget, Capacity
+from bespeak.faces.limits import REFUSED, UNCOUNTED, Budget, Capacity
 
 KIB = 1024
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from tests.faces.lines import LineServer, call
 
-from bespeak.faces.capacity import Capacity
 from bespeak.faces.connection import BATCH_ANSWERS, LARGE
-from bespeak.faces.timeouts import Timeouts
+from bespeak.faces.limits import Capacity, Timeouts
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from bespeak.errors import ConfigError
-from bespeak.faces.listener import open_listeners, reserve_port
+from bespeak.faces.server import open_listeners, reserve_port
 from bespeak.protocol.address import Address
 
 

@@ -13,8 +13,8 @@ from tests.faces.mcp.tools import ERAS, Survey, connected, connected_to
 from tests.service import AGENT
 
 from bespeak.faces.progress import Progress
-from bespeak.protocol.exchange.progress import REPORT
-from bespeak.runtime.threads import running_threads
+from bespeak.protocol.exchange.messages import REPORT
+from bespeak.runtime.concurrency import running_threads
 
 if TYPE_CHECKING:
     from mcp import Client

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from tests.faces.lines import Lines
 
+from bespeak.faces.connection import Reader
 from bespeak.faces.http.reader import RequestReader as HttpReader
-from bespeak.faces.reader import Reader
 from bespeak.protocol.translation import RequestReader as AgtpReader
-from bespeak.protocol.wire.limits import Limits
-from bespeak.protocol.wire.messages import NEED_DATA, Pause
+from bespeak.protocol.wire.messages import NEED_DATA, Limits, Pause
 
 SPACE = b" " * 20_000
 FACES = [

@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.faces.lines import LineServer, call
 
-from bespeak.faces.capacity import REFUSED, Capacity
-from bespeak.faces.timeouts import Timeouts
+from bespeak.faces.limits import REFUSED, Capacity, Timeouts
 from bespeak.protocol.exchange.messages import Malformed
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from bespeak.faces.task_pool import PARKED, TaskPool
-from bespeak.runtime.suspension import Finished, begin
+from bespeak.runtime.concurrency import Finished, begin
 
 pytestmark = pytest.mark.anyio
 

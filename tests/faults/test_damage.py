@@ -15,7 +15,7 @@ from faults.load import LONGEST, send
 from faults.proof import Subject
 from faults.server import Server
 
-from bespeak.agent.client.agtp_client import Pool
+from bespeak.agent.client.agtp_transport import Pool
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 

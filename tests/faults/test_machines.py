@@ -18,14 +18,14 @@ from tests.stateful import keeping
 
 from bespeak.contract.agent import Agent
 from bespeak.errors import StoreUnavailableError
-from bespeak.state.store import postgres_address
-from bespeak.state.store.command import Command, Conflict, Steps
+from bespeak.state.store import postgres_connection
 from bespeak.state.store.commands.agents import SetAgentStatus
 from bespeak.state.store.commands.audit import AppendAudit, ScanAudit
+from bespeak.state.store.commands.idempotency import UseNonce
 from bespeak.state.store.commands.ledger import HELD, SALES, CheckLedger, MoveMoney, OpenAccount, account_of
-from bespeak.state.store.commands.nonces import UseNonce
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.postgres import PostgresStore
+from bespeak.state.store.store import Command, Conflict, Steps
 
 pytestmark = [pytest.mark.process, pytest.mark.anyio]
 
@@ -71,7 +71,7 @@ async def test_node_lost_inside_a_transaction_stops_no_other_node(
     async with AsyncExitStack() as stack:
         relay, dsn = await stack.enter_async_context(relayed(postgres_dsn))
         with monkeypatch.context() as patch:
-            patch.setattr(postgres_address, "COMMAND_SECONDS", 1.0)  # for the connections of the lost node
+            patch.setattr(postgres_connection, "COMMAND_SECONDS", 1.0)  # for the connections of the lost node
             lost = await opened(stack, dsn, "lost")
             stack.callback(relay.pass_on)
             cut_off = lost.do(LoseLink(relay, gone, MoveMoney("1/hold", ACME, HELD, "EUR", 1)), RECORD)

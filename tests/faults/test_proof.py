@@ -14,7 +14,7 @@ from faults.ledger import Ledger
 from faults.load import load, send
 from faults.proof import Subject, prove, tell
 
-from bespeak.agent.client.agtp_client import Pool
+from bespeak.agent.client.agtp_transport import Pool
 
 pytestmark = pytest.mark.process
 

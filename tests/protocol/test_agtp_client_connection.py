@@ -10,7 +10,7 @@ import pytest
 
 from bespeak.errors import LocalProtocolError, RemoteProtocolError
 from bespeak.protocol.agtp_client_connection import AgtpClientConnection
-from bespeak.protocol.wire.limits import Limits
+from bespeak.protocol.wire.messages import Limits
 
 pytestmark = pytest.mark.anyio
 

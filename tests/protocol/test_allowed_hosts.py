@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bespeak.errors import ConfigError
-from bespeak.protocol.address_guard import AddressGuard, BlockedAddress
-from bespeak.protocol.allowed_hosts import AllowedHosts
+from bespeak.protocol.address_guard import AddressGuard, AllowedHosts, BlockedAddress
 
 ALLOWED = AllowedHosts(("Hooks.internal", "10.1.2.3:8443", "[::1]:4480", "192.168.0.0/16", "fd00::/8"))
 

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from bespeak.contract.cost import read_cost
-from bespeak.contract.grammar.path_syntax import parse_template
-from bespeak.contract.schema.compile import compile_schema
-from bespeak.protocol.exchange.budget import parse_budget
-from bespeak.protocol.fault import Fault
+from bespeak.contract.grammar.syntax import parse_template
+from bespeak.contract.limits import read_cost
+from bespeak.contract.schema.validation import compile_schema
+from bespeak.protocol.exchange.header_values import parse_budget
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.identity.key_text import parse_key
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bespeak.errors import ConfigError
-from bespeak.protocol.locator import Locator, parse_uri
+from bespeak.protocol.address import Locator, parse_uri
 
 AGENT = "0123456789abcdef" * 4
 

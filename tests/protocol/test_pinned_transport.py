@@ -12,16 +12,17 @@ import pytest
 from tests.agent.discovery.web import HOST, AnyPort, always, authority, authority_file, client_tls, redirect, serving
 
 from bespeak.errors import ConfigError
-from bespeak.protocol.address_guard import AddressGuard
-from bespeak.protocol.pinned_transport import (
+from bespeak.protocol.address_guard import (
+    AddressGuard,
     BlockedAddressError,
+    Origin,
     PinnedTransport,
+    WebAddress,
     describe_failure,
     find_cause,
     system_trust,
     trust,
 )
-from bespeak.protocol.web_address import Origin, WebAddress
 
 pytestmark = pytest.mark.anyio
 

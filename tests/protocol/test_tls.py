@@ -16,8 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from tests.state.identity.certificates import Authority
 
 from bespeak.errors import ConfigError, RemoteProtocolError
-from bespeak.faces.capacity import Capacity
-from bespeak.faces.timeouts import Timeouts
+from bespeak.faces.limits import Capacity, Timeouts
 from bespeak.protocol.agtp_client_connection import AgtpClientConnection
 from bespeak.protocol.tls import client_context, server_context
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from bespeak.protocol.exchange.messages import Malformed, Request
 from bespeak.protocol.translation import RequestReader
-from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
-from bespeak.protocol.wire.messages import NEED_DATA
+from bespeak.protocol.wire.messages import DEFAULT_LIMITS, NEED_DATA, Limits
 
 NAMES = ("Request-ID", "Task-ID", "Idempotency-Key", "request-id", "Host")
 VALUES = ("a-1", "b.2", "", "x y", "é", "1" * 300, "a\rb", "a\tb", "a:b_c")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.protocol.web_address import AddressFault, Origin, WebAddress, parse_address, resolve_address
+from bespeak.protocol.address_guard import AddressFault, Origin, WebAddress, parse_web_address, resolve_address
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from bespeak.protocol.web_address import AddressFault, Origin, WebAddress, parse
     ],
 )
 def test_an_address_is_read_into_its_plain_form(text: str, expected: str) -> None:
-    assert str(parse_address(text)) == expected
+    assert str(parse_web_address(text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ def test_an_address_is_read_into_its_plain_form(text: str, expected: str) -> Non
     ],
 )
 def test_invalid_address_is_refused(text: str, kind: str) -> None:
-    found = parse_address(text)
+    found = parse_web_address(text)
     assert isinstance(found, AddressFault)
     assert found.kind == kind
     assert "secret" not in found.message
 
 
 def test_plain_http_requires_insecure() -> None:
-    assert isinstance(parse_address("http://a.example/", insecure=True), WebAddress)
+    assert isinstance(parse_web_address("http://a.example/", insecure=True), WebAddress)
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_a_reference_starts_from_where_it_was_found(text: str, expected: str) ->
 
 @given(st.text(max_size=60), st.sampled_from(["", "https://", "http://", "https://a.example/", "//"]))
 def test_no_text_raises_and_parsing_is_idempotent(text: str, start: str) -> None:
-    found = parse_address(start + text)
+    found = parse_web_address(start + text)
     if isinstance(found, WebAddress):
-        assert parse_address(str(found)) == found
+        assert parse_web_address(str(found)) == found
         assert str(found).isascii()
     resolve_address(text, WebAddress(Origin("https", "a.example", 443), "/"))

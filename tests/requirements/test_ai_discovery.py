@@ -22,17 +22,17 @@ from tests.service import echo, make_endpoint
 import bespeak
 from bespeak.agent.client.connect import connect
 from bespeak.agent.client.errors import RateLimitedError
-from bespeak.agent.client.http_service import WebServiceClient
-from bespeak.agent.client.pace import Pace
+from bespeak.agent.client.http_transport import Pace
+from bespeak.agent.client.web import WebServiceClient
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.agent.discovery.discovered import Discovered
 from bespeak.agent.discovery.examination import Examiner
 from bespeak.agent.discovery.fetcher import Fetcher
 from bespeak.agent.discovery.live_check import check_live
 from bespeak.agent.discovery.lookup import Lookup
-from bespeak.checks.lint.run import check_text
-from bespeak.contract.data_manifest import DataClass, DataManifest
-from bespeak.contract.rate import Rate, RateLimits
+from bespeak.checks.lint.document import check_text
+from bespeak.contract.limits import Rate, RateLimits
+from bespeak.contract.service import DataClass, DataManifest
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.protocol.address_guard import AddressGuard
 

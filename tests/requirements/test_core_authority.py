@@ -18,16 +18,14 @@ from tests.stateful import keeping
 
 from bespeak import Refusal
 from bespeak.contract.agent import Agent
-from bespeak.contract.cost import read_cost
-from bespeak.contract.rate import Rate, RateLimits
+from bespeak.contract.limits import Rate, RateLimits, read_cost
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol import status
-from bespeak.protocol.exchange.base64url import encode64
-from bespeak.protocol.exchange.context import Context
-from bespeak.protocol.exchange.messages import Connection, Request
-from bespeak.runtime.access_log import LOGGER
+from bespeak.protocol.exchange.header_values import encode64
+from bespeak.protocol.exchange.messages import Connection, Context, Request
+from bespeak.runtime.exchange import ACCESS_LOGGER
 from bespeak.runtime.rate import Rates
-from bespeak.state.audit.reading import payload_of
+from bespeak.state.audit.record import payload_of
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.identity.authenticator import Authenticator
 from bespeak.state.identity.key_text import generate_key
@@ -215,11 +213,11 @@ def test_every_lookup_of_an_agent_returns_its_canonical_id() -> None:
 
 @pytest.mark.requirement("CORE-10.1-3")
 def test_agent_and_principal_of_every_request_are_logged(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG, LOGGER):
+    with caplog.at_level(logging.DEBUG, ACCESS_LOGGER):
         log = build(BOOKING, agents=(DESK,)).dispatcher
         for method, path in (("BOOK", "/room"), ("BOOK", "/nowhere"), ("FROB", "/room"), ("DISCOVER", "/methods")):
             log(Request(method, path, "", {"agent-id": AGENT}, b"{}", Connection()))
-    told = [vars(record)["particulars"] for record in caplog.records if record.name == LOGGER]
+    told = [vars(record)["particulars"] for record in caplog.records if record.name == ACCESS_LOGGER]
     assert [(one["status"], one["agent_id"], one["principal_id"]) for one in told] == [
         (number, AGENT, "acme") for number in (200, 404, 459, 200)
     ]

@@ -15,7 +15,7 @@ from bespeak.app.server.http_face import make_face
 from bespeak.contract.agent import Agent
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.messages import Context
 from bespeak.state.identity.key_text import generate_key
 
 OTHER = "b" * 64

@@ -13,11 +13,10 @@ from tests.service import AGENT, Bench, Reply, build, echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
-from bespeak.contract.cost import read_cost
-from bespeak.contract.rate import Rate, RateLimits
+from bespeak.contract.limits import Rate, RateLimits, read_cost
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.faces.timeouts import DEFAULT_TIMEOUTS
-from bespeak.protocol.exchange.context import Context
+from bespeak.faces.limits import DEFAULT_TIMEOUTS
+from bespeak.protocol.exchange.messages import Context
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.identity.key_text import generate_key
 from bespeak.state.store.commands.sessions import BindSession, SuspendSession

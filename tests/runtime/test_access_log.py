@@ -13,7 +13,7 @@ from tests.stateful import keeping
 
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
-from bespeak.runtime.access_log import LOGGER, access_log
+from bespeak.runtime.exchange import ACCESS_LOGGER, access_log
 from bespeak.state.audit.settings import AuditSettings
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +24,9 @@ def request(method: str, path: str) -> Request:
 
 
 def told(caplog: pytest.LogCaptureFixture) -> list[tuple[str, Any]]:
-    return [(record.getMessage(), vars(record)["particulars"]) for record in caplog.records if record.name == LOGGER]
+    return [
+        (record.getMessage(), vars(record)["particulars"]) for record in caplog.records if record.name == ACCESS_LOGGER
+    ]
 
 
 async def later(context: Any) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from bespeak.contract.agent import Agent
-from bespeak.protocol.exchange.scope import Scopes
-from bespeak.runtime.agents import Agents
+from bespeak.protocol.exchange.principal import Scopes
+from bespeak.runtime.identity.agents import Agents
 from bespeak.state.store.commands.agents import PutAgent, SetAgentStatus
 from bespeak.state.store.sqlite import SqliteStore
 from bespeak.state.store.store import Store

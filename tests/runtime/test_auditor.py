@@ -14,7 +14,7 @@ from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.exchange import REPLAYED, Exchange
 from bespeak.state.audit.record import Payload
-from bespeak.state.store.command import Sealed
+from bespeak.state.store.store import Sealed
 
 BOOK = make_endpoint("BOOK", "/room/{number}", echo, properties={"number": {"type": "string"}, "guest": {}})
 SEALED = Sealed("e" * 64, "s", 1, AGENT, "a.b.c")

@@ -21,22 +21,21 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.messages import Connection, Request
-from bespeak.protocol.exchange.principal import Principal
+from bespeak.protocol.exchange.principal import Principal, Scopes
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.exchange.scope import Scopes
-from bespeak.runtime.agents import Agents
-from bespeak.runtime.authority import Authority
+from bespeak.runtime.identity.agents import Agents
+from bespeak.runtime.identity.authority import Authority
+from bespeak.runtime.identity.principals import Principals
+from bespeak.runtime.identity.signer import Signer
 from bespeak.runtime.messages.fanout import Fanout
-from bespeak.runtime.principals import Principals
-from bespeak.runtime.signer import Signer
 from bespeak.runtime.workflows.spec import Spec, StepSpec, encode
-from bespeak.state.identity.authentication import Authenticated
 from bespeak.state.identity.authenticator import Authenticator
+from bespeak.state.identity.credentials import Authenticated
 from bespeak.state.identity.key_text import generate_key
 from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.store.commands.agents import PutAgent
-from bespeak.state.store.commands.kept_calls import KIND as CALL
 from bespeak.state.store.commands.messages import ListSubscribers, channel_mark
+from bespeak.state.store.commands.monitors import KEPT_CALL as CALL
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord, Record
 from bespeak.state.store.opening import open_store
 

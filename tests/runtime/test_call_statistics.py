@@ -6,7 +6,7 @@ import pytest
 from tests.service import make_endpoint
 from tests.stateful import keeping
 
-from bespeak.runtime.call_statistics import CallStatistics, Summary
+from bespeak.runtime.monitors.statistics import CallStatistics, Summary
 
 KEY = ("FETCH", "/rates")
 

@@ -9,7 +9,7 @@ import pytest
 from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.contract.agent import Agent
-from bespeak.runtime.candidate_filter import read_filter
+from bespeak.runtime.floor import read_filter
 
 BOOK = make_endpoint("BOOK", "/guests", echo, scopes=("booking:room",))
 LISTING = make_endpoint("QUERY", "/guests", echo, capability="retrieval")

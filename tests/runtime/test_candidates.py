@@ -10,7 +10,7 @@ from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
-from bespeak.runtime.candidates import Candidates
+from bespeak.runtime.publication import Candidates
 
 CONCIERGE = Agent(agent_id=AGENT, name="concierge", description="Helps guests.")
 

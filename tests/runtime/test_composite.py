@@ -9,16 +9,14 @@ from tests.compositions import compose, given, recipe, step
 from tests.service import AGENT, echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.contract.listed_call import ListedCall
+from bespeak.contract.confirmation import ListedCall
 from bespeak.contract.procedure import Procedure
-from bespeak.contract.recipe import Compensation
-from bespeak.contract.source import Condition
+from bespeak.contract.recipe import Compensation, Condition
 from bespeak.protocol.exchange.messages import Request
-from bespeak.protocol.exchange.principal import Principal
-from bespeak.protocol.exchange.scope import Scopes
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.principal import Principal, Scopes
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.call import Call
-from bespeak.runtime.composite import list_calls
+from bespeak.runtime.workflows.listed_calls import list_calls
 from bespeak.state.store.commands.cases import ListCases
 
 pytestmark = pytest.mark.anyio

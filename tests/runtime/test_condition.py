@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.runtime.condition import MISSING, find_fault, find_member, holds
+from bespeak.runtime.monitors.conditions import MISSING, find_fault, find_member, holds
 
 json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

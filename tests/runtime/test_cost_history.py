@@ -8,7 +8,7 @@ import pytest
 from tests.service import AGENT, make_endpoint
 from tests.stateful import keeping
 
-from bespeak.runtime import cost_history
+from bespeak.runtime.monitors import statistics
 
 pytestmark = pytest.mark.anyio
 
@@ -39,7 +39,7 @@ async def test_refused_calls_are_not_counted_and_old_ones_are_forgotten() -> Non
 
 
 async def test_few_endpoints_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cost_history, "MOST_KEYS", 2)
+    monkeypatch.setattr(statistics, "MOST_KEYS", 2)
     endpoints = [make_endpoint("FIND", f"/rooms-{number}", lambda _: {}) for number in range(3)]
     async with keeping(*endpoints, methods=("QUOTE",)) as bench:
         for endpoint in endpoints:

@@ -12,9 +12,8 @@ from tests.service import AGENT, Bench, build, echo, make_endpoint
 
 from bespeak.app.server.http_face import make_face
 from bespeak.contract.agent import Agent
-from bespeak.contract.cost import Cost
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint import Deprecation, Endpoint
+from bespeak.contract.limits import Cost
 from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.protocol.exchange.messages import Connection

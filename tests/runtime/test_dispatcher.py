@@ -16,10 +16,10 @@ from tests.compositions import compose, recipe, step
 from tests.service import AGENT, Bench, Reply, build, echo, make_endpoint
 
 from bespeak.contract.agent import Agent
-from bespeak.contract.deprecation import Deprecation
+from bespeak.contract.endpoint import Deprecation
+from bespeak.contract.handler import Refusal
+from bespeak.contract.limits import Rate, RateLimits
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
-from bespeak.contract.rate import Rate, RateLimits
-from bespeak.contract.refusal import Refusal
 from bespeak.protocol.exchange.messages import Connection, Malformed
 from bespeak.protocol.exchange.refusal import Refused
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bespeak.runtime.due import DueLoop
+from bespeak.runtime.background import DueLoop
 from bespeak.state.store.commands.records import ChangeRecord, PutRecord, Record
 from bespeak.state.store.opening import open_store
 
@@ -85,7 +85,7 @@ async def test_a_kind_that_takes_long_does_not_hold_up_others() -> None:
 
 
 async def test_more_than_one_group_that_is_due_at_once_is_carried_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.runtime.due._AT_ONCE", 4)
+    monkeypatch.setattr("bespeak.runtime.background._AT_ONCE", 4)
     store = open_store("memory", role="sole")
     await store.start()
     groups: list[int] = []

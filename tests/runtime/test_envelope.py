@@ -10,7 +10,7 @@ import pytest
 from tests.service import build, echo, make_endpoint
 from tests.stateful import keeping
 
-from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.messages import Context
 
 SESSION = secrets.token_urlsafe(16)
 

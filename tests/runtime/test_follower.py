@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bespeak.errors import StoreUnavailableError
-from bespeak.runtime import follower
-from bespeak.runtime.follower import Follower
+from bespeak.runtime import background
+from bespeak.runtime.background import Follower
 from bespeak.state.store.commands.endpoints import TOPIC, PutEndpoint, ReadRevision
 from bespeak.state.store.sqlite import SqliteStore
 from bespeak.state.store.store import Store
@@ -60,7 +60,7 @@ async def test_the_store_is_read_at_once_and_after_every_change(store: Store) ->
 async def test_a_store_that_could_not_be_read_is_asked_again(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(follower, "_PAUSE", 0.01)
+    monkeypatch.setattr(background, "_PAUSE", 0.01)
     caplog.set_level(logging.INFO)  # the store itself reports that it is away
     held = Held(failures=2)
     following = Follower(TOPIC, held.take_in)
@@ -74,7 +74,7 @@ async def test_a_store_that_could_not_be_read_is_asked_again(
 async def test_copy_that_cannot_be_read_is_stale_until_it_is_read(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follower, "_PAUSE", 0.01)
+    monkeypatch.setattr(background, "_PAUSE", 0.01)
     store.sole = False
     away = asyncio.Event()
     flips: asyncio.Queue[bool] = asyncio.Queue()

@@ -9,9 +9,9 @@ import pytest
 from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.contract.agent import Agent
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
-from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.messages import Context
 
 OPEN = Policies(scope_required_for_invocation=False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.service import make_endpoint
 
-from bespeak.runtime.grants import Grant
+from bespeak.runtime.identity.grants import Grant
 
 NEWS = make_endpoint("FETCH", "/news/today", dict)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.runtime.delivery.posting import TOPIC
-from bespeak.runtime.health import examine, judge
-from bespeak.state.store.commands.outbox import PutOutbox
+from bespeak.runtime.messages.posting import TOPIC
+from bespeak.runtime.monitors.health import examine, judge
+from bespeak.state.store.commands.messages import PutOutbox
 from bespeak.state.store.commands.records import PutRecord
 
 pytestmark = pytest.mark.anyio
@@ -41,7 +41,7 @@ async def test_what_waits_is_told_and_what_is_late_is_failing() -> None:
 
 
 async def test_an_examination_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.runtime.health.WITHIN", 0.0)
+    monkeypatch.setattr("bespeak.runtime.monitors.health.WITHIN", 0.0)
     async with keeping(methods=("CHECK",)) as bench:
         reply = await bench.send("CHECK", "/", {"target": "server", "depth": "deep"})
         assert (reply.status, reply.error["code"]) == (408, "timeout")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bespeak.errors import ConfigError, ContractError
-from bespeak.runtime.lifespan import Lifespan, read_lifespan
+from bespeak.runtime.bindings.function import Lifespan, read_lifespan
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bespeak.protocol.exchange.headers import MEDIA_MANIFEST
-from bespeak.runtime.mcp_resources import Fetch, list_resources, read_resource
+from bespeak.runtime.methods.query import Fetch, list_resources, read_resource
 
 pytestmark = pytest.mark.anyio
 

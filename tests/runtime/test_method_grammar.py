@@ -12,7 +12,7 @@ from tests.service import Bench, build, echo, make_endpoint
 
 from bespeak.app.server.connect import connect_sync
 from bespeak.contract.policy import MethodPolicy, Policies
-from bespeak.contract.vocabulary import Vocabulary
+from bespeak.contract.service import Vocabulary
 
 
 def clinic(**fields: Any) -> Bench:

@@ -10,7 +10,7 @@ from tests.runtime.negotiation.negotiating import lodgings, negotiating
 from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.runtime.dispatcher import Dispatcher
-from bespeak.runtime.metrics import Metrics, make_metrics
+from bespeak.runtime.exchange import Metrics, make_metrics
 
 FIND = make_endpoint("FIND", "/rooms/{room_id}", echo, properties={"room_id": {"type": "string"}})
 

@@ -17,9 +17,9 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import Policies
-from bespeak.protocol.exchange.scope import Scopes
+from bespeak.protocol.exchange.principal import Scopes
 from bespeak.state.identity.authenticator import Authenticator
-from bespeak.state.identity.delegation_grant import grant_authority
+from bespeak.state.identity.delegation import grant_authority
 from bespeak.state.identity.jws import PrivateKey
 from bespeak.state.identity.key_text import generate_key, public_jwk
 from bespeak.state.identity.settings import AuthSettings, TokenSettings

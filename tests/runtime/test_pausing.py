@@ -15,7 +15,7 @@ from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.exchange import REPLAYED
-from bespeak.runtime.pausing import Pausing
+from bespeak.runtime.sessions import Pausing
 from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.runtime.presence import Presence
+from bespeak.runtime.monitors.health import Presence
 from bespeak.state.store.commands.workers import CountWorkers, RenewWorker, Workers
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Store
@@ -39,12 +39,12 @@ async def test_a_check_counts_the_processes_and_finds_silent_ones(tmp_path: Path
 async def test_a_silent_process_is_failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with keeping(methods=("CHECK",), store=shared(tmp_path)) as bench:
         await bench.store.do(RenewWorker("worker-9", "test.example", 60.0))
-        monkeypatch.setattr("bespeak.runtime.health.SILENT", -1.0)
+        monkeypatch.setattr("bespeak.runtime.monitors.health.SILENT", -1.0)
         assert (await workers(bench))[0] == "failing"
 
 
 async def test_the_record_is_renewed_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.runtime.presence.EVERY", 0.0)
+    monkeypatch.setattr("bespeak.runtime.monitors.health.EVERY", 0.0)
     store = shared(tmp_path)
     await store.start()
     presence = Presence(store, "test.example")

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from bespeak.contract.agent import Agent
-from bespeak.protocol.exchange.principal import Principal
+from bespeak.protocol.exchange.principal import NO_SCOPES, Principal, Scopes
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.exchange.scope import NO_SCOPES, Scopes
-from bespeak.runtime.agents import Agents
-from bespeak.runtime.principals import Principals
-from bespeak.state.identity.authentication import Authenticated
+from bespeak.runtime.identity.agents import Agents
+from bespeak.runtime.identity.principals import Principals
+from bespeak.state.identity.credentials import Authenticated
 
 KNOWN = "1" * 64
 OTHER = "2" * 64

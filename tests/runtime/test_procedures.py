@@ -6,7 +6,7 @@ import pytest
 from tests.service import AGENT, build
 
 from bespeak.contract.procedure import Procedure
-from bespeak.runtime.procedures import path_of
+from bespeak.runtime.bindings.procedure import path_of
 
 
 def check(number: int) -> dict[str, int]:

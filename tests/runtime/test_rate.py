@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.service import AGENT, echo, make_endpoint
 
-from bespeak.contract.rate import Rate, RateLimits
+from bespeak.contract.limits import Rate, RateLimits
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
 from bespeak.runtime.rate import Buckets, Rates, caller, network, unused_limits
 

@@ -10,15 +10,13 @@ import pytest
 from tests.runtime.test_rate import SECOND, Clock
 from tests.state.store.commands.test_rate import Database
 
-from bespeak.contract.rate import Rate, RateLimits
+from bespeak.contract.limits import Rate, RateLimits
 from bespeak.errors import StoreUnavailableError
-from bespeak.runtime.rate import Buckets, Rates
-from bespeak.runtime.rate_exchange import PERIOD, RateExchange
-from bespeak.state.store.command import Command, Conflict
-from bespeak.state.store.commands.rate import BucketUse
+from bespeak.runtime.rate import EXCHANGE_PERIOD, Buckets, RateExchange, Rates
+from bespeak.state.store.commands.workers import BucketUse
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.sqlite import SqliteStore
-from bespeak.state.store.store import Store, Then
+from bespeak.state.store.store import Command, Conflict, Store, Then
 
 pytestmark = pytest.mark.anyio
 
@@ -175,5 +173,5 @@ def test_processes_that_never_rest_keep_the_rate_of_one(rate: Rate, processes: i
         database.now += 0.01
     database.close()
     promised = rate.count * steps / 100
-    tolerated = processes * (rate.burst + rate.count * PERIOD)
+    tolerated = processes * (rate.burst + rate.count * EXCHANGE_PERIOD)
     assert 0.9 * promised <= admitted <= promised + tolerated

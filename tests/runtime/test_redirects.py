@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bespeak.contract.policy import Redirect
-from bespeak.runtime.redirects import Redirects
+from bespeak.runtime.route_table import Redirects
 
 
 @pytest.mark.requirement("API-9.2-5")

@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from bespeak.errors import StoreUnavailableError
-from bespeak.runtime.idempotency import Claim
-from bespeak.runtime.renewal import Renewal
-from bespeak.state.store.command import Command, Conflict
+from bespeak.runtime.idempotency import Claim, Renewal
 from bespeak.state.store.commands.idempotency import ClaimKey, FindKey, InProgress
 from bespeak.state.store.sqlite import SqliteStore
-from bespeak.state.store.store import Then
+from bespeak.state.store.store import Command, Conflict, Then
 
 pytestmark = pytest.mark.anyio
 
@@ -87,7 +85,7 @@ async def test_a_renewal_that_failed_is_retried_long_before_the_lease_ends(monke
         pauses.append(seconds)
         await real(0)
 
-    monkeypatch.setattr("bespeak.runtime.renewal.asyncio.sleep", sleep)
+    monkeypatch.setattr("bespeak.runtime.idempotency.asyncio.sleep", sleep)
     renewal = Renewal(store, CLAIM, 30.0)
     assert [await store.renewed.get(), await store.renewed.get()] == ["away", [True]]
     renewal.cancel()

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.runtime.retries import MOST_ATTEMPTS, call_id, restored
+from bespeak.runtime.monitors.retries import MOST_ATTEMPTS, call_id, restored
 from bespeak.runtime.workflows.spec import restore_call
-from bespeak.state.store.commands.kept_calls import FAILED, KIND, REPEATING, SCHEDULED, SUCCEEDED
+from bespeak.state.store.commands.monitors import FAILED, KEPT_CALL, REPEATING, SCHEDULED, SUCCEEDED
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
 from bespeak.state.store.opening import open_store
 
@@ -31,13 +31,13 @@ BOOK = make_endpoint("BOOK", "/rooms", fail, impact="reversible")
 async def failed(bench: StatefulBench, state: str) -> Record:
     """Fail once, and put the record of it into a state."""
     await bench.send("BOOK", "/rooms", {}, task_id="task-1")
-    done = await bench.store.do(ChangeRecord(call_id(AGENT, "task-1"), (KIND,), (FAILED,), state, delay=3600.0))
+    done = await bench.store.do(ChangeRecord(call_id(AGENT, "task-1"), (KEPT_CALL,), (FAILED,), state, delay=3600.0))
     record: Record = done[0]
     return record
 
 
 async def state_of(bench: StatefulBench) -> str:
-    record: Record = await bench.store.read(FindRecord((KIND,), call_id(AGENT, "task-1")))
+    record: Record = await bench.store.read(FindRecord((KEPT_CALL,), call_id(AGENT, "task-1")))
     return record.state
 
 
@@ -109,10 +109,10 @@ async def test_nothing_is_kept_without_a_task_an_agent_or_retry() -> None:
     async with keeping(BOOK, methods=("RETRY",)) as bench:
         await bench.send("BOOK", "/rooms", {})
         await bench.send("BOOK", "/rooms", {}, agent=None, task_id="task-1")
-        assert await bench.store.read(FindRecord((KIND,), call_id("", "task-1"))) is None
+        assert await bench.store.read(FindRecord((KEPT_CALL,), call_id("", "task-1"))) is None
     async with keeping(BOOK, methods=("CHAIN",)) as bench:
         await bench.send("BOOK", "/rooms", {}, task_id="task-1")
-        assert await bench.store.read(FindRecord((KIND,), call_id(AGENT, "task-1"))) is None
+        assert await bench.store.read(FindRecord((KEPT_CALL,), call_id(AGENT, "task-1"))) is None
 
 
 async def test_a_repetition_that_takes_long_holds_up_no_other() -> None:
@@ -146,12 +146,12 @@ async def test_a_later_repetition_has_the_authority_of_whoever_asked_for_it() ->
     async with keeping(pay, methods=("RETRY",)) as bench:
         await bench.send("PAY", "/bills", {}, task_id="task-1", authority_scope="bills:pay")
         await bench.send("RETRY", "/", {"original_task_id": "task-1", "delay": 3600})
-        record: Record = await bench.store.read(FindRecord((KIND,), call_id(AGENT, "task-1")))
+        record: Record = await bench.store.read(FindRecord((KEPT_CALL,), call_id(AGENT, "task-1")))
         await bench.bench.server.retries.carry([record])
         async with asyncio.timeout(10):
             while await state_of(bench) != FAILED:
                 await asyncio.sleep(0.01)
         told = await bench.send("RETRY", "/", {"original_task_id": "task-1", "max_attempts": 2})
         assert (told.status, told.error["code"]) == (409, "attempts-exhausted")
-        found: Record = await bench.store.read(FindRecord((KIND,), call_id(AGENT, "task-1")))
+        found: Record = await bench.store.read(FindRecord((KEPT_CALL,), call_id(AGENT, "task-1")))
         assert found.content()["status"] == 455

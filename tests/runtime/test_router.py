@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.contract.grammar.path_syntax import Template, parse_template
-from bespeak.runtime.router import Router
+from bespeak.contract.grammar.syntax import Template, parse_template
+from bespeak.runtime.route_table import Router
 
 
 def router(*pairs: tuple[str, str]) -> Router[str]:

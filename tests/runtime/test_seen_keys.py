@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.runtime.seen_keys import SeenKeys
+from bespeak.runtime.idempotency import SeenKeys
 
 
 @given(st.lists(st.tuples(st.text(max_size=5), st.text(max_size=5)), max_size=20))

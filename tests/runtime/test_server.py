@@ -14,8 +14,8 @@ from tests.service import AGENT, build, echo, make_endpoint
 from bespeak.app.server.assembly import assemble
 from bespeak.contract.agent import Agent
 from bespeak.protocol.exchange.principal import ANONYMOUS
+from bespeak.runtime.identity.signer import Signer
 from bespeak.runtime.server import Server
-from bespeak.runtime.signer import Signer
 from bespeak.state.identity.settings import AuthSettings, SignedSettings
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Store

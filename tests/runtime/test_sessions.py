@@ -17,13 +17,12 @@ from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, RoutedCall
-from bespeak.runtime.methods.suspend import hash_nonce
+from bespeak.runtime.methods.suspension import hash_nonce
 from bespeak.runtime.sessions import Sessions
-from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.sessions import BindSession, ReadSession, ResumeSession, SuspendSession
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import SessionSettings
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Conflict, Store
 
 pytestmark = pytest.mark.anyio
 

@@ -18,21 +18,19 @@ from bespeak.contract.policy import Policies
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import StoreUnavailableError
 from bespeak.protocol import status
-from bespeak.protocol.exchange.base64url import decode64
+from bespeak.protocol.exchange.header_values import decode64
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime import settlement
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.exchange import REPLAYED
 from bespeak.state.audit.settings import AuditSettings
-from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.audit import ScanAudit
 from bespeak.state.store.commands.cases import DecideCase
-from bespeak.state.store.commands.idempotency import FinishKey, RecordKey
-from bespeak.state.store.commands.nonces import UseNonce
+from bespeak.state.store.commands.idempotency import FinishKey, RecordKey, UseNonce
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import IdempotencySettings
 from bespeak.state.store.sqlite import SqliteStore
-from bespeak.state.store.store import Then
+from bespeak.state.store.store import Command, Conflict, Then
 
 pytestmark = pytest.mark.anyio
 

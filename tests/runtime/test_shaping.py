@@ -21,7 +21,7 @@ from bespeak.app.server.http_face import make_face
 from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
-from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.protocol.exchange.headers import MEDIA_AGTP
 from bespeak.protocol.exchange.messages import Request
@@ -29,7 +29,7 @@ from bespeak.protocol.exchange.token_hints import TokenHints
 from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.exchange import Exchange
-from bespeak.runtime.shaping import Shaping
+from bespeak.runtime.route import Shaping
 from bespeak.state.audit.record import Payload, request_hash
 
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-12-01T10:00:00Z"

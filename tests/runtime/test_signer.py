@@ -7,7 +7,7 @@ from joserfc.jwk import OKPKey
 
 from bespeak.documents.projections.manifest_signature import SIGNATURE_MEMBER
 from bespeak.errors import ConfigError
-from bespeak.runtime.signer import Signer
+from bespeak.runtime.identity.signer import Signer
 
 
 def test_the_private_half_of_a_key_signs() -> None:

@@ -13,16 +13,15 @@ from bespeak.contract.handler import (
     UPSTREAM_ERRORS,
     Composition,
     ExternalService,
+    McpServer,
     McpTool,
     OpaqueHandler,
     RegisteredFunction,
 )
-from bespeak.contract.mcp_server import McpServer
-from bespeak.contract.recipe import Recipe, RecipeStep
-from bespeak.contract.source import Source
+from bespeak.contract.recipe import Recipe, RecipeStep, Source
 from bespeak.documents.projections.agtp_manifest import project_endpoint
 from bespeak.errors import ConfigError
-from bespeak.runtime.stored_endpoint import Origin, read_endpoint, write_endpoint
+from bespeak.runtime.additions import EndpointOrigin, read_endpoint, write_endpoint
 
 FUNCTION = RegisteredFunction(function="tests.service.echo", blocking=True)
 BOOK = replace(
@@ -75,7 +74,7 @@ def test_handlers_without_a_function_are_stored_completely(handler: Any) -> None
 def test_recipe_and_origin_of_a_synthesis_are_stored_with_it() -> None:
     room = Source(kind="proposal", value="room_id")
     recipe = Recipe(name="r", steps=(RecipeStep(method="HOLD", path="/room", input={"room": room}),))
-    origin = Origin(synthesis_id="syn-1", agent_id="a" * 64, expires=2e9)
+    origin = EndpointOrigin(synthesis_id="syn-1", agent_id="a" * 64, expires=2e9)
     text = write_endpoint(replace(BOOK, handler=Composition(recipe="r")), recipe, origin)
     stored, findings = read_endpoint(text, "x")
     assert not findings

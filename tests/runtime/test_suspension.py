@@ -7,7 +7,7 @@ from contextvars import ContextVar, copy_context
 
 import pytest
 
-from bespeak.runtime.suspension import Finished, Waiting, begin, call, resume
+from bespeak.runtime.concurrency import Finished, Waiting, begin, call_eagerly, resume
 
 pytestmark = pytest.mark.anyio
 
@@ -136,7 +136,7 @@ async def test_a_call_ends_at_once_or_with_what_its_coroutine_waits_for() -> Non
         await asyncio.sleep(0)
         return 7
 
-    assert (call(max, 1, 2), call(add, 1, 2)) == (2, 3)
-    waiting = call(wait, 1)
+    assert (call_eagerly(max, 1, 2), call_eagerly(add, 1, 2)) == (2, 3)
+    waiting = call_eagerly(wait, 1)
     assert isinstance(waiting, Waiting)
     assert await resume(waiting.coroutine, waiting.awaited) == 7

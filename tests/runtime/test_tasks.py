@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from bespeak.errors import StoreUnavailableError
-from bespeak.runtime.tasks import Tasks
-from bespeak.state.store.command import Command
-from bespeak.state.store.commands.cases import ESCALATION, DecideCase, OpenCase
-from bespeak.state.store.commands.tasks import TOPIC, PauseTask
+from bespeak.runtime.server import Tasks
+from bespeak.state.store.commands.cases import ESCALATION, TASK_TOPIC, DecideCase, OpenCase, PauseTask
 from bespeak.state.store.opening import open_store
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Store
 
 pytestmark = pytest.mark.anyio
 
@@ -51,7 +49,7 @@ async def test_a_pause_by_another_process_is_noticed(store: Store) -> None:
     tasks = Tasks()
     await tasks.follow(store)
     noticed = asyncio.Event()
-    store.watch(TOPIC, noticed.set)  # after the follower, which has started to read by then
+    store.watch(TASK_TOPIC, noticed.set)  # after the follower, which has started to read by then
     await pause(store, "t")
     await asyncio.wait_for(noticed.wait(), 10)
     await tasks.refresh()  # waits for the reading in progress

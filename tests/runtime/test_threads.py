@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from bespeak.runtime.threads import run_in_thread, running_threads
+from bespeak.runtime.concurrency import run_in_thread, running_threads
 
 pytestmark = pytest.mark.anyio
 

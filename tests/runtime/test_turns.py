@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bespeak.runtime.turns import Pace, Turns
+from bespeak.runtime.concurrency import Pace, Turns
 
 pytestmark = pytest.mark.anyio
 

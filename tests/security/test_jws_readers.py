@@ -15,22 +15,19 @@ from tests.cases import check_each
 from tests.state.identity.issuer import write_keys
 
 from bespeak.documents.projections.manifest_signature import verify_content
-from bespeak.protocol.exchange.base64url import encode64
+from bespeak.protocol.exchange.header_values import encode64
 from bespeak.protocol.exchange.messages import Connection, Request
-from bespeak.state.audit.checkpoint import CHECKPOINT, BoundStream, Checkpoint, read_checkpoint
-from bespeak.state.audit.compact import parse_compact
-from bespeak.state.audit.reading import place_of
-from bespeak.state.audit.record import Place
+from bespeak.state.audit.checkpoints import CHECKPOINT, BoundStream, Checkpoint, read_checkpoint
+from bespeak.state.audit.record import Place, parse_compact, place_of
 from bespeak.state.audit.sealer import RECORD
-from bespeak.state.audit.signature_status import judge
-from bespeak.state.audit.trusted_keys import trusted
 from bespeak.state.identity import artifact_signature, signed_document
 from bespeak.state.identity.artifact_signature import SignedArtifact, verify_artifact
-from bespeak.state.identity.authentication import Authenticated
 from bespeak.state.identity.bearer import BearerVerifier
-from bespeak.state.identity.delegation_token import Claims, read_token
+from bespeak.state.identity.credentials import Authenticated
+from bespeak.state.identity.delegation import Claims, read_token
 from bespeak.state.identity.jwks import FileKeys
 from bespeak.state.identity.jws import PrivateKey
+from bespeak.state.identity.key_files import check_signature, trusted
 from bespeak.state.identity.key_text import generate_key, key_id, public_jwk
 from bespeak.state.identity.settings import TokenSettings
 from bespeak.state.identity.signed_document import SignedDocument, read_signed
@@ -82,7 +79,7 @@ def readers(folder: Path) -> dict[str, Reader]:
 
     def is_audited(token: str) -> bool:
         read = parse_compact(token)
-        return read is not None and judge(read, KEYS) == "good"
+        return read is not None and check_signature(read, KEYS) == "good"
 
     def header(kind: str | None, **more: Any) -> dict[str, Any]:
         return {"alg": "EdDSA", "kid": KID, **({} if kind is None else {"typ": kind}), **more}

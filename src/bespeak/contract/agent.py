@@ -1,14 +1,91 @@
-"""An agent with a document on this server: its identity, authority and consent (core 7.3)."""
+"""An agent with a document on this server: its genesis, identity, trust, authority and consent (core 7).
+
+The id of an agent is the SHA-256 of its genesis in canonical form: the record without `signature`, as UTF-8 JSON,
+members sorted by name, no white space. The same bytes are signed. A record may repeat the id as `agent_id`; because
+no hash can contain itself, that member is also left out of the canonical form.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from bespeak.contract.genesis import Genesis
-from bespeak.contract.trust import is_discoverable
+import msgspec
+
+GENESIS_VERSION: Final = "agtp-genesis/1"
+
+ARCHETYPES: Final = ("assistant", "analyst", "executor", "orchestrator", "monitor")
+"""Kind of agent: informative, not a permission."""
+
+_NOT_SIGNED: Final = frozenset({"signature", "agent_id"})
+_SORTED: Final = msgspec.json.Encoder(order="sorted")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Genesis:
+    """A record with valid fields, id and signature. It does not say whether its issuer is trusted."""
+
+    agent_id: str
+    name: str
+    owner: str
+    owner_id: str
+    principal_id: str
+    archetype: str
+    governance_zone: str
+    scopes: tuple[str, ...]
+    issued_at: str
+    issuer: str
+    issuer_key: Mapping[str, str]
+    """Public key of the issuer, as the members of a JWK with its `kid`."""
+    public_key: Mapping[str, str] | None
+    """Public key of the agent in the same form; None for an agent that does not sign."""
+    trust_tier: int
+    verification_path: str
+    document: Mapping[str, Any] = field(repr=False)
+    """Whole record as read."""
+
+
+def canonical_genesis(record: Mapping[str, Any]) -> bytes:
+    """Return the bytes that are hashed and signed."""
+    return _SORTED.encode({name: value for name, value in record.items() if name not in _NOT_SIGNED})
+
+
+def genesis_id(record: Mapping[str, Any]) -> str:
+    """Return the canonical Agent-ID of a record."""
+    return hashlib.sha256(canonical_genesis(record)).hexdigest()
+
+
+VERIFIED: Final = 1
+ORG_ASSERTED: Final = 2
+EXPERIMENTAL: Final = 3
+TIERS: Final = (VERIFIED, ORG_ASSERTED, EXPERIMENTAL)
+"""Trust tiers: a lower number means stronger trust."""
+
+ANCHORED: Final = ("dns-anchored", "log-anchored", "hybrid")
+"""Verification paths with a proof; the first tier needs one of them."""
+
+SELF_SIGNED: Final = "self-signed"
+VERIFICATION_PATHS: Final = (*ANCHORED, "org-asserted", SELF_SIGNED)
+
+UNVERIFIED: Final = "verification-incomplete"
+"""Trust warning of the second tier."""
+
+
+def trust_fault(tier: int, path: str | None) -> str | None:
+    """Return why a tier and a verification path do not fit together, or None."""
+    if tier == VERIFIED and path not in ANCHORED:
+        said = f"the path is {path!r}" if path else "none is given"
+        return f"trust tier 1 is for identities verified by {', '.join(ANCHORED)}; {said}"
+    return None
+
+
+def is_discoverable(tier: int | None) -> bool:
+    """Return True if an agent may be shown to the public; experimental ones may not."""
+    return tier != EXPERIMENTAL
+
 
 DISCLOSURES: Final = ("public", "authenticated", "private")
 """Audiences that may see which agents a server hosts (AGTP-API 8.5)."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass, fields, replace
 from os import PathLike
 from typing import Any, Final
 
-from bespeak.contract.data_manifest import DataClass, DataManifest
-from bespeak.text.diagnostics.brief import brief
+from bespeak.contract.service import DataClass, DataManifest
+from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.reading.rules import WRONG_VALUE
-from bespeak.text.reading.setting import setting
+from bespeak.text.reading.settings import setting
 from bespeak.text.reading.table import Table
 
 FORMATS: Final = ("json", "csv", "geojson")

@@ -10,12 +10,10 @@ from string import Template
 from typing import Final
 
 from bespeak.errors import ConfigError
-from bespeak.protocol.address_guard import is_loopback
-from bespeak.protocol.allowed_hosts import parse_allowed
+from bespeak.protocol.address_guard import is_loopback, parse_allowed
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.text.reading.rules import WRONG_VALUE
-from bespeak.text.reading.setting import Setting, optional_table, setting
-from bespeak.text.reading.settings import read_settings
+from bespeak.text.reading.settings import Setting, optional_table, read_settings, setting
 from bespeak.text.reading.table import Table
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")

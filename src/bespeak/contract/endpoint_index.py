@@ -11,7 +11,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.http_value import as_text
 from bespeak.contract.relevance import Index, words
 from bespeak.text.language.head_verb import head_verbs
-from bespeak.text.language.verb_match import fit
+from bespeak.text.language.operation_class import fit
 
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LONGEST_NEED: Final = 1_000

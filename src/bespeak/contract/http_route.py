@@ -1,13 +1,16 @@
-"""The route of an endpoint on HTTP: `BOOK /room` is at `/room:book`, independent of other endpoints."""
+"""An endpoint on HTTP: `BOOK /room` is at `/room:book`, with fields in the path, the query and the body."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.schema.reference import inline
+from bespeak.contract.schema.subschemas import inline
+from bespeak.contract.schema.validation import compile_schema
+from bespeak.protocol.exchange.refusal import Fault
 
 _SCALARS: Final = frozenset({"string", "integer", "number", "boolean", "null"})
 
@@ -87,3 +90,155 @@ def _is_scalar(schema: object) -> bool:
         return isinstance(values, list) and not any(isinstance(value, (list, dict)) for value in values)
     options = schema.get("anyOf") or schema.get("oneOf")
     return isinstance(options, list) and all(_is_scalar(option) for option in options)
+
+
+_PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
+
+_WHOLE_OBJECT: Final = frozenset(
+    {
+        *("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "not", "const", "enum", "dependentSchemas"),
+        *("dependentRequired", "minProperties", "maxProperties", "propertyNames", "unevaluatedProperties"),
+    }
+)
+"""Keywords about the whole object: with one of them, removing a property would change the meaning of the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpParameter:
+    """One property of the input outside the body."""
+
+    name: str
+    schema: Mapping[str, Any] | bool
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HttpInput:
+    """The input of one endpoint by place."""
+
+    path: tuple[HttpParameter, ...]
+    query: tuple[HttpParameter, ...] | None
+    """Parameters in the query of a GET; None if GET is not allowed."""
+    body: Mapping[str, Any]
+    """Schema of a POST body: the input without the path parameters, if they can be removed."""
+    body_required: bool
+
+
+def place_input(endpoint: Endpoint, schema: Mapping[str, Any] | None = None) -> HttpInput:
+    """Place the input of an endpoint; `schema` replaces its input schema in the body."""
+    schema = endpoint.input_schema if schema is None else schema
+    in_path = tuple(_PARAMETER.findall(endpoint.path))
+    properties = _properties(endpoint.input_schema)
+    required = _names(schema.get("required"))
+    path = tuple(HttpParameter(name, expressible(properties.get(name, True)), True) for name in in_path)
+    body = _without(schema, in_path) if in_path else schema
+    return HttpInput(
+        path=path,
+        query=_query(properties, required, in_path) if takes_get(endpoint) else None,
+        body=body,
+        body_required=_is_needed(endpoint, body),
+    )
+
+
+def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the properties of an input without references, because a parameter stands alone."""
+    properties = schema.get("properties")
+    return {name: inline(each, schema) for name, each in properties.items()} if isinstance(properties, Mapping) else {}
+
+
+def _is_needed(endpoint: Endpoint, body: Mapping[str, Any]) -> bool:
+    """Return True if an empty input is not valid: a request without a body has an empty input."""
+    if _names(body.get("required")) or _WHOLE_OBJECT.isdisjoint(body):
+        return bool(_names(body.get("required")))
+    validator = compile_schema(endpoint.input_schema)
+    return isinstance(validator, Fault) or not validator.is_valid({})
+
+
+def expressible(schema: Any) -> Any:
+    """Reduce the schema of a property to values that a path or query can express; False if there are none.
+
+    Null cannot be expressed, and if a string is allowed, every value is read as a string.
+    """
+    if not isinstance(schema, Mapping):
+        return schema
+    kept = dict(schema)
+    kinds = _kinds(schema)
+    if "string" in kinds:
+        kinds = {"string"}
+    kinds.discard("null")
+    if not kinds and _kinds(schema):
+        return False
+    if isinstance(schema.get("type"), list):
+        types = [kind for kind in schema["type"] if kind in kinds]
+        if not types:
+            return False
+        kept["type"] = types[0] if len(types) == 1 else types
+    if isinstance(schema.get("enum"), list):
+        kept["enum"] = [value for value in schema["enum"] if _is_sayable(value, kinds)]
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(schema.get(keyword), list):
+            kept[keyword] = [option for option in map(expressible, schema[keyword]) if option is not False]
+            kept[keyword] = [option for option in kept[keyword] if not _kinds(option) or _kinds(option) & kinds]
+    if kept.get("default", ...) is None:
+        del kept["default"]
+    return kept
+
+
+def _is_sayable(value: object, kinds: set[str]) -> bool:
+    return isinstance(value, str) if kinds == {"string"} else value is not None
+
+
+def _query(
+    properties: Mapping[str, Any], required: frozenset[str], in_path: Iterable[str]
+) -> tuple[HttpParameter, ...]:
+    """Return the parameters of a query; properties that it cannot express are optional, or GET is not allowed."""
+    placed = []
+    for name, schema in properties.items():
+        if name in in_path:
+            continue
+        said = expressible(schema)
+        if said is not False:
+            placed.append(HttpParameter(name, said, name in required))
+    unnamed = sorted(required.difference(properties, in_path))
+    return (*placed, *(HttpParameter(name, True, True) for name in unnamed))
+
+
+def _without(schema: Mapping[str, Any], names: Iterable[str]) -> Mapping[str, Any]:
+    """Remove properties from an object's schema; return it unchanged if they cannot be separated."""
+    if not _WHOLE_OBJECT.isdisjoint(schema):
+        return schema
+    kept = dict(schema)
+    left = {name: inner for name, inner in schema.get("properties", {}).items() if name not in names}
+    required = [name for name in schema.get("required", ()) if name not in names]
+    for keyword, value in (("properties", left), ("required", required)):
+        if keyword in kept:
+            kept[keyword] = value
+    if not required:
+        kept.pop("required", None)
+    return kept
+
+
+def _names(listed: Any) -> frozenset[str]:
+    return frozenset(listed) if isinstance(listed, list) else frozenset()
+
+
+def _kinds(schema: Any) -> set[str]:
+    """Return the JSON types that a schema names by `type`, alternatives or listed values; empty if it names none."""
+    if not isinstance(schema, Mapping):
+        return set()
+    kind = schema.get("type")
+    if isinstance(kind, str):
+        return {kind}
+    if isinstance(kind, list):
+        return {one for one in kind if isinstance(one, str)}
+    found: set[str] = set()
+    for keyword in ("anyOf", "oneOf"):
+        for option in schema.get(keyword, ()):
+            found |= _kinds(option)
+    values = [schema["const"]] if "const" in schema else schema.get("enum", ())
+    return found or {_kind_of(value) for value in values}
+
+
+def _kind_of(value: object) -> str:
+    kinds = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+    return kinds.get(type(value), "object")

@@ -10,9 +10,9 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from bespeak.contract.schema.violation import Violation
+from bespeak.contract.schema.validation import Violation
 from bespeak.protocol.exchange.headers import is_header_value
-from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.source.pointer import child
 
 DEEPEST: Final = 8

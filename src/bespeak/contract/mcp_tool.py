@@ -1,24 +1,145 @@
-"""An endpoint as an MCP tool: names, texts, schemas and annotations from the contract (AGIS appendix C)."""
+"""An endpoint as an MCP tool: schemas, annotations, content blocks, results and refusals (AGIS appendix C)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.handler import McpTool
-from bespeak.contract.mcp_content import carries_content, without_content
-from bespeak.contract.mcp_server import McpServer
-from bespeak.contract.schema.booleans import without_booleans
-from bespeak.contract.schema.closing import closed
-from bespeak.contract.schema.compile import Validator, compile_schema
-from bespeak.contract.schema.terse import terse
-from bespeak.contract.schema.transplant import transplant
-from bespeak.contract.tool_description import describe_tool
-from bespeak.contract.tool_name import tool_names
-from bespeak.protocol.fault import Fault
+from bespeak.contract.endpoint_names import describe_tool, tool_names
+from bespeak.contract.handler import McpServer, McpTool
+from bespeak.contract.schema.subschemas import DATA_KEYWORDS, NAMING_KEYWORDS, closed, transplant
+from bespeak.contract.schema.validation import DIALECT, Validator, compile_schema, refuse_input
+from bespeak.protocol import status
+from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
 from bespeak.text.source.pointer import pointer
+
+CONTENT: Final = "content"
+"""Member of an output that holds the blocks."""
+KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "text": ("text",),
+    "image": ("data", "mimeType"),
+    "audio": ("data", "mimeType"),
+    "resource_link": ("uri", "name"),
+    "resource": (),
+}
+"""Types of blocks, each with the texts that it must have."""
+SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "array",
+    "description": "Content blocks of MCP. Images and audio have their data in Base64, and a mimeType.",
+    "items": {
+        "type": "object",
+        "properties": {"type": {"type": "string", "enum": list(KINDS)}},
+        "required": ["type"],
+    },
+}
+"""Schema of the member, by which a face that only knows the contract recognizes it."""
+
+
+def carries_content(endpoint: Endpoint) -> bool:
+    """Return True if the output may have blocks: its schema declares them, or leaves room for those of an upstream."""
+    properties = endpoint.output_schema.get("properties")
+    declared = properties.get(CONTENT) if isinstance(properties, Mapping) else None
+    if declared is not None:
+        return declares_content(declared)
+    # A manifest does not tell whether the upstream speaks MCP.
+    is_upstream = endpoint.handler.type == McpTool.type
+    return is_upstream and endpoint.output_schema.get("additionalProperties") is not False
+
+
+def declares_content(schema: Any) -> bool:
+    """Return True for the schema of blocks, whatever an author has added to it."""
+    for name in ("items", "properties", "type"):
+        schema = schema.get(name) if isinstance(schema, Mapping) else None
+    return isinstance(schema, Mapping) and schema.get("enum") == list(KINDS)
+
+
+def without_content(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an output apart from its blocks."""
+    members = {name: value for name, value in schema.get("properties", {}).items() if name != CONTENT}
+    apart = {name: value for name, value in schema.items() if name != "properties"}
+    return {**apart, "properties": members} if members else apart
+
+
+def blocks_in(output: Any) -> list[dict[str, Any]] | None:
+    """Return the blocks of an output; None if it has none, or some that no client could read."""
+    blocks = output.get(CONTENT) if isinstance(output, dict) else None
+    return blocks if isinstance(blocks, list) and all(map(_is_block, blocks)) else None
+
+
+def text_of(block: Mapping[str, Any]) -> str:
+    """Return the text that a block shows to a model; empty for other content."""
+    shown = block.get("resource", block)
+    return str(shown.get("text", ""))
+
+
+def _is_block(block: Any) -> bool:
+    if not isinstance(block, dict) or block.get("type") not in KINDS:
+        return False
+    if block["type"] != "resource":
+        return all(isinstance(block.get(name), str) for name in KINDS[block["type"]])
+    resource = block.get("resource")
+    if not isinstance(resource, dict) or not isinstance(resource.get("uri"), str):
+        return False
+    return isinstance(resource.get("text"), str) or isinstance(resource.get("blob"), str)
+
+
+_HOLDING: Final = frozenset({"contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then"})
+"""Keywords with one schema. Those that close a schema are not among them: a boolean is their usual value."""
+
+
+def without_booleans(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy a schema with `{}` for each true schema below it and `{"not": {}}` for each false one."""
+    made: dict[str, Any] = {}
+    for keyword, value in schema.items():
+        if keyword in DATA_KEYWORDS:
+            made[keyword] = value
+        elif keyword in NAMING_KEYWORDS and isinstance(value, Mapping):
+            made[keyword] = {name: _object(part) for name, part in value.items()}
+        elif isinstance(value, list):
+            made[keyword] = [_object(part) for part in value]
+        else:
+            made[keyword] = _object(value) if keyword in _HOLDING or isinstance(value, Mapping) else value
+    return made
+
+
+def _object(part: Any) -> Any:
+    if isinstance(part, bool):
+        return {} if part else {"not": {}}
+    return without_booleans(part) if isinstance(part, Mapping) else part
+
+
+_DATED: Final = re.compile(
+    rb'"(?:\$(?!schema"|ref")[a-zA-Z]+|dependentRequired|dependentSchemas|maxContains|minContains|prefixItems'
+    rb'|unevaluatedItems|unevaluatedProperties)":'
+)
+"""Keywords that earlier dialects do not have; a member with such a name does no harm."""
+
+
+def terse(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy a schema without an empty `required`, titles that repeat the name of a definition, and the usual dialect.
+
+    A schema that reads otherwise in an earlier dialect keeps it.
+    """
+    made = dict(schema)
+    if made.get("$schema") in (DIALECT, f"{DIALECT}#") and not _DATED.search(msgspec.json.encode(schema)):
+        del made["$schema"]
+    if made.get("required") == []:
+        del made["required"]
+    if isinstance(made.get("$defs"), Mapping):
+        made["$defs"] = {name: _untitled(name, part) for name, part in made["$defs"].items()}
+    return made
+
+
+def _untitled(name: str, part: Any) -> Any:
+    if isinstance(part, Mapping) and part.get("title") == name:
+        return {keyword: value for keyword, value in part.items() if keyword != "title"}
+    return part
+
 
 RESULT: Final = "result"
 """Member of the structured content that holds an output which is not an object: earlier revisions allow only those."""
@@ -146,3 +267,109 @@ def admit_partial(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _compile(schema: Mapping[str, Any] | None) -> Validator | None:
     found = None if schema is None else compile_schema(schema)
     return None if isinstance(found, Fault) else found
+
+
+_UNREAD: Final = frozenset({"method", "path", "confirm_with", "retry_with", "digest"})
+"""Members of an error that only callers over AGTP can use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Granting:
+    """How a user gives authority to the client of a model, in words."""
+
+    scopes: Callable[[Sequence[str]], str]
+    """Says how to grant scopes."""
+    identity: str
+    """Says how to give an identity and scopes."""
+
+
+def check_arguments(endpoint: Endpoint, validator: Validator | None, arguments: dict[str, Any]) -> Outcome | None:
+    """Refuse arguments that break the contract or are unknown to it; return None if they are valid."""
+    try:
+        if validator is None or validator.is_valid(arguments):
+            return None
+        return refused(refuse_input(endpoint.method, endpoint.path, validator.violations(arguments)))
+    except ValueError:
+        return invalid_arguments("The arguments are nested too deeply or contain text that is not valid Unicode.")
+
+
+def invalid_arguments(message: str) -> Outcome:
+    """Refuse arguments that cannot be compared with the contract at all."""
+    return refused(Refused(status.BAD_REQUEST, "invalid-arguments", message))
+
+
+def error_members(endpoint: Endpoint, outcome: Outcome, granting: Granting) -> dict[str, Any]:
+    """Return the members of a refusal that a model can act on: code, message, details and a remedy."""
+    error = {name: value for name, value in outcome.error.items() if name not in _UNREAD}
+    error.setdefault("remedy", _remedy(endpoint, outcome, granting))
+    return error
+
+
+def _remedy(endpoint: Endpoint, outcome: Outcome, granting: Granting) -> str:
+    """Say what the caller can do about a refusal."""
+    error: Mapping[str, Any] = outcome.error
+    missing = error.get("missing_scopes")
+    if isinstance(missing, list) and missing:
+        return f"Ask the user to grant these scopes to this client; {granting.scopes(missing)}."
+    if "violations" in error:
+        names = ", ".join(endpoint.input_schema.get("properties", {}))
+        return f"Correct the arguments and call again. They are: {names}." if names else "Call again without arguments."
+    match outcome.status:
+        case status.UNAUTHORIZED | status.AUTHORIZATION_REQUIRED:
+            return f"Ask the user to give this client an identity and scopes; {granting.identity}."
+        case status.RATE_LIMITED | status.UNAVAILABLE:
+            when = f"in {outcome.retry_after} seconds" if outcome.retry_after else "later"
+            return f"Call again {when}."
+        case status.NOT_FOUND if error.get("code") == "endpoint-not-found":
+            return "List the tools again: this one is no longer offered."
+        case status.UNPROCESSABLE:
+            return "Act on the message and its details, or call again with other arguments."
+        case number if number >= status.SERVER_ERROR:
+            return "Tell the user that the service failed. Repeat the call only if repeating does no harm."
+        case _:
+            return "Tell the user; the same call will be refused again."
+
+
+GRANTING: Final = Granting(
+    lambda scopes: f"over stdio: bespeak mcp {' '.join(f'--scope {scope}' for scope in scopes)}",
+    "over stdio: bespeak mcp with --agent-id, --scope or --token-file",
+)
+
+
+def result_of(tool: Tool, outcome: Outcome, granting: Granting = GRANTING) -> dict[str, Any]:
+    """Build the CallToolResult of an outcome; `granting` says how a user gives authority."""
+    if not outcome.ok:
+        return _error(tool, outcome, granting)
+    output = outcome.output
+    blocks = blocks_in(output) if tool.blocks else None
+    if blocks is not None:
+        output = {name: value for name, value in output.items() if name != CONTENT}
+    structured: Any = {RESULT: output} if tool.wraps else output
+    if tool.output is not None and not tool.output.is_valid(structured):
+        message = f"{tool.name} returned an output that breaks its contract; it is not passed on."
+        return _error(tool, refused(Refused(status.SERVER_ERROR, "output-validation-failed", message)), granting)
+    if blocks is None:
+        text = output if isinstance(output, str) else msgspec.json.encode(output).decode()
+        blocks = [{"type": "text", "text": text}]
+    elif tool.output is None and not output:
+        return _with_notes({"content": blocks, "isError": False}, outcome)
+    result: dict[str, Any] = {"content": blocks, "isError": False}
+    if isinstance(structured, dict):
+        result["structuredContent"] = structured
+    return _with_notes(result, outcome)
+
+
+def _error(tool: Tool, outcome: Outcome, granting: Granting) -> dict[str, Any]:
+    """Build the result of a refusal: one JSON text, because clients may hold structured content against the output
+    schema even then.
+    """
+    error = error_members(tool.endpoint, outcome, granting)
+    text = msgspec.json.encode({"error": error}).decode()
+    return _with_notes({"content": [{"type": "text", "text": text}], "isError": True}, outcome)
+
+
+def _with_notes(result: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
+    """Add what headers say of a call to the metadata of its result."""
+    notes = {"bespeak/warning": outcome.warning, "bespeak/semantic-mapping": outcome.mapping}
+    meta = {name: value for name, value in notes.items() if value is not None}
+    return {**result, "_meta": meta} if meta else result

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from bespeak.contract.rate import Rate, parse_rate
-from bespeak.text.reading.setting import setting, tables
+from bespeak.contract.limits import Rate, parse_rate
+from bespeak.text.reading.settings import setting, tables
 
 APPROVALS: Final = ("none", "irreversible", "changing", "persistent", "all")
 """Which approvals wait for an operator; `changing` are those that are not informational."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from bespeak.contract.rules import LEGACY_SET
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.reading.setting import VERB, Setting, setting, table, tables
+from bespeak.text.diagnostics.diagnostic import brief
+from bespeak.text.reading.settings import VERB, Setting, setting, table, tables
 from bespeak.text.reading.table import Table
 
 LEGACY_VERBS: Final = ("GET", "POST", "PUT", "DELETE", "PATCH")

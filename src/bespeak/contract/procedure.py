@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.reading.setting import SCHEMA, setting
+from bespeak.text.diagnostics.diagnostic import brief
+from bespeak.text.reading.settings import SCHEMA, setting
 from bespeak.text.reading.table import Table
 
 _ID: Final = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")

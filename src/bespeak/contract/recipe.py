@@ -1,16 +1,197 @@
-"""Recipes: named compositions of endpoints (AGTP-API 12.1)."""
+"""Recipes: named compositions of endpoints, and where each step takes its values from (AGTP-API 12.1)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
-from bespeak.contract.source import Condition, Source, read_conditions, read_source, read_sources
-from bespeak.text.reading.setting import VERB, optional_table, setting
-from bespeak.text.reading.settings import read_settings, read_values
+from bespeak.text.reading.settings import VERB, optional_table, read_settings, read_values, setting
 from bespeak.text.reading.table import Table, is_integer
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
+
+SOURCES: Final = ("proposal", "constant", "previous_step", "item")
+"""Kinds of sources: the caller's input, the file, a captured output, the element of the list that is walked."""
+
+COMPARISONS: Final = ("eq", "ne", "lt", "lte", "gt", "gte", "contains", "in", "present", "absent")
+"""Operators of conditions. Numbers, and dates and times in ISO 8601, are compared by value, other texts by characters.
+
+`contains` finds a text in a text without regard to case, or a member of a list; `in` is its inverse for lists.
+"""
+
+PICKS: Final = ("all", "first", "only")
+"""Which elements of a list are taken. `first` and `only` make the composition fail if there is none, `only` also if
+there are several.
+"""
+
+_DEEPEST: Final = 8
+"""Maximum number of sources inside each other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """A comparison. One whose right side has no value, such as an optional input that was not sent, is met."""
+
+    left: Source
+    """In `where`, a source of kind `item` is the element that is judged."""
+    op: str = "eq"
+    right: Source | None = None
+    """None for `present` and `absent`. Its `item` is never the judged element but the one around the list, that of a
+    `select` or `for_each`: this joins two lists.
+    """
+
+    def to_json(self) -> dict[str, Any]:
+        """Write the table of a recipe file."""
+        short = self.left.kind == "item" and self.left == Source(kind="item", value=self.left.value)
+        left = {"field": self.left.value} if short else {"source": self.left.to_json()}
+        right = {} if self.right is None else {"value": self.right.to_json()}
+        return {**left, "op": self.op, **right}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A value, and in this order: its `default`, the rows to keep, their order, how many, which, and their shape."""
+
+    kind: str
+    value: Any = ""
+    """A constant; else a dotted path such as `orders.items`, for `previous_step` beginning with a captured name.
+
+    A path that meets a list continues in each element; lists inside lists become one. The empty path is the whole
+    value.
+    """
+    default: Any = None
+    """Used if there is no value; None for none, so that the parameter is omitted."""
+    where: tuple[Condition, ...] = ()
+    sort: Source | None = None
+    """Gives a field, `-field` for descending order, or a list of these."""
+    limit: Source | None = None
+    pick: str = "all"
+    get: str = ""
+    """Path inside the picked element, or inside each."""
+    select: Mapping[str, Source] | None = None
+    """Shape of the picked element, or of each: its new fields. None to keep it as it is.
+
+    In it, `item` is the element. Of a value that is not a list, it is the shape of the value. `select` on a constant
+    `{}` makes an object, in which `item` is what it is around it.
+    """
+
+    def to_json(self) -> dict[str, Any]:
+        """Write the table of a recipe file."""
+        data: dict[str, Any] = {"kind": self.kind, "value": self.value}
+        for name in ("default", "get"):
+            if getattr(self, name):
+                data[name] = getattr(self, name)
+        if self.where:
+            data["where"] = [condition.to_json() for condition in self.where]
+        for name in ("sort", "limit"):
+            source = getattr(self, name)
+            if source is not None:
+                data[name] = source.value if source == constant(source.value) else source.to_json()
+        if self.pick != "all":
+            data["pick"] = self.pick
+        if self.select is not None:
+            data["select"] = {name: source.to_json() for name, source in self.select.items()}
+        return data
+
+
+def constant(value: Any) -> Source:
+    """Return the source of a constant."""
+    return Source(kind="constant", value=value)
+
+
+def read_sources(outer: Table, key: str) -> dict[str, Source]:
+    """Read a table of sources by name; empty if it is missing."""
+    block = outer.table(key)
+    return {} if block is None else _read_members(block, 0)
+
+
+def read_source(outer: Table, key: str) -> Source | None:
+    """Read an optional source."""
+    block = outer.table(key)
+    return None if block is None else _read(block, 0)
+
+
+def read_conditions(outer: Table, key: str) -> tuple[Condition, ...]:
+    """Read an array of conditions; empty if it is missing."""
+    return _read_conditions(outer, key, 0)
+
+
+def sources_in(source: Source) -> list[Source]:
+    """List a source and all sources inside it."""
+    found = [source]
+    for condition in source.where:
+        found += sources_in(condition.left)
+        found += [] if condition.right is None else sources_in(condition.right)
+    for inner in (source.sort, source.limit, *(source.select or {}).values()):
+        found += [] if inner is None else sources_in(inner)
+    return found
+
+
+def _read_members(block: Table, depth: int) -> dict[str, Source]:
+    inner = {name: block.table(name) for name in block.data}
+    return {name: _read(table, depth) for name, table in inner.items() if table is not None}
+
+
+def _read(table: Table, depth: int) -> Source:
+    kind = table.choice("kind", SOURCES)
+    for key in ("kind", "value"):
+        if not table.has(key):
+            table.missing(key)
+    table.check_json("value")
+    table.check_json("default")
+    value = table.value("value")
+    if kind not in (None, "constant") and value is not None and not isinstance(value, str):
+        table.wrong("value", "a path", value)
+        value = ""
+    if depth >= _DEEPEST:
+        table.wrong("kind", f"allowed here: sources are at most {_DEEPEST} deep", kind)
+        return constant(None)
+    selected = table.table("select")
+    source = Source(
+        kind=kind or "constant",
+        value=value,
+        default=table.value("default"),
+        where=_read_conditions(table, "where", depth + 1),
+        sort=_read_short(table, "sort", (str, list), depth + 1),
+        limit=_read_short(table, "limit", (int,), depth + 1),
+        pick=table.choice("pick", PICKS) or "all",
+        get=table.text("get") or "",
+        select=None if selected is None else _read_members(selected, depth + 1),
+    )
+    table.finish()
+    return source
+
+
+def _read_short(table: Table, key: str, plain: tuple[type, ...], depth: int) -> Source | None:
+    """Read a source, or a constant written without its kind."""
+    value = table.value(key)
+    if isinstance(value, plain) and not isinstance(value, bool):
+        return constant(value)
+    inner = table.table(key)
+    return None if inner is None else _read(inner, depth)
+
+
+def _read_conditions(outer: Table, key: str, depth: int) -> tuple[Condition, ...]:
+    return tuple(_read_condition(table, depth) for table in outer.tables(key))
+
+
+def _read_condition(table: Table, depth: int) -> Condition:
+    field = table.text("field")
+    left = None if field is not None else table.table("source")
+    if field is None and left is None:
+        table.missing("field", "Write the `field` of the element, or a `source`.")
+    op = table.choice("op", COMPARISONS) or "eq"
+    unary = op in ("present", "absent")
+    right = None if unary else table.table("value")
+    if right is None and not unary and not table.has("value"):
+        table.missing("value")
+    condition = Condition(
+        left=Source(kind="item", value=field or "") if left is None else _read(left, depth + 1),
+        op=op,
+        right=None if right is None else _read(right, depth + 1),
+    )
+    table.finish()
+    return condition
 
 
 def _read_version(recipe: Table, key: str) -> str | None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from bespeak.text.language.synonym import THINGS
+from bespeak.text.language.lexicon import THINGS
 
 _WORD = re.compile(r"[a-z0-9]{2,40}")
 _MAX_WORDS = 2_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.diagnostics.diagnostic import Rule
 
 LEGACY_SET: Final = Rule(
     ("Y804", "legacy-verbs", "MUST", "AGTP-API 9.4"),

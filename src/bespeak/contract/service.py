@@ -1,4 +1,4 @@
-"""A service: everything one server offers. Every way of authoring makes one; every face is derived from it."""
+"""A service: everything one server offers, with the vocabulary and data manifest of its AGIS document (AGIS 8)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,72 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from bespeak.contract.agent import Agent
-from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.limits import RateLimits
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.contract.policy import Policies
 from bespeak.contract.procedure import Procedure
-from bespeak.contract.rate import RateLimits
 from bespeak.contract.recipe import Recipe
-from bespeak.contract.vocabulary import Vocabulary
+from bespeak.text.reading.settings import setting, tables
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataClass:
+    """A class of data that a service holds, described for the public."""
+
+    name: str = setting(
+        "",
+        "The name of the class.",
+        key="class",
+        required=True,
+        advice="Name the class, like customer-profile.",
+    )
+    description: str = setting("", "What it contains, for people.")
+    formats: tuple[str, ...] = setting((), "The formats it is available in.")
+    sensitivity: str | None = setting(None, "The sensitivity of the data.")
+    requires_authorization: bool | None = setting(None, "True if agents need authority for it.", kind="boolean")
+
+    def to_json(self) -> dict[str, Any]:
+        """Write the entry of `available_data`, without empty fields."""
+        entry = {
+            "class": self.name,
+            "description": self.description or None,
+            "formats": list(self.formats) or None,
+            "sensitivity": self.sensitivity,
+            "requires_authorization": self.requires_authorization,
+        }
+        return {key: value for key, value in entry.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataManifest:
+    """The classes of data that agents may negotiate about. Other data is out of reach."""
+
+    available_data: tuple[DataClass, ...] = tables(DataClass)
+    pre_auth_discovery: bool | None = setting(
+        None, "True if anonymous callers may see the data manifest.", kind="boolean"
+    )
+
+    def to_json(self) -> dict[str, Any]:
+        """Write the `data_manifest` block."""
+        block: dict[str, Any] = {"available_data": [entry.to_json() for entry in self.available_data]}
+        if self.pre_auth_discovery is not None:
+            block["pre_auth_discovery"] = self.pre_auth_discovery
+        return block
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabulary:
+    """The vocabulary of the service (AGIS 8.2): its domain and version. The verbs are those of the endpoints."""
+
+    declared_verbs: tuple[str, ...] = ()
+    domain: str | None = setting(None, "The field of the service.")
+    namespace: str | None = setting(
+        None, "A prefix that tells verbs of several services apart: `logistics` in `logistics.DISPATCH`."
+    )
+    version: str | None = setting(None, "The version of the vocabulary.")
+    negotiable: bool = setting(False, "Agents may propose endpoints within the data manifest.")
+
 
 AGTP_VERSION: Final = "1.0"
 """Protocol version that documents name."""

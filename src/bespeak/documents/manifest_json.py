@@ -7,24 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from bespeak.contract.agent import DISCLOSURES
-from bespeak.contract.data_manifest import DataManifest
-from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint import Endpoint, Semantic
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.policy import Policies, is_of_server
-from bespeak.contract.semantic import Semantic
-from bespeak.contract.service import ServerIdentity
+from bespeak.contract.service import DataManifest, ServerIdentity
 from bespeak.contract.standard.methods import CATEGORIES
-from bespeak.documents.deployment.endpoint_shape import READERS
+from bespeak.documents.deployment.endpoint_toml import READERS
 from bespeak.documents.rules import UNUSABLE_ENDPOINT
-from bespeak.text.diagnostics.brief import unquoted
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.reading.json_text import json_table
+from bespeak.text.diagnostics.diagnostic import Diagnostic, unquoted
+from bespeak.text.reading.json_data import json_table
 from bespeak.text.reading.rules import WRONG_VALUE
-from bespeak.text.reading.setting import optional_table, setting
-from bespeak.text.reading.settings import Readers, read_settings, read_values
-from bespeak.text.reading.table import Table
-from bespeak.text.reading.untyped import as_mapping
-from bespeak.text.source.span import Location
+from bespeak.text.reading.settings import Readers, optional_table, read_settings, read_values, setting
+from bespeak.text.reading.table import Table, as_mapping
+from bespeak.text.source.tree import Location
 
 _SERVERS: Final = ("/", "/methods")
 

@@ -10,10 +10,8 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.rules import MALFORMED
 from bespeak.text.source.brace_tree import parse_braces
 from bespeak.text.source.json_tree import parse_json
-from bespeak.text.source.notation import detect_notation
-from bespeak.text.source.span import Location
 from bespeak.text.source.toml_tree import parse_toml
-from bespeak.text.source.tree import Notation, SyntaxFault, Tree
+from bespeak.text.source.tree import Location, Notation, SyntaxFault, Tree, detect_notation
 from bespeak.text.source.yaml_tree import parse_yaml
 
 NAMES: Final[dict[Notation, str]] = {"yaml": "YAML", "json": "JSON", "toml": "TOML", "braces": "AGIS's brace notation"}

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from bespeak.text.source.pointer import child, parent
-from bespeak.text.source.toml_value import key_text, value_text
+from bespeak.text.source.value_text import toml_key, toml_value
 
 _WIDTH: Final = 80
 """Maximum length of a table on one line."""
@@ -124,12 +124,12 @@ def _small(table: Mapping[str, Any]) -> str | None:
 
 
 def _value(value: Any) -> str:
-    written = value_text(value)
+    written = toml_value(value)
     assert written is not None
     return written
 
 
 def _key(key: str) -> str:
-    written = key_text(key)
+    written = toml_key(key)
     assert written is not None
     return written

@@ -12,13 +12,10 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.listed_call import ListedCall
-from bespeak.contract.tool_question import Named, too_long_to_show
+from bespeak.contract.confirmation import ListedCall, Named, too_long_to_show
 from bespeak.protocol import status
-from bespeak.protocol.exchange.outcome import Outcome, refused
-from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.refusal import Outcome, Refused, refused
 from bespeak.runtime.confirmations import MOST_SUBJECT, call_digest, too_many_cases
-from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import (
     ACCEPTED,
     CONFIRMATION,
@@ -30,7 +27,7 @@ from bespeak.state.store.commands.cases import (
     UseCase,
 )
 from bespeak.state.store.settings import CaseSettings
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Conflict, Store
 
 ANSWER: Final = "confirm"
 """Name of the one field of the form."""

@@ -1,9 +1,4 @@
-"""The server's end of one connection of any protocol: ordering, batching, back-pressure, deadlines, closing.
-
-A face adds a reader (bytes to requests) and an `answer` (request to bytes). A connection has no task of its own.
-Requests are answered inside `data_received`, in the name of a parked task of the pool, and only an answer that has to
-be awaited occupies a task.
-"""
+"""The server's end of one connection of any protocol: ordering, batching, back-pressure, deadlines, closing."""
 
 from __future__ import annotations
 
@@ -12,17 +7,48 @@ import contextlib
 import logging
 import math
 from collections.abc import Coroutine
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
-from bespeak.faces.capacity import UNCOUNTED, Capacity
-from bespeak.faces.reader import Reader
+from bespeak.faces.limits import UNCOUNTED, Capacity, Timeouts
 from bespeak.faces.task_pool import TaskPool
-from bespeak.faces.timeouts import Timeouts
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Connection, Malformed
 from bespeak.protocol.tls import peer_certificate
-from bespeak.protocol.wire.messages import CLOSED, NEED_DATA
-from bespeak.runtime.turns import Pace
+from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Pause
+from bespeak.runtime.concurrency import Pace
+
+RequestT_co = TypeVar("RequestT_co", covariant=True)
+
+
+class Reader(Protocol[RequestT_co]):
+    """The parser of a face: bytes in, requests out; no sockets, no clocks."""
+
+    @property
+    def buffered(self) -> int:
+        """Bytes received and not yet returned; 0 between two requests."""
+        ...
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory that they take."""
+        ...
+
+    def discard(self) -> None:
+        """Release them; no more data is read."""
+        ...
+
+    def receive_data(self, data: bytes) -> None:
+        """Add bytes received from the peer."""
+        ...
+
+    def receive_eof(self) -> None:
+        """Record that the peer sends no more data."""
+        ...
+
+    def next_event(self) -> RequestT_co | Malformed | Pause:
+        """Return the next complete request, the fault that ended reading, or a Pause."""
+        ...
+
 
 _logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from contextvars import Token
 from typing import Final, TypeVar
 
-from bespeak.protocol.exchange.progress import REPORT, Report
+from bespeak.protocol.exchange.messages import REPORT, Report
 
 INTERVAL: Final = 0.1
 """Seconds between two notifications."""

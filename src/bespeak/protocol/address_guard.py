@@ -1,15 +1,30 @@
-"""Guard against server-side request forgery: addresses named by a document must be public."""
+"""Guard against server-side request forgery: addresses named by a document must be public or allowed.
+
+A name is resolved and checked once, and the connection uses the result.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import ipaddress
+import re
 import socket
+import ssl
 import threading
-from collections.abc import Awaitable, Callable, Container, Sequence
+import time
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from urllib.parse import urljoin
+
+from bespeak.errors import ConfigError
+from bespeak.protocol.address import parse_address, split_url
+
+if TYPE_CHECKING:
+    import httpx
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -197,4 +212,266 @@ def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
         return ipaddress.IPv4Address(number & 0xFFFFFFFF)
     if (number >> 32) & 0xFFFFFFFF in (0x00005EFE, 0x02005EFE):
         return ipaddress.IPv4Address(number & 0xFFFFFFFF)
+    return None
+
+
+_ANY_PORT: Final = 0
+
+
+class AllowedHosts:
+    """A list of `host`, `host:port` and networks such as `10.0.0.0/8`. Contains pairs of a host and a port."""
+
+    def __init__(self, entries: Iterable[str] = ()) -> None:
+        """Parse the entries. Raises ConfigError for one that is not valid."""
+        found = [parse_allowed(entry) for entry in entries]
+        self.networks: tuple[IpNetwork, ...] = tuple(one for one in found if not isinstance(one, tuple))
+        self._hosts = frozenset(one for one in found if isinstance(one, tuple))
+
+    def __contains__(self, item: object) -> bool:
+        if not isinstance(item, tuple):
+            return False
+        host, port = item
+        plain = host.lower().strip("[]").removesuffix(".")
+        if (plain, port) in self._hosts or (plain, _ANY_PORT) in self._hosts:
+            return True
+        literal = literal_address(plain)
+        return literal is not None and any(literal in network for network in self.networks)
+
+
+def parse_allowed(text: str) -> tuple[str, int] | IpNetwork:
+    """Parse one entry. Raises ConfigError if it is not valid."""
+    if "/" in text:
+        try:
+            return ipaddress.ip_network(text)
+        except ValueError as error:
+            raise ConfigError(f"{text[:80]!r} is not a valid network: {error}") from error
+    address = parse_address(text, _ANY_PORT)
+    if not text or text.startswith(":"):
+        raise ConfigError(f"{text[:80]!r} names no host: write HOST, HOST:PORT or a network such as 10.0.0.0/8")
+    return address.host.lower().removesuffix("."), address.port
+
+
+_PORTS: Final = {"https": 443, "http": 80}
+_LONGEST: Final = 2048
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
+"""Name or IPv4 address, or an IPv6 address without its brackets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Scheme, host and port: the scope of a credential."""
+
+    scheme: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}" + ("" if _PORTS[self.scheme] == self.port else f":{self.port}")
+
+
+@dataclass(frozen=True, slots=True)
+class WebAddress:
+    """Address with valid syntax that may be fetched."""
+
+    origin: Origin
+    target: str
+    """Path and query; at least `/`. Fragments are removed."""
+
+    @property
+    def path(self) -> str:
+        """Target without the query."""
+        return self.target.partition("?")[0]
+
+    def __str__(self) -> str:
+        return f"{self.origin}{self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class AddressFault:
+    """Reason why an address is not valid or not allowed."""
+
+    kind: Literal["address", "scheme", "credentials", "plain"]
+    message: str
+
+    def __str__(self) -> str:
+        advice = " Use insecure=True (--insecure) to allow it." if self.kind == "plain" else ""
+        return f"{self.message}.{advice}"
+
+
+def parse_web_address(text: str, *, insecure: bool = False) -> WebAddress | AddressFault:
+    """Parse an address. Plain http is allowed on this machine, or with `insecure`."""
+    shown = f"{text[:80]!r}"
+    if len(text) > _LONGEST:
+        return AddressFault("address", f"{shown} is longer than {_LONGEST} characters")
+    if any(ord(character) <= 0x20 or ord(character) == 0x7F or character == "\\" for character in text):
+        return AddressFault("address", f"{shown} contains characters that are not allowed in an address")
+    try:
+        parts = split_url(text)
+        port = parts.port
+        host = (parts.hostname or "").encode("idna" if not text.isascii() else "ascii").decode()
+    except (ValueError, UnicodeError):
+        return AddressFault("address", f"{shown} is not a valid address")
+    scheme = parts.scheme.lower()
+    if scheme not in _PORTS:
+        return AddressFault("scheme", f"{shown} is not an https address")
+    if "@" in parts.netloc:
+        return AddressFault("credentials", "an address must not contain a user name or password")
+    if host and _HOST.fullmatch(host) is None:
+        return AddressFault("address", f"{shown} contains characters that are not allowed in a host name")
+    if not host or port == 0:
+        return AddressFault("address", f"{shown} has no host" if not host else f"{shown} has no valid port")
+    if scheme == "http" and not (insecure or is_loopback(host)):
+        return AddressFault("plain", f"{shown} is plain http, which is not secure")
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    if not target.isascii():
+        return AddressFault("address", f"{shown} contains characters that are not allowed in an address")
+    return WebAddress(Origin(scheme, host, port or _PORTS[scheme]), target)
+
+
+def resolve_address(text: str, base: WebAddress, *, insecure: bool = False) -> WebAddress | AddressFault:
+    """Resolve an address that a document at `base` contains."""
+    try:
+        whole = urljoin(str(base), text)
+    except ValueError:
+        return AddressFault("address", f"{text[:80]!r} is not a valid address")
+    return parse_web_address(whole, insecure=insecure)
+
+
+ErrorT = TypeVar("ErrorT", bound=BaseException)
+
+_PINNED_FOR: Final = 60.0
+"""Seconds after which a name is resolved and checked again."""
+_MOST_ORIGINS: Final = 64
+_PINNED_TRANSPORT_LONGEST: Final = 300
+"""Maximum characters of the text of an exception in a log."""
+_QUOTES: Final = re.compile("Protocol|Decod")
+"""Exceptions of HTTP that quote what could not be read."""
+
+
+class BlockedAddressError(OSError):
+    """Connection to a host that is blocked or does not resolve."""
+
+    def __init__(self, blocked: BlockedAddress) -> None:
+        self.blocked = blocked
+        super().__init__(blocked.message)
+
+
+def describe_failure(error: BaseException) -> str:
+    """Describe a failed exchange for a log, without what the peer has sent.
+
+    The texts of most exceptions quote it: the line of a header that is not valid, a reply with an address. Those of the
+    operating system do not.
+    """
+    kind, module = type(error).__name__, type(error).__module__.partition(".")[0]
+    if module == "smtplib":
+        return f"{kind} {getattr(error, 'smtp_code', '')}".strip()
+    is_plain = isinstance(error, OSError) or (module in ("httpx", "httpcore") and not _QUOTES.search(kind))
+    return (f"{kind}: {str(error)[:_PINNED_TRANSPORT_LONGEST]}" if str(error) else kind) if is_plain else kind
+
+
+class PinnedTransport:
+    """Sends requests without cookies, redirects, proxies or credentials of this machine."""
+
+    def __init__(self, guard: AddressGuard, tls: ssl.SSLContext | None = None, *, keep: int = 0) -> None:
+        self._guard = guard
+        self._tls = tls
+        self._keep = keep
+        # Each origin has its own connections: two names at one address must not share one.
+        self._origins: dict[Origin, httpx.AsyncHTTPTransport] = {}
+        self._pins: dict[Origin, tuple[float, list[str]]] = {}
+
+    async def send(
+        self, method: str, address: WebAddress, headers: Mapping[str, str], body: bytes = b""
+    ) -> httpx.Response:
+        """Send a request; the caller reads and closes the response. Raises httpx.TransportError or OSError."""
+        import httpx  # noqa: PLC0415 - slow to load, and a client of AGTP does without
+
+        origin = address.origin
+        try:
+            target = address.target.encode("ascii")
+            whole = {"Host": str(origin).partition("://")[2], **headers}
+            lines = [(name.encode("ascii"), value.encode("latin-1")) for name, value in whole.items()]
+        except UnicodeEncodeError as error:
+            raise httpx.LocalProtocolError(f"{error.object[:80]!r} has characters that HTTP cannot send") from error
+        transport = self._transport(origin)
+        refused: httpx.ConnectError | None = None
+        for host in await self._addresses(origin):
+            bare = f"[{host}]" if ":" in host else host
+            request = httpx.Request(
+                method,
+                f"{origin.scheme}://{bare}:{origin.port}/",
+                headers=lines,
+                content=body,
+                # The target is sent unchanged: normalising its dots would change the resource.
+                extensions={"sni_hostname": origin.host, "target": target},
+            )
+            try:
+                return await transport.handle_async_request(request)
+            except httpx.ConnectError as error:
+                if find_cause(error, ssl.SSLError) is not None:
+                    raise
+                refused = error
+        assert refused is not None
+        raise refused
+
+    async def close(self) -> None:
+        """Close the pooled connections."""
+        for transport in self._origins.values():
+            await transport.aclose()
+        self._origins.clear()
+
+    async def _addresses(self, origin: Origin) -> list[str]:
+        known = self._pins.get(origin)
+        now = time.monotonic()
+        if known is not None and now < known[0]:
+            return known[1]
+        found = await self._guard.addresses(origin.host, origin.port)
+        if isinstance(found, BlockedAddress):
+            raise BlockedAddressError(found)
+        self._pins[origin] = (now + _PINNED_FOR, found)
+        return found
+
+    def _transport(self, origin: Origin) -> httpx.AsyncHTTPTransport:
+        import httpx  # noqa: PLC0415 - as above
+
+        found = self._origins.get(origin)
+        if found is None:
+            if len(self._origins) >= _MOST_ORIGINS:
+                raise OSError(f"at most {_MOST_ORIGINS} hosts can be contacted")
+            limits = httpx.Limits(max_connections=max(self._keep, 8), max_keepalive_connections=self._keep)
+            tls = self._tls or system_trust()
+            found = self._origins[origin] = httpx.AsyncHTTPTransport(verify=tls, trust_env=False, limits=limits)
+        return found
+
+
+def trust(
+    ca_file: str | Path | None = None, *, cert: str | Path | None = None, key: str | Path | None = None
+) -> ssl.SSLContext:
+    """Create TLS settings with the system's authorities or those of a file, and an optional client certificate."""
+    try:
+        context = ssl.create_default_context(cafile=ca_file)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"Cannot read certificate authorities from {ca_file}: {error}.") from error
+    if cert is not None:
+        try:
+            context.load_cert_chain(cert, key, lambda: b"")
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"Cannot use certificate {cert} with key {key or cert}: {error}.") from error
+    return context
+
+
+@cache
+def system_trust() -> ssl.SSLContext:
+    """Load the system's authorities, once because it is slow."""
+    return ssl.create_default_context()
+
+
+def find_cause(error: BaseException, kind: type[ErrorT]) -> ErrorT | None:
+    """Find the first error of a type in a chain of causes."""
+    behind: BaseException | None = error
+    while behind is not None:
+        if isinstance(behind, kind):
+            return behind
+        behind = behind.__cause__ or behind.__context__
     return None

@@ -8,10 +8,8 @@ import ssl as tls
 from typing import cast
 
 from bespeak.errors import LocalProtocolError, RemoteProtocolError
-from bespeak.protocol.wire.connection import ClientConnection
-from bespeak.protocol.wire.limits import RESPONSE_LIMITS, Limits
-from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, ResponseMessage
-from bespeak.protocol.wire.writer import Pairs
+from bespeak.protocol.wire.connection import ClientConnection, Pairs
+from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, RESPONSE_LIMITS, Limits, ResponseMessage
 
 
 class AgtpClientConnection(asyncio.Protocol):

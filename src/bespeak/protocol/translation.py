@@ -7,12 +7,9 @@ from typing import Final
 
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.status import OK, REASONS
-from bespeak.protocol.wire.head import INVALID_REQUEST_LINE, RequestHead
-from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
-from bespeak.protocol.wire.messages import NEED_DATA, Malformed, Pause
-from bespeak.protocol.wire.reader import Reader
-from bespeak.protocol.wire.request_heads import CHANGING, LONGEST, request_heads
-from bespeak.protocol.wire.writer import encode_ok, encode_response
+from bespeak.protocol.wire.connection import Reader, encode_ok, encode_response
+from bespeak.protocol.wire.head import CHANGING, INVALID_REQUEST_LINE, LONGEST, RequestHead, request_heads
+from bespeak.protocol.wire.messages import DEFAULT_LIMITS, NEED_DATA, Limits, Malformed, Pause
 
 _LONGEST_ID: Final = 128
 """Length of an id that is looked for in place; a longer one is read like any other header."""

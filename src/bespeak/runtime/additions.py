@@ -1,4 +1,4 @@
-"""Endpoints added to a running server: by this process, and by others that share its store."""
+"""Endpoints added to a running server, by this process or by others that share its store."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
+import msgspec
+
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import Composition, ExternalService, HandlerBinding, McpTool, RegisteredFunction
 from bespeak.contract.recipe import Recipe
-from bespeak.errors import ContractError
+from bespeak.documents.deployment.endpoint_toml import endpoint_of
+from bespeak.documents.projections.deployment_files import endpoint_data, handler_data
+from bespeak.errors import ConfigError, ContractError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.follower import Follower
+from bespeak.runtime.background import Follower
+from bespeak.runtime.bindings.function import resolve_function
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.route import Route
-from bespeak.runtime.stored_endpoint import Origin, StoredEndpoint, read_endpoint, write_endpoint
-from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.endpoints import (
     TOPIC,
     DropEndpoint,
@@ -28,8 +32,92 @@ from bespeak.state.store.commands.endpoints import (
     PutEndpoint,
     ReadRevision,
 )
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Conflict, Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.json_data import decode_json
+from bespeak.text.reading.rules import MALFORMED
+from bespeak.text.reading.settings import read_settings
+from bespeak.text.reading.table import Findings, Table, kind
+from bespeak.text.source.tree import Location
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointOrigin:
+    """The published synthesis that an endpoint comes from."""
+
+    synthesis_id: str
+    expires: float
+    """End, in seconds since 1970."""
+    agent_id: str | None = None
+    """Agent that alone may call it, in a row of an earlier version; such a row is not served."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredEndpoint:
+    """An endpoint with what it needs beside the configuration."""
+
+    endpoint: Endpoint
+    recipe: Recipe | None = None
+    """Recipe of a composition that is not among those of the service."""
+    origin: EndpointOrigin | None = None
+    explanation: tuple[str, ...] = ()
+    """What each step of a synthesis does."""
+
+
+def write_endpoint(
+    endpoint: Endpoint, recipe: Recipe | None = None, origin: EndpointOrigin | None = None, **more: Any
+) -> str:
+    """Encode an endpoint as JSON, in the form of an endpoint file. Members of `more` are kept beside it.
+
+    Raises ConfigError if its handler is a function that other processes cannot import.
+    """
+    data = endpoint_data(endpoint, "")
+    data["handler"] = _handler(endpoint, endpoint.handler)
+    document: dict[str, Any] = {"endpoint": data, **more}
+    if recipe is not None:
+        document["recipe"] = recipe.to_json()
+    if origin is not None:
+        document["origin"] = asdict(origin)
+    return msgspec.json.encode(document).decode()
+
+
+def read_endpoint(text: str, name: str) -> tuple[StoredEndpoint | None, list[Diagnostic]]:
+    """Decode an endpoint; `name` identifies it in findings. Return None if any finding is an error."""
+    try:
+        data = decode_json(text)
+        if not isinstance(data, dict):
+            raise msgspec.ValidationError(f"it is {kind(data)}")
+        origin = msgspec.convert(data.get("origin"), EndpointOrigin | None)
+        explanation = msgspec.convert(data.get("explanation", ()), tuple[str, ...])
+    except msgspec.DecodeError as error:
+        return None, [MALFORMED.found(f"this is not a JSON object: {error}", Location(name))]
+    parts = {key: data[key] for key in ("endpoint", "recipe") if key in data}
+    root = Table(parts, "", Findings(lambda _: Location(name)))
+    block = root.table("recipe")
+    recipe = None if block is None else read_settings(Recipe, block)
+    endpoint, findings = endpoint_of(root, name)
+    if endpoint is None:
+        return None, findings
+    return StoredEndpoint(endpoint=endpoint, recipe=recipe, origin=origin, explanation=explanation), findings
+
+
+def _handler(endpoint: Endpoint, handler: HandlerBinding) -> dict[str, Any]:
+    match handler:
+        case ExternalService() | McpTool():
+            return handler_data(handler, "")
+        case Composition(recipe=recipe):
+            return {"type": handler.type, "recipe": recipe}
+        case RegisteredFunction(function=dotted, target=target, blocking=blocking):
+            found = resolve_function(dotted)
+            if isinstance(found, str) or (target is not None and found is not target):
+                raise ConfigError(
+                    f"{endpoint} is stored, so every process must be able to import its function {dotted!r}; "
+                    "put it at the top level of a module."
+                )
+            return {"type": handler.type, "function": dotted, **({"blocking": True} if blocking else {})}
+        case _:
+            raise ConfigError(f"{endpoint} has a handler of type {handler.type!r}, which cannot be stored.")
+
 
 _logger = logging.getLogger(__name__)
 
@@ -51,7 +139,7 @@ class Additions:
         self._store = store
         self._rows: dict[Key, EndpointRow] = {}
         self._routes: dict[Key, Route] = {}
-        self.origins: dict[Key, Origin] = {}
+        self.origins: dict[Key, EndpointOrigin] = {}
         """The syntheses behind added endpoints."""
         self._revision = 0
         self._follower = Follower(TOPIC, self._take_in)
@@ -70,7 +158,7 @@ class Additions:
         """Return True if an endpoint is valid beside the others and not yet there."""
         return self._register(StoredEndpoint(endpoint=endpoint, recipe=recipe), self._routes)[0] is not None
 
-    async def add(self, endpoint: Endpoint, recipe: Recipe | None = None, origin: Origin | None = None) -> None:
+    async def add(self, endpoint: Endpoint, recipe: Recipe | None = None, origin: EndpointOrigin | None = None) -> None:
         """Add an endpoint; it is served when this returns. A composition may bring its recipe.
 
         Raises ContractError with the findings if it is not valid beside the others, and ConfigError if it cannot be
@@ -121,7 +209,7 @@ class Additions:
             return
         listed: EndpointList = await store.read(ListEndpoints())
         routes: dict[Key, Route] = {}
-        origins: dict[Key, Origin] = {}
+        origins: dict[Key, EndpointOrigin] = {}
         read = {row: read_endpoint(row.document, f"{row.method} {row.path}") for row in listed.rows}
         own = {row for row, (stored, _) in read.items() if stored is None or stored.origin is None}
         # What operators have added comes first, and what agents have proposed must fit beside it.
@@ -174,7 +262,7 @@ class Additions:
         self._install(tuple(routes.values()), at, self._revision)
 
 
-def bind_origin(route: Route, origin: Origin) -> Route:
+def bind_origin(route: Route, origin: EndpointOrigin) -> Route:
     """Bind a route to the published synthesis behind it, and to its end."""
 
     def call(routed: Any, steps: Any) -> Any:

@@ -10,7 +10,7 @@ import msgspec
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import MEDIA_AGTP
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.state.store.command import Command, Conflict
+from bespeak.state.store.store import Command, Conflict
 
 
 class Answer(msgspec.Struct, frozen=True):

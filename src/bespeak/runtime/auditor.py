@@ -10,10 +10,10 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import INTENT_ASSERTION, MERCHANT_ID, MERCHANT_MANIFEST_FINGERPRINT
 from bespeak.runtime.call import Call, RoutedCall, StepCall
 from bespeak.runtime.exchange import Exchange
-from bespeak.runtime.gates.purchase import merchant_of
+from bespeak.runtime.payments.gate import merchant_of
 from bespeak.state.audit.record import make_payload
-from bespeak.state.store.command import Sealed
 from bespeak.state.store.commands.audit import AppendAudit
+from bespeak.state.store.store import Sealed
 
 _MERCHANT: Final = {"merchant_id": MERCHANT_ID, "merchant_fingerprint": MERCHANT_MANIFEST_FINGERPRINT}
 """Core 10.3: what the record of a purchase has beside its input."""
@@ -96,7 +96,7 @@ class Auditor:
         names = (*endpoint.recorded, *self._fields.get(endpoint.key, ()))
         recorded = {name: call.input[name] for name in names if name in call.input} if names else None
         if recorded is not None and call.method == "PURCHASE":
-            from bespeak.state.audit.reading import payload_of  # noqa: PLC0415 - loads cryptography, for purchases
+            from bespeak.state.audit.record import payload_of  # noqa: PLC0415 - loads cryptography, for purchases
 
             said = merchant_of(call)
             recorded |= {name: said[header] for name, header in _MERCHANT.items() if header in said}

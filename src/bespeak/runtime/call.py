@@ -1,23 +1,37 @@
-"""One request on its way through the gates."""
+"""One request on its way through the gates.
+
+Also who is behind it (`parties_of`), which endpoints its caller may see, and what handlers require of server, caller
+and input.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
+from bespeak.contract.agent import Agent
+from bespeak.contract.standard.definition import StandardMethod
+from bespeak.protocol import status
+from bespeak.protocol.exchange.header_values import decode64
 from bespeak.protocol.exchange.headers import METHOD_GRAMMAR
+from bespeak.protocol.exchange.instant import read_instant
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
+from bespeak.protocol.exchange.refusal import Refused, authorization_required
+from bespeak.runtime.route import Route
+from bespeak.state.identity.credentials import ed25519_mark
 
 if TYPE_CHECKING:
-    from bespeak.contract.schema.compile import Validator
+    from bespeak.contract.schema.validation import Validator
     from bespeak.protocol.exchange.messages import Request, Response
     from bespeak.protocol.exchange.token_hints import TokenHints
-    from bespeak.runtime.route import Route
     from bespeak.runtime.route_table import RouteTable
     from bespeak.runtime.server import Server
-    from bespeak.state.store.command import Command
+    from bespeak.state.store.store import Command
 
 
 class Call:
@@ -190,3 +204,134 @@ class StepCall(RoutedCall):
         """The output, if the step succeeded."""
         self.response: Response | None = None
         """The answer; None while the step runs."""
+
+
+def may_discover(call: Call) -> bool:
+    """Return True if the caller may learn what this server serves (AGTP-API 8.7)."""
+    return call.principal.agent_id is not None or call.routes.policies.anonymous_discovery
+
+
+def sees(call: Call, route: Route) -> bool:
+    """Return True if a route exists for the caller: it is not hidden, or the caller has the authority to call it."""
+    if not route.is_hidden or (not route.endpoint.internal and may_discover(call)):
+        return True
+    principal, required = call.principal, route.endpoint.required_scopes
+    if required:
+        return principal.agent_id is not None and not principal.scopes.missing(required)
+    return bool(principal.scopes) or not call.routes.policies.scope_required_for_invocation
+
+
+def find_visible(call: Call, method: str, path: str) -> tuple[Route, dict[str, str] | None] | None:
+    """Find the route for a method on a path among those that exist for the caller."""
+    return call.routes.router.find(method, path, partial(sees, call) if call.routes.hides else None)
+
+
+def undisclosed(call: Call) -> Refused:
+    """Build the one refusal of a caller that may not discover. It depends on nothing that the server serves."""
+    advice = call.server.principals.advice
+    return authorization_required(
+        "anonymous-discovery-disabled", f"This server tells only identified agents what it serves; {advice}."
+    )
+
+
+def parties_of(call: Call) -> tuple[str, ...]:
+    """Return everyone behind a call: ids, names, principals and keys of the caller and of its delegators.
+
+    The operator is left out: agents that it runs itself may decide about each other.
+    """
+    principal, agents = call.principal, call.server.agents
+    found = {text.casefold() for text in _of_principal(principal)}
+    for agent_id in (principal.agent_id, *principal.delegators):
+        agent = agents.get(agent_id)
+        if agent is not None:
+            found |= _of_agent(agent)
+    found.discard(call.routes.service.identity.operator.casefold())
+    return tuple(sorted(found))
+
+
+def deciding_parties(call: Call) -> tuple[str, ...]:
+    """Return everyone behind a decision: the parties of the call, and the agents that share a name or a key with one.
+
+    A case has the parties of its time; agents that have come to share a key since then are found here.
+    """
+    own = set(parties_of(call))
+    sharing = {agent.agent_id for agent in call.server.agents if not own.isdisjoint(_of_agent(agent))}
+    return tuple(sorted(own | sharing))
+
+
+def _of_principal(principal: Principal) -> Iterator[str]:
+    yield from filter(None, (principal.agent_id, *principal.delegators, principal.principal_id))
+    yield from principal.holders
+
+
+def _of_agent(agent: Agent) -> set[str]:
+    names = (agent.agent_id, agent.name, agent.label, agent.principal, agent.principal_id, agent.owner_id)
+    found = {name.casefold() for name in names if name}
+    raw = decode64(agent.public_key["x"]) if agent.public_key is not None else None
+    if raw is not None:
+        found.add(ed25519_mark(raw))
+    return found
+
+
+REQUIRES_STORE: Final = "a store to keep state in"
+REQUIRES_RESOURCES: Final = "resources to search"
+"""What a server may lack, as refusals and published documents call it."""
+
+
+def refuse_without_needs(call: RoutedCall) -> Refused | None:
+    """Refuse with 501 on a server without a store, with 262 for an anonymous caller."""
+    if call.server.store is None:
+        return not_available(call.method, REQUIRES_STORE)
+    if call.agent_id is None:
+        return call.server.principals.credentials_missing(f"{call.method} requires an identified agent")
+    return None
+
+
+def not_available(method: str, missing: str, advice: str = "") -> Refused:
+    """Build a 501 that names what a method requires."""
+    message = f"{method} is not available on this server: it requires {missing}.{advice}"
+    return Refused(status.NOT_IMPLEMENTED, "not-implemented", message, {"method": method, "missing": missing})
+
+
+def read_time(member: str, text: str) -> float | Refused:
+    """Parse a timestamp in the input into seconds since 1970, or return a refusal."""
+    seconds = read_instant(text)
+    if seconds is None:
+        return invalid(member, f"is {text[:80]!r}, which is not a valid time; write it like 2026-11-16T08:00:00Z.")
+    return seconds
+
+
+_FURTHEST: Final = 366 * 86400.0
+"""Seconds into the future that a time in the input may be."""
+
+
+def read_future(method: StandardMethod, member: str, text: str) -> float | Refused:
+    """Parse a timestamp in the input that must be in the future, or return the refusal that the method declares."""
+    seconds, now = read_time(member, text), time.time()
+    if isinstance(seconds, Refused) or now < seconds <= now + _FURTHEST:
+        return seconds
+    fault = "in the past" if seconds <= now else "more than a year away"
+    message = f"`{member}` must be in the future; {text[:80]} is {fault}."
+    return method.refuse(f"invalid-{member.replace('_', '-')}", message, field=f"/{member}")
+
+
+def refuse_large(member: str, content: Any, most: int) -> Refused | None:
+    """Refuse content that has more bytes as JSON than it may have."""
+    return too_large(member, most) if len(msgspec.json.encode(content)) > most else None
+
+
+def invalid(member: str, fault: str) -> Refused:
+    """Build a 422 for a member of the input that passes the schema but cannot be used."""
+    return Refused(
+        status.UNPROCESSABLE, f"invalid-{member.replace('_', '-')}", f"`{member}` {fault}", {"field": f"/{member}"}
+    )
+
+
+def too_large(member: str, most: int) -> Refused:
+    """Build a 413 for content beyond the limit."""
+    return Refused(
+        status.CONTENT_TOO_LARGE,
+        f"{member.replace('_', '-')}-too-large",
+        f"`{member}` must not be larger than {most // 1024} KiB.",
+        {"field": f"/{member}", "max_bytes": most},
+    )

@@ -10,18 +10,16 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.listed_call import unlisted
+from bespeak.contract.confirmation import unlisted
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import CONFIRMATION_ID, TASK_ID
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.bindings.composition import list_composition
-from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.parties import parties_of
-from bespeak.state.store.command import Conflict
+from bespeak.runtime.call import RoutedCall, parties_of
 from bespeak.state.store.commands.cases import ACCEPTED, CONFIRMATION, Case, OpenCase, Opened, UseCase
 from bespeak.state.store.settings import CaseSettings
+from bespeak.state.store.store import Conflict
 
 MOST_SUBJECT: Final = 256 * 1024
 """Maximum bytes of a call that is submitted for confirmation."""

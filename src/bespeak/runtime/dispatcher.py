@@ -12,31 +12,38 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.refusal import Refusal
-from bespeak.contract.schema.numbers import non_finite
-from bespeak.contract.schema.violation import Violation
+from bespeak.contract.handler import Refusal
+from bespeak.contract.schema.validation import Violation, non_finite
 from bespeak.errors import StoreError
 from bespeak.protocol import status
-from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.headers import BUDGET_LIMIT, IDEMPOTENCY_KEY, METHOD_GRAMMAR, HeaderBlock
-from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
+from bespeak.protocol.exchange.messages import Connection, Context, Malformed, Request, Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.token_hints import UNCHANGED, TokenHints
 from bespeak.runtime.answer import Answer, Effects, Envelope
-from bespeak.runtime.call import Call, Composing, DirectCall, Journal, RoutedCall, StepCall
+from bespeak.runtime.call import (
+    Call,
+    Composing,
+    DirectCall,
+    Journal,
+    RoutedCall,
+    StepCall,
+    may_discover,
+    sees,
+    undisclosed,
+)
 from bespeak.runtime.composition.step import APART, JOURNALED, UNDOES, UNLIMITED
-from bespeak.runtime.disclosure import may_discover, sees, undisclosed
+from bespeak.runtime.concurrency import Finished, Waiting, begin, is_in_task, resume
+from bespeak.runtime.concurrency import call_eagerly as run_call
 from bespeak.runtime.exchange import Exchange, Subscriber
-from bespeak.runtime.functions.foreign_types import dump_foreign
+from bespeak.runtime.functions.annotations import dump_foreign
 from bespeak.runtime.functions.output_filter import Unfit
 from bespeak.runtime.gates import find_route, plan_gates
-from bespeak.runtime.gates.identity import freshness_gate
+from bespeak.runtime.gates.authority import freshness_gate
 from bespeak.runtime.responder import Responder, broken_output, explain_error
 from bespeak.runtime.route import Route
 from bespeak.runtime.server import Server
 from bespeak.runtime.settlement import Settlement
-from bespeak.runtime.suspension import Finished, Waiting, begin, is_in_task, resume
-from bespeak.runtime.suspension import call as run_call
 from bespeak.state.store.store import level_of
 
 _logger = logging.getLogger(__name__)

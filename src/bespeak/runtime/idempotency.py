@@ -1,15 +1,22 @@
-"""Idempotency keys: a repeated request gets the stored answer, and nothing is done twice."""
+"""Idempotency keys: a repeated request gets the stored answer, and nothing is done twice.
+
+A process that is alone with its store sees every key that is recorded there. Remembering them all would take memory
+without bound; a Bloom filter takes a fixed amount and errs on one side only. A key that it calls seen is looked up.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
 
 import msgspec
 
+from bespeak.errors import StoreUnavailableError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, HeaderBlock
 from bespeak.protocol.exchange.messages import Response
@@ -18,8 +25,6 @@ from bespeak.runtime.call import RoutedCall, StepCall
 from bespeak.runtime.exchange import REPLAYED
 from bespeak.runtime.registration import BODY_KEYS
 from bespeak.runtime.route import Route
-from bespeak.runtime.seen_keys import MOST_LOADED, SeenKeys
-from bespeak.state.store.command import Command
 from bespeak.state.store.commands.idempotency import (
     Claimed,
     ClaimKey,
@@ -30,7 +35,38 @@ from bespeak.state.store.commands.idempotency import (
     Recorded,
     RecordKey,
     ReleaseKey,
+    RenewKey,
 )
+from bespeak.state.store.store import Command, Conflict, Store
+
+_BITS: Final = 1 << 23
+"""Size of the filter, one mebibyte: with 100,000 keys about one new key in a hundred is looked up in vain."""
+
+MOST_LOADED: Final = 200_000
+"""Limit of keys read from the store at start; with more of them every key is looked up."""
+
+
+class SeenKeys:
+    """Keys that were used, with false positives and without false negatives."""
+
+    __slots__ = ("_bits",)
+
+    def __init__(self, keys: Iterable[tuple[str, str]] = ()) -> None:
+        self._bits = bytearray(_BITS >> 3)
+        for scope, key in keys:
+            self.add(scope, key)
+
+    def add(self, scope: str, key: str) -> bool:
+        """Add a key; return True if it is certainly new."""
+        # The hash of strings is keyed with a random number per process: callers cannot aim at one bit.
+        place = hash((scope, key)) % _BITS
+        index, bit = place >> 3, 1 << (place & 7)
+        bits = self._bits
+        if bits[index] & bit:
+            return False
+        bits[index] |= bit
+        return True
+
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _OF_THE_REQUEST: Final = frozenset(
@@ -311,3 +347,35 @@ def _in_progress(seconds: float) -> Refused:
         "The first request with this Idempotency-Key is still running; try again later for its answer.",
         headers=(("Retry-After", str(wait)),),
     )
+
+
+_logger = logging.getLogger(__name__)
+
+_PAUSE: Final = 0.5
+"""Seconds until a failed renewal is retried."""
+
+
+class Renewal:
+    """Renews the lease of a claim at half its time, until it is cancelled."""
+
+    def __init__(self, store: Store, claim: Claim, lease: float) -> None:
+        assert claim.fence is not None
+        self._store = store
+        self._command = RenewKey(claim.scope, claim.key, claim.fence, lease)
+        self._seconds = lease / 2
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        held, pause = True, self._seconds
+        while held:
+            await asyncio.sleep(pause)
+            try:
+                done = await self._store.do(self._command)
+                held, pause = not isinstance(done, Conflict) and done[0], self._seconds
+            except StoreUnavailableError:
+                pause = min(_PAUSE, self._seconds)  # soon, because the lease goes on
+                _logger.info("could not renew the lease of a running request; retrying in %g s", pause)
+
+    def cancel(self) -> None:
+        """Stop renewing: the handler has ended."""
+        self._task.cancel()

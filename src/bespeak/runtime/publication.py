@@ -1,12 +1,13 @@
-"""The documents a server publishes about itself: encoded when they change, served from memory with their ETag."""
+"""The documents a server publishes about itself, and search over its endpoints and agents."""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -15,23 +16,68 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import Service
-from bespeak.documents.projections.agent_identity import project_identity
-from bespeak.documents.projections.agent_namespace import project_namespace
-from bespeak.documents.projections.agent_status import project_status
+from bespeak.documents.projections.agent_documents import (
+    project_identity,
+    project_namespace,
+    project_status,
+    write_identity,
+)
 from bespeak.documents.projections.agis_document import project_agis
-from bespeak.documents.projections.agtp_manifest import project_manifest
-from bespeak.documents.projections.identity_text import write_identity
-from bespeak.documents.projections.method_inventory import project_inventory
+from bespeak.documents.projections.agtp_manifest import project_inventory, project_manifest
 from bespeak.protocol import status
-from bespeak.protocol.exchange.entity_tag import entity_tag, is_held
-from bespeak.protocol.exchange.headers import MEDIA_AGIS, MEDIA_AGTP, MEDIA_IDENTITY, MEDIA_JSON, MEDIA_MANIFEST
+from bespeak.protocol.exchange.headers import (
+    MEDIA_AGIS,
+    MEDIA_AGTP,
+    MEDIA_IDENTITY,
+    MEDIA_JSON,
+    MEDIA_MANIFEST,
+    entity_tag,
+    is_held,
+)
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
-from bespeak.runtime.agents import Agents
 from bespeak.runtime.answer import Answer
-from bespeak.runtime.candidates import Candidates
-from bespeak.runtime.signer import Signer
+from bespeak.runtime.floor import CandidateFilter
+from bespeak.runtime.identity.agents import Agents
+from bespeak.runtime.identity.signer import Signer
+
+NO_FILTER: Final = CandidateFilter()
+
+
+class Candidates:
+    """The operator's endpoints and the hosted agents, ranked by relevance."""
+
+    def __init__(self, endpoints: Iterable[Endpoint], agents: Iterable[Agent], operator: str = "") -> None:
+        self._operator = operator
+        written = [endpoint for endpoint in endpoints if endpoint.is_listed]
+        # Core 7.4: experimental and inactive agents are not listed.
+        hosted = [agent for agent in agents if agent.is_discoverable]
+        self._entries: list[dict[str, Any]] = [
+            {"kind": "endpoint", "method": one.method, "path": one.path, "description": one.description}
+            for one in written
+        ]
+        self._entries += [{"kind": "agent", **agent.reference(), "principal": agent.principal} for agent in hosted]
+        # Most servers are never asked, and English takes long to load.
+        from bespeak.contract.endpoint_index import EndpointIndex  # noqa: PLC0415
+
+        self._index = EndpointIndex(written, others=[f"{agent.name} {agent.description}" for agent in hosted])
+        self._subjects: list[Endpoint | Agent] = [*written, *hosted]
+
+    def find(self, need: str, limit: int, *, agents: bool, wanted: CandidateFilter = NO_FILTER) -> list[dict[str, Any]]:
+        """Return the best matches, each with its relevance; agents only if the caller may see them."""
+        ranked = (
+            (score, index)
+            for score, index in self._index.rank(need)
+            if self._admits(self._subjects[index], wanted, agents=agents)
+        )
+        return [{**self._entries[index], "relevance": score} for score, index in islice(ranked, limit)]
+
+    def _admits(self, subject: Endpoint | Agent, wanted: CandidateFilter, *, agents: bool) -> bool:
+        if isinstance(subject, Agent):
+            return agents and wanted.admits_agent(subject)
+        return wanted.admits_endpoint(subject, self._operator)
+
 
 _FRESHNESS: Final = 60.0
 """Cache lifetime of a document in seconds; the Agent Namespace Document is rebuilt as often (core 7.3)."""
@@ -39,7 +85,7 @@ _PUBLIC: Final = ("Cache-Control", f"max-age={_FRESHNESS:g}")
 _PRIVATE: Final = ("Cache-Control", f"private, max-age={_FRESHNESS:g}")
 
 
-class Document:
+class PublishedDocument:
     """Encoded content with its cache headers."""
 
     def __init__(self, content: Any, content_type: str, *, private: bool = False) -> None:
@@ -85,12 +131,12 @@ class Publication:
         self._clock = clock
         self._private = private
         self._revision = agents.revision
-        self._manifests: dict[bool, Document] = {}
+        self._manifests: dict[bool, PublishedDocument] = {}
         self._versions: dict[bool, str] = {}
-        self._agis: dict[bool, Document] = {}
+        self._agis: dict[bool, PublishedDocument] = {}
         self._candidates: Candidates | None = None
-        self._identities: dict[tuple[str, str], Document] = {}
-        self._namespace: tuple[float, Document] | None = None
+        self._identities: dict[tuple[str, str], PublishedDocument] = {}
+        self._namespace: tuple[float, PublishedDocument] | None = None
 
     def beside(self, own: Mapping[tuple[str, str], Endpoint], updated: str) -> Publication:
         """Return the documents as a caller sees them who has endpoints of its own, changed at a time."""
@@ -108,9 +154,9 @@ class Publication:
         )
 
     @cached_property
-    def inventory(self) -> Document:
+    def inventory(self) -> PublishedDocument:
         """List of all endpoints, as answered by DISCOVER /methods."""
-        return Document(project_inventory(self.endpoints.values()), MEDIA_JSON, private=self._private)
+        return PublishedDocument(project_inventory(self.endpoints.values()), MEDIA_JSON, private=self._private)
 
     @property
     def version(self) -> str:
@@ -138,7 +184,7 @@ class Publication:
         disclosure = self._service.agent_disclosure
         return disclosure == "public" or (disclosure == "authenticated" and principal.verified is not None)
 
-    def manifest_for(self, principal: Principal) -> Document:
+    def manifest_for(self, principal: Principal) -> PublishedDocument:
         """Return the manifest for a caller; if it lists agents that others may not see, it is a separate document."""
         disclosed = self.discloses(principal)
         self._notice_changes()
@@ -155,7 +201,7 @@ class Publication:
         return self._candidates
 
     @property
-    def namespace(self) -> Document:
+    def namespace(self) -> PublishedDocument:
         """The Agent Namespace Document: signed if there is a key, and never older than its freshness."""
         self._notice_changes()
         now = self._clock()
@@ -167,20 +213,22 @@ class Publication:
                 sign=self._sign,
                 key_id=None if self._signer is None else self._signer.key_id,
             )
-            self._namespace = (now, Document(content, MEDIA_AGTP, private=self._is_selective))
+            self._namespace = (now, PublishedDocument(content, MEDIA_AGTP, private=self._is_selective))
         return self._namespace[1]
 
-    def identity_of(self, agent: Agent, media_type: str = MEDIA_IDENTITY, *, compact: bool = False) -> Document:
+    def identity_of(
+        self, agent: Agent, media_type: str = MEDIA_IDENTITY, *, compact: bool = False
+    ) -> PublishedDocument:
         """Return the current identity document of an agent in one of `IDENTITY_TYPES`, or as compact JSON."""
         self._notice_changes()
         key = (agent.agent_id, "" if compact else media_type)
         if key not in self._identities:
             content = project_identity(agent, self._service, issued=self._issued, sign=self._sign)
             text, content_type = (content, MEDIA_IDENTITY) if compact else write_identity(content, media_type)
-            self._identities[key] = Document(text, content_type, private=self._is_selective)
+            self._identities[key] = PublishedDocument(text, content_type, private=self._is_selective)
         return self._identities[key]
 
-    def status_of(self, agent: Agent) -> Document:
+    def status_of(self, agent: Agent) -> PublishedDocument:
         """Return the current status document of an agent."""
         changed = self._agents.changed_at(agent.agent_id)
         content = project_status(
@@ -190,9 +238,9 @@ class Publication:
             changed_at=None if changed is None else write_instant(changed),
             sign=self._sign,
         )
-        return Document(content, MEDIA_AGTP, private=self._is_selective)
+        return PublishedDocument(content, MEDIA_AGTP, private=self._is_selective)
 
-    def agis_for(self, principal: Principal) -> Document:
+    def agis_for(self, principal: Principal) -> PublishedDocument:
         """Return the AGIS document of the served endpoints (AGIS 11), as a caller may see it.
 
         AGIS 8.3: if the data manifest is not public, callers without credentials get a document without it.
@@ -207,7 +255,7 @@ class Publication:
                 document_version=self.version,
                 data_manifest=None if hidden else manifest,
             )
-            self._agis[hidden] = Document(
+            self._agis[hidden] = PublishedDocument(
                 project_agis(service), MEDIA_AGIS, private=self._private or (selective and not hidden)
             )
         return self._agis[hidden]
@@ -222,7 +270,7 @@ class Publication:
             self._manifests.clear()
             self._updated = max(self._updated, write_instant(self._agents.updated))
 
-    def _build_manifest(self, *, disclosed: bool) -> Document:
+    def _build_manifest(self, *, disclosed: bool) -> PublishedDocument:
         manifest = project_manifest(
             self._service,
             self.endpoints.values(),
@@ -235,7 +283,7 @@ class Publication:
         self._versions[disclosed] = manifest["document_version"]
         if self._signer is not None:
             self._signer.sign_manifest(manifest)
-        return Document(manifest, MEDIA_MANIFEST, private=self._private or (disclosed and self._is_selective))
+        return PublishedDocument(manifest, MEDIA_MANIFEST, private=self._private or (disclosed and self._is_selective))
 
     @property
     def _is_selective(self) -> bool:

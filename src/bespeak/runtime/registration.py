@@ -7,48 +7,41 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from bespeak.checks.lint.composition import check_compositions
-from bespeak.checks.lint.registration import check_endpoint, check_service, effective_policies
+from bespeak.checks.lint.registration import check_compositions, check_endpoint, check_service, effective_policies
 from bespeak.checks.lint.rules.handler import NOT_RUNNABLE
 from bespeak.checks.lint.rules.review import unreviewed
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.confirmation import needs_confirmation
-from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.grammar.method_syntax import is_method_name
-from bespeak.contract.grammar.path_syntax import Template, parse_template
+from bespeak.contract.endpoint import Endpoint, Semantic
+from bespeak.contract.grammar.syntax import Template, is_method_name, parse_template
 from bespeak.contract.handler import Composition, ExternalService, McpTool, RegisteredFunction
 from bespeak.contract.http_route import takes_get
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
-from bespeak.contract.schema.compile import Validator, compile_schema
-from bespeak.contract.semantic import Semantic
+from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.service import Service
 from bespeak.documents.projections.agtp_manifest import API_VERSION
 from bespeak.errors import ContractError
-from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.headers import MEDIA_AGTP, HeaderBlock
-from bespeak.protocol.fault import Fault
-from bespeak.runtime.advisories import endpoint_advisories
-from bespeak.runtime.agents import Agents
+from bespeak.protocol.exchange.messages import Context
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.bindings.composition import bind_composition
 from bespeak.runtime.bindings.function import bind_function, plan_output
+from bespeak.runtime.bindings.procedure import register_procedures
 from bespeak.runtime.composition.step import StepTaker
 from bespeak.runtime.functions.signature import function_name
-from bespeak.runtime.procedures import register_procedures
+from bespeak.runtime.identity.agents import Agents
+from bespeak.runtime.identity.signer import Signer
 from bespeak.runtime.publication import Publication
 from bespeak.runtime.rate import unused_limits
-from bespeak.runtime.redirects import Redirects
-from bespeak.runtime.route import Route, plan_coercions
-from bespeak.runtime.route_table import RouteTable
-from bespeak.runtime.router import Router
-from bespeak.runtime.shaping import Shaping
-from bespeak.runtime.signer import Signer
+from bespeak.runtime.route import Route, Shaping, endpoint_advisories, plan_coercions
+from bespeak.runtime.route_table import Redirects, Router, RouteTable
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
-    from bespeak.runtime.bindings.mcp.pool import McpPool
+    from bespeak.runtime.bindings.mcp.tool import McpPool
     from bespeak.runtime.bindings.upstream_pool import UpstreamPool
-    from bespeak.runtime.data.opening import OpenedData
+    from bespeak.runtime.data.endpoints import OpenedData
 
 BODY_KEYS: Final = frozenset({"EXECUTE", "REGISTER"})
 """Methods whose drafts define an `idempotency_key` parameter."""
@@ -279,8 +272,7 @@ class Registrar:
 
     def _bind_tool(self, endpoint: Endpoint, handler: McpTool) -> tuple[Callable[..., Any] | None, list[Diagnostic]]:
         # Most servers need no MCP client.
-        from bespeak.runtime.bindings.mcp.pool import McpPool  # noqa: PLC0415
-        from bespeak.runtime.bindings.mcp.tool import bind_tool  # noqa: PLC0415
+        from bespeak.runtime.bindings.mcp.tool import McpPool, bind_tool  # noqa: PLC0415
 
         if self.mcp_servers is None:
             self.mcp_servers = McpPool()

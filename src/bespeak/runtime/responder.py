@@ -9,21 +9,18 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.refusal import Refusal
-from bespeak.contract.schema.report import refuse_input
-from bespeak.contract.schema.violation import Violation
+from bespeak.contract.handler import Refusal
+from bespeak.contract.schema.validation import Violation, refuse_input
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import REQUEST_ID, TASK_ID
 from bespeak.protocol.exchange.messages import Connection, Malformed, Response
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.advisories import ENDPOINT_WARNING, catalog_warning
 from bespeak.runtime.answer import Answer, Envelope
-from bespeak.runtime.call import Call, RoutedCall
-from bespeak.runtime.disclosure import may_discover
+from bespeak.runtime.call import Call, RoutedCall, may_discover
 from bespeak.runtime.exchange import Exchange, particulars_of_fault
-from bespeak.runtime.functions.calling import ConversionError
+from bespeak.runtime.functions.signature import ConversionError
 from bespeak.runtime.gates import find_deprecation
-from bespeak.runtime.route import Route
+from bespeak.runtime.route import ENDPOINT_WARNING, Route, catalog_warning
 from bespeak.runtime.route_table import RouteTable
 
 _logger = logging.getLogger("bespeak.runtime.dispatcher")  # the name that operators filter by

@@ -1,23 +1,149 @@
-"""The endpoints of a server at one moment: routes, vocabulary, policy and published documents."""
+"""The endpoints of a server at one moment: routes by method and path, redirects, policy and published documents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Generic, TypeVar
+from urllib.parse import quote, unquote
 
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.grammar.syntax import Template, parse_template
 from bespeak.contract.mcp_tool import Tool, make_tools
-from bespeak.contract.policy import Policies
+from bespeak.contract.policy import Policies, Redirect
 from bespeak.contract.service import Service
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import MEDIA_AGTP, HeaderBlock
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.publication import Publication
-from bespeak.runtime.redirects import Redirects
 from bespeak.runtime.route import Route
-from bespeak.runtime.router import Router
+
+T = TypeVar("T")
+
+
+class _Node(Generic[T]):
+    """One segment of the registered templates of a method."""
+
+    __slots__ = ("children", "parameter", "value")
+
+    def __init__(self) -> None:
+        self.children: dict[str, _Node[T]] = {}
+        self.parameter: _Node[T] | None = None
+        self.value: tuple[T, tuple[str, ...]] | None = None
+
+
+class Router(Generic[T]):
+    """Finds the value registered for a method on a path. The most specific match wins."""
+
+    def __init__(self) -> None:
+        self.literals: dict[str, dict[str, T]] = {}
+        """path -> method -> value, for the hot path."""
+        self._templates: dict[str, _Node[T]] = {}
+
+    def add(self, method: str, template: Template, value: T) -> None:
+        """Register a value, replacing an earlier one for the same pair. Lint has refused ambiguous templates."""
+        if template.is_literal:
+            self.literals.setdefault(template.path, {})[method] = value
+            return
+        node = self._templates.setdefault(method, _Node())
+        for segment in template.segments:
+            if segment is None:
+                node.parameter = node.parameter or _Node()
+                node = node.parameter
+            else:
+                node = node.children.setdefault(segment, _Node())
+        node.value = (value, template.parameters)
+
+    def find(
+        self, method: str, path: str, admits: Callable[[T], bool] | None = None
+    ) -> tuple[T, dict[str, str] | None] | None:
+        """Return the value for a method on a path, with the template's captured parameters, percent-decoded.
+
+        Values that `admits` rejects are treated as if they were not registered.
+        """
+        methods = self.literals.get(path)
+        if methods is not None:
+            value = methods.get(method)
+            if value is not None and (admits is None or admits(value)):
+                return value, None
+        root = self._templates.get(method)
+        if root is None:
+            return None
+        segments = path[1:].split("/")
+        best: tuple[int, tuple[T, tuple[str, ...]], tuple[str, ...]] | None = None
+        for found, captures in _walk(root, segments, 0, ()):
+            if (best is None or len(captures) < best[0]) and (admits is None or admits(found[0])):
+                best = (len(captures), found, captures)
+        if best is None:
+            return None
+        value, names = best[1]
+        return value, {name: unquote(text) for name, text in zip(names, best[2], strict=True)}
+
+    def methods_at(self, path: str) -> list[str]:
+        """Return the methods registered on a path, sorted, for the body of a 405."""
+        found = set(self.literals.get(path, ()))
+        found.update(method for method in self._templates if self.find(method, path) is not None)
+        return sorted(found)
+
+
+def _walk(
+    node: _Node[T], segments: list[str], at: int, captures: tuple[str, ...]
+) -> Iterator[tuple[tuple[T, tuple[str, ...]], tuple[str, ...]]]:
+    if at == len(segments):
+        if node.value is not None:
+            yield node.value, captures
+        return
+    child = node.children.get(segments[at])
+    if child is not None:
+        yield from _walk(child, segments, at + 1, captures)
+    if node.parameter is not None and segments[at]:
+        yield from _walk(node.parameter, segments, at + 1, (*captures, segments[at]))
+
+
+class Redirects:
+    """The redirect entries of a server. An entry with a path takes precedence over one for the method alone."""
+
+    def __init__(self, entries: Iterable[Redirect]) -> None:
+        self._by_path: Router[Redirect] = Router()
+        self._by_method: dict[str, Redirect] = {}
+        self._methods: set[str] = set()
+        for entry in entries:
+            self._methods.add(entry.from_method)
+            template = parse_template(entry.from_path) if entry.from_path is not None else None
+            if isinstance(template, Template):
+                self._by_path.add(entry.from_method, template, entry)
+            else:
+                self._by_method[entry.from_method] = entry
+
+    def __len__(self) -> int:
+        return len(self._methods)
+
+    def _next(self, method: str, path: str) -> tuple[str, str] | None:
+        found = self._by_path.find(method, path)
+        entry, captures = found if found is not None else (self._by_method.get(method), None)
+        if entry is None:
+            return None
+        target = entry.to_path or path
+        for name, value in (captures or {}).items():
+            target = target.replace(f"{{{name}}}", quote(value, safe=""))
+        return entry.to_method, target
+
+    def follow(self, method: str, path: str) -> tuple[str, str]:
+        """Return the final method and path of a request. A chain is followed to its end; a cycle stops where it
+        repeats.
+        """
+        seen = {(method, path)}
+        while (target := self._next(method, path)) is not None and target not in seen:
+            seen.add(target)
+            method, path = target
+        return method, path
+
+    def for_path(self, path: str) -> dict[str, str]:
+        """Return the method redirects that apply to a path, for the body of a 405."""
+        found = ((method, self._next(method, path)) for method in sorted(self._methods))
+        return {method: target[0] for method, target in found if target is not None}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

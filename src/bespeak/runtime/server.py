@@ -1,33 +1,76 @@
-"""The state of a serving process: store, agents, limits, and the current routes."""
+"""The state of a serving process: store, agents, limits, paused tasks, and the current routes."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.errors import StoreError
+from bespeak.protocol.exchange.header_values import stored_task_id
 from bespeak.protocol.exchange.instant import read_instant, write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.additions import Additions
-from bespeak.runtime.agents import Agents
+from bespeak.runtime.background import Follower
+from bespeak.runtime.bindings.function import Lifespan
 from bespeak.runtime.expressions.pool import Expressions
-from bespeak.runtime.grants import Grants
-from bespeak.runtime.lifespan import Lifespan
-from bespeak.runtime.principals import Principals
+from bespeak.runtime.identity.agents import Agents
+from bespeak.runtime.identity.grants import Grants
+from bespeak.runtime.identity.principals import Principals
+from bespeak.runtime.identity.signer import Signer
 from bespeak.runtime.rate import Rates
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import RouteTable
-from bespeak.runtime.signer import Signer
-from bespeak.runtime.tasks import Tasks
-from bespeak.state.store.command import Conflict
-from bespeak.state.store.commands.manifests import IssueManifest, UpdateManifest
+from bespeak.state.store.commands.cases import TASK_TOPIC, ListPausedTasks, PausedTask
+from bespeak.state.store.commands.endpoints import IssueManifest, UpdateManifest
 from bespeak.state.store.settings import CaseSettings, SessionSettings
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Conflict, Store
 
 if TYPE_CHECKING:
     from bespeak.state.identity.settings import AuthSettings
+
+MOST_TASKS: Final = 4096
+"""Maximum number of tasks in memory. If more are paused, the store is asked for each call with a Task-ID."""
+
+
+class Tasks:
+    """The tasks that wait for a decision, or that a decision has stopped (core 4.9)."""
+
+    def __init__(self, most: int = MOST_TASKS) -> None:
+        self._most = most
+        self._paused: Mapping[tuple[str, str], PausedTask] = {}
+        self._follower = Follower(TASK_TOPIC, self._take_in)
+        self.complete = True
+        """True if all of them are in memory."""
+        self.watched = False
+        """True if any task may be paused."""
+
+    def get(self, agent_id: str, task_id: str) -> PausedTask | None:
+        """Return the task of an agent if it is paused and in memory."""
+        return self._paused.get((agent_id, stored_task_id(task_id)))
+
+    async def follow(self, store: Store) -> None:
+        """Load the paused tasks of a store, now and whenever they change. Raises StoreError if that fails now."""
+        await self._follower.follow(store)
+
+    async def refresh(self) -> None:
+        """Load the changes of the store. If that fails, the store is asked for each call until it succeeds."""
+        try:
+            await self._follower.refresh()
+        except StoreError:
+            self.complete, self.watched = False, True
+
+    async def close(self) -> None:
+        """Cancel pending work."""
+        await self._follower.close()
+
+    async def _take_in(self, store: Store) -> None:
+        listed: list[PausedTask] = await store.read(ListPausedTasks(self._most + 1))
+        self._paused = {(task.agent_id, task.task_id): task for task in listed}
+        self.complete, self.watched = len(listed) <= self._most, bool(listed)
+
 
 _logger = logging.getLogger(__name__)
 

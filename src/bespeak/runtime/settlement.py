@@ -19,23 +19,20 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import CONFIRMATION_ID, IDEMPOTENCY_KEY, SESSION_ID
 from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.agents import STALE
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.call import Call, RoutedCall, StepCall
 from bespeak.runtime.exchange import Exchange
-from bespeak.runtime.idempotency import Claim, Idempotency, Kept, is_final, replay
-from bespeak.runtime.pausing import PAUSED
-from bespeak.runtime.renewal import Renewal
+from bespeak.runtime.idempotency import Claim, Idempotency, Kept, Renewal, is_final, replay
+from bespeak.runtime.identity.agents import STALE
 from bespeak.runtime.responder import Responder
-from bespeak.runtime.sessions import SUSPENDED
-from bespeak.state.store.command import Command, Conflict, Sealed
-from bespeak.state.store.commands.nonces import UseNonce
-from bespeak.state.store.store import Store
+from bespeak.runtime.sessions import SUSPENDED, TASK_PAUSED
+from bespeak.state.store.commands.idempotency import UseNonce
+from bespeak.state.store.store import Command, Conflict, Sealed, Store
 
 _logger = logging.getLogger(__name__)
 
-_LATER: Final = frozenset({SUSPENDED, PAUSED, "semantic-profile-changed"})
+_LATER: Final = frozenset({SUSPENDED, TASK_PAUSED, "semantic-profile-changed"})
 """Refusals that do not concern what was done before."""
 _ADMITTED: Final = frozenset({SESSION_ID, CONFIRMATION_ID})
 _SETTLED: Final = (Response, Effects)

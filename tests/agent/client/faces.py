@@ -10,13 +10,12 @@ from tests.service import echo, make_endpoint
 from tests.stateful import keeping
 
 from bespeak.agent.client.connect import connect
-from bespeak.agent.client.retry import RetryPolicy
+from bespeak.agent.client.sender import RetryPolicy
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.app.server.http_face import make_face
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.refusal import Refusal
+from bespeak.contract.endpoint import Deprecation, Endpoint
+from bespeak.contract.handler import Refusal
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.faces.http.server import HttpServer

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bespeak.agent.client.connect import connect
-from bespeak.agent.client.retry import RetryPolicy
+from bespeak.agent.client.sender import RetryPolicy
 from bespeak.agent.client.service import ServiceClient
 
 AGENT = "ab" * 32

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bespeak.agent.client.agtp_client import Pool
+from bespeak.agent.client.agtp_transport import Pool
 from bespeak.errors import RemoteProtocolError
 
 pytestmark = pytest.mark.anyio

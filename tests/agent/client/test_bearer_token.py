@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.agent.client.scripted import always, manifest, service_of
 
-from bespeak.agent.client.bearer_token import BearerCredential, read_token
+from bespeak.agent.client.credentials import BearerCredential, read_token
 from bespeak.errors import ConfigError
 
 pytestmark = pytest.mark.anyio

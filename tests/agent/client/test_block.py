@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 import pytest
 
-from bespeak.agent.client.block import async_block, block
+from bespeak.agent.client.connect import async_block, block
 
 
 @block

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.agent.client.capability_request import CapabilityRequest, build_request
+from bespeak.agent.client.http_transport import CapabilityRequest, build_request
 from bespeak.agent.discovery.capability import Capability, Placement
 from bespeak.contract.http_value import leaves_segment
-from bespeak.protocol.web_address import Origin
+from bespeak.protocol.address_guard import Origin
 
 HERE = Origin("https", "a.example", 443)
 

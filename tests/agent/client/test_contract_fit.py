@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bespeak.agent.client.contract_fit import ContractFit, compare_contracts
+from bespeak.agent.client.negotiation import ContractFit, compare_contracts
 from bespeak.agent.client.proposal import define
 from bespeak.contract.endpoint import Endpoint
-from bespeak.protocol.exchange.scope import Scopes
+from bespeak.protocol.exchange.principal import Scopes
 
 ASKED = define(
     "FIND", "/rooms/cheap", given=["max_price:number", "city?"], needs=["rooms[].room_id:string", "rooms[].since:date"]

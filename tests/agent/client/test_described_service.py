@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bespeak.agent.client.described_service import described_manifest
+from bespeak.agent.client.web import described_manifest
 from bespeak.agent.discovery.capability import Capability
 from bespeak.agent.discovery.discovered import Discovered
-from bespeak.protocol.web_address import Origin, WebAddress
+from bespeak.protocol.address_guard import Origin, WebAddress
 
 HERE = Origin("https", "flights.test", 443)
 

@@ -7,9 +7,9 @@ from tests.agent.client.faces import FACES, Face, talking
 from tests.service import AGENT
 
 from bespeak.agent.client.connect import connect
-from bespeak.agent.client.endpoint_calling import CalledService
+from bespeak.agent.client.service import CalledService
 from bespeak.contract.policy import Policies
-from bespeak.protocol.exchange.scope import Scopes
+from bespeak.protocol.exchange.principal import Scopes
 
 pytestmark = pytest.mark.anyio
 

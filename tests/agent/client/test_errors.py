@@ -9,7 +9,7 @@ import pytest
 
 from bespeak.agent.client import errors
 from bespeak.agent.client.reply import Reply
-from bespeak.contract.schema.violation import Violation
+from bespeak.contract.schema.validation import Violation
 from bespeak.errors import BespeakError
 
 

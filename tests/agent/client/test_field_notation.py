@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.agent.client.field_notation import read_fields
+from bespeak.agent.client.proposal import read_fields
 from bespeak.errors import ConfigError
 
 

@@ -27,13 +27,11 @@ from bespeak.agent.client.errors import (
     UnauthorizedError,
     UnreachableError,
 )
-from bespeak.agent.client.http_exchanger import FaceExchanger, HttpExchanger
+from bespeak.agent.client.http_transport import FaceExchanger, HttpExchanger
 from bespeak.contract.agent import Agent
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError, LocalProtocolError, RemoteProtocolError
-from bespeak.protocol.address_guard import AddressGuard
-from bespeak.protocol.pinned_transport import PinnedTransport
-from bespeak.protocol.web_address import Origin
+from bespeak.protocol.address_guard import AddressGuard, Origin, PinnedTransport
 from bespeak.protocol.wire.messages import ResponseMessage
 from bespeak.state.identity.settings import AuthSettings, SignedSettings, TokenSettings
 

@@ -23,7 +23,7 @@ from bespeak.agent.client.errors import (
     ServerFaultError,
     UnauthorizedError,
 )
-from bespeak.agent.client.http_service import WebServiceClient
+from bespeak.agent.client.web import WebServiceClient
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.errors import ConfigError, RemoteProtocolError
 

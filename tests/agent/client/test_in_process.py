@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.agent.client.agtp_client import Pool
-from bespeak.agent.client.in_process import InProcess
+from bespeak.agent.client.agtp_transport import InProcess, Pool
 from bespeak.errors import LocalProtocolError, RemoteProtocolError
 from bespeak.protocol.exchange.headers import HeaderBlock
 from bespeak.protocol.exchange.messages import Response
-from bespeak.protocol.wire.limits import Limits
+from bespeak.protocol.wire.messages import Limits
 
 pytestmark = pytest.mark.anyio
 

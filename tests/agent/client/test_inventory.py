@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.agent.client.inventory import InventoryEntry, parse_inventory
+from bespeak.agent.client.reply import InventoryEntry, parse_inventory
 from bespeak.errors import RemoteProtocolError
 
 ENTRY = {"method": "BOOK", "path": "/room", "description": "Book a room."}

@@ -22,12 +22,11 @@ from bespeak.agent.client.errors import (
     ProposalPendingError,
     ProposalRejectedError,
 )
-from bespeak.agent.client.negotiation import MOST_TURNS
+from bespeak.agent.client.negotiation import MOST_TURNS, Synthesis
 from bespeak.agent.client.proposal import define
-from bespeak.agent.client.retry import RetryPolicy
+from bespeak.agent.client.sender import RetryPolicy
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.synchronous import blocking
-from bespeak.agent.client.synthesis import Synthesis
 from bespeak.errors import RemoteProtocolError
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agent.discovery.web import Time
 
-from bespeak.agent.client.pace import Pace
+from bespeak.agent.client.http_transport import Pace
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.agent.client.problem_details import agtp_status, error_body
-from bespeak.faces.http.problem import problem
+from bespeak.agent.client.http_transport import agtp_status, error_body
+from bespeak.faces.http.translation import problem
 from bespeak.protocol.status import to_http
 
 PROBLEM = {"content-type": "application/problem+json; charset=utf-8"}

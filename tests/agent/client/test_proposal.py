@@ -9,7 +9,7 @@ from tests.service import echo, make_endpoint
 
 from bespeak.agent.client.proposal import define, read_proposal
 from bespeak.checks.lint.registration import check_contract
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.policy import Policies
 from bespeak.errors import ConfigError
 

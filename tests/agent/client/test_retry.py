@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.agent.client.retry import Idempotency, RetryPolicy
+from bespeak.agent.client.sender import Idempotency, RetryPolicy
 
 
 @pytest.mark.parametrize("method", ["QUERY", "DISCOVER", "DESCRIBE", "SUMMARIZE", "PLAN"])

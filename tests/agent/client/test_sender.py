@@ -22,7 +22,7 @@ from bespeak.agent.client.errors import (
     UnavailableError,
     UnreachableError,
 )
-from bespeak.agent.client.retry import RetryPolicy
+from bespeak.agent.client.sender import RetryPolicy
 
 pytestmark = pytest.mark.anyio
 

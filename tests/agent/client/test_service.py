@@ -23,7 +23,7 @@ from bespeak.agent.client.errors import (
     NoCommonCatalogError,
     NotFoundError,
 )
-from bespeak.agent.client.inventory import InventoryEntry
+from bespeak.agent.client.reply import InventoryEntry
 from bespeak.documents.projections.manifest_signature import sign_manifest
 from bespeak.errors import ConfigError, RemoteProtocolError
 from bespeak.state.identity.key_text import generate_key, public_jwk

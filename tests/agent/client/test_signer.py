@@ -10,10 +10,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.agent.client.scripted import AGENT, AT_ONCE, Seen, always, hang_up, in_turn, manifest, serving
 
 from bespeak.agent.client.connect import connect
-from bespeak.agent.client.signer import Signer, read_signer
+from bespeak.agent.client.credentials import Signer, read_signer
 from bespeak.errors import ConfigError
+from bespeak.protocol.address import Locator
 from bespeak.protocol.exchange.messages import Connection, Request
-from bespeak.protocol.locator import Locator
 from bespeak.state.identity.key_text import generate_key, private_text, public_jwk
 from bespeak.state.identity.signed_request import SignedRequest, verify_signed
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from bespeak.agent.client.negotiation import Synthesis
 from bespeak.agent.client.proposal import define
-from bespeak.agent.client.synthesis import Synthesis
 
 
 def test_synthesis_calls_its_endpoint_and_shows_its_contract() -> None:

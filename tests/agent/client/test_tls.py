@@ -10,9 +10,9 @@ import pytest
 import trustme
 from tests.state.identity.certificates import Authority
 
-from bespeak.agent.client.tls import choose_tls
+from bespeak.agent.client.agtp_transport import choose_tls
 from bespeak.errors import ConfigError
-from bespeak.protocol.locator import Locator
+from bespeak.protocol.address import Locator
 
 NETWORK = Locator("rooms.acme.example")
 

@@ -16,9 +16,8 @@ from tests.documents.ai.test_document import FLIGHTS
 import bespeak
 from bespeak.agent.client.connect import connect
 from bespeak.agent.client.errors import NothingDiscoveredError, UnreachableError
-from bespeak.agent.client.http_service import DescribedClient, WebServiceClient
 from bespeak.agent.client.service import ServiceClient
-from bespeak.agent.client.web import WebConnection, look_up
+from bespeak.agent.client.web import DescribedClient, WebConnection, WebServiceClient, look_up
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.errors import ConfigError
 

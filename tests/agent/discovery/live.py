@@ -11,9 +11,9 @@ from tests.agent.discovery.web import Asked, Script, fetching, send, serving
 
 from bespeak.agent.discovery.examination import Examination, Examiner
 from bespeak.agent.discovery.live_check import LiveCheck, check_live
-from bespeak.checks.lint.context import Context
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.protocol.web_address import WebAddress, parse_address
+from bespeak.checks.lint.subject import Context
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.protocol.address_guard import WebAddress, parse_web_address
 
 KEPT = {
     "ETag": '"a"',
@@ -148,7 +148,7 @@ def served(page: Any, **headers: str) -> Script:
 
 
 def address(url: str) -> WebAddress:
-    found = parse_address(url, insecure=True)
+    found = parse_web_address(url, insecure=True)
     assert isinstance(found, WebAddress)
     return found
 

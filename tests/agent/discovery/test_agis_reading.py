@@ -7,8 +7,8 @@ import json
 import pytest
 from tests.agent.discovery.test_lookup import AGIS
 
-from bespeak.agent.discovery.agis_reading import agis_tree, read_agis_document
-from bespeak.agent.discovery.fetched import Fetched
+from bespeak.agent.discovery.readers import agis_tree, read_agis_document
+from bespeak.agent.discovery.web_document import Fetched
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 URL = "https://rooms.test/"

@@ -11,7 +11,7 @@ from tests.agent.discovery.web import always
 from bespeak.agent.discovery.agreement import MEMBERS, check_agreement
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.documents.projections import agis_summary
+from bespeak.documents.projections import agis_document
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 pytestmark = pytest.mark.anyio
@@ -106,4 +106,4 @@ async def test_many_differences_are_counted_and_not_listed() -> None:
 
 def test_the_members_are_those_that_bespeak_publishes() -> None:
     service = Service(identity=ServerIdentity(server_id="rooms.example", operator="Acme", contact="ops@rooms.example"))
-    assert tuple(agis_summary.project_summary(service, (), HttpSettings(), version="1")) == MEMBERS
+    assert tuple(agis_document.project_summary(service, (), HttpSettings(), version="1")) == MEMBERS

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.documents.ai.test_document import FLIGHTS
 
-from bespeak.agent.discovery.ai_reading import ai_capabilities, read_ai_document
 from bespeak.agent.discovery.capability import Capability, CredentialPlace
-from bespeak.protocol.web_address import Origin, WebAddress
+from bespeak.agent.discovery.readers import ai_capabilities, read_ai_document
+from bespeak.protocol.address_guard import Origin, WebAddress
 
 BASE = WebAddress(Origin("https", "flights.test", 443), "/.well-known/ai")
 

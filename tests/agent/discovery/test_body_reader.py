@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from bespeak.agent.discovery.body_reader import BodyError, read_body
+from bespeak.agent.discovery.fetcher import BodyError, read_body
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ from bespeak.agent.discovery.capability import (
     may_name_header,
     resolve_template,
 )
-from bespeak.protocol.web_address import AddressFault, Origin, WebAddress
+from bespeak.protocol.address_guard import AddressFault, Origin, WebAddress
 
 HERE = Origin("https", "a.example", 443)
 BASE = WebAddress(HERE, "/.well-known/ai")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bespeak.agent.discovery.card_reading import AgentCard, read_card
+from bespeak.agent.discovery.agent_card import AgentCard, read_card
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.projections.a2a_card import project_card, to_legacy
-from bespeak.protocol.web_address import WebAddress, parse_address
+from bespeak.protocol.address_guard import WebAddress, parse_web_address
 
 SKILLS = [
     {"id": "plan_route", "name": "Plan a route", "description": "Calculates the best route.", "tags": ["maps"]},
@@ -48,7 +48,7 @@ LEGACY: dict[str, Any] = {
 
 
 def base() -> WebAddress:
-    found = parse_address("https://routes.example/.well-known/agent-card.json")
+    found = parse_web_address("https://routes.example/.well-known/agent-card.json")
     assert isinstance(found, WebAddress)
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bespeak.agent.discovery.capability import Capability
 from bespeak.agent.discovery.discovered import Discovered
-from bespeak.protocol.web_address import Origin, WebAddress
+from bespeak.protocol.address_guard import Origin, WebAddress
 
 
 def test_a_capability_is_found_by_its_id() -> None:

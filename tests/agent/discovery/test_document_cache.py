@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from bespeak.agent.discovery.document_cache import CacheEntry, DocumentCache, open_cache
-from bespeak.documents.files.file_replacement import UNFINISHED
+from bespeak.documents.replacement import UNFINISHED
 
 
 def entry(url: str = "https://a.example/x", body: bytes = b"{}", **headers: str) -> CacheEntry:

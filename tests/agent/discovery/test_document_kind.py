@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.agent.discovery.document_kind import AGIS, DISCOVERY, OPENAPI, ROBOTS
+from bespeak.agent.discovery.web_document import AGIS, DISCOVERY, OPENAPI, ROBOTS
 
 
 def test_each_kind_takes_its_own_types() -> None:

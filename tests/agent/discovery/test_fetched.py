@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.agent.discovery.fetched import FaultKind, Fetched, FetchFault
+from bespeak.agent.discovery.web_document import FaultKind, Fetched, FetchFault
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import ssl
 import httpx
 import pytest
 
-from bespeak.agent.discovery.document_kind import DISCOVERY
-from bespeak.agent.discovery.fetched_response import FetchedResponse, broken, failed, take_answer
+from bespeak.agent.discovery.fetcher import FetchedResponse, broken, failed, take_answer
+from bespeak.agent.discovery.web_document import DISCOVERY
 
 URL = "https://flights.test/.well-known/ai"
 

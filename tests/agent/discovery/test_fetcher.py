@@ -25,8 +25,7 @@ from tests.agent.discovery.web import (
 )
 
 from bespeak.agent.discovery.document_cache import DocumentCache
-from bespeak.agent.discovery.document_kind import DISCOVERY, OPENAPI
-from bespeak.agent.discovery.fetched import Fetched
+from bespeak.agent.discovery.web_document import DISCOVERY, OPENAPI, Fetched
 
 pytestmark = pytest.mark.anyio
 

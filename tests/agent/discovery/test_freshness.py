@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.agent.discovery.freshness import http_date, lifetime, may_be_kept, retry_after
+from bespeak.agent.discovery.document_cache import http_date, lifetime, may_be_kept, retry_after
 
 NOW = 1_800_000_000.0
 """Fri, 15 Jan 2027 08:00:00 GMT."""

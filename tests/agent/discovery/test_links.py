@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.agent.discovery.fetched import Fetched
-from bespeak.agent.discovery.links import service_descriptions
+from bespeak.agent.discovery.lookup import service_descriptions
+from bespeak.agent.discovery.web_document import Fetched
 
 
 def links(text: str) -> list[str]:

@@ -31,7 +31,7 @@ from tests.agent.discovery.web import Asked, Script, always, fetching, redirect,
 
 from bespeak.agent.discovery.examination import Examiner
 from bespeak.agent.discovery.live_check import check_live, live_address
-from bespeak.protocol.web_address import AddressFault, WebAddress
+from bespeak.protocol.address_guard import AddressFault, WebAddress
 
 pytestmark = pytest.mark.anyio
 

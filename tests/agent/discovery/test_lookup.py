@@ -11,7 +11,7 @@ from tests.documents.ai.test_document import FLIGHTS
 
 from bespeak.agent.discovery.discovered import Discovered
 from bespeak.agent.discovery.lookup import Lookup
-from bespeak.protocol.web_address import AddressFault
+from bespeak.protocol.address_guard import AddressFault
 
 pytestmark = pytest.mark.anyio
 

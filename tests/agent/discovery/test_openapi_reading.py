@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from bespeak.agent.discovery.capability import Capability, CredentialPlace
-from bespeak.agent.discovery.openapi_reading import openapi_capabilities
-from bespeak.contract.schema.compile import compile_schema
+from bespeak.agent.discovery.readers import openapi_capabilities
+from bespeak.contract.schema.validation import compile_schema
 from bespeak.documents.openapi.reader import read_description
-from bespeak.protocol.fault import Fault
-from bespeak.protocol.web_address import Origin, WebAddress
+from bespeak.protocol.address_guard import Origin, WebAddress
+from bespeak.protocol.exchange.refusal import Fault
 
 URL = "https://pets.test/openapi.json"
 BASE = WebAddress(Origin("https", "pets.test", 443), "/openapi.json")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agent.discovery.live import AI
 
-from bespeak.agent.discovery.platform_rating import is_specific, rate, read_platform_data
+from bespeak.agent.discovery.score import is_specific, rate, read_platform_data
 
 ONE: dict[str, Any] = AI["capabilities"][0]
 

@@ -6,9 +6,8 @@ import json
 
 from tests.documents.ai.test_document import FLIGHTS
 
-from bespeak.agent.discovery.document_kind import DISCOVERY, OPENAPI
-from bespeak.agent.discovery.fetched import Fetched
 from bespeak.agent.discovery.producer_check import check_producer
+from bespeak.agent.discovery.web_document import DISCOVERY, OPENAPI, Fetched
 
 URL = "https://flights.test/.well-known/ai"
 

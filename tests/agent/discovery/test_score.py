@@ -11,7 +11,7 @@ from tests.agent.discovery.web import Script, always, server_tls
 
 from bespeak.agent.discovery.examination import ABSENT
 from bespeak.agent.discovery.score import PARTS
-from bespeak.text.diagnostics.score import Score
+from bespeak.text.diagnostics.report import Score
 
 pytestmark = pytest.mark.anyio
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from bespeak.agent.discovery.capability import Capability
-from bespeak.agent.discovery.fetched import FaultKind, Fetched, FetchFault
-from bespeak.agent.discovery.search import Search
+from bespeak.agent.discovery.discovered import Search
+from bespeak.agent.discovery.web_document import FaultKind, Fetched, FetchFault
 from bespeak.documents.ai.document import AiDocument
 from bespeak.documents.openapi.description import Description
-from bespeak.protocol.web_address import Origin, WebAddress
+from bespeak.protocol.address_guard import Origin, WebAddress
 
 HERE = WebAddress(Origin("https", "a.example", 443), "/")
 URL = "https://a.example/.well-known/ai"

@@ -15,7 +15,7 @@ from tests.agent.discovery.live import AI, AI_PATH, KEPT, OPENAPI_PATH, PAGES, S
 from tests.agent.discovery.web import Asked, Script, always, authority, redirect, send, server_tls, serving
 
 from bespeak.agent.discovery.examination import ABSENT, Examination
-from bespeak.agent.discovery.served_rules import check_answers
+from bespeak.agent.discovery.live_check import check_answers
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.faces.mcp.tools import endpoint
 
-from bespeak.agent.tools.choice import FEW, choose
+from bespeak.agent.tools.tool_list import FEW, choose
 from bespeak.errors import ConfigError
 
 ROOMS = endpoint("BOOK", "/room", intent="Book a room for a guest.")

@@ -8,7 +8,7 @@ import pytest
 from tests.agent.tools.test_tool_list import app
 
 import bespeak
-from bespeak.agent.tools.framework import framework_needed
+from bespeak.agent.tools.tool_runner import framework_needed
 from bespeak.errors import ConfigError
 
 pytestmark = pytest.mark.anyio

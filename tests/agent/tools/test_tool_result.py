@@ -9,8 +9,7 @@ import pytest
 from pydantic import TypeAdapter
 from tests.faces.mcp.tools import endpoint
 
-from bespeak.agent.tools.tool_call import Shape, ToolCall
-from bespeak.agent.tools.tool_result import ToolResult, bounded
+from bespeak.agent.tools.tool_call import Shape, ToolCall, ToolResult, bounded
 
 DONE = ToolResult({"room": "12"})
 REFUSED = ToolResult(error={"code": "taken", "message": "Taken.", "remedy": "Choose another."})

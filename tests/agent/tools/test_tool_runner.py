@@ -20,9 +20,9 @@ from bespeak.agent.client.errors import UnreachableError
 from bespeak.agent.tools.tool_runner import Confirm, Question, ToolRunner, run_tool
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.standard.methods import STANDARD
-from bespeak.documents.projections.model_tools.model_tool import make_model_tools
+from bespeak.documents.projections.model_tools.tools import make_model_tools
 from bespeak.errors import ConfigError
-from bespeak.protocol.exchange.outcome import Outcome
+from bespeak.protocol.exchange.refusal import Outcome
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,8 @@ import inspect
 
 import pytest
 
-from bespeak.agent.client.endpoint_calling import CalledService
-from bespeak.agent.tools.tool_service import ToolService
+from bespeak.agent.client.service import CalledService
+from bespeak.agent.tools.tool_runner import ToolService
 
 METHODS = sorted(name for name, value in vars(ToolService).items() if inspect.isfunction(value) and name[0] != "_")
 

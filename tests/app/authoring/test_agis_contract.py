@@ -17,12 +17,11 @@ from tests.service import Bench
 
 from bespeak.app.authoring.agis_contract import AgisContract, open_agis
 from bespeak.app.server.assembly import assemble
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.handler import ExternalService, RegisteredFunction
 from bespeak.errors import ConfigError, ContractError
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.source.span import Location
-from bespeak.text.source.tree import MAX_BYTES
+from bespeak.text.source.tree import MAX_BYTES, Location
 
 HERE = Location("handlers.py", 3)
 

@@ -15,15 +15,12 @@ from tests.documents.agis_documents import booking
 
 from bespeak.app.authoring.app import DEFAULT_CONFIDENCE, App
 from bespeak.checks.lint.registration import check_endpoint
-from bespeak.contract.data_manifest import DataClass, DataManifest
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import DeclaredError, Endpoint
-from bespeak.contract.handler import RegisteredFunction
+from bespeak.contract.endpoint import DeclaredError, Deprecation, Endpoint
+from bespeak.contract.handler import Refusal, RegisteredFunction
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
-from bespeak.contract.refusal import Refusal
-from bespeak.contract.vocabulary import Vocabulary
+from bespeak.contract.service import DataClass, DataManifest, Vocabulary
 from bespeak.errors import ContractError
-from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.messages import Context
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bespeak import App, ContractError, DataQuery
-from bespeak.contract.data_manifest import DataClass, DataManifest
 from bespeak.contract.data_set import DataSet, data_sets
+from bespeak.contract.service import DataClass, DataManifest
 
 
 @dataclass

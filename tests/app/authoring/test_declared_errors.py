@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bespeak.app.authoring.declared_errors import declare_errors
+from bespeak.app.authoring.declarations import declare_errors
 from bespeak.contract.endpoint import DeclaredError
 
 

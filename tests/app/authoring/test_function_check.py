@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.service import echo, make_endpoint
 
-from bespeak.app.authoring.function_check import check_behaviour, check_fit
-from bespeak.contract.refusal import Refusal
-from bespeak.protocol.exchange.context import Context
-from bespeak.text.source.span import Location
+from bespeak.app.authoring.declarations import check_behaviour, check_fit
+from bespeak.contract.handler import Refusal
+from bespeak.protocol.exchange.messages import Context
+from bespeak.text.source.tree import Location
 
 ROOM = replace(
     make_endpoint(

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from tests.documents.agis_documents import booking
 
-from bespeak.app.authoring.handler_draft import draft
+from bespeak.app.authoring.agis_contract import draft
 from bespeak.app.server.target import load_target
 from bespeak.documents.agis.document import read_agis
 from bespeak.text.source.json_tree import parse_json

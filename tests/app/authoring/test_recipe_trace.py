@@ -10,8 +10,7 @@ from tests.service import Bench
 
 from bespeak import App, ContractError, Policies
 from bespeak.app.server.assembly import assemble
-from bespeak.contract.recipe import Compensation, Paging
-from bespeak.contract.source import Condition, constant
+from bespeak.contract.recipe import Compensation, Condition, Paging, constant
 
 
 class Room(TypedDict):

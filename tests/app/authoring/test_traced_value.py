@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from tests.compositions import captured, given, item
 
-from bespeak.app.authoring.traced_value import Traced, as_conditions, as_members, as_source
-from bespeak.contract.source import Condition, Source, constant
+from bespeak.app.authoring.recipe_trace import Traced, as_conditions, as_members, as_source
+from bespeak.contract.recipe import Condition, Source, constant
 from bespeak.errors import ContractError
 
 ROOMS = Traced(captured("found.rooms"))

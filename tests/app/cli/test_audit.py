@@ -15,7 +15,7 @@ from bespeak.app.cli.audit import audit
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.errors import ConfigError
 from bespeak.state.audit.sealer import Signing
-from bespeak.state.identity.key_history import PastKey, history_path, history_text
+from bespeak.state.identity.key_files import PastKey, history_path, history_text
 from bespeak.state.identity.key_text import generate_key, private_text, public_jwk
 from bespeak.state.store.opening import open_store
 

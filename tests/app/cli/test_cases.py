@@ -13,11 +13,11 @@ from click.testing import CliRunner, Result
 from bespeak.app.cli.cases import cases
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.errors import ConfigError
-from bespeak.state.audit.reading import KeptRecord, payload_of
-from bespeak.state.store.command import Command
+from bespeak.state.audit.record import KeptRecord, payload_of
 from bespeak.state.store.commands.audit import LatestAudit
 from bespeak.state.store.commands.cases import OpenCase, ReadCase, UseCase
 from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Command
 
 AGENT = "a" * 64
 SUBJECT = '{"method":"BOOK","path":"/room","input":{"guest":"\\u001b[31mg"}}'

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bespeak.app.cli.catalog import catalog
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.contract.catalog.document import load_bundled
 
 
 def run(*arguments: object) -> Result:

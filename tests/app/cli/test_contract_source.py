@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.process import HOTEL, ROOT
 
-from bespeak.app.cli.contract_source import contract_of
-from bespeak.checks.evolution.contract import Contract
+from bespeak.app.cli.diff import contract_of
+from bespeak.checks.evolution.contract_diff import Contract
 from bespeak.errors import ConfigError, ContractError
 
 

@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 from tests.cases import check_each
 
 from bespeak.app.cli.explain import explain
-from bespeak.checks.lint.registry import all_rules
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.checks.lint.rule_index import all_rules
+from bespeak.text.diagnostics.diagnostic import Rule
 
 
 @pytest.fixture(autouse=True)

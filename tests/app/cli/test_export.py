@@ -19,9 +19,8 @@ from bespeak.app.cli.discover import discover
 from bespeak.app.cli.export import export
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.semantic import semantic
-from bespeak.documents.agis.format import parse_agis
+from bespeak.documents.agis.canonical import parse_agis, write_yaml
 from bespeak.documents.agis.structure import check_structure
-from bespeak.documents.agis.text import write_yaml
 from bespeak.errors import ConfigError
 from bespeak.text.source.tree import Tree
 

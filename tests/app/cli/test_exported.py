@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.process import HOTEL, serving
 
-from bespeak.app.cli.exported import open_exported
+from bespeak.app.cli.export import open_exported
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.state.identity.settings import AuthSettings
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from tests.documents.agis_documents import booking
 
 from bespeak.app.cli.format import format_documents
-from bespeak.documents.agis.text import write_json, write_yaml
+from bespeak.documents.agis.canonical import write_json, write_yaml
 
 GOOD = write_yaml(booking())
 LOOSE = GOOD.replace("method: BOOK", "method:   book   # the verb")

@@ -16,11 +16,9 @@ import bespeak
 from bespeak.agent.client.errors import ServiceError
 from bespeak.app.cli.import_ import import_
 from bespeak.app.cli.main import CommandFailedError
-from bespeak.contract.data_manifest import DataClass, DataManifest
-from bespeak.contract.vocabulary import Vocabulary
-from bespeak.documents.agis.document import read_agis
-from bespeak.documents.agis.format import parse_agis
-from bespeak.documents.agis.service import agis_service
+from bespeak.contract.service import DataClass, DataManifest, Vocabulary
+from bespeak.documents.agis.canonical import parse_agis
+from bespeak.documents.agis.document import agis_service, read_agis
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.errors import ConfigError
 from bespeak.text.source.tree import Tree

@@ -18,8 +18,7 @@ from bespeak.app.cli.lint import lint
 from bespeak.app.cli.review import review
 from bespeak.app.server.local import connect_local
 from bespeak.app.server.mcp_backend import ClientBackend
-from bespeak.contract.mcp_content import SCHEMA
-from bespeak.contract.mcp_tool import admit_partial, make_tools
+from bespeak.contract.mcp_tool import SCHEMA, admit_partial, make_tools
 from bespeak.errors import ConfigError
 
 pytestmark = pytest.mark.process

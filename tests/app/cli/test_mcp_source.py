@@ -9,7 +9,7 @@ import pytest
 
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.mcp_source import named_server, open_tools
-from bespeak.contract.mcp_server import McpServer
+from bespeak.contract.handler import McpServer
 from bespeak.errors import ConfigError
 
 

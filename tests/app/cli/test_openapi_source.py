@@ -12,8 +12,8 @@ import pytest
 from tests.documents.openapi.notes_api import described
 
 from bespeak.agent.discovery.fetcher import Fetcher
+from bespeak.app.cli.document_source import open_description
 from bespeak.app.cli.main import CommandFailedError
-from bespeak.app.cli.openapi_source import open_description
 from bespeak.errors import ConfigError
 
 REDIRECTS = {"/private": "http://10.0.0.1/openapi.json", "/loop": "/loop"}

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 from tests.runtime.negotiation.negotiating import FIND, LODGINGS
 
-from bespeak.app.cli.promotion import promote_synthesis
+from bespeak.app.cli.proposals import promote_synthesis
 from bespeak.contract.handler import Composition
-from bespeak.documents.deployment.endpoint_toml import endpoint_of
-from bespeak.documents.deployment.recipes_toml import read_recipes
+from bespeak.documents.deployment.endpoint_toml import endpoint_of, read_recipes
 from bespeak.errors import ConfigError
-from bespeak.runtime.stored_endpoint import StoredEndpoint
+from bespeak.runtime.additions import StoredEndpoint
 from bespeak.text.reading.table import Table
 from bespeak.text.reading.text_file import read_text, toml_table
 

@@ -16,17 +16,17 @@ from click.testing import CliRunner, Result
 from tests.process import serving
 from tests.runtime.negotiation.negotiating import FIND, LODGINGS, lodgings
 
-from bespeak.agent.client.agtp_client import Pool
+from bespeak.agent.client.agtp_transport import Pool
 from bespeak.app.cli.audit import audit
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.proposals import proposals
 from bespeak.contract.handler import Composition
-from bespeak.runtime.stored_endpoint import write_endpoint
-from bespeak.state.audit.reading import KeptRecord, payload_of
-from bespeak.state.store.command import Command
+from bespeak.runtime.additions import write_endpoint
+from bespeak.state.audit.record import KeptRecord, payload_of
 from bespeak.state.store.commands.audit import LatestAudit
 from bespeak.state.store.commands.proposals import FileProposal, ReadProposal
 from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Command
 
 AGENT, OTHER = "a" * 64, "b" * 64
 CONFIGURATION = """[server]

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import bespeak
-from bespeak.app.cli.reload import snapshot
+from bespeak.app.cli.serve import snapshot
 
 APP = '''
 import bespeak

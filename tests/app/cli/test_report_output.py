@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 import pytest
 
-from bespeak.app.cli.report_output import default_format, parse_outputs, print_report, style, write_report
+from bespeak.app.cli.lint import default_format, parse_outputs, print_report, style, write_report
 from bespeak.errors import ConfigError
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.report import Finding, Report
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 REPORT = Report(findings=[Finding(Diagnostic("P301", "error", "wrong", Location("a", 1)))], files=["a"])
 

@@ -12,9 +12,9 @@ from tests.checks.alignment import university
 from bespeak.app.cli.main import CommandFailedError, bespeak
 from bespeak.checks.alignment.artifact import Trust, judge_alignment
 from bespeak.documents.alignment.notation import alignment_notation, read_alignment
-from bespeak.documents.ontology.file import load_ontology
+from bespeak.documents.ontology.reader import load_ontology
 from bespeak.errors import ConfigError
-from bespeak.state.audit.trusted_keys import parse_keys
+from bespeak.state.identity.key_files import parse_keys
 from bespeak.text.language.embedding import embed
 
 A, B = f"{university.A}#", f"{university.B}#"

@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from bespeak.app.cli.main import bespeak
-from bespeak.app.cli.semantic_history import read_histories
+from bespeak.app.cli.semantic_align import read_histories
 from bespeak.app.cli.target_store import use_store
-from bespeak.checks.alignment.behavioral import History
+from bespeak.checks.alignment.signals import History
 from bespeak.errors import ConfigError
-from bespeak.state.store.commands.mapped_calls import CountMappedCalls, MappedCalls
+from bespeak.state.store.commands.semantics import CountMappedCalls, MappedCalls
 
 HEAD = "@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
 

@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.store import store
 from bespeak.errors import ConfigError
-from bespeak.state.store.commands.nonces import UseNonce
-from bespeak.state.store.migrations import CURRENT
+from bespeak.state.store.commands.idempotency import UseNonce
 from bespeak.state.store.opening import open_store
+from bespeak.state.store.sql import CURRENT
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.process)])

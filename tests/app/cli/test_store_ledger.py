@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bespeak.app.cli.store import store
-from bespeak.state.store.command import Command, Statement
 from bespeak.state.store.commands.ledger import HELD, MoveMoney, OpenAccount, account_of
 from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Command, Statement
 
 ACME = account_of("acme")
 

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bespeak.app.cli.workflow_drawing import draw_lines, draw_mermaid, draw_svg
-from bespeak.runtime.authority import Authority
+from bespeak.app.cli.workflows import draw_lines, draw_mermaid, draw_svg
+from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.workflows.spec import Spec, StepSpec
 from bespeak.state.store.commands.records import NEVER, Record
 from bespeak.state.store.commands.steps import StepRow

@@ -12,13 +12,13 @@ from click.testing import CliRunner, Result
 
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.workflows import workflows
-from bespeak.runtime.authority import Authority
+from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.workflows.spec import Spec, StepSpec, encode
-from bespeak.state.store.command import Command
 from bespeak.state.store.commands.records import ChangeRecord, PutRecord
 from bespeak.state.store.commands.steps import JournalSteps, StepRow
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.sqlite import SqliteStore
+from bespeak.state.store.store import Command
 
 AGENT = "a" * 64
 BOOK = StepSpec("BOOK", "/rooms", name="book", compensate=StepSpec("CANCEL", "/rooms"))

@@ -15,16 +15,14 @@ from click.testing import CliRunner, Result
 from tests.cases import check_each
 
 from bespeak.app.cli.conform import conform
-from bespeak.app.conformance.document_set import KINDS, SOURCE, Case, find_cases, hold
-from bespeak.app.conformance.validator import own_validator
-from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.registry import all_rules
-from bespeak.checks.lint.run import check_text
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.app.conformance.document_set import KINDS, SOURCE, Case, find_cases, hold, own_validator
+from bespeak.checks.lint.document import check_text
+from bespeak.checks.lint.rule_index import all_rules
+from bespeak.checks.lint.subject import Context
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.text.source.json_tree import parse_json
-from bespeak.text.source.notation import detect_notation
 from bespeak.text.source.pointer import parent
-from bespeak.text.source.tree import Tree
+from bespeak.text.source.tree import Tree, detect_notation
 from bespeak.text.source.yaml_tree import parse_yaml
 
 CASES = find_cases(SOURCE)

@@ -15,11 +15,9 @@ import pytest
 
 from bespeak.app.conformance import run as run_module
 from bespeak.app.conformance.check import Verdict
-from bespeak.app.conformance.direct import direct_sender
-from bespeak.app.conformance.report import ITEMS, Report
-from bespeak.app.conformance.run import run_conformance
-from bespeak.app.server.assembly import assemble
-from bespeak.app.server.keeper import Keeper
+from bespeak.app.conformance.probe import direct_sender
+from bespeak.app.conformance.run import ITEMS, Report, run_conformance
+from bespeak.app.server.assembly import Keeper, assemble
 from bespeak.app.server.target import Target, load_target
 from bespeak.contract.negotiation import NegotiationSettings
 from bespeak.faces.agtp.server import AgtpServer

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bespeak.app.conformance.form import FORMS, Form
+from bespeak.app.conformance.subject import FORMS, Form
 
 
 def test_only_an_object_is_put_into_the_envelope() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.app.conformance.conftest import closed, endpoint
 
-from bespeak.app.conformance.published import (
+from bespeak.app.conformance.subject import (
     concrete_path,
     is_safe,
     matches,

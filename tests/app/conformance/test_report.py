@@ -16,7 +16,7 @@ from bespeak.app.conformance.check import (
     passed,
 )
 from bespeak.app.conformance.probe import Exchanged
-from bespeak.app.conformance.report import ITEMS, Report, Result
+from bespeak.app.conformance.run import ITEMS, Report, Result
 
 
 async def _never(_subject: Subject) -> Outcome:

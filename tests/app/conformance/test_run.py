@@ -14,10 +14,9 @@ import trustme
 from bespeak.agent.client.errors import UnreachableError
 from bespeak.app.conformance.check import Verdict
 from bespeak.app.conformance.checks import negotiation
-from bespeak.app.conformance.report import ITEMS, Report
-from bespeak.app.conformance.run import CHECKS, run_conformance
+from bespeak.app.conformance.run import CHECKS, ITEMS, Report, run_conformance
 from bespeak.app.conformance.subject import PROBE_AGENT, PROBE_FIELD
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.service import DEFAULT_CATALOG
 from bespeak.errors import ConfigError
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.app.conformance.document_set import Case
-from bespeak.app.conformance.validator import command_validator, own_validator
+from bespeak.app.conformance.document_set import Case, command_validator, own_validator
 from bespeak.errors import ConfigError
 
 

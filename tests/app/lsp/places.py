@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bespeak.app.lsp.flow_place import ITEM
+from bespeak.app.lsp.cursor import ITEM
 from bespeak.text.source.pointer import child
 from bespeak.text.source.tree import Tree
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.app.lsp.places import marked
 
-from bespeak.app.lsp.brace_place import brace_place
-from bespeak.app.lsp.flow_place import ITEM, Place
+from bespeak.app.lsp.cursor import ITEM, Place, brace_place
 
 ENDPOINT = ("endpoints", ITEM)
 

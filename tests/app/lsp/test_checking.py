@@ -9,7 +9,7 @@ import pytest
 from tests.app.lsp import texts
 from tests.process import ROOT, bespeak
 
-from bespeak.app.lsp.checking import LONGEST, catalog_of, check, guess_kind, is_excluded, is_ours
+from bespeak.app.lsp.diagnostics import LONGEST, catalog_of, check, guess_kind, is_excluded, is_ours
 
 ROOMS = (ROOT / "docs_src/lint/rooms.agis").read_text()
 SETTINGS = """

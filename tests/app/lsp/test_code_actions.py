@@ -10,7 +10,7 @@ from tests.app.lsp import texts
 from tests.process import ROOT
 
 from bespeak.app.lsp.code_actions import FIX_ALL, QUICK_FIX, code_actions, fix_all, is_safe
-from bespeak.app.lsp.diagnostics import one
+from bespeak.app.lsp.diagnostics import to_diagnostic
 
 ROOMS = (ROOT / "docs_src/lint/rooms.agis").read_text()
 DOCUMENT = types.OptionalVersionedTextDocumentIdentifier("file:///rooms.agis", 7)
@@ -18,7 +18,7 @@ DOCUMENT = types.OptionalVersionedTextDocumentIdentifier("file:///rooms.agis", 7
 
 def actions(rule: str, only: Sequence[str] | None = None) -> list[types.CodeAction]:
     known, positions, number = texts.found(ROOMS, rule)
-    found = one(known.findings[number], positions)
+    found = to_diagnostic(known.findings[number], positions)
     context = types.CodeActionContext([found], only=only)
     params = types.CodeActionParams(types.TextDocumentIdentifier(DOCUMENT.uri), found.range, context)
     return code_actions(known, DOCUMENT, params, positions, texts.checked)

@@ -9,9 +9,9 @@ from lsprotocol import types
 from tests.app.lsp import texts
 from tests.app.lsp.places import marked
 
-from bespeak.app.lsp.checking import guess_kind
 from bespeak.app.lsp.completion import Completion
 from bespeak.app.lsp.cursor import cursor_at
+from bespeak.app.lsp.diagnostics import guess_kind
 from bespeak.app.lsp.positions import Positions
 
 GOOD = texts.yaml()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.app.lsp.places import marked
 
-from bespeak.app.lsp.cursor import Cursor, cursor_at
-from bespeak.app.lsp.flow_place import Place
+from bespeak.app.lsp.cursor import Cursor, Place, cursor_at
 
 
 def cursor(text: str, name: str = "a.agis") -> Cursor:

@@ -9,11 +9,11 @@ from lsprotocol import types
 from tests.app.lsp import texts
 from tests.checks.lint.agis_text import document, endpoint
 
-from bespeak.app.lsp.diagnostics import MOST, one, shown, touching
+from bespeak.app.lsp.diagnostics import MOST, shown, to_diagnostic, touching
 from bespeak.app.lsp.positions import Positions
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
 from bespeak.text.diagnostics.report import Finding
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from bespeak.text.source.span import Location
 )
 def test_a_finding_keeps_its_severity_rule_and_advice(severity: Severity, shown_as: types.DiagnosticSeverity) -> None:
     finding = Finding(Diagnostic("P302", severity, "wrong", Location("x", 1, 1, 1, 3), "/a", "Mend it."), "abc")
-    made = one(finding, Positions("a: 1"))
+    made = to_diagnostic(finding, Positions("a: 1"))
     assert (made.severity, made.code, made.source) == (shown_as, "P302", "bespeak")
     assert made.message == "wrong\nMend it."
     assert made.data == {"pointer": "/a", "fingerprint": "abc"}
@@ -36,7 +36,7 @@ def test_an_emoji_before_a_finding_counts_two() -> None:
     entry = {"x-icon": "🛏🛏", **endpoint(path="/room/")}
     text = json.dumps(document(entry), ensure_ascii=False)
     known, positions, number = texts.found(text, "P321")
-    place = one(known.findings[number], positions).range
+    place = to_diagnostic(known.findings[number], positions).range
     assert place.start == types.Position(0, text.index('"/room/"') + 2)
     assert place.end == types.Position(0, text.index('"/room/"') + 2 + len('"/room/"'))
 
@@ -44,7 +44,7 @@ def test_an_emoji_before_a_finding_counts_two() -> None:
 def test_an_unused_ignore_is_shown_as_unnecessary() -> None:
     text = texts.yaml().replace("path: /room", "path: /room  # bespeak: ignore[P302]")
     known, positions, number = texts.found(text, "D190")
-    assert one(known.findings[number], positions).tags == [types.DiagnosticTag.Unnecessary]
+    assert to_diagnostic(known.findings[number], positions).tags == [types.DiagnosticTag.Unnecessary]
 
 
 def test_a_flood_of_findings_is_cut_and_said() -> None:

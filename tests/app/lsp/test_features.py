@@ -15,8 +15,8 @@ from tests.app.lsp.editor import editing, lsp_command
 from tests.process import ROOT
 
 from bespeak.app.lsp.code_actions import FIX_ALL
-from bespeak.app.lsp.features import make_server
-from bespeak.documents.agis.format import format_agis
+from bespeak.app.lsp.server import make_server
+from bespeak.documents.agis.canonical import format_agis
 
 pytestmark = pytest.mark.process
 
@@ -76,8 +76,8 @@ def test_every_feature_is_registered_once() -> None:
 
 WAITING = """
 from contextlib import suppress
-from bespeak.app.lsp.checking import check
-from bespeak.app.lsp.features import serve
+from bespeak.app.lsp.diagnostics import check
+from bespeak.app.lsp.server import serve
 from bespeak.app.lsp.server import Server
 
 def waiting(text, path, here):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bespeak.app.lsp.cursor import ITEM
 from bespeak.app.lsp.fields import choices, field_at, is_rule, is_text, is_verb, properties
-from bespeak.app.lsp.flow_place import ITEM
 from bespeak.checks.lint.subject import Kind
 
 

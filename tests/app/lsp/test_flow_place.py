@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.app.lsp.places import leaves, marked
 from tests.process import ROOT
 
-from bespeak.app.lsp.flow_place import ITEM, Place, flow_place
-from bespeak.documents.agis.format import format_agis
+from bespeak.app.lsp.cursor import ITEM, Place, flow_place
+from bespeak.documents.agis.canonical import format_agis
 from bespeak.text.source.json_tree import JsonTree, parse_json
 
 

@@ -9,12 +9,12 @@ from tests.app.lsp import texts
 from tests.app.lsp.places import marked
 from tests.cases import check_each
 
-from bespeak.app.lsp.checking import guess_kind
 from bespeak.app.lsp.cursor import cursor_at
+from bespeak.app.lsp.diagnostics import guess_kind
 from bespeak.app.lsp.hover import hover_text, rule_text
-from bespeak.checks.lint.registry import all_rules
+from bespeak.checks.lint.rule_index import all_rules
 from bespeak.checks.lint.subject import Kind
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.diagnostics.diagnostic import Rule
 
 
 def hover(text: str, name: str = "a.agis", kind: Kind | None = None) -> str:

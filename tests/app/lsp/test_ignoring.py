@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.app.lsp import texts
 
-from bespeak.app.lsp.ignoring import ignore_edits
-from bespeak.text.source.text_edit import apply_edits
+from bespeak.app.lsp.code_actions import ignore_edits
+from bespeak.text.source.tree import apply_edits
 
 ENDPOINT = """[endpoint]
 method = "BOOK"

@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
-from bespeak.app.lsp.checking import catalog_of
-from bespeak.app.lsp.outlines import OUTLINES
+from bespeak.app.lsp.diagnostics import catalog_of
+from bespeak.app.lsp.fields import OUTLINES
 from bespeak.checks.lint.config import read_config
-from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.run import check_text
-from bespeak.checks.lint.subject import KINDS, Kind
+from bespeak.checks.lint.document import check_text
+from bespeak.checks.lint.subject import KINDS, Context, Kind
 from bespeak.documents.ai.document import MEMBERS
 from bespeak.documents.deployment.server_toml import read_server
 from bespeak.documents.schemas import SCHEMAS, load_schema
-from bespeak.text.reading.outline import Outline
+from bespeak.text.reading.settings import Outline
 
 CONTEXT = Context(catalog=catalog_of(None))
 

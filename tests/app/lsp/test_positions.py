@@ -9,9 +9,7 @@ from lsprotocol.types import Position, PositionEncodingKind, Range
 
 from bespeak.app.lsp.positions import Positions
 from bespeak.text.diagnostics.report import Replacement
-from bespeak.text.source.span import Location
-from bespeak.text.source.text_edit import TextEdit
-from bespeak.text.source.tree import Span
+from bespeak.text.source.tree import Location, Span, TextEdit
 
 UTF_8, UTF_16, UTF_32 = PositionEncodingKind.Utf8, PositionEncodingKind.Utf16, PositionEncodingKind.Utf32
 

@@ -11,7 +11,7 @@ from lsprotocol import types
 from tests.app.lsp.editor import editing
 from tests.process import ROOT
 
-from bespeak.app.lsp.checking import LONGEST
+from bespeak.app.lsp.diagnostics import LONGEST
 
 pytestmark = pytest.mark.process
 
@@ -139,8 +139,8 @@ def test_a_huge_document_is_not_checked_while_it_is_edited(tmp_path: Path) -> No
 
 
 FAILING = """
-from bespeak.app.lsp.checking import check
-from bespeak.app.lsp.features import serve
+from bespeak.app.lsp.diagnostics import check
+from bespeak.app.lsp.server import serve
 from bespeak.app.lsp.server import Server
 
 def failing(text, path, here):

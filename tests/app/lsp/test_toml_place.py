@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tests.app.lsp.places import leaves, marked
 from tests.process import ROOT
 
-from bespeak.app.lsp.flow_place import ITEM, Place
-from bespeak.app.lsp.toml_place import toml_place
+from bespeak.app.lsp.cursor import ITEM, Place, toml_place
 from bespeak.text.source.toml_tree import TomlTree, parse_toml
 
 DOCUMENTS = sorted((ROOT / "docs_src/endpoint-files").rglob("*.toml"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bespeak.app.lsp.verb_text import verb_text
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.app.lsp.hover import verb_text
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 CATALOG = load_bundled()

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tests.app.lsp.places import leaves, marked
 from tests.process import ROOT
 
-from bespeak.app.lsp.flow_place import ITEM, Place
-from bespeak.app.lsp.yaml_place import yaml_place
+from bespeak.app.lsp.cursor import ITEM, Place, yaml_place
 from bespeak.text.source.yaml_tree import YamlTree, parse_yaml
 
 DOCUMENTS = [ROOT / "docs_src/lint/rooms.agis", ROOT / "docs_src/agis/menu.agis"]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from tests.checks.lint.agis_text import document, endpoint
 
-from bespeak.app.lsp.checking import Checked, check
+from bespeak.app.lsp.diagnostics import Checked, check
 from bespeak.app.lsp.positions import Positions
-from bespeak.documents.agis.text import write_json, write_yaml
+from bespeak.documents.agis.canonical import write_json, write_yaml
 
 HERE = Path("/nowhere/project")
 """A folder without settings; it does not exist."""

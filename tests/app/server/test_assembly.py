@@ -11,13 +11,11 @@ from tests.service import Bench, echo, make_endpoint
 
 from bespeak.app.server.assembly import assemble, first_written
 from bespeak.contract.agent import Agent
-from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.data_set import DataColumn, DataSet
 from bespeak.contract.policy import FLOOR_METHODS, MethodPolicy, Policies
-from bespeak.contract.service import ServerIdentity, Service
-from bespeak.contract.vocabulary import Vocabulary
+from bespeak.contract.service import DataManifest, ServerIdentity, Service, Vocabulary
 from bespeak.errors import ConfigError, ContractError
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 SERVICE = Service(identity=ServerIdentity(server_id="a.example", operator="A", contact="a@a.example"))
 

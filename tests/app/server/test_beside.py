@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.service import build, echo, make_endpoint
 
-from bespeak.app.server.beside import Beside
+from bespeak.app.server.lifecycle import Beside
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings
 from bespeak.runtime.dispatcher import Dispatcher

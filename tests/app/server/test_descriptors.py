@@ -13,8 +13,7 @@ import pytest
 import trustme
 from tests.process import serving
 
-from bespeak.app.server.descriptors import RESERVE, fit_connections
-from bespeak.app.server.settings import Settings
+from bespeak.app.server.settings import RESERVE, Settings, fit_connections
 from bespeak.protocol.address import Address
 
 APP = """

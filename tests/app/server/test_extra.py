@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.app.server.extra import extra_needed
+from bespeak.app.server.http_face import extra_needed
 from bespeak.errors import ConfigError
 
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.service import build, echo, make_endpoint
 
-from bespeak.app.server.guarded import make_guard, mount
+from bespeak.app.server.http_face import make_guard, mount
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.faces.http.asgi import HttpResponse, Message, Receive, Scope, Send
 from bespeak.faces.http.guard import METADATA, Guard

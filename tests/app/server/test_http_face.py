@@ -6,9 +6,9 @@ import pytest
 from tests.faces.http.web import BOOK, FIND, Web, get, post, serving
 from tests.service import make_endpoint
 
-from bespeak.contract.rate import Rate, RateLimits
+from bespeak.contract.limits import Rate, RateLimits
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.messages import Context
 
 pytestmark = pytest.mark.anyio
 

@@ -14,11 +14,11 @@ from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.app.server.http_face import make_face
 from bespeak.app.server.http_pages import Publishing, check_publishing, make_pages
-from bespeak.contract.data_manifest import DataClass, DataManifest
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.limits import Rate, RateLimits
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.contract.policy import Policies
-from bespeak.contract.rate import Rate, RateLimits
+from bespeak.contract.service import DataClass, DataManifest
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings
 from bespeak.state.identity.settings import AuthSettings

@@ -14,7 +14,7 @@ from tests.stateful import keeping
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import StoreUnavailableError
 from bespeak.state.identity.settings import AuthSettings, TokenSettings
-from bespeak.state.store.commands.nonces import UseNonce
+from bespeak.state.store.commands.idempotency import UseNonce
 
 pytestmark = pytest.mark.anyio
 

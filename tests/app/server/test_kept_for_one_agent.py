@@ -15,14 +15,14 @@ from tests.runtime.negotiation.negotiating import FIND, OTHER, REFUNDS, given, l
 from tests.service import AGENT
 from tests.stateful import StatefulBench
 
-from bespeak.app.server.beside import Beside
 from bespeak.app.server.http_face import make_face
 from bespeak.app.server.http_pages import Publishing
+from bespeak.app.server.lifecycle import Beside
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings
 from bespeak.faces.http.server import HttpServer
-from bespeak.faces.timeouts import Timeouts
+from bespeak.faces.limits import Timeouts
 from bespeak.state.identity.settings import AuthSettings
 
 pytestmark = pytest.mark.anyio

@@ -20,7 +20,7 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.app.server.log import FORMATS, LEVELS, JsonLines, TextLines, log_to_stderr
 from bespeak.contract.agent import Agent
-from bespeak.contract.refusal import Refusal
+from bespeak.contract.handler import Refusal
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Malformed
 from bespeak.state.audit.settings import AuditSettings

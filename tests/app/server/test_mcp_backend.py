@@ -20,8 +20,8 @@ from bespeak.app.server.target import load_app
 from bespeak.contract.mcp_tool import make_tools
 from bespeak.contract.service import ServerIdentity
 from bespeak.documents.manifest_json import ManifestDocument
-from bespeak.protocol.exchange.outcome import Outcome
-from bespeak.protocol.exchange.scope import Scopes
+from bespeak.protocol.exchange.principal import Scopes
+from bespeak.protocol.exchange.refusal import Outcome
 
 pytestmark = pytest.mark.anyio
 

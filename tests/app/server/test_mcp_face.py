@@ -16,7 +16,7 @@ from bespeak.app.server.mcp_face import mounted, sdk_needed
 from bespeak.app.server.settings import plan_settings
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument, parse_server
-from bespeak.documents.projections.mcp_server_card import MEDIA_TYPE
+from bespeak.documents.projections.discovery import SERVER_CARD_TYPE
 from bespeak.errors import ConfigError
 
 pytestmark = pytest.mark.anyio
@@ -94,7 +94,7 @@ async def test_a_server_serves_mcp_on_its_http_face_and_stops_with_open_streams(
         authority = {"agent_id": "a" * 64, "authority_scope": "booking:room, calendar:write"}
         async with httpx.AsyncClient(trust_env=False, timeout=30) as web:
             catalog = (await web.get(f"{server.url}/.well-known/ai-catalog.json")).json()
-            [place] = [entry["url"] for entry in catalog["entries"] if entry["type"] == MEDIA_TYPE]
+            [place] = [entry["url"] for entry in catalog["entries"] if entry["type"] == SERVER_CARD_TYPE]
             card = (await web.get(place)).json()
         [remote] = card["remotes"]
         async with connected_to(remote["url"], "auto", agree, **authority) as client:

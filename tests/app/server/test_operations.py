@@ -11,8 +11,8 @@ import pytest
 from tests.process import HOTEL, serving
 
 import bespeak
-from bespeak.app.server import operations
-from bespeak.app.server.operations import Operations
+from bespeak.app.server import http_face
+from bespeak.app.server.http_face import Operations
 from bespeak.errors import StoreUnavailableError
 
 SCOPES = ["rooms:read"]
@@ -50,8 +50,8 @@ class SilentStore:
 
 @pytest.mark.anyio
 async def test_a_store_that_does_not_answer_is_reported_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert operations.WITHIN < 1
-    monkeypatch.setattr(operations, "WITHIN", 0.01)
+    assert http_face.WITHIN < 1
+    monkeypatch.setattr(http_face, "WITHIN", 0.01)
     silent = SilentStore()
 
     class Cut:

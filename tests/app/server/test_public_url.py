@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from tests.service import echo, make_endpoint
 
-from bespeak.app.server.public_url import with_http_face, with_public_url
-from bespeak.app.server.settings import Settings
+from bespeak.app.server.settings import Settings, with_http_face, with_public_url
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.deployment.http_settings import HttpSettings

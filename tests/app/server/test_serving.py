@@ -290,7 +290,7 @@ def test_a_server_without_auth_loads_no_cryptography_and_only_its_own_database()
     script = """
 import asyncio, sys
 from bespeak.app.cli import serve
-from bespeak.app.server.keeper import Keeper
+from bespeak.app.server.assembly import Keeper
 from bespeak.app.server.serving import assemble_target
 from bespeak.app.server.target import load_target
 from bespeak.state.store.opening import open_store

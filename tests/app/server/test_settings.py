@@ -11,7 +11,7 @@ from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import ClientCertificateSettings, LimitSettings, ListenSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
-from bespeak.faces.capacity import MAX_BUFFERED
+from bespeak.faces.limits import MAX_BUFFERED
 from bespeak.protocol.address import Address
 from bespeak.state.identity.settings import AuthSettings, MtlsSettings
 

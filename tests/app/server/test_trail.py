@@ -18,14 +18,13 @@ from bespeak import Refusal
 from bespeak.contract.procedure import Procedure
 from bespeak.contract.standard.methods import choose_methods
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.protocol.exchange.base64url import decode64
+from bespeak.protocol.exchange.header_values import decode64
 from bespeak.protocol.exchange.messages import Request, Response
-from bespeak.state.audit.compact import parse_compact
-from bespeak.state.audit.expectation import Expectation
+from bespeak.state.audit.record import parse_compact
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.audit.trail import StoreTrail
-from bespeak.state.audit.trusted_keys import trusted
-from bespeak.state.audit.verification import Verification
+from bespeak.state.audit.verification import Expectation, Verification
+from bespeak.state.identity.key_files import trusted
 from bespeak.state.identity.key_text import generate_key
 from bespeak.state.store.commands.audit import ScanAudit
 from bespeak.state.store.opening import open_store

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.app.server.trail_trust import TrailTrust, trust_of
+from bespeak.app.cli.audit import TrailTrust, trust_of
 from bespeak.errors import ConfigError
-from bespeak.state.identity.key_history import PastKey, history_path, history_text
+from bespeak.state.identity.key_files import PastKey, history_path, history_text
 from bespeak.state.identity.key_text import generate_key, key_id, private_text, public_jwk
 
 KEY, OLD = generate_key(), generate_key()

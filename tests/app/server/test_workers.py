@@ -14,7 +14,7 @@ import httpx
 import pytest
 from tests.process import Served, serving
 
-from bespeak.agent.client.agtp_client import Pool
+from bespeak.agent.client.agtp_transport import Pool
 
 pytestmark = [pytest.mark.process, pytest.mark.anyio]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bespeak.contract.ontology.namespace import DEFAULT
-from bespeak.contract.ontology.ontology import Ontology
-from bespeak.contract.ontology.term import Kind, Synonym, Term
+from bespeak.contract.ontology.core import DEFAULT
+from bespeak.contract.ontology.ontology import Kind, Ontology, Synonym, Term
 
 A, B = "https://a.example/o", "https://b.example/o"
 

@@ -15,10 +15,10 @@ from tests.checks.alignment.terms import A, B, capability, ontology, term
 from bespeak.checks.alignment import aligner
 from bespeak.checks.alignment.aligner import Aligned, Base, Override, align
 from bespeak.checks.alignment.policy import Policy
-from bespeak.contract.ontology.namespace import DEFAULT
+from bespeak.contract.ontology.core import DEFAULT
 from bespeak.contract.ontology.ontology import Ontology
 from bespeak.documents.ontology.reader import read_ontology
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault
 
 
 def run(one: Ontology, other: Ontology, **given: object) -> Aligned:

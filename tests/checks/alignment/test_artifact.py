@@ -15,11 +15,11 @@ from bespeak.contract.ontology.ontology import Ontology
 from bespeak.documents.alignment.draft_json import canonical_json, statement_of, write_json
 from bespeak.documents.alignment.notation import write_alignment
 from bespeak.documents.alignment.rules import BAD_IRI, DOWNGRADE, MALFORMED, OTHER_ONTOLOGY, SIGNATURE, UNKNOWN_TERM
-from bespeak.state.audit.trusted_keys import trusted
 from bespeak.state.identity.artifact_signature import sign_artifact
 from bespeak.state.identity.jws import PrivateKey
+from bespeak.state.identity.key_files import trusted
 from bespeak.state.identity.key_text import generate_key, key_id
-from bespeak.state.store.commands.ontologies import decompress
+from bespeak.state.store.commands.semantics import decompress
 
 KEY, OTHER = generate_key(), generate_key()
 TRUST = Trust(keys=trusted([KEY, OTHER]), ranks={key_id(KEY): 2, key_id(OTHER): 1})

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.checks.alignment.terms import capability
 
-from bespeak.checks.alignment.behavioral import History, behavioral
+from bespeak.checks.alignment.signals import History, behavioral
 
 
 def fits(given_input: str, taken: str) -> float | None:

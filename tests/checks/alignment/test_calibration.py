@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.checks.alignment.calibration import calibrate
+from bespeak.checks.alignment.aligner import calibrate
 
 SCORES = st.floats(-1, 2, allow_nan=False)
 

@@ -7,12 +7,10 @@ from typing import Any
 import pytest
 from tests.checks.alignment.terms import A, B, capability, ontology, term
 
-from bespeak.checks.alignment.aligner import align
-from bespeak.checks.alignment.behavioral import History
-from bespeak.checks.alignment.candidates import Candidate
-from bespeak.contract.ontology.ontology import Ontology
-from bespeak.contract.ontology.term import Term
-from bespeak.protocol.fault import Fault
+from bespeak.checks.alignment.aligner import Candidate, align
+from bespeak.checks.alignment.signals import History
+from bespeak.contract.ontology.ontology import Ontology, Term
+from bespeak.protocol.exchange.refusal import Fault
 
 
 def candidate(one: Ontology, other: Ontology, pair: tuple[str, str], **given: Any) -> Candidate:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from bespeak.checks.alignment.embeddings import Vectors
 from bespeak.checks.alignment.names import make_name
+from bespeak.checks.alignment.signals import Vectors
 
 numpy = pytest.importorskip("numpy")
 

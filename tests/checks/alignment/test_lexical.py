@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.growth import assert_linear
 
-from bespeak.checks.alignment import lexical
-from bespeak.checks.alignment.lexical import Lexicon, contrast
-from bespeak.checks.alignment.names import Name, make_name
-from bespeak.checks.alignment.words import words_of
+from bespeak.checks.alignment import signals
+from bespeak.checks.alignment.names import Name, make_name, words_of
+from bespeak.checks.alignment.signals import Lexicon, contrast
 
 
 def side(**labels: str) -> dict[str, list[Name]]:
@@ -69,8 +68,8 @@ def test_numbers_and_opposites_separate_similar_names() -> None:
 
 
 def test_work_is_linear_even_if_every_name_has_the_same_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lexical, "_LEAST_LOOKUPS", 20)
-    monkeypatch.setattr(lexical, "_MOST_LOOKUPS", 20)
+    monkeypatch.setattr(signals, "_LEAST_LOOKUPS", 20)
+    monkeypatch.setattr(signals, "_MOST_LOOKUPS", 20)
 
     def work(count: int) -> None:
         names = side(**{f"t{place}": f"alpha beta gamma {place}" for place in range(count)})

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from tests.checks.alignment.terms import A, B, ontology, term
 
-from bespeak.checks.alignment.properties import PropertyStage
-from bespeak.checks.alignment.structural import Hierarchy
-from bespeak.contract.ontology.namespace import XSD
-from bespeak.contract.ontology.term import Term
+from bespeak.checks.alignment.aligner import PropertyStage
+from bespeak.checks.alignment.signals import Hierarchy
+from bespeak.contract.ontology.core import XSD
+from bespeak.contract.ontology.ontology import Term
 
 STAGE = PropertyStage(
     {"a:Paper": "b:Paper", "a:Person": "b:Person"},

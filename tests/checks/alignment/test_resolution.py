@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.checks.alignment.policy import Policy
-from bespeak.checks.alignment.resolution import resolve
+from bespeak.checks.alignment.policy import Policy, resolve
 from bespeak.contract.ontology.alignment import MappingRule, Provenance
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.checks.alignment.terms import A, ontology, term
 
-from bespeak.checks.alignment.structural import Hierarchy, structural
+from bespeak.checks.alignment.signals import Hierarchy, structural
 
 TERMS = (
     term("a:animal"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.checks.alignment.names import Name, make_name
-from bespeak.checks.alignment.word_synonyms import mine_synonyms
+from bespeak.checks.alignment.names import Name, make_name, mine_synonyms
 
 
 def names(*texts: str) -> list[Name]:

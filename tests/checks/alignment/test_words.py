@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.checks.alignment.words import MOST_WORDS, PROPERTY_WORDS, STOP_WORDS, is_actor, is_derived, words_of
+from bespeak.checks.alignment.names import MOST_WORDS, PROPERTY_WORDS, STOP_WORDS, is_actor, is_derived, words_of
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from bespeak.checks.evolution.change import ContractChange
-from bespeak.checks.evolution.registry import RULES
-from bespeak.contract.endpoint import DeclaredError, Endpoint
+from bespeak.checks.evolution.rule_index import RULES
+from bespeak.contract.endpoint import DeclaredError, Endpoint, Semantic
 from bespeak.contract.handler import OpaqueHandler
-from bespeak.contract.semantic import Semantic
 
 _PAIRS = """
 C101 C107 C110 C112 C114 C116 C120 C122 C124 C127 C129 C131 C134 C136 C150 C152 C154 C156 C170 C172 C178 C185 C187 C190

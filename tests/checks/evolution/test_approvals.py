@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tests.checks.evolution.contracts import BOOK, book
 
 from bespeak.checks.evolution.approvals import Approval, approve, judge, parse_approvals, with_entries
-from bespeak.checks.evolution.contract import Contract
-from bespeak.checks.evolution.contract_diff import diff_contracts
+from bespeak.checks.evolution.contract_diff import Contract, diff_contracts
 
 TODAY = date(2026, 11, 15)
 CHANGES = diff_contracts(

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.checks.evolution.catalog_diff import CatalogDiff, diff_catalogs
-from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.contract.catalog.catalog import Catalog, LegacyVerb, Verb
+from bespeak.contract.catalog.document import load_bundled
 
 
 def verb(name: str, description: str = "Do a thing", categories: tuple[str, ...] = ("analysis",), **fate: str) -> Verb:

@@ -10,7 +10,7 @@ import pytest
 from bespeak.checks.evolution.change import MOST_CHANGES, ChangeList, ContractChange, canonical
 from bespeak.checks.evolution.contract_diff import ENDPOINT_ADDED
 from bespeak.checks.evolution.schema_diff import LIMIT_LOOSENED, LIMIT_TIGHTENED
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 CHANGE = ContractChange(
     about=LIMIT_TIGHTENED,

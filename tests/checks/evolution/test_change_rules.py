@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.checks.evolution.contracts import MIRRORED
 
-from bespeak.checks.evolution.change_rules import ChangeRule
-from bespeak.checks.evolution.registry import RULES
+from bespeak.checks.evolution.change import ChangeRule
+from bespeak.checks.evolution.rule_index import RULES
 
 CHANGES = {rule.id: rule for rule in RULES.values() if isinstance(rule, ChangeRule)}
 

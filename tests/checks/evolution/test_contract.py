@@ -5,11 +5,9 @@ from __future__ import annotations
 import msgspec
 from tests.checks.evolution.contracts import BOOK
 
-from bespeak.checks.evolution.contract import Contract, manifest_contract, service_contract
-from bespeak.checks.evolution.contract_diff import diff_contracts
+from bespeak.checks.evolution.contract_diff import Contract, diff_contracts, manifest_contract, service_contract
 from bespeak.contract.policy import SERVER_ENDPOINTS, Policies, is_of_server
-from bespeak.contract.service import ServerIdentity, Service
-from bespeak.contract.vocabulary import Vocabulary
+from bespeak.contract.service import ServerIdentity, Service, Vocabulary
 from bespeak.documents.manifest_json import parse_manifest
 from bespeak.documents.projections.agtp_manifest import project_manifest
 from bespeak.runtime.methods.builtin import builtin_endpoints

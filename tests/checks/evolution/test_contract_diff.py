@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 from tests.checks.evolution.contracts import BOOK, MIRRORED, book, told
 
 from bespeak.checks.evolution.change import canonical
-from bespeak.checks.evolution.contract import Contract
-from bespeak.checks.evolution.contract_diff import diff_contracts
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import DeclaredError, Endpoint
+from bespeak.checks.evolution.contract_diff import Contract, diff_contracts
+from bespeak.contract.endpoint import DeclaredError, Deprecation, Endpoint
 from bespeak.contract.policy import MethodPolicy, Policies
-from bespeak.contract.vocabulary import Vocabulary
+from bespeak.contract.service import Vocabulary
 
 
 def contract(*endpoints: Endpoint, **fields: Any) -> Contract:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.checks.evolution.catalog_diff import CatalogDiff
-from bespeak.checks.evolution.deployment_scan import CatalogConflict, scan_deployment
+from bespeak.checks.evolution.catalog_diff import CatalogConflict, CatalogDiff, scan_deployment
 from bespeak.contract.catalog.catalog import Verb
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint import Deprecation, Endpoint, Semantic
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.contract.recipe import Recipe, RecipeStep
-from bespeak.contract.semantic import Semantic
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 pytestmark = pytest.mark.requirement("API-4.7-1")
 

@@ -8,10 +8,9 @@ import pytest
 from tests.checks.evolution.contracts import BOOK, MIRRORED, book, told
 
 from bespeak.checks.evolution.endpoint_diff import diff_endpoints, path_shape
-from bespeak.contract.cost import read_cost
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import DeclaredError
+from bespeak.contract.endpoint import DeclaredError, Deprecation
 from bespeak.contract.handler import OpaqueHandler
+from bespeak.contract.limits import read_cost
 
 ENDS = Deprecation(deprecated_in="1.1.0", removed_in="2.0.0")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bespeak.checks.evolution.registry import RULES
-from bespeak.checks.lint.registry import all_rules
+from bespeak.checks.evolution.rule_index import RULES
+from bespeak.checks.lint.rule_index import all_rules
 
 
 def test_names_and_ids_are_shared_with_no_other_rule() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.checks.evolution.schema_alternatives import are_disjoint, bare, match, only_alternatives
+from bespeak.checks.evolution.schema_view import are_disjoint, bare, match, only_alternatives
 
 
 def test_equal_parts_are_paired_first_then_those_of_one_name_then_the_last() -> None:

@@ -12,7 +12,7 @@ from tests.checks.evolution.contracts import MIRRORED, told
 
 from bespeak.checks.evolution.change import MOST_CHANGES, ChangeList, ContractChange, canonical
 from bespeak.checks.evolution.schema_diff import diff_schemas
-from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.contract.schema.validation import Validator, compile_schema
 
 Side = Literal["request", "response"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.checks.evolution.schema_limits import compare_limits
+from bespeak.checks.evolution.schema_view import compare_limits
 
 
 def limits(old: Any, new: Any) -> list[tuple[str, str]]:

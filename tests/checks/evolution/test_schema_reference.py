@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.checks.evolution.schema_reference import References
+from bespeak.checks.evolution.schema_view import References
 
 
 def resolved(root: Any) -> Any:

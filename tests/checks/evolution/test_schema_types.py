@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.checks.evolution.schema_types import named_types, type_set, value_texts
+from bespeak.checks.evolution.schema_view import named_types, type_set, value_texts
 
 
 @pytest.mark.parametrize(

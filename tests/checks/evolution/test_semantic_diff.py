@@ -8,7 +8,7 @@ import pytest
 from tests.checks.evolution.contracts import MIRRORED, book, told
 
 from bespeak.checks.evolution.change import ChangeList, ContractChange
-from bespeak.checks.evolution.semantic_diff import diff_semantics
+from bespeak.checks.evolution.endpoint_diff import diff_semantics
 
 
 def changes(old: dict[str, Any], new: dict[str, Any]) -> list[ContractChange]:

@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 from tests.checks.evolution.contracts import BOOK, MIRRORED, told
 
-from bespeak.checks.evolution.contract import Contract
-from bespeak.checks.evolution.service_diff import diff_services
-from bespeak.contract.data_manifest import DataClass, DataManifest
+from bespeak.checks.evolution.contract_diff import Contract, diff_services
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
-from bespeak.contract.vocabulary import Vocabulary
+from bespeak.contract.service import DataClass, DataManifest, Vocabulary
 
 
 def policies(**fields: Any) -> Contract:

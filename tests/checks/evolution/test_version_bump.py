@@ -6,8 +6,7 @@ import pytest
 from tests.checks.evolution.contracts import BOOK, book
 
 from bespeak.checks.evolution.change import ContractChange
-from bespeak.checks.evolution.contract import Contract
-from bespeak.checks.evolution.contract_diff import diff_contracts
+from bespeak.checks.evolution.contract_diff import Contract, diff_contracts
 from bespeak.checks.evolution.version_bump import advise, needed_bump, version_step
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.run import check_text
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.checks.lint.document import check_text
+from bespeak.checks.lint.subject import Context
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 GONE: Any = object()

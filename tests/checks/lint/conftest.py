@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from bespeak.checks.lint.registration import check_endpoint
-from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.contract.catalog.catalog import Catalog
-from bespeak.contract.endpoint import DeclaredError, Endpoint
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.contract.endpoint import DeclaredError, Endpoint, Semantic
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.policy import MethodPolicy, Policies
-from bespeak.contract.semantic import Semantic
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 Check = Callable[..., list[str]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.checks.lint.context import Context
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.checks.lint.subject import Context
+from bespeak.contract.catalog.document import load_bundled
 
 CONTEXT = Context(catalog=load_bundled())

@@ -14,7 +14,7 @@ from tests.checks.lint import agis_text
 from tests.documents.ai.test_document import FLIGHTS
 
 from bespeak.contract.policy import FLOOR_METHODS
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.diagnostics.diagnostic import Rule
 
 _TOP: Final = frozenset({"agis", "service", "agtp", "version", "endpoints", "vocabulary", "schemas", "data_manifest"})
 _WHOLE: Final = frozenset({"input", "output", "input_schema", "output_schema", "handler"})

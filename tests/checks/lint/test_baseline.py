@@ -11,7 +11,7 @@ from bespeak.checks.lint.baseline import Baseline, read_baseline
 from bespeak.errors import ConfigError
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.report import Finding
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 
 def finding(name: str, rule: str = "P302") -> Finding:

@@ -6,7 +6,7 @@ import pytest
 from tests.compositions import compose, recipe, step
 from tests.service import echo, make_endpoint
 
-from bespeak.checks.lint.composition import check_compositions
+from bespeak.checks.lint.registration import check_compositions
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.checks.lint.contexts import CONTEXT
 
-from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.subject import Context
 
 
 def test_defaults_are_agis_level_one_with_nothing_allowed() -> None:

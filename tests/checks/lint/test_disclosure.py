@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.checks.lint.disclosure import contents, details
+from bespeak.checks.lint.rules.data_manifest import disclosed_contents, disclosed_details
 
 HONEST = [
     "Geographic coordinates and address data for entities",
@@ -20,8 +20,8 @@ HONEST = [
 
 @pytest.mark.parametrize("text", HONEST)
 def test_kinds_of_data_give_nothing_away(text: str) -> None:
-    assert contents(text) is None
-    assert details(text) is None
+    assert disclosed_contents(text) is None
+    assert disclosed_details(text) is None
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_kinds_of_data_give_nothing_away(text: str) -> None:
     ],
 )
 def test_data_itself_is_found(text: str, kind: str) -> None:
-    found = contents(text)
+    found = disclosed_contents(text)
     assert found is not None
     assert kind in found.kind
 
@@ -58,18 +58,18 @@ def test_data_itself_is_found(text: str, kind: str) -> None:
     ],
 )
 def test_how_it_is_kept_is_found(text: str, kind: str) -> None:
-    found = details(text)
+    found = disclosed_details(text)
     assert found is not None
     assert kind in found.kind
 
 
 @given(st.text(alphabet="a1@._-+ ,:=kM/\\"))
 def test_any_text_has_an_answer(text: str) -> None:
-    contents(text)
-    details(text)
+    disclosed_contents(text)
+    disclosed_details(text)
 
 
 @pytest.mark.parametrize("text", ["x@" * 300_000, "1," * 300_000, "a_" * 300_000, "1" * 1_000_000, "a." * 300_000])
 def test_a_hostile_text_costs_no_more_than_its_start(text: str) -> None:
-    contents(text)
-    details(text)
+    disclosed_contents(text)
+    disclosed_details(text)

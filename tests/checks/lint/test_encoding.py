@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from tests.checks.lint.conftest import ROOM
 
-from bespeak.checks.lint.encoding import check_endpoint, check_service
-from bespeak.contract.data_manifest import DataClass, DataManifest
+from bespeak.checks.lint.registration import check_endpoint_encoding, check_service_encoding
 from bespeak.contract.endpoint import DeclaredError
-from bespeak.contract.service import ServerIdentity, Service
-from bespeak.text.source.span import Location
+from bespeak.contract.service import DataClass, DataManifest, ServerIdentity, Service
+from bespeak.text.source.tree import Location
 
 HALF = "half \ud83d"
 IDENTITY = ServerIdentity(server_id="rooms.example", operator="Acme", contact="ops@rooms.example")
@@ -33,7 +32,7 @@ SERVICE = Service(identity=IDENTITY, endpoints=(ROOM,))
     ],
 )
 def test_half_a_surrogate_pair_in_an_endpoint_is_an_error_at_its_place(changed: Any, place: str) -> None:
-    [finding] = check_endpoint(replace(ROOM, **changed))
+    [finding] = check_endpoint_encoding(replace(ROOM, **changed))
     assert (finding.severity, finding.pointer) == ("error", place)
     assert "half a surrogate pair" in finding.message
     assert finding.message.isprintable()
@@ -50,10 +49,13 @@ def test_half_a_surrogate_pair_in_an_endpoint_is_an_error_at_its_place(changed: 
     ],
 )
 def test_half_a_surrogate_pair_in_a_service_is_an_error_at_its_place(changed: Any, place: str) -> None:
-    [finding] = check_service(replace(SERVICE, **changed))
+    [finding] = check_service_encoding(replace(SERVICE, **changed))
     assert (finding.severity, finding.pointer) == ("error", place)
 
 
 def test_names_of_files_and_whole_characters_are_allowed() -> None:
-    assert list(check_endpoint(replace(ROOM, description="\U0001f600", location=Location("\udcff.toml", 1)))) == []
-    assert list(check_service(SERVICE)) == []
+    assert (
+        list(check_endpoint_encoding(replace(ROOM, description="\U0001f600", location=Location("\udcff.toml", 1))))
+        == []
+    )
+    assert list(check_service_encoding(SERVICE)) == []

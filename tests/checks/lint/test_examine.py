@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.checks.lint.config import Config, PathIgnore
-from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.examine import Examined, examine, settle
-from bespeak.checks.lint.judge import Judge
-from bespeak.checks.lint.rules.path_collision import DUPLICATE
-from bespeak.checks.lint.run import check_text
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.checks.lint.config import Config, Judge, PathIgnore
+from bespeak.checks.lint.document import Examined, check_text, examine, settle
+from bespeak.checks.lint.rules.path import DUPLICATE_ENDPOINT
+from bespeak.checks.lint.subject import Context
+from bespeak.contract.catalog.document import load_bundled
 
 ENDPOINT = """
 [endpoint]
@@ -95,7 +93,7 @@ def test_a_severity_is_the_one_that_is_set() -> None:
 
 
 def test_cross_file_findings_are_placed_and_can_be_ignored() -> None:
-    extra = [DUPLICATE.inside("/endpoint/path", "declared twice")]
+    extra = [DUPLICATE_ENDPOINT.inside("/endpoint/path", "declared twice")]
     found = {finding.diagnostic.rule: finding.diagnostic for finding in run(extra=extra).findings}
     assert found.keys() == {"P302", "P307"}
     assert found["P307"].location == found["P302"].location

@@ -24,17 +24,16 @@ from tests.documents.openapi.reading import read
 
 import bespeak.checks
 import bespeak.text.language
-from bespeak.app.lsp.checking import check as check_in_editor
+from bespeak.app.lsp.diagnostics import check as check_in_editor
 from bespeak.checks.evolution import contract_diff
-from bespeak.checks.evolution.contract import Contract
-from bespeak.checks.lint import failed_check, reading, registration, run
-from bespeak.checks.lint.config import Config
-from bespeak.checks.lint.judge import Judge
+from bespeak.checks.evolution.contract_diff import Contract
+from bespeak.checks.lint import document, failed_check, reading, registration
+from bespeak.checks.lint.config import Config, Judge
+from bespeak.checks.lint.document import check_text
 from bespeak.checks.lint.passes import Pass
 from bespeak.checks.lint.registration import check_endpoint, check_service
+from bespeak.checks.lint.rules import path as path_collision
 from bespeak.checks.lint.rules import path as path_rules
-from bespeak.checks.lint.rules import path_collision
-from bespeak.checks.lint.run import check_text
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
@@ -53,7 +52,7 @@ def test_the_rule_is_declared_in_full() -> None:
 
 def test_a_failing_endpoint_check_is_reported_at_its_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     extra = Pass(4, "Broken", "", (), endpoint=(broken,))
-    monkeypatch.setattr(run, "PASSES", (extra, *run.PASSES))
+    monkeypatch.setattr(document, "PASSES", (extra, *document.PASSES))
     spoilt = MENU.replace("path: /dish", "path: /Dish")
     found = check_text(spoilt, "menu.agis", CONTEXT).findings
     assert [finding.rule for finding in found] == [failed_check.FAILED.id, "P322"]
@@ -76,7 +75,7 @@ def test_a_failing_check_names_the_rules_that_it_stands_for(
 
 
 def test_a_failing_document_check_is_reported_at_the_document(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "PASSES", (Pass(1, "Broken", "", (), document=(broken,)),))
+    monkeypatch.setattr(document, "PASSES", (Pass(1, "Broken", "", (), document=(broken,)),))
     (failure,) = check_text(MENU, "menu.agis", CONTEXT).findings
     assert (failure.rule, failure.pointer, str(failure.location)) == (failed_check.FAILED.id, "", "menu.agis:1:1")
 
@@ -111,7 +110,7 @@ def test_no_selection_hides_a_failing_check() -> None:
 def test_an_editor_shows_a_failing_check_beside_the_other_findings(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(run, "PASSES", (*run.PASSES, Pass(4, "Broken", "", (), endpoint=(broken,))))
+    monkeypatch.setattr(document, "PASSES", (*document.PASSES, Pass(4, "Broken", "", (), endpoint=(broken,))))
     checked = check_in_editor(MENU.replace("path: /dish", "path: /Dish"), tmp_path / "menu.agis", tmp_path)
     assert [finding.diagnostic.rule for finding in checked.findings] == [failed_check.FAILED.id, "P322"]
 

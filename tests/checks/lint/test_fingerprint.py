@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.checks.lint.fingerprint import fingerprint, stable_pointer
+from bespeak.checks.lint.baseline import fingerprint, stable_pointer
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 BOOK = {"method": "BOOK", "path": "/room", "errors": ["taken", {"name": "closed"}, 7]}
 FIND = {"method": "FIND", "path": "/room"}

@@ -6,11 +6,8 @@ import pytest
 
 from bespeak.checks.lint.fix_edits import apart, edited, fix_edits
 from bespeak.documents.notation_text import parse_notation
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.source.change import Change
-from bespeak.text.source.text_edit import TextEdit, deletion, insertion
-from bespeak.text.source.tree import Span, Tree
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix
+from bespeak.text.source.tree import Change, Span, TextEdit, Tree, deletion, insertion
 
 
 def tree_of(text: str) -> Tree:

@@ -12,16 +12,14 @@ from hypothesis import strategies as st
 from tests.checks.lint.agis_text import document, endpoint
 from tests.checks.lint.contexts import CONTEXT
 
-from bespeak.checks.lint.config import Config, PathIgnore
-from bespeak.checks.lint.examine import Examined, examine
+from bespeak.checks.lint.config import Config, Judge, PathIgnore
+from bespeak.checks.lint.document import Examined, examine
 from bespeak.checks.lint.fixer import FixResult, fix_text
-from bespeak.checks.lint.judge import Judge
 from bespeak.checks.lint.reading import read_subject
 from bespeak.checks.lint.subject import Subject
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix
 from bespeak.text.diagnostics.report import Finding
-from bespeak.text.source.change import Change
+from bespeak.text.source.tree import Change
 
 HEAD = """\
 # a service

@@ -16,12 +16,11 @@ from tests.checks.lint.endpoint_files import FILES, Broken
 from tests.checks.lint.rule_examples import bad_document
 from tests.checks.lint.test_rule_examples import ELSEWHERE, READ_FIRST
 
-from bespeak.checks.lint.config import Config
-from bespeak.checks.lint.examine import Examined, examine
+from bespeak.checks.lint.config import Config, Judge
+from bespeak.checks.lint.document import Examined, examine
 from bespeak.checks.lint.fixer import FixResult, fix_text
-from bespeak.checks.lint.judge import Judge
-from bespeak.checks.lint.registry import all_rules
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.checks.lint.rule_index import all_rules
+from bespeak.text.diagnostics.diagnostic import Rule
 
 LEVEL_2: Final = replace(CONTEXT, level=2)
 JUDGE: Final = Judge(Config())

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.checks.lint.config import Config, PathIgnore
-from bespeak.checks.lint.judge import Judge
+from bespeak.checks.lint.config import Config, Judge, PathIgnore
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 LEAK = Diagnostic("P302", "error", "wrong", None, "/endpoints/0/path")

@@ -11,10 +11,11 @@ import pytest
 from tests.checks.lint.contexts import CONTEXT
 from tests.checks.lint.rule_examples import bad_document
 
-from bespeak.checks.lint import composition, passes, registration, rules
+from bespeak.checks.lint import passes, registration, rules
+from bespeak.checks.lint import registration as composition
 from bespeak.checks.lint.reading import read_subject
 from bespeak.checks.lint.subject import Subject
-from bespeak.text.diagnostics.rule import declared_in
+from bespeak.text.diagnostics.diagnostic import declared_in
 
 MODULES = sorted(found.name for found in iter_modules(rules.__path__))
 

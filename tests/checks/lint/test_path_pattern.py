@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from bespeak.checks.lint.path_pattern import matches
+from bespeak.checks.lint.config import matches_pattern
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from bespeak.checks.lint.path_pattern import matches
     ],
 )
 def test_a_pattern_means_a_path(pattern: str, path: str) -> None:
-    assert matches(pattern, path)
+    assert matches_pattern(pattern, path)
 
 
 @pytest.mark.parametrize(
@@ -41,11 +41,11 @@ def test_a_pattern_means_a_path(pattern: str, path: str) -> None:
     ],
 )
 def test_a_pattern_means_no_other(pattern: str, path: str) -> None:
-    assert not matches(pattern, path)
+    assert not matches_pattern(pattern, path)
 
 
 def test_many_stars_take_no_time() -> None:
     pattern, path = "*a" * 30 + "/**" * 30 + "/x", "a" * 200 + "/b" * 200
     started = time.process_time()
-    assert not matches(pattern, path)
+    assert not matches_pattern(pattern, path)
     assert time.process_time() - started < 5, "a pattern of the settings must not hang a run"

@@ -8,10 +8,10 @@ import pytest
 
 from bespeak.checks.lint.baseline import Baseline, read_baseline
 from bespeak.checks.lint.config import Configs
-from bespeak.checks.lint.project import Options, Outcome, Project
-from bespeak.checks.lint.run import check_text
+from bespeak.checks.lint.document import check_text
+from bespeak.checks.lint.project import LintResult, Options, Project
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 ENDPOINT = """
 [endpoint]
@@ -53,14 +53,14 @@ def save(folder: Path, files: dict[str, str]) -> None:
         (folder / name).write_text(text)
 
 
-def run(folder: Path, *paths: Path, options: Options = ONLY, baseline: Baseline | None = None) -> Outcome:
+def run(folder: Path, *paths: Path, options: Options = ONLY, baseline: Baseline | None = None) -> LintResult:
     project = Project(folder, Configs(folder), options)
     project.add(paths or (folder,))
     project.check_together()
     return project.outcome(baseline)
 
 
-def shown(outcome: Outcome) -> list[tuple[str, str]]:
+def shown(outcome: LintResult) -> list[tuple[str, str]]:
     return [(finding.file, finding.diagnostic.rule) for finding in outcome.findings]
 
 
@@ -80,7 +80,7 @@ def test_the_same_file_is_looked_at_once(tmp_path: Path) -> None:
 
 def test_unknown_files_are_skipped_in_folders_and_reported_when_named(tmp_path: Path) -> None:
     save(tmp_path, {"pyproject.toml": "[project]\n", "x.json": "[1, 2", "y.json": "{}"})
-    assert run(tmp_path) == Outcome((), (), False)
+    assert run(tmp_path) == LintResult((), (), False)
     assert shown(run(tmp_path, tmp_path / "y.json")) == [("y.json", "D114")]
     assert shown(run(tmp_path, tmp_path / "x.json")) == [("x.json", "D102")]
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from tests.checks.evolution.contracts import BOOK
 from tests.checks.lint.contexts import CONTEXT
 
-from bespeak.checks.lint.python_file import python_subject
-from bespeak.checks.lint.run import check
-from bespeak.text.source.span import Location
+from bespeak.checks.lint.document import check
+from bespeak.checks.lint.reading import python_subject
+from bespeak.text.source.tree import Location
 
 TEXT = 'x = 1\r\n@app.endpoint("BOOK", "/found")\r\ndef book():\r\n    """Book."""\r\n'
 

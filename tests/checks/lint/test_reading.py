@@ -7,8 +7,8 @@ import json
 import pytest
 from tests.checks.lint.contexts import CONTEXT
 
+from bespeak.checks.lint.document import check_text
 from bespeak.checks.lint.reading import read_subject
-from bespeak.checks.lint.run import check_text
 from bespeak.checks.lint.subject import Subject
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 

@@ -12,9 +12,9 @@ from typing import Final
 import pytest
 
 import bespeak
-from bespeak.checks.evolution.registry import RULES as CHANGES
+from bespeak.checks.evolution.rule_index import RULES as CHANGES
 from bespeak.checks.lint.passes import pass_of
-from bespeak.checks.lint.registry import all_rules, find_rule, near_rules
+from bespeak.checks.lint.rule_index import all_rules, find_rule, near_rules
 
 DECLARING: Final = ("Rule", "ProfileRule", "wire_rule", "contract_rule", "prose_rule")
 

@@ -9,13 +9,12 @@ from tests.cases import check_each
 from tests.checks.lint.contexts import CONTEXT
 from tests.checks.lint.rule_examples import Placed, bad_document, good_document
 
-from bespeak.checks.lint.config import Config
-from bespeak.checks.lint.examine import examine
-from bespeak.checks.lint.judge import Judge
-from bespeak.checks.lint.registry import all_rules
+from bespeak.checks.lint.config import Config, Judge
+from bespeak.checks.lint.document import examine
+from bespeak.checks.lint.rule_index import all_rules
 from bespeak.contract.catalog import rules as catalog_rules
 from bespeak.contract.recipe import Recipe
-from bespeak.text.diagnostics.rule import Rule, declared_in
+from bespeak.text.diagnostics.diagnostic import Rule, declared_in
 
 _SURROUNDINGS: Final = {
     **{rule: replace(CONTEXT, level=2) for rule in ("S425", "S426", "S432")},

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bespeak.checks.lint.registry import all_rules
-from bespeak.checks.lint.rule_page import facts, how_to_ignore, sections
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.checks.lint.rule_index import all_rules, facts, how_to_ignore, sections
+from bespeak.text.diagnostics.diagnostic import Rule
 
 RULE = Rule(
     ("P321", "trailing-slash", "SHOULD", "AGIS 4.1"), "No slash.", "Two names.", "path: /a/\n", "path: /a\n", "safe"

@@ -9,8 +9,8 @@ import pytest
 from tests.checks.lint.contexts import CONTEXT
 from tests.checks.lint.test_reading import ENDPOINT
 
+from bespeak.checks.lint.document import Checked, check_text
 from bespeak.checks.lint.passes import PASSES
-from bespeak.checks.lint.run import Checked, check_text
 
 MENU = """\
 agis: "1.0"

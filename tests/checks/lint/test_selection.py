@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.checks.lint.selection import enabled, means_any, severities, specificity
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.checks.lint.config import enabled, means_any, severities, specificity
+from bespeak.text.diagnostics.diagnostic import Rule
 
 S401 = Rule(("S401", "missing-text", "MUST", "AGTP-API 6.2"), "A text.")
 S450 = Rule(("S450", "contradiction", "SHOULD", "AGIS 9.1"), "No contradiction.")

@@ -6,9 +6,8 @@ import pytest
 from tests.service import echo, make_endpoint
 
 from bespeak.checks.lint.subject import AGIS_NAMES, Declared
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.source.change import Change
+from bespeak.text.diagnostics.diagnostic import Fix, Rule
+from bespeak.text.source.tree import Change
 
 RULE = Rule(("P999", "test", "MUST", "AGIS 5"), "For tests.")
 

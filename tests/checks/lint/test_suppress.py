@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.growth import assert_linear
 
-from bespeak.checks.lint.registry import find_rule
+from bespeak.checks.lint.rule_index import find_rule
 from bespeak.checks.lint.suppress import read_ignores, suppress
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.source.brace_tree import parse_braces

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bespeak.checks.lint.config import Config
-from bespeak.checks.lint.surroundings import Surroundings
+from bespeak.checks.lint.files import Deployments
 from bespeak.errors import ContractError
 
 SERVER = """
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_file_has_the_catalog_policies_and_recipes_of_its_deployment(folder: Path) -> None:
-    context = Surroundings().context(folder / "endpoints" / "deep" / "x.toml", Config())
+    context = Deployments().context(folder / "endpoints" / "deep" / "x.toml", Config())
     assert str(context.catalog.version) == "1.0.0" or context.catalog.version == (1, 0, 0)
     assert "FLARE" in context.policies.methods.custom
     assert [recipe.name for recipe in context.recipes] == ["trip"]
@@ -42,27 +42,27 @@ def test_settings_go_before_the_deployment(folder: Path) -> None:
     config = Config(
         base=folder, catalog="1.1.0", conformance_level=2, allowed_verbs=("Flare",), allowed_segments=("book",)
     )
-    context = Surroundings().context(folder / "endpoints" / "x.toml", config)
-    default = Surroundings().context(folder / "endpoints" / "x.toml", Config())
+    context = Deployments().context(folder / "endpoints" / "x.toml", config)
+    default = Deployments().context(folder / "endpoints" / "x.toml", Config())
     assert context.catalog.version != default.catalog.version
     assert (context.level, context.allowed_verbs, context.allowed_segments) == (2, {"FLARE"}, {"book"})
 
 
 def test_a_folder_of_endpoints_makes_a_deployment_without_a_configuration(tmp_path: Path) -> None:
     (tmp_path / "endpoints").mkdir()
-    deployment = Surroundings().deployment(tmp_path / "endpoints" / "x.toml")
+    deployment = Deployments().deployment(tmp_path / "endpoints" / "x.toml")
     assert deployment is not None
     assert (deployment.root, deployment.configuration) == (tmp_path, None)
 
 
 def test_file_may_belong_to_no_deployment(tmp_path: Path) -> None:
-    assert Surroundings().deployment(tmp_path / "x.toml") is None
-    assert Surroundings().context(tmp_path / "x.toml", Config()).recipes == ()
+    assert Deployments().deployment(tmp_path / "x.toml") is None
+    assert Deployments().context(tmp_path / "x.toml", Config()).recipes == ()
 
 
 def test_missing_catalog_is_reported_at_its_key(folder: Path) -> None:
     (folder / "bespeak.toml").write_text(SERVER.replace("1.0.0", "9.9.9"))
-    deployment = Surroundings().deployment(folder / "x.toml")
+    deployment = Deployments().deployment(folder / "x.toml")
     assert deployment is not None
     [finding] = deployment.wrong
     assert (finding.rule, finding.pointer) == ("V562", "/server/catalog")
@@ -70,16 +70,16 @@ def test_missing_catalog_is_reported_at_its_key(folder: Path) -> None:
 
 def test_a_catalog_of_the_settings_that_is_not_there_stops_the_run(tmp_path: Path) -> None:
     with pytest.raises(ContractError, match="catalog"):
-        Surroundings().context(tmp_path / "x", Config(base=tmp_path, catalog="none.json"))
+        Deployments().context(tmp_path / "x", Config(base=tmp_path, catalog="none.json"))
 
 
 def test_a_broken_configuration_leaves_the_defaults(folder: Path) -> None:
     (folder / "bespeak.toml").write_text("[server\n")
-    assert Surroundings().context(folder / "x.toml", Config()).policies.methods.custom == ()
+    assert Deployments().context(folder / "x.toml", Config()).policies.methods.custom == ()
 
 
 def test_a_document_from_elsewhere_has_the_settings_and_no_deployment(folder: Path) -> None:
-    surroundings = Surroundings()
+    surroundings = Deployments()
     near = surroundings.context(folder / "bespeak.toml", Config(conformance_level=2))
     far = surroundings.remote_context(Config(conformance_level=2))
     assert near.recipes

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.document import Times
 from bespeak.checks.lint.passes import PASSES
 from bespeak.checks.lint.reading import read_subject
-from bespeak.checks.lint.subject import Subject
-from bespeak.checks.lint.timing import Times
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.checks.lint.subject import Context, Subject
+from bespeak.contract.catalog.document import load_bundled
 
 TEXT = 'agis: "1.0"\nendpoints:\n  - method: BOOK\n    path: /room\n'
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.checks.lint.value_kind import Kind, gaps, misfits
-from bespeak.contract.schema.members import members_of
+from bespeak.checks.lint.rules.composition import ValueKind, gaps, misfits
+from bespeak.contract.schema.shape import members_of
 
 ROOMS = {
     "type": "object",
@@ -26,8 +26,8 @@ ROOMS = {
 }
 
 
-def kind(schema: dict[str, Any]) -> Kind:
-    return Kind(members=members_of(schema))
+def kind(schema: dict[str, Any]) -> ValueKind:
+    return ValueKind(members=members_of(schema))
 
 
 @pytest.mark.parametrize(
@@ -42,16 +42,16 @@ def kind(schema: dict[str, Any]) -> Kind:
 )
 def test_a_path_leads_to_a_type(path: str, types: set[str]) -> None:
     found = kind(ROOMS).follow(path)
-    assert isinstance(found, Kind)
+    assert isinstance(found, ValueKind)
     assert found.types == types
 
 
 def test_elements_of_a_list_have_their_own_kind() -> None:
     found = kind(ROOMS).follow("rooms.beds")
-    assert isinstance(found, Kind)
+    assert isinstance(found, ValueKind)
     assert found.element.types == {"integer"}
-    assert Kind(constant=["a"]).element.types == {"string"}
-    assert Kind(constant=[]).element.types == set()
+    assert ValueKind(constant=["a"]).element.types == {"string"}
+    assert ValueKind(constant=[]).element.types == set()
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_path_that_leads_nowhere_is_told(path: str, text: str) -> None:
 
 def test_a_field_that_need_not_be_there_is_optional() -> None:
     found = [kind(ROOMS).follow(name) for name in ("rooms", "open")]
-    assert [one.is_optional for one in found if isinstance(one, Kind)] == [False, True]
+    assert [one.is_optional for one in found if isinstance(one, ValueKind)] == [False, True]
 
 
 def text(schema: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
@@ -135,9 +135,9 @@ def test_values_that_cannot_fit(schema: dict[str, Any], wanted: dict[str, Any], 
 
 def test_constants_are_compared_with_listed_values() -> None:
     wanted = members_of({"enum": ["a", "b"]})
-    assert list(misfits(Kind(constant="a"), wanted)) == []
-    assert list(misfits(Kind(constant="c"), wanted)) == ["is 'c', and one of a, b is wanted"]
-    assert list(misfits(Kind(constant=3), members_of(STRING))) == ["is an integer, and a string is wanted"]
+    assert list(misfits(ValueKind(constant="a"), wanted)) == []
+    assert list(misfits(ValueKind(constant="c"), wanted)) == ["is 'c', and one of a, b is wanted"]
+    assert list(misfits(ValueKind(constant=3), members_of(STRING))) == ["is an integer, and a string is wanted"]
 
 
 def test_schemas_that_refer_to_themselves_end() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.checks.lint.walk import looks_ours, walk
+from bespeak.checks.lint.files import looks_ours, walk
 
 
 def names(folder: Path, *excluded: str) -> list[str]:

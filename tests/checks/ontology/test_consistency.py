@@ -6,7 +6,7 @@ import pytest
 from tests.documents.ontology.figures import FIGURE_3, PREFIXES
 from tests.documents.ontology.oracle import violated
 
-from bespeak.checks.ontology.consistency import check_consistency
+from bespeak.checks.ontology.registration import check_consistency
 from bespeak.contract.ontology.ontology import Ontology
 from bespeak.documents.ontology.reader import read_ontology
 

@@ -10,9 +10,9 @@ from tests.documents.ontology.figures import FIGURE_3, PREFIXES
 from bespeak.checks.ontology import registration
 from bespeak.checks.ontology.registration import Judged, judge_registration
 from bespeak.documents.ontology.canonical import content_digest
-from bespeak.documents.ontology.limits import Limits
+from bespeak.documents.ontology.contexts import OntologyLimits
 from bespeak.state.identity.artifact_signature import ArtifactStatement
-from bespeak.state.store.commands.ontologies import decompress
+from bespeak.state.store.commands.semantics import decompress
 
 CS = "https://ex.org/onto/cs"
 
@@ -38,7 +38,7 @@ def test_document_becomes_a_command_with_the_digest_of_its_canonical_form() -> N
         (FIGURE_3, {"id": CS, "version": "latest"}, ["I107"]),
         (FIGURE_3, {"id": "relative", "version": "1"}, ["I103"]),
         ("<x:a> <x:p>", {}, ["I102"]),
-        (FIGURE_3, {"id": CS, "version": "1", "limits": Limits(triples=2)}, ["I101"]),
+        (FIGURE_3, {"id": CS, "version": "1", "limits": OntologyLimits(triples=2)}, ["I101"]),
         ("\n".join(f"_:a{n} <x:p> _:a{n + 1} ." for n in range(900)), {"id": CS, "version": "1"}, ["I110"]),
     ],
 )

@@ -13,11 +13,10 @@ from tests.documents.envelope.payloads import BASE, SPACES, iris
 from tests.documents.ontology.figures import FIGURE_5, FIGURE_7, FIGURE_8, FIGURE_9
 from tests.documents.ontology.oracle import violated
 
-from bespeak.checks.profile.judgement import judge, judge_agents
-from bespeak.contract.ontology.term import Term
-from bespeak.contract.ontology.verdict import Verdict
-from bespeak.documents.envelope.reader import parse
-from bespeak.documents.envelope.registration import Registration
+from bespeak.checks.ontology.profile import judge, judge_agents
+from bespeak.contract.ontology.ontology import Term
+from bespeak.contract.ontology.profile import Verdict
+from bespeak.documents.envelope.reader import Registration, parse
 
 CS = "https://ex.org/onto/cs#"
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from tests.documents.envelope.ontologies import meanings
 from tests.documents.ontology.figures import FIGURE_5, FIGURE_9
 
-from bespeak.checks.profile.judgement import judge
-from bespeak.checks.profile.policy import ProfilePolicy
-from bespeak.contract.ontology.verdict import Status
+from bespeak.checks.ontology.profile import ProfilePolicy, judge
+from bespeak.contract.ontology.profile import Status
 from bespeak.documents.envelope.reader import parse
 
 CONFLICT = FIGURE_9["semantic"] | {"capabilityRefs": ["cs:TechTranslation"]}

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.contract.catalog import bundled
-from bespeak.contract.catalog.bundled import bundled_versions, load_bundled, open_catalog, versions_with
-from bespeak.contract.catalog.document import parse_catalog
-from bespeak.contract.grammar.method_syntax import is_method_name
+from bespeak.contract.catalog import document
+from bespeak.contract.catalog.document import bundled_versions, load_bundled, open_catalog, parse_catalog, versions_with
+from bespeak.contract.endpoint import CAPABILITIES
+from bespeak.contract.grammar.syntax import is_method_name
 from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS
-from bespeak.contract.semantic import CAPABILITIES
 from bespeak.contract.service import DEFAULT_CATALOG
 from bespeak.errors import ContractError
 
-DATA = Path(bundled.__file__).with_name("data")
+DATA = Path(document.__file__).with_name("data")
 
 NEW_IN_1_1 = {
     "TRANSLATE",

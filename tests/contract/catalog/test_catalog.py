@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.contract.catalog.catalog import Verb
+from bespeak.contract.catalog.document import load_bundled
 
 
 def test_near_verbs_are_suggested_for_a_typo() -> None:

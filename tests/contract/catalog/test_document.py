@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.contract.catalog import bundled
+from bespeak.contract.catalog import document as bundled
 from bespeak.contract.catalog.document import parse_catalog
 from bespeak.contract.policy import FLOOR_METHODS
-from bespeak.contract.schema.compile import Validator, compile_schema
-from bespeak.protocol.fault import Fault
+from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.protocol.exchange.refusal import Fault
 
 Document = dict[str, Any]
 Change = Callable[[Document], object]

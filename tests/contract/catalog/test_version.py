@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.catalog.version import Version, common_version, parse_version
+from bespeak.contract.catalog.catalog import Version, common_version, parse_version
 
 numbers = st.integers(0, 999_999_999)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.grammar.method_syntax import is_method_name
+from bespeak.contract.grammar.syntax import is_method_name
 
 
 @pytest.mark.requirement("API-3.2-1")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.grammar.near_words import NearWords
+from bespeak.contract.catalog.catalog import NearWords
 
 WORDS = NearWords({"BOOK", "QUERY", "RESERVE", "DELIVER"})
 letters = st.text(alphabet="ABCDEFGHIJ", min_size=1, max_size=10)

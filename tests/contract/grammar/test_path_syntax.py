@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.contract.grammar.path_syntax import Template, check_path, check_structure, leaking_segment, parse_template
-from bespeak.protocol.fault import Fault
+from bespeak.contract.grammar.syntax import Template, check_path, check_structure, leaking_segment, parse_template
+from bespeak.protocol.exchange.refusal import Fault
 
 VERBS = frozenset({"BOOK", "LIST", "AUDIT"})
 

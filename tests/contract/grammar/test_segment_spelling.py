@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.contract.grammar.segment_spelling import (
+from bespeak.contract.grammar.syntax import (
     foreign_parameter,
     hyphenated,
     is_name,

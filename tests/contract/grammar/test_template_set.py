@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.contract.grammar.path_syntax import Template, parse_template
-from bespeak.contract.grammar.template_set import TemplateSet
+from bespeak.contract.grammar.syntax import Template, TemplateSet, parse_template
 
 SEGMENTS = st.lists(st.sampled_from(["a", "b", None]), min_size=1, max_size=4)
 

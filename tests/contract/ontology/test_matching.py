@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.checks.lint.registry import all_rules
+from bespeak.checks.lint.rule_index import all_rules
 from bespeak.contract.ontology import matching
 from bespeak.contract.ontology.rules import ProfileRule
 

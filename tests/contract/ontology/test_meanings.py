@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from tests.growth import assert_linear
 
-from bespeak.contract.ontology.meanings import Meanings
-from bespeak.contract.ontology.namespace import DEFAULT as IOA
-from bespeak.contract.ontology.ontology import Ontology
-from bespeak.contract.ontology.term import Term
+from bespeak.contract.ontology.core import DEFAULT as IOA
+from bespeak.contract.ontology.ontology import Meanings, Ontology, Term
 
 
 def individual(name: str, *types: str, **fields: tuple[str, ...]) -> Term:

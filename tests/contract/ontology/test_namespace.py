@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.contract.ontology.namespace import DEFAULT, MOST_IRI, Namespace, is_iri
+from bespeak.contract.ontology.core import DEFAULT, MOST_IRI, Namespace, is_iri
 
 
 def test_default_names_are_those_of_the_draft() -> None:

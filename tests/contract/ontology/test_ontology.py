@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.contract.ontology.ontology import Ontology, OntologyRef
-from bespeak.contract.ontology.term import Term
+from bespeak.contract.ontology.ontology import Ontology, OntologyRef, Term
 
 TERMS = (
     Term(iri="https://ex.org/o#b", kind="class"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bespeak.contract.ontology import rules
 from bespeak.contract.ontology.rules import ProfileRule
-from bespeak.text.diagnostics.rule import declared_in
+from bespeak.text.diagnostics.diagnostic import declared_in
 
 RULES = {rule_id: rule for rule_id, rule in declared_in(rules).items() if isinstance(rule, ProfileRule)}
 

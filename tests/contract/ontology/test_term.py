@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.contract.ontology.term import Term
+from bespeak.contract.ontology.ontology import Term
 
 
 @pytest.mark.parametrize(

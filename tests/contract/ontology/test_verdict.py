@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from bespeak.contract.ontology.profile import ACCEPTED, Verdict, Violation
 from bespeak.contract.ontology.rules import BINDING_CONFLICT, INTENT_REF
-from bespeak.contract.ontology.verdict import ACCEPTED, Verdict, Violation
 
 
 def test_conflict_of_meaning_is_the_reason_before_a_missing_member() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.contract.ontology.version import compare_versions, parse_version, succession_fault
+from bespeak.contract.ontology.ontology import compare_versions, parse_version, succession_fault
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.schema.booleans import without_booleans
+from bespeak.contract.mcp_tool import without_booleans
 
 NEVER: dict[str, Any] = {"not": {}}
 

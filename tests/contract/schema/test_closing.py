@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.schema.closing import closed, closing_keyword, is_closed
-from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.contract.schema.subschemas import closed, closing_keyword, is_closed
+from bespeak.contract.schema.validation import Validator, compile_schema
 
 A = {"properties": {"a": {"type": "string"}}}
 

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.contract.schema.compile import Validator, compile_schema
 from bespeak.contract.schema.subschemas import MAX_DEPTH
-from bespeak.contract.schema.violation import Violation
-from bespeak.protocol.fault import Fault
+from bespeak.contract.schema.validation import Validator, Violation, compile_schema
+from bespeak.protocol.exchange.refusal import Fault
 
 
 def compiled(schema: dict[str, Any]) -> Validator:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.schema.compile import Validator, compile_schema
-from bespeak.contract.schema.members import members_of, without_empty
+from bespeak.contract.schema.shape import members_of, without_empty
+from bespeak.contract.schema.validation import Validator, compile_schema
 
 ROOM: dict[str, Any] = {
     "type": "object",

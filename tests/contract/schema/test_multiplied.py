@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.schema.compile import Validator, compile_schema
-from bespeak.contract.schema.multiplied import excess
 from bespeak.contract.schema.subschemas import nodes
-from bespeak.protocol.fault import Fault
+from bespeak.contract.schema.validation import Validator, compile_schema, excess
+from bespeak.protocol.exchange.refusal import Fault
 
 
 def multiplying(keyword: str, levels: int, base: str = "#") -> dict[str, Any]:

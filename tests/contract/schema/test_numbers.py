@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bespeak.contract.schema.numbers import non_finite
+from bespeak.contract.schema.validation import non_finite
 
 
 def test_infinities_and_nan_are_found_with_their_pointers() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.schema.pattern import needs_backtracking, slowness
+from bespeak.contract.schema.safety import needs_backtracking, slowness
 
 
 @pytest.mark.parametrize(

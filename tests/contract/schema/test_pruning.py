@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.schema.pruning import Pruner
+from bespeak.contract.schema.validation import Pruner
 
 TEXT = {"type": "string"}
 USER = {"type": "object", "properties": {"name": TEXT}, "required": ["name"], "additionalProperties": False}

@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from bespeak.contract.schema.reference import inline, local_pointer, resolve, rewrite, target
+from bespeak.contract.schema.subschemas import inline, local_pointer, resolve, rewrite, target
 
 ROOT: dict[str, Any] = {
     "$defs": {

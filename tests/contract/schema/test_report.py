@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.contract.schema.report import refuse_input
-from bespeak.contract.schema.violation import Violation
+from bespeak.contract.schema.validation import Violation, refuse_input
 
 
 def test_message_has_the_first_violation_and_the_list_all() -> None:

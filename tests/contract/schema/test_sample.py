@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.contract.schema.compile import Validator, compile_schema
-from bespeak.contract.schema.sample import sample
+from bespeak.contract.schema.shape import sample
+from bespeak.contract.schema.validation import Validator, compile_schema
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.schema.size import is_within
+from bespeak.contract.schema.validation import is_within
 
 
 @pytest.mark.parametrize(

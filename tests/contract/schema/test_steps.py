@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.schema.steps import Steps
-from bespeak.contract.schema.subschemas import nodes
+from bespeak.contract.schema.subschemas import Steps, nodes
 
 TARGET = {"type": "string", "$anchor": "here"}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.schema.terse import terse
+from bespeak.contract.mcp_tool import terse
 
 
 @pytest.mark.parametrize(

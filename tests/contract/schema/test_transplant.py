@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.service_strategy import objects
 
-from bespeak.contract.schema.transplant import Parts, references, transplant
+from bespeak.contract.schema.subschemas import Parts, references, transplant
 from bespeak.text.source.pointer import pointer
 
 JSON = st.recursive(

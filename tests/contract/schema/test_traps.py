@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.schema.traps import traps
+from bespeak.contract.schema.safety import traps
 
 CHOICE = {"anyOf": [{"const": letter} for letter in "abcdef"]}
 

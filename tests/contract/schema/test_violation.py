@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.schema.violation import shorten
+from bespeak.contract.schema.validation import shorten
 from bespeak.text.source.pointer import pointer
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from bespeak.contract.schema.compile import compile_schema
-from bespeak.contract.standard.method import StandardMethod, object_of
+from bespeak.contract.schema.validation import compile_schema
+from bespeak.contract.standard.definition import StandardMethod, object_of
 from bespeak.protocol import status
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault
 
 
 class Drafted(NamedTuple):

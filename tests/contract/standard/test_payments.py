@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.contract.money import Money
+from bespeak.contract.payments import Money
 from bespeak.documents.deployment.server_toml import read_server
 
 

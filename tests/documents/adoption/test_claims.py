@@ -5,11 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.contract.grammar.path_syntax import Template, parse_template
-from bespeak.contract.grammar.template_set import TemplateSet
-from bespeak.documents.adoption.candidate import Candidate
-from bespeak.documents.adoption.claims import claim_places
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.contract.grammar.syntax import Template, TemplateSet, parse_template
+from bespeak.documents.adoption.facade import Candidate
+from bespeak.documents.adoption.judgement import claim_places
 
 CATALOG = load_bundled()
 

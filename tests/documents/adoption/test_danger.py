@@ -8,7 +8,7 @@ import pytest
 from tests.documents.adoption.test_review import entries, operation
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.documents.adoption.danger import DANGERS, danger_of, is_weighty
+from bespeak.documents.adoption.facade import DANGERS, danger_of, is_weighty
 
 
 def imported(method: str, path: str, **fields: Any) -> Endpoint:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.documents.adoption.deed_text import deeds, field_deeds, sentences
+from bespeak.documents.adoption.evidence import deeds, field_deeds, sentences
 
 
 @pytest.mark.parametrize(

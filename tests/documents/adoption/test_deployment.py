@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService
-from bespeak.documents.adoption.candidate import Candidate
 from bespeak.documents.adoption.deployment import make_deployment, upstream_hosts
-from bespeak.documents.adoption.facade import Facade, Origin, Variable
+from bespeak.documents.adoption.facade import Candidate, Facade, ImportOrigin, Variable
 from bespeak.documents.adoption.guess import LeftOut
 from bespeak.documents.adoption.judgement import judge_all
 from bespeak.documents.deployment.deployment import read_deployment
-from bespeak.documents.files.folder_replacement import write_folder
+from bespeak.documents.replacement import write_folder
 
-ORIGIN = Origin(command="mcp", form="a list of MCP tools", title="Acme Rooms")
+ORIGIN = ImportOrigin(command="mcp", form="a list of MCP tools", title="Acme Rooms")
 
 
 def facade(name: str, url: str = "https://rooms.example/call", path: str | None = None) -> Facade:

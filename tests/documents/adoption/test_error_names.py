@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bespeak.contract.handler import UPSTREAM_ERRORS
-from bespeak.documents.adoption.candidate import Candidate
 from bespeak.documents.adoption.error_names import ErrorShape, shape_errors
+from bespeak.documents.adoption.facade import Candidate
 
 
 def shaped(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.adoption.field_signs import change_signs, program_field
+from bespeak.documents.adoption.evidence import change_signs, program_field
 
 TEXT: dict[str, Any] = {"type": "string"}
 

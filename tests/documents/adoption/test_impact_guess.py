@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.contract.semantic import CAPABILITIES
-from bespeak.documents.adoption.candidate import Candidate
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.contract.endpoint import CAPABILITIES
+from bespeak.documents.adoption.facade import Candidate
 from bespeak.documents.adoption.impact_guess import ImpactGuess, guess_impact
 from bespeak.documents.adoption.verb_choice import choose_verb
 

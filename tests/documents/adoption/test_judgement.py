@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.contract.grammar.path_syntax import check_path
-from bespeak.documents.adoption.candidate import Candidate
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.contract.grammar.syntax import check_path
+from bespeak.documents.adoption.facade import Candidate
 from bespeak.documents.adoption.judgement import Judgement, choose_scopes, judge_all
-from bespeak.documents.adoption.tool_verb import change_words
+from bespeak.documents.adoption.verb_words import change_words
 from bespeak.text.language.consistency import judge
 
 CATALOG = load_bundled()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.documents.adoption.candidate import Candidate
-from bespeak.documents.adoption.named_path import named_paths
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.documents.adoption.facade import Candidate
+from bespeak.documents.adoption.judgement import named_paths
 
 VERBS = load_bundled().names
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.contract.grammar.path_syntax import check_path
-from bespeak.documents.adoption.candidate import Candidate
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.contract.grammar.syntax import check_path
+from bespeak.documents.adoption.facade import Candidate
 from bespeak.documents.adoption.path_choice import choose_path, other_paths, style_fault, topic_of
 
 VERBS = load_bundled().names

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.documents.adoption.plain_text import first_sentence, plain_text
-from bespeak.text.language.injection import blob, visible
-from bespeak.text.language.instruction import instruction
+from bespeak.documents.adoption.sanitizer import first_sentence, plain_text
+from bespeak.text.language.injection import blob, instruction, visible
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.adoption.candidate import Candidate
-from bespeak.documents.adoption.read_evidence import acts, only_reads
+from bespeak.documents.adoption.evidence import acts, only_reads
+from bespeak.documents.adoption.facade import Candidate
 
 
 def post(path: str, name: str = "", **fields: Any) -> Candidate:

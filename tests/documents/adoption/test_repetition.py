@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.documents.adoption.candidate import Candidate
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.documents.adoption.facade import Candidate
+from bespeak.documents.adoption.impact_guess import adds_record
 from bespeak.documents.adoption.judgement import judge_all
-from bespeak.documents.adoption.repetition import adds_record
 
 
 def put(path: str = "/documents/{id}", **fields: Any) -> Candidate:

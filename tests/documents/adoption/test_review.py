@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.documents.adoption.facade import Origin
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.documents.adoption.deployment import Entries, review_text, used_variables
+from bespeak.documents.adoption.facade import ImportOrigin
 from bespeak.documents.adoption.guess import RISKS, Guess, LeftOut
-from bespeak.documents.adoption.review import Entries, review_text, used_variables
 from bespeak.documents.openapi.description import Description, Operation, SecurityScheme
 from bespeak.documents.openapi.facade import make_facades
 
@@ -46,8 +46,8 @@ def operation(method: str, path: str, **fields: Any) -> Operation:
     return Operation(method=method, path=path, base="https://x.example", pointer="", **fields)
 
 
-def origin(title: str = "Acme") -> Origin:
-    return Origin(command="openapi", form="an OpenAPI description", title=title)
+def origin(title: str = "Acme") -> ImportOrigin:
+    return ImportOrigin(command="openapi", form="an OpenAPI description", title=title)
 
 
 def entries(*operations: Operation, **fields: Any) -> Entries:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.documents.adoption.review_groups import code, counted, grouped, kind_of, plain, shown, wrapped
+from bespeak.documents.adoption.deployment import code, counted, grouped, kind_of, plain, shown, wrapped
 
 
 @pytest.mark.parametrize(

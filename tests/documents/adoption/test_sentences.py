@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.documents.adoption.candidate import Candidate
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.documents.adoption.facade import Candidate
 from bespeak.documents.adoption.sentences import Sentences, participle, write_sentences
 from bespeak.text.language.consistency import judge
-from bespeak.text.language.sentence_count import is_several
+from bespeak.text.language.sentence import is_several
 
 
 def written(verb: str, path: str, summary: str = "", description: str = "", *, impact: str = "reversible") -> Sentences:

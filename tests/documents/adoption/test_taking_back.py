@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.documents.adoption.taking_back import takes_back
+from bespeak.documents.adoption.evidence import takes_back
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.adoption.candidate import Candidate
-from bespeak.documents.adoption.tool_verb import bare_words, change_words, tool_words
+from bespeak.documents.adoption.facade import Candidate
+from bespeak.documents.adoption.verb_words import bare_words, change_words, tool_words
 
 
 def first(name: str, summary: str = "") -> str:

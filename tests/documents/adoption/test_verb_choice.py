@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.documents.adoption.candidate import Candidate
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.documents.adoption.facade import Candidate
 from bespeak.documents.adoption.verb_choice import choose_verb
 
 CATALOG = load_bundled()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.facade import Candidate
 from bespeak.documents.adoption.verb_words import SURE, changes, changing_words, name_verb, path_verb, said_words
 
 

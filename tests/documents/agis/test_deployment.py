@@ -7,15 +7,15 @@ import pytest
 
 from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.documents.agis.deployment import (
+from bespeak.documents.deployment.deployment import read_deployment
+from bespeak.documents.deployment.server_toml import (
     check_identity,
     configuration_naming,
+    parse_server,
     served_with,
     with_custom,
     with_document,
 )
-from bespeak.documents.deployment.deployment import read_deployment
-from bespeak.documents.deployment.server_toml import parse_server
 
 OF_DOCUMENT = ServerIdentity(server_id="rooms.example", operator="Acme", contact="a@rooms.example", name="Rooms")
 SERVICE = Service(identity=OF_DOCUMENT, policies=Policies(methods=MethodPolicy(custom=("TRIAGE",))))

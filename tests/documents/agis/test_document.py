@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.documents.agis_documents import booking, documents, values
 
 from bespeak.contract.endpoint import DeclaredError
+from bespeak.documents.agis.canonical import write_json, write_yaml
 from bespeak.documents.agis.document import AgisDocument, read_agis
-from bespeak.documents.agis.text import write_json, write_yaml
 from bespeak.text.source.brace_tree import parse_braces
 from bespeak.text.source.json_tree import parse_json
 from bespeak.text.source.tree import SyntaxFault

@@ -7,10 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.documents.agis_documents import booking, documents
 
-from bespeak.documents.agis.canonical import canonical
-from bespeak.documents.agis.format import format_agis, parse_agis
-from bespeak.documents.agis.text import write_json, write_yaml
-from bespeak.documents.yaml_comments import comment_texts
+from bespeak.documents.agis.canonical import canonical, format_agis, parse_agis, write_json, write_yaml
+from bespeak.documents.yaml_text import comment_texts
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.source.tree import Tree
 from bespeak.text.source.yaml_tree import YamlTree

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.documents.agis.references import SharedSchemas, bundle, target, unbundle
 
 SHARED: dict[str, Any] = {

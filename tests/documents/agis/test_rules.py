@@ -7,7 +7,7 @@ import pytest
 from bespeak.documents.agis import rules
 from bespeak.documents.agis.rules import COMMENTS_LOST
 from bespeak.documents.agis.structure import check_structure
-from bespeak.text.diagnostics.rule import Rule, declared_in
+from bespeak.text.diagnostics.diagnostic import Rule, declared_in
 from bespeak.text.source.yaml_tree import YamlTree, parse_yaml
 
 RULES = tuple(declared_in(rules).values())

@@ -9,10 +9,9 @@ import pytest
 from tests.documents.agis_documents import booking
 
 from bespeak.checks.lint.registration import check_endpoint
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.service import Service
-from bespeak.documents.agis.document import read_agis
-from bespeak.documents.agis.service import agis_service, host_of
+from bespeak.documents.agis.document import agis_service, host_of, read_agis
 from bespeak.text.source.json_tree import parse_json
 from bespeak.text.source.tree import SyntaxFault
 

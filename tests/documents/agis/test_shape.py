@@ -9,12 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.documents.agis_documents import booking, values
 
-from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import OpaqueHandler
-from bespeak.contract.schema.compile import DIALECT, Validator, compile_schema
-from bespeak.contract.service import ServerIdentity, Service
-from bespeak.contract.vocabulary import Vocabulary
+from bespeak.contract.schema.validation import DIALECT, Validator, compile_schema
+from bespeak.contract.service import DataManifest, ServerIdentity, Service, Vocabulary
 from bespeak.documents.agis.references import SharedSchemas
 from bespeak.documents.agis.shape import declared_endpoints, read_data_manifest, read_endpoint, read_vocabulary
 from bespeak.documents.projections.agis_document import project_agis

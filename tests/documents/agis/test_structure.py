@@ -10,15 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.documents.agis_documents import booking, documents, values
 
-from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.documents.agis import rules
 from bespeak.documents.agis.structure import check_structure
 from bespeak.documents.schemas import load_schema
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.rule import declared_in
-from bespeak.text.source.change import Change
+from bespeak.text.diagnostics.diagnostic import Diagnostic, declared_in
 from bespeak.text.source.json_tree import parse_json
-from bespeak.text.source.tree import SyntaxFault, Tree
+from bespeak.text.source.tree import Change, SyntaxFault, Tree
 from bespeak.text.source.yaml_tree import parse_yaml
 
 

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.documents.agis_documents import booking, texts, values
 
-from bespeak.documents.agis.canonical import canonical
-from bespeak.documents.agis.text import write_json, write_yaml
+from bespeak.documents.agis.canonical import canonical, write_json, write_yaml
 from bespeak.text.source.json_tree import parse_json
 from bespeak.text.source.tree import SyntaxFault
 from bespeak.text.source.yaml_tree import parse_yaml

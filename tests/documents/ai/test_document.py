@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from bespeak.documents.ai.document import AiDocument, consume_ai, read_ai
-from bespeak.text.reading.findings import Findings
-from bespeak.text.reading.table import Table
+from bespeak.text.reading.table import Findings, Table
 from bespeak.text.source.json_tree import parse_json
-from bespeak.text.source.span import Location
-from bespeak.text.source.tree import SyntaxFault
+from bespeak.text.source.tree import Location, SyntaxFault
 
 FLIGHTS: dict[str, Any] = {
     "aiendpoint": "1.0",

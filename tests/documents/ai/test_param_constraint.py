@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.ai.param_constraint import read_constraint, split
+from bespeak.documents.ai.param_notation import read_constraint, split
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.checks.lint.rules.ai_discovery import _PARAM
-from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.documents.ai.param_notation import TYPES, cut, parse_param, write_param
 
 

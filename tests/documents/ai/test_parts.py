@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.documents.ai.document import MOST_CAPABILITIES
-from bespeak.documents.ai.parts import MOST_PARTS, Entry, Part, divide, fits, size_of
+from bespeak.documents.ai.document import MOST_CAPABILITIES, MOST_PARTS, EncodedCapability, Part, divide, fits, size_of
 
 
 def leaves(parts: list[Part]) -> Iterator[Part]:
@@ -17,8 +16,12 @@ def leaves(parts: list[Part]) -> Iterator[Part]:
         yield from part.parts or (part,)
 
 
-def entries(**groups: int) -> list[Entry]:
-    return [Entry(group, f"{group}{number}".encode()) for group, count in groups.items() for number in range(count)]
+def entries(**groups: int) -> list[EncodedCapability]:
+    return [
+        EncodedCapability(group, f"{group}{number}".encode())
+        for group, count in groups.items()
+        for number in range(count)
+    ]
 
 
 def test_a_group_is_a_part_and_a_large_one_several() -> None:
@@ -37,7 +40,7 @@ def test_taken_group_name_is_not_used_again() -> None:
 
 
 def test_small_neighbours_share_a_part_if_there_are_too_many() -> None:
-    parts = divide([Entry(f"g{number:03}", b"x") for number in range(500)], room=60_000)
+    parts = divide([EncodedCapability(f"g{number:03}", b"x") for number in range(500)], room=60_000)
     assert [part.name for part in parts] == [
         "g000-to-g099",
         "g100-to-g199",
@@ -54,19 +57,21 @@ def test_neighbours_that_share_a_part_do_not_take_the_name_of_a_third() -> None:
 
 
 def test_too_many_parts_are_nested_in_index_parts() -> None:
-    parts = divide([Entry(f"g{number}", b"x" * 100) for number in range(2_000)], room=1_100)
+    parts = divide([EncodedCapability(f"g{number}", b"x" * 100) for number in range(2_000)], room=1_100)
     assert len(parts) == 3
     assert all(part.parts and len(part.parts) <= MOST_PARTS and not part.entries for part in parts)
 
 
 @pytest.mark.parametrize(("count", "room", "fitting"), [(100, 1000, True), (101, 1000, False), (100, 399, False)])
 def test_capabilities_and_bytes_of_one_document_are_limited(count: int, room: int, fitting: bool) -> None:
-    assert fits([Entry("g", b"abc")] * count, room) is fitting
+    assert fits([EncodedCapability("g", b"abc")] * count, room) is fitting
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef") | st.text("ab-2", max_size=4), st.integers(1, 300)), max_size=400))
 def test_every_entry_is_in_exactly_one_part_and_names_are_unique(given: list[tuple[str, int]]) -> None:
-    listed = [Entry(group, f"{number}:".encode() + b"x" * size) for number, (group, size) in enumerate(given)]
+    listed = [
+        EncodedCapability(group, f"{number}:".encode() + b"x" * size) for number, (group, size) in enumerate(given)
+    ]
     parts = divide(listed, room=1000)
     found = [entry for part in leaves(parts) for entry in part.entries]
     assert sorted(entry.encoded for entry in found) == sorted(entry.encoded for entry in listed)

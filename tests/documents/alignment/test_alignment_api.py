@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.documents.alignment.artifacts import alignments
 
 from bespeak.contract.ontology.alignment import Alignment, MappingRule
-from bespeak.documents.alignment.alignment_api import read_alignment_api, write_alignment_api
+from bespeak.documents.alignment.notation import read_alignment_api, write_alignment_api
 from bespeak.documents.alignment.rules import BAD_IRI, CONFIDENCE, CONFLICT, MALFORMED, RELATION, TOO_LARGE
 
 # As files of the field are written: another form of the namespace, single quotes, the ontology as a text.

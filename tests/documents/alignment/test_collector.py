@@ -6,8 +6,8 @@ import pytest
 
 from bespeak.contract.ontology.alignment import Alignment, MappingRule
 from bespeak.contract.ontology.ontology import OntologyRef
-from bespeak.documents.alignment import collector as module
-from bespeak.documents.alignment.collector import Collector, Place, check_size
+from bespeak.documents.alignment import draft_json as module
+from bespeak.documents.alignment.draft_json import Collector, Place, check_size
 from bespeak.documents.alignment.rules import MALFORMED, TOO_LARGE
 
 REF = OntologyRef("x:a", "1")

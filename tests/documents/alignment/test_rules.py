@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bespeak.checks.lint.registry import all_rules
+from bespeak.checks.lint.rule_index import all_rules
 from bespeak.documents.alignment import rules
-from bespeak.text.diagnostics.rule import declared_in
+from bespeak.text.diagnostics.diagnostic import declared_in
 
 
 def test_rules_are_registered_and_say_why() -> None:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.documents.alignment.artifacts import ARTIFACT, alignments
 
 from bespeak.contract.ontology.alignment import Alignment
+from bespeak.documents.alignment.notation import read_sssom, write_sssom
 from bespeak.documents.alignment.rules import BAD_IRI, CONFIDENCE, CONFLICT, MALFORMED, RELATION
-from bespeak.documents.alignment.sssom import read_sssom, write_sssom
 
 HEADER = """#curie_map:
 #  a: https://x.org/a#

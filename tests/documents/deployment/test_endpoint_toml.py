@@ -9,13 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.documents.deployment.endpoint_text import parse_endpoint
 
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import DeclaredError, Endpoint
-from bespeak.contract.handler import ExternalService, McpTool, RegisteredFunction
-from bespeak.contract.mcp_server import McpServer
-from bespeak.contract.semantic import Semantic
+from bespeak.contract.endpoint import DeclaredError, Deprecation, Endpoint, Semantic
+from bespeak.contract.handler import ExternalService, McpServer, McpTool, RegisteredFunction
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 HEAD = """\
 [endpoint]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from bespeak.contract.handler import ExternalService, RegisteredFunction
-from bespeak.documents.deployment.handlers_toml import HandlerEntry, read_handlers
+from bespeak.documents.deployment.handlers import HandlerEntry, read_handlers
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import toml_table
 

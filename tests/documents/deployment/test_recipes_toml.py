@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.contract.recipe import Recipe, RecipeStep
-from bespeak.contract.source import constant
-from bespeak.documents.deployment.recipes_toml import parse_recipes, read_recipes
-from bespeak.text.source.span import Location
+from bespeak.contract.recipe import Recipe, RecipeStep, constant
+from bespeak.documents.deployment.endpoint_toml import parse_recipes, read_recipes
+from bespeak.text.source.tree import Location
 
 TEXT = """\
 [[recipe]]

@@ -6,10 +6,9 @@ import pytest
 
 from bespeak.contract.service import ServerIdentity
 from bespeak.documents.deployment.server_settings import AgentSettings, ListenSettings, ServerSettings
-from bespeak.text.reading.findings import Findings
 from bespeak.text.reading.settings import read_settings
-from bespeak.text.reading.table import Table
-from bespeak.text.source.span import Location
+from bespeak.text.reading.table import Findings, Table
+from bespeak.text.source.tree import Location
 
 
 def test_identity_of_an_empty_table_has_no_operator() -> None:

@@ -6,7 +6,7 @@ from functools import cache
 
 from tests.documents.ontology.figures import FIGURE_2, FIGURE_3, FIGURE_4, PREFIXES
 
-from bespeak.contract.ontology.meanings import Meanings
+from bespeak.contract.ontology.ontology import Meanings
 from bespeak.documents.ontology.reader import read_ontology
 
 CLINICAL = f"""{PREFIXES} @prefix clinical: <https://y.org/onto/clinical#> .

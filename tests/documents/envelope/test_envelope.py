@@ -9,8 +9,7 @@ from tests.cases import check_each
 from tests.documents.ontology.figures import FIGURE_5, FIGURE_7, FIGURE_8, FIGURE_9
 
 from bespeak.contract.ontology.profile import ProfileContext, SemanticProfile, TermBinding
-from bespeak.documents.envelope.envelope import Validation
-from bespeak.documents.envelope.reader import parse
+from bespeak.documents.envelope.reader import Validation, parse
 
 CS = "https://ex.org/onto/cs#"
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from bespeak.contract.ontology.namespace import DEFAULT
-from bespeak.contract.ontology.verdict import Violation
-from bespeak.documents.envelope.expansion import core_node, expand_nodes
-from bespeak.documents.envelope.members import Unfit
-from bespeak.documents.ontology.core_context import shipped_contexts
+from bespeak.contract.ontology.core import DEFAULT
+from bespeak.contract.ontology.profile import Violation
+from bespeak.documents.envelope.expansion import Unfit, core_node, expand_nodes
+from bespeak.documents.ontology.contexts import shipped_contexts
 
 IOA = DEFAULT.terms
 

@@ -11,12 +11,18 @@ from hypothesis import event, given, settings
 from tests.documents.envelope.payloads import envelopes
 from tests.documents.ontology.figures import FIGURE_5, FIGURE_7, FIGURE_8, FIGURE_9
 
-from bespeak.contract.ontology.namespace import DEFAULT
-from bespeak.documents.envelope.expansion import core_node, expand_nodes
-from bespeak.documents.envelope.fast_path import NotPlain, expand_iri, read_plain
-from bespeak.documents.envelope.members import Node
-from bespeak.documents.envelope.term_table import TermTable, compile_context
-from bespeak.documents.ontology.core_context import shipped_contexts
+from bespeak.contract.ontology.core import DEFAULT
+from bespeak.documents.envelope.expansion import (
+    Node,
+    NotPlain,
+    TermTable,
+    compile_context,
+    core_node,
+    expand_iri,
+    expand_nodes,
+    read_plain,
+)
+from bespeak.documents.ontology.contexts import shipped_contexts
 
 PREFIX = {"cs": "https://ex.org/onto/cs#"}
 

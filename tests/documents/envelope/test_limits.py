@@ -6,13 +6,7 @@ from typing import Any
 
 from tests.documents.ontology.figures import FIGURE_5
 
-from bespeak.documents.envelope.limits import (
-    MOST_BYTES,
-    MOST_ITEMS,
-    MOST_REGISTRATION_ITEMS,
-    MOST_TEXT,
-    MOST_VALUES,
-)
+from bespeak.documents.envelope.expansion import MOST_BYTES, MOST_ITEMS, MOST_REGISTRATION_ITEMS, MOST_TEXT, MOST_VALUES
 from bespeak.documents.envelope.reader import EnvelopeReader, parse
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bespeak.contract.ontology.core import PROPERTIES
-from bespeak.documents.envelope.members import LABEL, MEMBERS
+from bespeak.documents.envelope.expansion import LABEL, MEMBERS
 
 
 def test_each_property_is_a_member_of_its_classes() -> None:

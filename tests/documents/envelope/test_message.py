@@ -6,9 +6,8 @@ from typing import Any
 
 from tests.documents.ontology.figures import FIGURE_5, FIGURE_8, FIGURE_9
 
-from bespeak.documents.envelope.envelope import Validation
 from bespeak.documents.envelope.message import find_payload, read_message
-from bespeak.documents.envelope.reader import EnvelopeReader
+from bespeak.documents.envelope.reader import EnvelopeReader, Validation
 
 READER = EnvelopeReader()
 REJECTED = Validation("reject", "termBinding sense conflicts with domain")

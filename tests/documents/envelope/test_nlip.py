@@ -8,9 +8,8 @@ from typing import Any
 from hypothesis import given
 from tests.documents.envelope.payloads import odd
 
-from bespeak.contract.ontology.namespace import DEFAULT
-from bespeak.documents.envelope.message import find_payload
-from bespeak.documents.envelope.nlip import NlipMessage, Submessage, read_nlip, write_nlip
+from bespeak.contract.ontology.core import DEFAULT
+from bespeak.documents.envelope.message import NlipMessage, Submessage, find_payload, read_nlip, write_nlip
 from bespeak.documents.envelope.reader import parse
 
 ENVELOPE = {

@@ -10,15 +10,14 @@ from tests.cases import check_each
 from tests.documents.envelope.payloads import envelopes, odd
 from tests.documents.ontology.figures import FIGURE_5, FIGURE_6, FIGURE_8
 
-from bespeak.contract.ontology.namespace import Namespace
-from bespeak.documents.envelope.envelope import Envelope
-from bespeak.documents.envelope.reader import EnvelopeReader, parse
-from bespeak.documents.ontology.core_context import core_context
+from bespeak.contract.ontology.core import Namespace
+from bespeak.documents.envelope.reader import EnvelopeReader, SemanticEnvelope, parse
+from bespeak.documents.ontology.contexts import core_context
 
 IOA = "https://ex.org/ioa/semantic#"
 
 
-def rules(envelope: Envelope) -> set[tuple[str, str]]:
+def rules(envelope: SemanticEnvelope) -> set[tuple[str, str]]:
     return {(one.rule, one.path) for one in envelope.violations}
 
 

@@ -9,8 +9,7 @@ import pytest
 from tests.documents.ontology.figures import FIGURE_6
 from tests.documents.ontology.oracle import violated
 
-from bespeak.documents.envelope.reader import EnvelopeReader
-from bespeak.documents.envelope.registration import Registration
+from bespeak.documents.envelope.reader import EnvelopeReader, Registration
 
 CS = "https://ex.org/onto/cs#"
 MEMBERS = {name: value for name, value in FIGURE_6.items() if name != "@context"}

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pyld.jsonld import JsonLdError
 
-from bespeak.contract.ontology.namespace import DEFAULT
-from bespeak.documents.envelope.term_table import Compiled, compile_context, refuse_loading
-from bespeak.documents.ontology.core_context import shipped_contexts
+from bespeak.contract.ontology.core import DEFAULT
+from bespeak.documents.envelope.expansion import Compiled, compile_context, refuse_loading
+from bespeak.documents.ontology.contexts import shipped_contexts
 
 IOA = DEFAULT.terms
 

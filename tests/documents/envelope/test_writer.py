@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from tests.documents.envelope.ontologies import meanings
 from tests.documents.ontology.figures import FIGURE_5, FIGURE_6, FIGURE_7, FIGURE_8, FIGURE_9
 
-from bespeak.checks.profile.judgement import judge
-from bespeak.contract.ontology.profile import ProfileContext, SemanticProfile, TermBinding
-from bespeak.contract.ontology.verdict import ACCEPTED
+from bespeak.checks.ontology.profile import judge
+from bespeak.contract.ontology.profile import ACCEPTED, ProfileContext, SemanticProfile, TermBinding
 from bespeak.documents.envelope.reader import EnvelopeReader, parse
 from bespeak.documents.envelope.writer import write_envelope, write_registration, write_validation
 

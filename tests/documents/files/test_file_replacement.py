@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.documents.files.file_replacement import file_mask, replace_bytes, replace_text
+from bespeak.documents.replacement import file_mask, replace_bytes, replace_text
 
 
 def test_the_text_is_new_and_the_mode_is_old(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.documents.files.folder_replacement import FolderTakenError, write_folder
+from bespeak.documents.replacement import FolderTakenError, write_folder
 
 FILES = {"bespeak.toml": "a = 1\n", "endpoints/one.toml": "b = 2\n"}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bespeak.documents.files.positions import with_positions
+from bespeak.documents.deployment.folder import with_positions
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 
 def test_a_pointer_gets_its_line(tmp_path: Path) -> None:

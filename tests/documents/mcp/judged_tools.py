@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.contract.mcp_server import McpServer
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.contract.handler import McpServer
 from bespeak.documents.adoption.facade import Facade
 from bespeak.documents.mcp.facade import make_facades
-from bespeak.documents.mcp.tool_list import ListedTool, ToolList
+from bespeak.documents.mcp.tools import ListedTool, ToolList
 
 TABLE: Final = Path(__file__).with_suffix(".txt")
 HINTS: Final = {"R": "readOnlyHint", "D": "destructiveHint", "I": "idempotentHint", "O": "openWorldHint"}

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.facade import Candidate
 from bespeak.documents.mcp.candidates import as_candidates
-from bespeak.documents.mcp.tool_list import ListedTool, ToolList
+from bespeak.documents.mcp.tools import ListedTool, ToolList
 
 
 def candidates(*tools: ListedTool) -> list[Candidate]:

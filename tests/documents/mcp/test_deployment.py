@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bespeak.contract.mcp_server import McpServer
+from bespeak.contract.handler import McpServer
 from bespeak.documents.deployment.deployment import read_deployment
-from bespeak.documents.mcp.deployment import import_tools
-from bespeak.documents.mcp.tool_list import ListedTool, ToolList
+from bespeak.documents.mcp.facade import import_tools
+from bespeak.documents.mcp.tools import ListedTool, ToolList
 
 SERVER = McpServer(tool="", command="uvx", args=("notes-mcp",), env=("NOTES_KEY",))
 TOOLS = (

@@ -7,14 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bespeak.checks.lint.registration import check_endpoint
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.contract.handler import TOOL_ERROR, UPSTREAM_ERRORS, McpTool
-from bespeak.contract.mcp_server import McpServer
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.contract.handler import TOOL_ERROR, UPSTREAM_ERRORS, McpServer, McpTool
 from bespeak.contract.policy import Policies
 from bespeak.documents.adoption.facade import Facade
 from bespeak.documents.mcp.facade import make_facades, tool_names
-from bespeak.documents.mcp.tool_list import ListedTool, ToolList
-from bespeak.text.language.action_intent import action_intent
+from bespeak.documents.mcp.tools import ListedTool, ToolList
+from bespeak.text.language.verb_form import action_intent
 
 CATALOG = load_bundled()
 SERVER = McpServer(tool="", command="serve", env=("ACME_KEY",))

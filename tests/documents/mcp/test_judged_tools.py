@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.documents.mcp.judged_tools import judge_group, read_table
 
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.contract.mcp_server import McpServer
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.contract.handler import McpServer
 from bespeak.documents.mcp.facade import make_facades
-from bespeak.documents.mcp.tool_list import ListedTool, ToolList
+from bespeak.documents.mcp.tools import ListedTool, ToolList
 
 FLOORS = {"verb": 0.97, "impact": 0.99, "path": 0.97, "intent": 0.98}
 """Least share of the tools on which the importer must agree."""

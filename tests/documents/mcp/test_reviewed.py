@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.contract.mcp_server import McpServer
+from bespeak.contract.handler import McpServer
 from bespeak.documents.adoption.deployment import Imported
 from bespeak.documents.deployment.deployment import read_deployment
-from bespeak.documents.mcp.deployment import import_tools
-from bespeak.documents.mcp.reviewed import Reviewed, reviewed_tools
-from bespeak.documents.mcp.tool_list import ListedTool, ToolList
+from bespeak.documents.mcp.facade import Reviewed, import_tools, reviewed_tools
+from bespeak.documents.mcp.tools import ListedTool, ToolList
 
 SERVER = McpServer(tool="", command="serve")
 FILE = "endpoints/create-note.toml"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.documents.mcp.tool_list import ListedTool, ToolList
+from bespeak.documents.mcp.tools import ListedTool, ToolList
 
 
 def test_absent_parts_of_a_tool_are_empty() -> None:

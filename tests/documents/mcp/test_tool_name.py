@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.documents.mcp.tool_name import split_names
+from bespeak.documents.mcp.candidates import split_names
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.mcp_content import SCHEMA
-from bespeak.contract.schema.closing import is_closed
-from bespeak.contract.schema.compile import Validator, compile_schema
-from bespeak.documents.mcp.tool_schema import fit_input, fit_output
+from bespeak.contract.mcp_tool import SCHEMA
+from bespeak.contract.schema.subschemas import is_closed
+from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.documents.mcp.tools import fit_input, fit_output
 from bespeak.documents.toml_text import find_null
 
 CLOSED: dict[str, Any] = {"additionalProperties": False}

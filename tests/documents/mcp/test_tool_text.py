@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.documents.mcp.tool_text import goal
+from bespeak.documents.mcp.candidates import goal
 
 
 @pytest.mark.parametrize(

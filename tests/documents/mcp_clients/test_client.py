@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.documents.mcp_clients.client import CLIENTS, user_folder
+from bespeak.documents.mcp.clients import CLIENTS, user_folder
 
 ENVIRON = {
     "HOME": "/h/ann",

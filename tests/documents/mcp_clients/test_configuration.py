@@ -6,17 +6,15 @@ import json
 
 import pytest
 
-from bespeak.documents.mcp_clients.client import CLIENTS
-from bespeak.documents.mcp_clients.configuration import add_server, write_configuration
-from bespeak.documents.mcp_clients.entry import Entry, started_entry
-from bespeak.protocol.fault import Fault
+from bespeak.documents.mcp.clients import CLIENTS, ServerEntry, add_server, started_entry, write_configuration
+from bespeak.protocol.exchange.refusal import Fault
 
 CURSOR, VSCODE = CLIENTS["cursor"], CLIENTS["vscode"]
-ENTRY = Entry({"command": "/opt/python", "args": ["-m", "bespeak", "mcp", "/srv/rooms.py"]})
+ENTRY = ServerEntry({"command": "/opt/python", "args": ["-m", "bespeak", "mcp", "/srv/rooms.py"]})
 WRITTEN = '"rooms": {"command": "/opt/python", "args": ["-m", "bespeak", "mcp", "/srv/rooms.py"]}'
 
 
-def add(text: str, name: str = "rooms", entry: Entry = ENTRY) -> str:
+def add(text: str, name: str = "rooms", entry: ServerEntry = ENTRY) -> str:
     after = add_server(text, "mcp.json", CURSOR, name, entry)
     assert isinstance(after, str), after
     return after
@@ -51,7 +49,7 @@ def test_an_entry_of_ours_is_replaced_in_its_place() -> None:
 
 
 def test_an_entry_with_the_same_url_is_replaced() -> None:
-    entry = Entry({"url": "https://rooms.example/mcp", "headers": {"Agent-ID": "a"}})
+    entry = ServerEntry({"url": "https://rooms.example/mcp", "headers": {"Agent-ID": "a"}})
     after = add('{"mcpServers": {"rooms": {"url": "https://rooms.example/mcp"}}}', entry=entry)
     assert json.loads(after)["mcpServers"]["rooms"] == entry.value
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.documents.mcp_clients.client import CLIENTS
-from bespeak.documents.mcp_clients.entry import is_ours, remote_entry, started_entry
+from bespeak.documents.mcp.clients import CLIENTS, is_ours, remote_entry, started_entry
 
 COMMAND = ("/opt/python", "/srv/rooms.py", "--as", "claude")
 

@@ -12,11 +12,8 @@ import pyshacl
 from pyoxigraph import RdfFormat, parse, serialize
 from rdflib import Graph, URIRef
 
-from bespeak.documents.ontology.contexts import inline_contexts
-from bespeak.documents.ontology.core_context import shipped_contexts
-from bespeak.documents.ontology.core_ontology import core_turtle
-from bespeak.documents.ontology.limits import LIMITS
-from bespeak.documents.ontology.shapes import profile_shapes, registration_shapes
+from bespeak.documents.ontology.contexts import LIMITS, inline_contexts, shipped_contexts
+from bespeak.documents.ontology.publication import core_turtle, profile_shapes, registration_shapes
 
 SOURCE = URIRef("http://www.w3.org/ns/shacl#sourceShape")
 

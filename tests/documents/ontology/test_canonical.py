@@ -11,9 +11,7 @@ from pyld import jsonld
 from tests.documents.ontology.figures import FIGURE_3, FIGURE_6
 
 from bespeak.documents.ontology.canonical import canonical_quads, canonical_work, content_digest
-from bespeak.documents.ontology.contexts import inline_contexts
-from bespeak.documents.ontology.core_context import shipped_contexts
-from bespeak.documents.ontology.limits import LIMITS, Limits
+from bespeak.documents.ontology.contexts import LIMITS, OntologyLimits, inline_contexts, shipped_contexts
 from bespeak.documents.ontology.publication import publish_core
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
@@ -24,7 +22,7 @@ def canonical(text: str, file: str = "f.ttl") -> bytes:
     return found
 
 
-def refused(text: str, limits: Limits = LIMITS) -> str:
+def refused(text: str, limits: OntologyLimits = LIMITS) -> str:
     found = canonical_quads(text.encode(), "f.ttl", limits=limits)
     assert isinstance(found, Diagnostic)
     return found.rule
@@ -68,7 +66,7 @@ def test_ordinary_blank_nodes_cost_little() -> None:
 
 def test_faults_of_the_document_are_findings() -> None:
     assert refused("<x:a> <x:p>") == "I102"
-    assert refused("<x:a> <x:p> 1, 2, 3 .", Limits(triples=2)) == "I101"
+    assert refused("<x:a> <x:p> 1, 2, 3 .", OntologyLimits(triples=2)) == "I101"
 
 
 _NODES = st.sampled_from(["_:a", "_:b", "_:c", "_:d", "<x:n>"])

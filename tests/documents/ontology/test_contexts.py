@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.ontology.limits import LIMITS, Limits
+from bespeak.documents.ontology.contexts import LIMITS, OntologyLimits
 from bespeak.documents.ontology.reader import read_ontology
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 BASE = "https://ex.org/ctx"
 
 
-def refusal(context: Any, limits: Limits = LIMITS) -> Diagnostic:
+def refusal(context: Any, limits: OntologyLimits = LIMITS) -> Diagnostic:
     document = {"@context": context, "@id": "x:a", "@type": "x:T"}
     ontology, [finding] = read_ontology(json.dumps(document).encode(), "file", "jsonld", limits=limits)
     assert ontology is None
@@ -48,8 +48,8 @@ def test_hostile_context_is_refused_at_its_place(context: Any, rule: str, pointe
 
 
 def test_huge_and_many_contexts_are_refused() -> None:
-    assert refusal({f"t{number}": "x:t" for number in range(50)}, Limits(context_terms=40)).rule == "I105"
-    assert refusal([{}] * 9, Limits(contexts=8)).pointer == "/@context/8"
+    assert refusal({f"t{number}": "x:t" for number in range(50)}, OntologyLimits(context_terms=40)).rule == "I105"
+    assert refusal([{}] * 9, OntologyLimits(contexts=8)).pointer == "/@context/8"
     nested = {"@context": {}, "@id": "x:a", "x:p": [{"@context": "https://evil.example/", "@id": "x:b"}]}
     _, [finding] = read_ontology(json.dumps(nested).encode(), "file", "jsonld")
     assert (finding.rule, finding.pointer) == ("I104", "/x:p/0/@context")

@@ -9,9 +9,8 @@ import pytest
 from pyld import jsonld
 from tests.documents.ontology.figures import FIGURE_5, FIGURE_10
 
-from bespeak.contract.ontology.core import CLASSES, PROPERTIES
-from bespeak.contract.ontology.namespace import Namespace
-from bespeak.documents.ontology.core_context import core_context, shipped_contexts
+from bespeak.contract.ontology.core import CLASSES, PROPERTIES, Namespace
+from bespeak.documents.ontology.contexts import core_context, shipped_contexts
 
 IOA = "https://ex.org/ioa/semantic#"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.documents.ontology.core_ontology import core_turtle
+from bespeak.documents.ontology.publication import core_turtle
 
 
 def test_terms_are_marked_by_their_source() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.documents.ontology.fault import DocumentRefused
+from bespeak.documents.ontology.contexts import DocumentRefused
 from bespeak.documents.ontology.rules import TOO_LARGE
 
 

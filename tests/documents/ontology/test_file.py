@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.documents.ontology.figures import FIGURE_3
 
-from bespeak.documents.ontology.file import load_ontology, read_bytes
-from bespeak.documents.ontology.limits import Limits
+from bespeak.documents.ontology.contexts import OntologyLimits
+from bespeak.documents.ontology.reader import load_ontology, read_bytes
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 
@@ -26,7 +26,7 @@ def test_reading_stops_at_the_limit(tmp_path: Path) -> None:
     with file.open("wb") as huge:
         huge.write(b"<x:a> <x:p> 1 .\n" * 10)
         huge.truncate(100 * 1024 * 1024)  # sparse: a file of 100 MB that takes no space
-    found = read_bytes(file, Limits(size=4_096))
+    found = read_bytes(file, OntologyLimits(size=4_096))
     assert isinstance(found, Diagnostic)
     assert found.rule == "I101"
     assert str(found.location) == f"{file}:11:1"

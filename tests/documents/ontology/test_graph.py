@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.contract.ontology.namespace import DEFAULT, OWL, RDF, RDFS
-from bespeak.documents.ontology.fault import DocumentRefused
-from bespeak.documents.ontology.graph import Graph
-from bespeak.documents.ontology.limits import LIMITS, Limits
+from bespeak.contract.ontology.core import DEFAULT, OWL, RDF, RDFS
+from bespeak.documents.ontology.contexts import LIMITS, DocumentRefused, OntologyLimits
+from bespeak.documents.ontology.reader import Graph
 from bespeak.documents.ontology.triples import Triple
 
 
-def graph(*triples: Triple, limits: Limits = LIMITS) -> Graph:
+def graph(*triples: Triple, limits: OntologyLimits = LIMITS) -> Graph:
     return Graph(triples, DEFAULT, "file", limits)
 
 
@@ -44,6 +43,6 @@ def test_operands_are_found_in_nested_unions_and_restrictions() -> None:
 def test_visits_of_shared_nodes_are_counted() -> None:
     cells = [("_:u", f"{OWL}unionOf", "_:0", None), *((f"_:{n}", f"{RDF}rest", f"_:{n + 1}", None) for n in range(9))]
     users = [(f"x:{n}", f"{RDFS}subClassOf", "_:u", None) for n in range(9)]
-    shared = graph(*cells, *users, limits=Limits(triples=10))
+    shared = graph(*cells, *users, limits=OntologyLimits(triples=10))
     with pytest.raises(DocumentRefused, match="I101"):
         [shared.operands(f"x:{number}", "parents") for number in range(9)]

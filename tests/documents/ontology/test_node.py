@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 
-from bespeak.documents.ontology.node import Iri, Value, write_jsonld, write_turtle
+from bespeak.documents.ontology.publication import Iri, Value, write_jsonld, write_turtle
 
 
 @pytest.mark.parametrize(

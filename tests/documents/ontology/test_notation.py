@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.documents.ontology.notation import notation_of
+from bespeak.documents.ontology.triples import notation_of
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 from tests.cases import check_each
 
-from bespeak.contract.ontology.core import CLASSES, PROPERTIES
-from bespeak.contract.ontology.namespace import Namespace
+from bespeak.contract.ontology.core import CLASSES, PROPERTIES, Namespace
 from bespeak.documents.ontology.publication import publish_core
 from bespeak.documents.ontology.reader import read_ontology
 

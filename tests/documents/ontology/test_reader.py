@@ -9,12 +9,11 @@ import pytest
 from tests.documents.ontology.figures import FIGURE_2, FIGURE_3, FIGURE_4, FIGURE_6
 from tests.growth import assert_linear
 
-from bespeak.contract.ontology.namespace import Namespace
-from bespeak.contract.ontology.ontology import Ontology
-from bespeak.contract.ontology.term import Synonym
-from bespeak.documents.ontology.limits import Limits
-from bespeak.documents.ontology.notation import RdfNotation
+from bespeak.contract.ontology.core import Namespace
+from bespeak.contract.ontology.ontology import Ontology, Synonym
+from bespeak.documents.ontology.contexts import OntologyLimits
 from bespeak.documents.ontology.reader import read_ontology
+from bespeak.documents.ontology.triples import RdfNotation
 
 CS = "https://ex.org/onto/cs#"
 OWL_XML = """<?xml version="1.0"?>
@@ -165,7 +164,7 @@ def test_names_beyond_the_limits_are_left_out_and_reported() -> None:
     labels = ", ".join(f'"label {number}"' for number in range(9))
     text = f"<x:a> a <x:T> ; <http://www.w3.org/2000/01/rdf-schema#label> {labels} , '{'y' * 300}' ."
     ontology, findings = read_ontology(
-        text.encode(), "f", "turtle", id="x:o", version="1", limits=Limits(labels=4, label=200)
+        text.encode(), "f", "turtle", id="x:o", version="1", limits=OntologyLimits(labels=4, label=200)
     )
     assert ontology is not None
     assert ontology.terms["x:a"].labels == ("label 0", "label 1", "label 2", "label 3")
@@ -176,14 +175,14 @@ def test_many_findings_are_cut() -> None:
     many = "\n".join(
         f'<x:{n}> a <x:T> ; <http://www.w3.org/2000/01/rdf-schema#label> "{"y" * 30}" .' for n in range(99)
     )
-    assert len(rules(many, limits=Limits(label=10))) == 20
+    assert len(rules(many, limits=OntologyLimits(label=10))) == 20
 
 
 def test_shared_lists_end_in_a_finding() -> None:
     cells = " ".join(f"<x:m{number}>" for number in range(100))
     owl = "@prefix o: <http://www.w3.org/2002/07/owl#> . @prefix r: <http://www.w3.org/2000/01/rdf-schema#> ."
     users = "\n".join(f"<x:{number}> a o:Class ; r:subClassOf _:u ." for number in range(100))
-    assert rules(f"{owl} _:u o:unionOf ( {cells} ) .\n{users}", limits=Limits(triples=1_000)) == ["I101"]
+    assert rules(f"{owl} _:u o:unionOf ( {cells} ) .\n{users}", limits=OntologyLimits(triples=1_000)) == ["I101"]
 
 
 def test_circular_lists_end() -> None:

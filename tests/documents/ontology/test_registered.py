@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from tests.documents.ontology.figures import FIGURE_3
 
-from bespeak.documents.ontology.canonical import canonical_quads, content_digest
+from bespeak.documents.ontology.canonical import canonical_quads, content_digest, read_registered
 from bespeak.documents.ontology.reader import read_ontology
-from bespeak.documents.ontology.registered import read_registered
-from bespeak.protocol.fault import Fault
-from bespeak.state.store.commands.ontologies import Artifact, ArtifactRow
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.state.store.commands.semantics import Artifact, ArtifactRow
 
 CS = "https://ex.org/onto/cs"
 

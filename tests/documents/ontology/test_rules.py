@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bespeak.checks.lint.registry import all_rules, find_rule
+from bespeak.checks.lint.rule_index import all_rules, find_rule
 from bespeak.contract.ontology import rules as profiles
 from bespeak.documents.ontology import rules
-from bespeak.text.diagnostics.rule import declared_in
+from bespeak.text.diagnostics.diagnostic import declared_in
 
 
 def test_every_rule_is_registered_and_says_why() -> None:

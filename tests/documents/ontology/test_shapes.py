@@ -20,7 +20,7 @@ from tests.documents.ontology.figures import (
 )
 from tests.documents.ontology.oracle import is_valid_shacl, violated
 
-from bespeak.documents.ontology.shapes import profile_shapes, registration_shapes
+from bespeak.documents.ontology.publication import profile_shapes, registration_shapes
 
 ONTOLOGIES = (FIGURE_2, FIGURE_3, FIGURE_4)
 CLINICAL = f"""{PREFIXES} @prefix clinical: <https://y.org/onto/clinical#> .

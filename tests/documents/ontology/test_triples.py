@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.documents.ontology.limits import LIMITS, Limits
-from bespeak.documents.ontology.notation import RdfNotation
+from bespeak.documents.ontology.contexts import LIMITS, OntologyLimits
 from bespeak.documents.ontology.reader import read_ontology
+from bespeak.documents.ontology.triples import RdfNotation
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 RDF = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://x.example/">'
 
 
-def refusal(text: str | bytes, notation: RdfNotation = "turtle", limits: Limits = LIMITS) -> Diagnostic:
+def refusal(text: str | bytes, notation: RdfNotation = "turtle", limits: OntologyLimits = LIMITS) -> Diagnostic:
     data = text if isinstance(text, bytes) else text.encode()
     ontology, [finding] = read_ontology(data, "file", notation, limits=limits)
     assert ontology is None
@@ -49,16 +49,16 @@ def test_iris_with_control_characters_or_endless_ones_are_refused(iri: str, rule
 
 
 def test_document_of_too_many_bytes_is_refused_at_the_line_of_the_limit() -> None:
-    assert place(refusal("<x:a> <x:p> 1 .\n" * 100, limits=Limits(size=160))) == ("I101", 11, 1)
-    assert refusal('{"a": 1}' + " " * 100, "jsonld", Limits(size=400)).rule == "I101"
+    assert place(refusal("<x:a> <x:p> 1 .\n" * 100, limits=OntologyLimits(size=160))) == ("I101", 11, 1)
+    assert refusal('{"a": 1}' + " " * 100, "jsonld", OntologyLimits(size=400)).rule == "I101"
 
 
 def test_triples_and_characters_are_counted() -> None:
     many = "".join(f"<x:{number}> <x:p> 1 .\n" for number in range(20))
-    assert refusal(many, limits=Limits(triples=10)).message.endswith("more begin at 'x:10'")
+    assert refusal(many, limits=OntologyLimits(triples=10)).message.endswith("more begin at 'x:10'")
     long = "@prefix p: <x:" + "y" * 500 + "> .\n" + "p:a p:b p:c .\n" * 50
     assert len(long) < 2_000
-    assert refusal(long, limits=Limits(characters=20_000)).rule == "I101"
+    assert refusal(long, limits=OntologyLimits(characters=20_000)).rule == "I101"
 
 
 def test_nested_entities_are_refused_before_they_grow() -> None:
@@ -78,7 +78,7 @@ def test_entities_that_read_files_or_hold_markup_are_refused(declared: str) -> N
 
 def test_entities_used_without_end_are_refused() -> None:
     text = f'<!DOCTYPE r [<!ENTITY e "{"y" * 200}">]>{RDF}<e:a><e:p>{"&e;" * 2_000}</e:p></e:a></rdf:RDF>'
-    assert refusal(text, "rdfxml", Limits(characters=100_000)).rule == "I109"
+    assert refusal(text, "rdfxml", OntologyLimits(characters=100_000)).rule == "I109"
 
 
 def test_only_utf_8_is_read() -> None:
@@ -99,7 +99,7 @@ def test_wide_documents_are_refused_before_a_parser_compares_or_keeps_all_parts(
     attributes = " ".join(f'e:p{number}="1"' for number in range(300))
     assert place(refusal(f"{RDF}\n<e:a {attributes}/></rdf:RDF>", "rdfxml")) == ("I101", 2, 1)
     values = json.dumps({"@id": "x:a", "x:p": [1] * 100})
-    assert refusal(values, "jsonld", Limits(triples=20)).pointer == "/x:p/57"
+    assert refusal(values, "jsonld", OntologyLimits(triples=20)).pointer == "/x:p/57"
     assert refusal(b"<x:a> <x:p> '" + b"y" * (17 << 20) + b"' .").rule == "I101"
 
 

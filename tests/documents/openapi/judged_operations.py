@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tests.documents.openapi.reading import document, read
 
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.documents.adoption.facade import Facade
 from bespeak.documents.openapi.facade import make_facades
 

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.documents.openapi.description import Description, Operation
 from bespeak.documents.openapi.reader import read_description
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 OK: dict[str, Any] = {"200": {"description": "Good."}}

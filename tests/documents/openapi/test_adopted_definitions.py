@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.documents.openapi.adopted_definitions import Definitions
+from bespeak.documents.adoption.definitions import Definitions
 
 
 def test_definitions_move_to_the_combined_schema() -> None:

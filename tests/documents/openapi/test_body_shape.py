@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.openapi.body_shape import BodyShape, shape_body
+from bespeak.documents.adoption.sanitizer import SchemaFitter
 from bespeak.documents.openapi.description import Body
-from bespeak.documents.openapi.schema_fit import SchemaFitter
+from bespeak.documents.openapi.input_shape import BodyShape, shape_body
 
 OBJECT = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}
 

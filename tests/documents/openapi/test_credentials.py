@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.openapi.credentials import CredentialChoice, Credentials
 from bespeak.documents.openapi.description import Description, Operation, SecurityScheme
+from bespeak.documents.openapi.facade import CredentialChoice, Credentials
 
 SCHEMES = {
     "bearer": SecurityScheme(name="bearer", kind="http", scheme="bearer"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.documents.openapi.definition import Definition, names_in
+from bespeak.documents.adoption.definitions import Definition, names_in
 
 
 def test_references_are_named_nearest_first_and_once() -> None:

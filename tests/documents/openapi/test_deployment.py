@@ -13,13 +13,13 @@ from tests.documents.deployment.endpoint_text import parse_endpoint
 from tests.documents.openapi.notes_api import described
 from tests.documents.openapi.reading import read
 
-from bespeak.checks.lint.run import check_text
+from bespeak.checks.lint.document import check_text
 from bespeak.contract.handler import UPSTREAM_ERRORS
 from bespeak.documents.adoption.deployment import Imported
 from bespeak.documents.deployment.deployment import read_deployment
-from bespeak.documents.files.folder_replacement import write_folder
-from bespeak.documents.openapi.deployment import import_description
 from bespeak.documents.openapi.description import Body, Description, DocumentedResponse, Operation, Parameter
+from bespeak.documents.openapi.facade import import_description
+from bespeak.documents.replacement import write_folder
 
 SCHEMAS = st.sampled_from(
     [

@@ -12,13 +12,13 @@ from tests.documents.openapi.reading import document, read, read_operation, rule
 from tests.echo import Echo, Got, echo_server
 from tests.runtime.bindings.test_external import CONTEXT
 
-from bespeak.agent.client.capability_request import CapabilityRequest, build_request
-from bespeak.agent.discovery.openapi_reading import openapi_capabilities
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.agent.client.http_transport import CapabilityRequest, build_request
+from bespeak.agent.discovery.readers import openapi_capabilities
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.handler import ExternalService
 from bespeak.documents.openapi.description import Description, Encoding
 from bespeak.documents.openapi.facade import make_facades
-from bespeak.protocol.web_address import Origin, WebAddress
+from bespeak.protocol.address_guard import Origin, WebAddress
 from bespeak.runtime.bindings.external import ExternalBinding, bind_external
 
 FORM = "application/x-www-form-urlencoded"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.documents.openapi.exclusions import exclusions
+from bespeak.documents.openapi.input_shape import exclusions
 
 
 def pairs(**texts: str) -> list[tuple[str, str]]:

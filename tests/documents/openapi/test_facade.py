@@ -18,7 +18,7 @@ from tests.process import serving
 import bespeak
 from bespeak.agent.client.errors import ServiceError
 from bespeak.agent.client.synchronous import SyncServiceClient
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.documents.adoption.facade import Facade
 from bespeak.documents.openapi.description import (
     Body,

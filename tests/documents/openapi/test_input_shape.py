@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.contract.schema.closing import is_closed
-from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.contract.schema.subschemas import is_closed
+from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.documents.adoption.path_choice import choose_path
+from bespeak.documents.adoption.sanitizer import SchemaFitter
 from bespeak.documents.openapi.description import Body, Operation, Parameter
 from bespeak.documents.openapi.input_shape import InputShape, shape_input
-from bespeak.documents.openapi.schema_fit import SchemaFitter
 
 VERBS = load_bundled().names
 TEXT = {"type": "string"}

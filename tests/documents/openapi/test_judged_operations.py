@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.documents.openapi.judged_operations import Judged, judge_group, read_table
 
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.documents.adoption.candidate import Candidate
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.documents.adoption.facade import Candidate
 from bespeak.documents.adoption.judgement import judge_all
 from bespeak.documents.adoption.verb_choice import is_reading
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.openapi.media_types import default_schema, is_binary, is_json, preferred, sent_type
+from bespeak.documents.openapi.description import default_schema, is_binary, is_json, preferred, sent_type
 
 
 def test_best_media_type_comes_first() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from bespeak.documents.openapi.notices import Notices
+from bespeak.documents.openapi.document_text import DescriptionFile, Notices, Spot
 from bespeak.documents.openapi.rules import BROKEN_REFERENCE, NOT_IMPORTED, SCHEMA_PART_DROPPED
-from bespeak.documents.openapi.spot import Document, Spot
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
-ROOT = Spot({}, Document("api.json", {}, lambda at: Location("api.json", len(at) + 1)))
+ROOT = Spot({}, DescriptionFile("api.json", {}, lambda at: Location("api.json", len(at) + 1)))
 
 
 def test_many_findings_of_one_rule_are_shown_in_part_and_counted() -> None:

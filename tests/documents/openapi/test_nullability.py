@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.openapi.nullability import typed, with_null
+from bespeak.documents.openapi.schema_keywords import typed, with_null
 
 NULL = {"type": "null"}
 

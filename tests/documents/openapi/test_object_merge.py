@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.openapi.object_merge import merge_objects, opened
+from bespeak.documents.openapi.schema_keywords import merge_objects, opened
 
 A: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 B: dict[str, Any] = {"properties": {"b": {"type": "integer"}}, "required": ["b", "a"]}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.documents.openapi.reading import OK, document, read, rules
 
-from bespeak.documents.openapi import operations
+from bespeak.documents.openapi import reader
 from bespeak.documents.openapi.reader import read_description
 
 
@@ -101,6 +101,6 @@ def test_a_description_may_be_split_into_files(tmp_path: Path) -> None:
 
 
 def test_number_of_operations_is_limited_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operations, "MAX_OPERATIONS", 5)
+    monkeypatch.setattr(reader, "MAX_OPERATIONS", 5)
     made, found = read(document({f"/{n}": {"get": {"responses": OK}} for n in range(9)}))
     assert (len(made.operations), rules(found)) == (5, ["D165"])

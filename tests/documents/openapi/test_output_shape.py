@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from bespeak.documents.adoption.sanitizer import SchemaFitter
 from bespeak.documents.openapi.description import DocumentedResponse, Operation
 from bespeak.documents.openapi.output_shape import OutputShape, shape_output
-from bespeak.documents.openapi.schema_fit import SchemaFitter
 
 OBJECT = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
 

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from tests.documents.openapi.reading import OK, document, read
 
 from bespeak.documents.adoption.deployment import Imported
-from bespeak.documents.openapi.deployment import import_description
-from bespeak.documents.openapi.rate_limit import read_rate
-from bespeak.documents.openapi.spot import Document, Spot
-from bespeak.text.source.span import Location
+from bespeak.documents.openapi.document_text import DescriptionFile, Spot
+from bespeak.documents.openapi.facade import import_description
+from bespeak.documents.openapi.reader import read_rate
+from bespeak.text.source.tree import Location
 
 
 def spot(value: Any) -> Spot:
-    return Spot(value, Document("api.json", {}, lambda _: Location("api.json")))
+    return Spot(value, DescriptionFile("api.json", {}, lambda _: Location("api.json")))
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 
 from bespeak.documents.openapi import references
-from bespeak.documents.openapi.notices import Notices
+from bespeak.documents.openapi.document_text import DescriptionFile, Notices, Spot
 from bespeak.documents.openapi.references import References
-from bespeak.documents.openapi.spot import Document, Spot
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 
 def follow(data: dict[str, Any], reference: str, path: Path | None = None, **options: bool) -> tuple[Any, list[str]]:
     name = str(path) if path is not None else "api.json"
-    document = Document(name, data, lambda _: Location(name), path)
+    document = DescriptionFile(name, data, lambda _: Location(name), path)
     notices = Notices(name)
     found = References(document, notices).follow(Spot({"$ref": reference}, document, "/here"), **options)
     return (found.value if found is not None else None), [f"{one.rule} {one.message}" for one in notices.all()]
@@ -78,7 +77,7 @@ def test_dangling_reference_is_an_error(reference: str, reason: str) -> None:
 
 
 def test_definitions_inside_an_embedded_schema_are_found() -> None:
-    document = Document("api.json", DATA, lambda _: Location("api.json"))
+    document = DescriptionFile("api.json", DATA, lambda _: Location("api.json"))
     spot = Spot({"$ref": "#/$defs/Room"}, document, "/paths/x/schema/items")
     target = References(document, Notices("api.json")).target(spot)
     assert target is not None

@@ -11,7 +11,7 @@ from tests.documents.openapi.reading import rules as ids
 
 from bespeak.documents.openapi import rules
 from bespeak.documents.openapi.reader import read_description
-from bespeak.text.diagnostics.rule import Rule, declared_in
+from bespeak.text.diagnostics.diagnostic import Rule, declared_in
 
 ROOM: dict[str, Any] = {"type": "object", "properties": {"id": {"type": "string"}}}
 

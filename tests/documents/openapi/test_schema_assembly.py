@@ -10,7 +10,7 @@ from tests.documents.openapi.reading import compiled, read, read_schema, rules
 from tests.documents.openapi.reading import document as described
 
 from bespeak.contract.schema.subschemas import nodes
-from bespeak.documents.openapi.schema_assembly import LIMITS
+from bespeak.documents.openapi.schema_conversion import LIMITS
 
 
 def web(count: int, links: int) -> dict[str, Any]:

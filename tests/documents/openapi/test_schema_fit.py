@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.checks.lint.rules.schema_safety import traps
-from bespeak.contract.schema.compile import Validator, compile_schema
-from bespeak.documents.openapi.schema_fit import SchemaFitter, bound
+from bespeak.checks.lint.rules.security import traps
+from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.documents.adoption.sanitizer import SchemaFitter, bound
 from bespeak.documents.toml_text import find_null, toml_text
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault
 
 
 def clean(schema: dict[str, Any]) -> dict[str, Any]:

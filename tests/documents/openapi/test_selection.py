@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.documents.openapi.description import Description, Operation
-from bespeak.documents.openapi.selection import select_operations, with_server
+from bespeak.documents.openapi.description import Description, Operation, select_operations, with_server
 
 DESCRIPTION = Description(
     openapi="3.0.3",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bespeak.documents.openapi.description import Operation
-from bespeak.documents.openapi.siblings import Siblings
+from bespeak.documents.openapi.facade import Siblings
 
 
 def operation(call: str) -> Operation:

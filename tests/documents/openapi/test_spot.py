@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.openapi.spot import Document, Spot
-from bespeak.text.source.span import Location
+from bespeak.documents.openapi.document_text import DescriptionFile, Spot
+from bespeak.text.source.tree import Location
 
 DATA: dict[str, Any] = {
     "a": [{"b/c": 1}],
@@ -18,7 +18,7 @@ DATA: dict[str, Any] = {
     "true": True,
     "n": 7,
 }
-ROOT = Spot(DATA, Document("api.json", DATA, lambda _: Location("api.json")))
+ROOT = Spot(DATA, DescriptionFile("api.json", DATA, lambda _: Location("api.json")))
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.documents.openapi import yaml_events
-from bespeak.documents.openapi.yaml_events import YamlReader
+from bespeak.documents.openapi import document_text
+from bespeak.documents.openapi.document_text import YamlReader
 from bespeak.text.source.tree import NotationError
 
 
@@ -105,4 +105,4 @@ def test_yaml_that_is_not_data_is_refused(text: str, reason: str) -> None:
 def test_aliases_share_what_they_name() -> None:
     data = read("a: &a {b: 1}\nc: [*a, *a]\n").data
     assert data["c"][0] is data["c"][1] is data["a"]
-    assert yaml_events.MAX_EXPANDED < 10**6
+    assert document_text.MAX_EXPANDED < 10**6

@@ -16,9 +16,8 @@ from google.protobuf.json_format import ParseDict
 from tests.process import ROOT
 from tests.service import echo, make_endpoint
 
-from bespeak.app.cli.exported import open_exported
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import Endpoint
+from bespeak.app.cli.export import open_exported
+from bespeak.contract.endpoint import Deprecation, Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.deployment.http_settings import HttpSettings

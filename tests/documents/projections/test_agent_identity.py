@@ -11,7 +11,7 @@ import pytest
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import FLOOR_METHODS
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.documents.projections.agent_identity import project_identity
+from bespeak.documents.projections.agent_documents import project_identity
 from bespeak.documents.projections.manifest_signature import sign_content, verify_manifest
 from bespeak.state.identity.agent_json import parse_agent
 from bespeak.state.identity.key_text import generate_key, public_jwk

@@ -9,7 +9,7 @@ import pytest
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.documents.projections.agent_namespace import canonical_namespace, project_namespace
+from bespeak.documents.projections.agent_documents import canonical_namespace, project_namespace
 from bespeak.documents.projections.manifest_signature import sign_content, verify_content
 from bespeak.state.identity.key_text import generate_key, key_id
 

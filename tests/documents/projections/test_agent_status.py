@@ -8,7 +8,7 @@ import pytest
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.documents.projections.agent_status import project_status
+from bespeak.documents.projections.agent_documents import project_status
 from bespeak.documents.projections.manifest_signature import sign_content, verify_manifest
 from bespeak.state.identity.key_text import generate_key
 

@@ -13,14 +13,13 @@ from tests.documents.openapi.notes_api import described
 from tests.documents.openapi.reading import OK, document, read
 from tests.service_strategy import services
 
-from bespeak.checks.lint.run import check_text
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.checks.lint.document import check_text
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.documents.agis.text import write_yaml
+from bespeak.documents.agis.canonical import write_yaml
 from bespeak.documents.deployment.deployment import read_deployment
-from bespeak.documents.openapi.deployment import import_description
-from bespeak.documents.projections.agis_completion import complete_agis
-from bespeak.documents.projections.agis_document import project_agis
+from bespeak.documents.openapi.facade import import_description
+from bespeak.documents.projections.agis_document import complete_agis, project_agis
 
 ROOT = Path(__file__).parents[3]
 CATALOG = load_bundled()

@@ -13,13 +13,11 @@ from tests.process import HOTEL
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import OpaqueHandler
-from bespeak.contract.schema.compile import DIALECT
+from bespeak.contract.schema.validation import DIALECT
 from bespeak.contract.service import Service
-from bespeak.documents.agis.canonical import canonical
-from bespeak.documents.agis.document import read_agis
-from bespeak.documents.agis.service import agis_service
+from bespeak.documents.agis.canonical import canonical, write_yaml
+from bespeak.documents.agis.document import agis_service, read_agis
 from bespeak.documents.agis.structure import check_structure
-from bespeak.documents.agis.text import write_yaml
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.documents.projections.agis_document import project_agis
 from bespeak.text.source.json_tree import parse_json

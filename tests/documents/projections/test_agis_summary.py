@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 from tests.service import echo, make_endpoint
 
-from bespeak.contract.data_manifest import DataClass, DataManifest
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
-from bespeak.contract.service import ServerIdentity, Service
-from bespeak.contract.vocabulary import Vocabulary
+from bespeak.contract.service import DataClass, DataManifest, ServerIdentity, Service, Vocabulary
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.documents.projections.agis_summary import project_summary
+from bespeak.documents.projections.agis_document import project_summary
 
 FIND = make_endpoint("FIND", "/rooms", echo, capability="discovery")
 BOOK = make_endpoint("BOOK", "/room", echo, capability="creation", impact="irreversible")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.documents.projections.agtp_bootstrap import project_bootstrap
+from bespeak.documents.projections.discovery import project_bootstrap
 
 
 def service(server_id: str, agtp: str | None = None) -> Service:

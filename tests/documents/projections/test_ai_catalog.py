@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.documents.projections.ai_catalog import Artifact, project_catalog, project_mcp_catalog
+from bespeak.documents.projections.discovery import Artifact, project_catalog, project_mcp_catalog
 
 URL = "https://rooms.acme.example"
 CARD = Artifact("mcp", "application/mcp-server-card+json", f"{URL}/mcp/server-card", "how MCP clients connect")

@@ -15,19 +15,16 @@ from hypothesis import strategies as st
 from tests.checks.lint.contexts import CONTEXT
 from tests.service import echo, make_endpoint
 
-from bespeak.checks.lint.run import check_text
-from bespeak.contract.cost import Cost
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import Endpoint
+from bespeak.checks.lint.document import check_text
+from bespeak.contract.endpoint import Deprecation, Endpoint
+from bespeak.contract.limits import Cost, RateLimits, parse_rate
 from bespeak.contract.policy import Policies
-from bespeak.contract.rate import RateLimits, parse_rate
-from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.documents.ai.document import MOST_CAPABILITIES
-from bespeak.documents.ai.parts import MOST_BYTES
+from bespeak.documents.ai.document import MOST_BYTES, MOST_CAPABILITIES
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.documents.projections.ai_discovery import PATH, AiDocuments, project_ai
+from bespeak.documents.projections.discovery import AI_PATH, AiDocuments, project_ai
 from bespeak.documents.schemas import load_schema
 
 HOTEL = Path(__file__).parents[3] / "examples" / "hotel"
@@ -257,12 +254,12 @@ def many() -> AiDocuments:
 def test_of_ten_thousand_endpoints_each_is_found_in_exactly_one_part(many: AiDocuments) -> None:
     decoded = {name: msgspec.json.decode(part)["capabilities"] for name, part in many.parts.items()}
     main = msgspec.json.decode(many.main)["capabilities"]
-    told = [each["endpoint"] for part in decoded.values() for each in part if not each["endpoint"].startswith(PATH)]
+    told = [each["endpoint"] for part in decoded.values() for each in part if not each["endpoint"].startswith(AI_PATH)]
     assert sorted(told) == sorted(f"{each.path}:{each.method.lower()}" for each in MANY)
     # Whoever follows what the document leads to reaches every part.
     reached, ahead = set(), [each["endpoint"] for each in main]
     while ahead:
-        name = ahead.pop().removeprefix(f"{PATH}/")
+        name = ahead.pop().removeprefix(f"{AI_PATH}/")
         if name in decoded:
             reached.add(name)
             ahead += [each["endpoint"] for each in decoded[name]]
@@ -281,7 +278,7 @@ def test_main_document_begins_with_public_capabilities(many: AiDocuments) -> Non
     assert len(main) == MOST_CAPABILITIES
     assert all(each["method"] == "GET" for each in main)
     free = {f"{each.path}:{each.method.lower()}" for each in MANY if not each.required_scopes}
-    assert {each["endpoint"] for each in main if not each["endpoint"].startswith(PATH)} <= free
+    assert {each["endpoint"] for each in main if not each["endpoint"].startswith(AI_PATH)} <= free
 
 
 def test_free_capabilities_come_before_priced_ones() -> None:

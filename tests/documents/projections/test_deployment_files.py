@@ -9,9 +9,9 @@ import pytest
 from tests.documents.deployment.endpoint_text import parse_endpoint
 from tests.process import HOTEL
 
-from bespeak.contract.cost import read_cost
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService
+from bespeak.contract.limits import read_cost
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.documents.deployment.server_toml import parse_server
 from bespeak.documents.projections.deployment_files import deployment_files, function_names, whole_input_name

@@ -7,7 +7,7 @@ import json
 import pytest
 import yaml
 
-from bespeak.documents.projections.identity_text import IDENTITY_TYPES, write_identity
+from bespeak.documents.projections.agent_documents import IDENTITY_TYPES, write_identity
 
 DOCUMENT = {"agent_id": "a" * 64, "name": "<script>Ünal", "scopes": ["a:b"], "wildcards": False, "trust_score": 0.5}
 

@@ -13,10 +13,9 @@ from tests.service import echo, make_endpoint
 from tests.service_strategy import services
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.ontology.meanings import Meanings
+from bespeak.contract.ontology.ontology import Meanings
 from bespeak.contract.ontology.settings import SemanticSettings
-from bespeak.contract.service import ServerIdentity, Service
-from bespeak.contract.vocabulary import Vocabulary
+from bespeak.contract.service import ServerIdentity, Service, Vocabulary
 from bespeak.documents.envelope.reader import EnvelopeReader
 from bespeak.documents.ontology.reader import read_ontology
 from bespeak.documents.projections.jsonld import base_of, capability_iri, intent_iri, project_jsonld

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.service import echo, make_endpoint
 
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint import Deprecation, Endpoint
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.documents.projections.llms_text import MOST_ENDPOINTS, project_llms
+from bespeak.documents.projections.discovery import MOST_ENDPOINTS, project_llms
 
 FIND = make_endpoint("FIND", "/rooms", echo)
 BOOK = make_endpoint("BOOK", "/room/{room_id}", echo, impact="irreversible", scopes=("booking:room",))

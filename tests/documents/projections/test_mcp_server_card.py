@@ -10,7 +10,7 @@ from tests.service import echo, make_endpoint
 
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.documents.projections.mcp_server_card import VERSIONS, project_server_card
+from bespeak.documents.projections.discovery import MCP_VERSIONS, project_server_card
 
 FIND = make_endpoint("FIND", "/rooms", echo)
 
@@ -34,7 +34,7 @@ def test_a_card_says_where_and_how_to_connect_and_lists_no_tools() -> None:
             {
                 "type": "streamable-http",
                 "url": "https://api.acme.example/v1/mcp",
-                "supportedProtocolVersions": list(VERSIONS),
+                "supportedProtocolVersions": list(MCP_VERSIONS),
             }
         ],
     }
@@ -43,7 +43,7 @@ def test_a_card_says_where_and_how_to_connect_and_lists_no_tools() -> None:
 def test_the_revisions_are_those_of_the_sdk() -> None:
     from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-    assert (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS) == VERSIONS
+    assert (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS) == MCP_VERSIONS
 
 
 @pytest.mark.parametrize("name", ["", "Ärzte & Söhne " * 20, "日本", "x"])

@@ -17,18 +17,18 @@ from a2a.types import Message, Part, Role, SendMessageConfiguration, SendMessage
 from tests.faces.mcp.tools import Rooms, Survey
 from tests.service import AGENT
 
-from bespeak.app.server.beside import Beside
+from bespeak.app.server.assembly import Keeper
 from bespeak.app.server.http_face import make_face
 from bespeak.app.server.http_pages import Publishing
-from bespeak.app.server.keeper import Keeper
+from bespeak.app.server.lifecycle import Beside
 from bespeak.app.server.serving import assemble_target
 from bespeak.app.server.target import load_app
-from bespeak.contract.rate import RateLimits
+from bespeak.contract.limits import RateLimits
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.faces.http.server import HttpServer
-from bespeak.faces.timeouts import Timeouts
+from bespeak.faces.limits import Timeouts
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import MEMORY
 from bespeak.state.store.store import Store

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.faces.a2a.call_reading import Misread, Told, Wanted, read_call
+from bespeak.faces.a2a.skills import Misread, Told, Wanted, read_call
 
 
 @pytest.mark.parametrize(

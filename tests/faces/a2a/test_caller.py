@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.service import AGENT, build
 
-from bespeak.faces.a2a.caller import Caller
+from bespeak.faces.a2a.calls import Caller
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
 from bespeak.protocol.exchange.refusal import Refused

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.schema.compile import Validator, compile_schema
-from bespeak.faces.a2a.exact_numbers import restore_integers, restore_large, write_large
+from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.faces.a2a.skills import restore_integers, restore_large, write_large
 
 LARGE = 2**60 + 1
 SCHEMA = {

@@ -37,7 +37,7 @@ from tests.service import AGENT
 from tests.state.identity.issuer import claims, new_key, public, sign, write_keys
 
 from bespeak import Policies
-from bespeak.contract.rate import Rate, RateLimits
+from bespeak.contract.limits import Rate, RateLimits
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.state.identity.settings import AuthSettings, TokenSettings

@@ -11,8 +11,8 @@ from tests.faces.a2a.agent import error, output, state, words
 from tests.service import echo, make_endpoint
 
 from bespeak.faces.a2a import report
-from bespeak.faces.a2a.skill import Skill, Skills
-from bespeak.protocol.exchange.outcome import Outcome
+from bespeak.faces.a2a.skills import Skill, Skills
+from bespeak.protocol.exchange.refusal import Outcome
 from bespeak.state.store.commands.a2a_tasks import FINISHED, WAITING, WORKING
 
 SENT = Message(message_id="m", role=Role.ROLE_USER, parts=[Part(text="x")], context_id="talk")

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from tests.service import echo, make_endpoint
 
-from bespeak.contract.capability_id import capability_ids
-from bespeak.faces.a2a.skill import Skill, Skills
-from bespeak.protocol.exchange.outcome import Outcome
+from bespeak.contract.endpoint_names import capability_ids
+from bespeak.faces.a2a.skills import Skill, Skills
+from bespeak.protocol.exchange.refusal import Outcome
 
 FIND = make_endpoint(
     "FIND",

@@ -38,14 +38,14 @@ from tests.faces.mcp.tools import Rooms
 from tests.service import AGENT
 
 from bespeak import Policies
-from bespeak.app.server.keeper import Keeper
-from bespeak.contract.standard.payments import AccountSettings, PaymentSettings
+from bespeak.app.server.assembly import Keeper
+from bespeak.contract.payments import AccountSettings, PaymentSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.state.audit.reading import payload_of
+from bespeak.state.audit.record import payload_of
 from bespeak.state.audit.settings import AuditSettings
-from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.audit import LatestAudit
 from bespeak.state.store.commands.cases import ACCEPTED, CONFIRMATION, REJECTED, DecideCase, ListCases
+from bespeak.state.store.store import Conflict
 
 pytestmark = pytest.mark.anyio
 

@@ -18,13 +18,12 @@ from tests.service import echo, make_endpoint
 from bespeak.errors import StoreUnavailableError
 from bespeak.faces.a2a import tasks as module
 from bespeak.faces.a2a.report import new_task, tell
-from bespeak.faces.a2a.skill import Skills
+from bespeak.faces.a2a.skills import Skills
 from bespeak.faces.a2a.tasks import Change, Held, Tasks
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.state.store.command import Command
 from bespeak.state.store.commands.a2a_tasks import FINISHED, WORKING, ReadTask
 from bespeak.state.store.opening import open_store
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Store
 
 pytestmark = pytest.mark.anyio
 

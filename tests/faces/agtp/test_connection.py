@@ -10,8 +10,8 @@ import struct
 import pytest
 
 from bespeak.faces.connection import INPUT_BOUND
-from bespeak.faces.timeouts import Timeouts
-from bespeak.protocol.wire.limits import Limits
+from bespeak.faces.limits import Timeouts
+from bespeak.protocol.wire.messages import Limits
 
 pytestmark = pytest.mark.anyio
 

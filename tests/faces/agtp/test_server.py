@@ -11,11 +11,10 @@ import textwrap
 
 import pytest
 
-from bespeak.agent.client.agtp_client import Pool
+from bespeak.agent.client.agtp_transport import Pool
 from bespeak.errors import ConfigError
 from bespeak.faces.agtp.server import AgtpServer
-from bespeak.faces.capacity import Capacity
-from bespeak.faces.timeouts import Timeouts
+from bespeak.faces.limits import Capacity, Timeouts
 from bespeak.protocol.agtp_client_connection import AgtpClientConnection
 
 pytestmark = pytest.mark.anyio

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 from tests.service import AGENT, build, echo, make_endpoint
 
-from bespeak.contract.deprecation import Deprecation
+from bespeak.contract.endpoint import Deprecation
+from bespeak.contract.limits import Rate, RateLimits
 from bespeak.contract.policy import Policies
-from bespeak.contract.rate import Rate, RateLimits
 from bespeak.faces.http.dispatched import PRINCIPAL, DispatchBackend, judge, passed
 from bespeak.protocol.exchange.messages import Connection
-from bespeak.protocol.exchange.outcome import Outcome
 from bespeak.protocol.exchange.principal import Principal
-from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.refusal import Outcome, Refused
 from bespeak.runtime.call import Call
 from bespeak.runtime.dispatcher import Dispatcher
 

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from bespeak.faces.http.asgi import HttpResponse, Message
+from bespeak.faces.http.face import Origins
 from bespeak.faces.http.guard import METADATA, Guard, replayed
-from bespeak.faces.http.origin import Origins
-from bespeak.faces.http.page import Page
+from bespeak.faces.http.site import Page
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.wire.limits import Limits
+from bespeak.protocol.wire.messages import Limits
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,7 @@ import pytest
 from tests.faces.http.test_page import Content
 
 from bespeak.faces.http.asgi import HttpResponse
-from bespeak.faces.http.negotiation import Root
-from bespeak.faces.http.page import Page
+from bespeak.faces.http.site import Page, Root
 from bespeak.faces.http.translation import Target
 
 ROOT = Root(

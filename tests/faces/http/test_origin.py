@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.faces.http.origin import Origins
+from bespeak.faces.http.face import Origins
 
 URL = "https://rooms.example"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.faces.http.page import Page
+from bespeak.faces.http.site import Page
 
 
 class Content:

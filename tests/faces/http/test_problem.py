@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from bespeak.faces.http.problem import problem, problem_body
+from bespeak.faces.http.translation import problem, problem_body
 
 
 def test_a_refusal_of_agtp_is_a_problem_with_its_details() -> None:

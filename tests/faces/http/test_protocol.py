@@ -11,9 +11,8 @@ from tests.faces.http.web import BOOK, FIND, get, post, serving
 from tests.service import echo, make_endpoint
 
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.faces.capacity import Capacity
-from bespeak.faces.timeouts import Timeouts
-from bespeak.protocol.wire.limits import Limits
+from bespeak.faces.limits import Capacity, Timeouts
+from bespeak.protocol.wire.messages import Limits
 
 pytestmark = pytest.mark.anyio
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from bespeak.faces.http.reader import PARSED, Asked, Head, Heads, RequestReader, split_target
 from bespeak.protocol.exchange.messages import Malformed
-from bespeak.protocol.wire.limits import Limits
-from bespeak.protocol.wire.messages import NEED_DATA, Pause
+from bespeak.protocol.wire.messages import NEED_DATA, Limits, Pause
 
 SMALL = Limits(line=200, head=1000, headers=10, body=500)
 

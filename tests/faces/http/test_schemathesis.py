@@ -16,10 +16,10 @@ from tests.state.identity.issuer import claims, new_key, public, sign, write_key
 from bespeak.app.server.mounted import MountedService
 from bespeak.app.server.target import Target
 from bespeak.contract.agent import Agent
-from bespeak.contract.cost import read_cost
-from bespeak.contract.deprecation import Deprecation
+from bespeak.contract.endpoint import Deprecation
+from bespeak.contract.handler import Refusal
+from bespeak.contract.limits import read_cost
 from bespeak.contract.policy import Policies
-from bespeak.contract.refusal import Refusal
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument

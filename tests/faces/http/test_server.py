@@ -13,7 +13,7 @@ from tests.service import make_endpoint
 
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.errors import ConfigError
-from bespeak.faces.timeouts import Timeouts
+from bespeak.faces.limits import Timeouts
 from bespeak.protocol.tls import server_context
 
 pytestmark = pytest.mark.anyio

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from tests.service import build, echo, make_endpoint
 
-from bespeak.faces.http.page import Page
-from bespeak.faces.http.site import Site
+from bespeak.faces.http.site import Page, Site
 
 BOOK = replace(make_endpoint("BOOK", "/room", echo, impact="irreversible"), namespace="rooms")
 FIND = make_endpoint("FIND", "/room", echo)

@@ -11,8 +11,8 @@ import pytest
 from tests.faces.http.web import Web, post, serving
 
 from bespeak.faces.http.asgi import Application, HttpResponse, Receive, Scope, Send, send_response
-from bespeak.faces.http.protocol import PROMPTED
 from bespeak.faces.http.reader import Head
+from bespeak.faces.http.server import PROMPTED
 from bespeak.protocol.exchange.messages import Connection, Malformed
 
 pytestmark = pytest.mark.anyio

@@ -14,12 +14,11 @@ from tests.service import build, echo, make_endpoint
 from bespeak.app.server.http_face import build_middleware, make_face
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.faces.capacity import Capacity
 from bespeak.faces.http.asgi import Application
 from bespeak.faces.http.face import HttpFace
 from bespeak.faces.http.server import HttpServer
-from bespeak.faces.timeouts import Timeouts
-from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
+from bespeak.faces.limits import Capacity, Timeouts
+from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
 
 TEXT: Mapping[str, Any] = {"room_id": {"type": "string"}, "guests": {"type": "integer"}}
 BOOK = make_endpoint("BOOK", "/room", echo, properties=TEXT, impact="irreversible")

@@ -18,15 +18,15 @@ from tests.service import AGENT
 from tests.state.identity.issuer import claims, new_key, public, sign, write_keys
 
 from bespeak import App, Context, Deprecation, Refusal
-from bespeak.app.server.keeper import Keeper
+from bespeak.app.server.assembly import Keeper
 from bespeak.app.server.serving import assemble_target
 from bespeak.app.server.target import load_app
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.faces.http.asgi import HttpResponse, Message
 from bespeak.faces.http.reader import Asked, RequestReader
 from bespeak.protocol.exchange.messages import Connection
-from bespeak.protocol.wire.limits import DEFAULT_LIMITS
-from bespeak.state.audit.reading import payload_of
+from bespeak.protocol.wire.messages import DEFAULT_LIMITS
+from bespeak.state.audit.record import payload_of
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.store.commands.audit import ScanAudit

@@ -47,7 +47,7 @@ def met(session: Session, key: str | None, version: str = LEGACY) -> Any:
 
 
 async def test_streams_and_sessions_are_told_each_in_its_way() -> None:
-    from bespeak.faces.mcp.audience import Audience
+    from bespeak.faces.mcp.server import Audience
 
     audience, heard = Audience(), []
     audience.bus.subscribe(lambda event: heard.append(type(event).__name__))
@@ -63,9 +63,9 @@ async def test_streams_and_sessions_are_told_each_in_its_way() -> None:
 
 
 async def test_nobody_waits_for_a_client_that_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bespeak.faces.mcp.audience import Audience
+    from bespeak.faces.mcp.server import Audience
 
-    monkeypatch.setattr("bespeak.faces.mcp.audience._PATIENCE", 0.01)
+    monkeypatch.setattr("bespeak.faces.mcp.server._PATIENCE", 0.01)
     audience = Audience()
     stuck, reading = Session(reads=False), Session()
     audience.meet(met(stuck, "a"))
@@ -79,9 +79,9 @@ async def test_nobody_waits_for_a_client_that_does_not_read(monkeypatch: pytest.
 
 
 async def test_clients_that_are_gone_are_forgotten_and_the_number_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bespeak.faces.mcp.audience import Audience
+    from bespeak.faces.mcp.server import Audience
 
-    monkeypatch.setattr("bespeak.faces.mcp.audience.MOST_SESSIONS", 3)
+    monkeypatch.setattr("bespeak.faces.mcp.server.MOST_TOLD", 3)
     audience = Audience()
     sessions = [Session(gone=number == 4) for number in range(5)]
     for number, session in enumerate(sessions):

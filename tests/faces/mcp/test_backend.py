@@ -8,7 +8,7 @@ import pytest
 
 from bespeak.app.server.mcp_backend import ClientBackend
 from bespeak.faces.http.dispatched import DispatchBackend
-from bespeak.faces.mcp.backend import Backend
+from bespeak.faces.mcp.catalog import Backend
 
 METHODS = sorted(name for name, value in vars(Backend).items() if inspect.isfunction(value) and name[0] != "_")
 

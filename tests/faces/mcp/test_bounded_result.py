@@ -9,10 +9,8 @@ from jsonschema import Draft202012Validator
 from tests.faces.mcp.tools import endpoint
 
 from bespeak.contract.mcp_tool import Tool, make_tools
-from bespeak.faces.mcp.bounded_result import MOST_ERROR, Results
-from bespeak.faces.mcp.kept_result import KeptResults
-from bespeak.faces.mcp.shape import Shape, read_shape
-from bespeak.protocol.exchange.outcome import Outcome
+from bespeak.faces.mcp.results import MOST_ERROR, KeptResults, Results, Shape, read_shape
+from bespeak.protocol.exchange.refusal import Outcome
 
 MOST = 5_000
 ROOM = {

@@ -8,8 +8,8 @@ import pytest
 from tests.faces.mcp.tools import endpoint
 
 from bespeak.contract.mcp_tool import make_tools
-from bespeak.faces.mcp.capability_search import CapabilitySearch, Wanted, join_within
-from bespeak.protocol.exchange.outcome import Outcome
+from bespeak.faces.mcp.catalog import CapabilitySearch, Wanted, join_within
+from bespeak.protocol.exchange.refusal import Outcome
 
 ROOM = {"type": "object", "properties": {"room_id": {"type": "string"}}}
 ENDPOINTS = [

@@ -8,7 +8,7 @@ from tests.faces.mcp.tools import endpoint
 
 from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.faces.mcp.catalog import Catalog
-from bespeak.protocol.exchange.outcome import Outcome
+from bespeak.protocol.exchange.refusal import Outcome
 
 ENDPOINTS = [endpoint(method, path) for path in ("/rooms", "/beds/{id}") for method in ("FIND", "UPDATE")]
 

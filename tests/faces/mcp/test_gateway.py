@@ -21,15 +21,13 @@ from tests.service import AGENT, make_endpoint
 
 from bespeak.app.server.target import Target, load_app, load_target
 from bespeak.contract.endpoint import DeclaredError, Endpoint
-from bespeak.contract.handler import TOOL_ERROR, UPSTREAM_ERRORS, McpTool
-from bespeak.contract.mcp_content import SCHEMA
-from bespeak.contract.mcp_server import McpServer
+from bespeak.contract.handler import TOOL_ERROR, UPSTREAM_ERRORS, McpServer, McpTool
+from bespeak.contract.mcp_tool import SCHEMA
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.documents.mcp.deployment import import_tools
-from bespeak.documents.mcp.reviewed import reviewed_tools
-from bespeak.documents.mcp.tool_list import ToolList
+from bespeak.documents.mcp.facade import import_tools, reviewed_tools
+from bespeak.documents.mcp.tools import ToolList
 from bespeak.runtime.bindings.mcp.connection import McpConnection
 
 pytestmark = pytest.mark.anyio

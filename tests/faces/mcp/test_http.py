@@ -19,12 +19,12 @@ from tests.state.identity.issuer import claims, new_key, public, sign, write_key
 
 from bespeak import Policies
 from bespeak.contract.handler import RegisteredFunction
-from bespeak.contract.rate import Rate, RateLimits
+from bespeak.contract.limits import Rate, RateLimits
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.protocol.wire.limits import DEFAULT_LIMITS
-from bespeak.state.audit.reading import payload_of
+from bespeak.protocol.wire.messages import DEFAULT_LIMITS
+from bespeak.state.audit.record import payload_of
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.store.commands.audit import LatestAudit

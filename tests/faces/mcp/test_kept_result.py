@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bespeak.faces.mcp import kept_result
-from bespeak.faces.mcp.kept_result import LIFETIME, KeptResults
+from bespeak.faces.mcp import results as kept_result
+from bespeak.faces.mcp.results import LIFETIME, KeptResults
 
 
 class Clock:
@@ -55,14 +55,14 @@ def test_a_result_is_forgotten_after_a_while() -> None:
 
 def test_the_oldest_results_make_room() -> None:
     results = keeping()
-    uris = [kept(results) for _ in range(kept_result.MOST + 1)]
+    uris = [kept(results) for _ in range(kept_result.MOST_KEPT_RESULTS + 1)]
     assert results.read(uris[0], "ann") is None
     assert results.read(uris[1], "ann") is not None
 
 
 def test_all_results_together_are_bounded() -> None:
     results = keeping()
-    large = "a" * (kept_result.MOST_CHARACTERS // 4)
+    large = "a" * (kept_result.MOST_KEPT_CHARACTERS // 4)
     uris = [kept(results, large) for _ in range(5)]
     assert [results.read(uri, "ann") is not None for uri in uris] == [False, True, True, True, True]
     assert results.keep(large + "a", "text/plain", "ann") is None

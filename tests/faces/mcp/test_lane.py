@@ -20,14 +20,14 @@ from tests.faces.mcp.tools import LEGACY, MODERN, Rooms, connected_to, modern, o
 from tests.service import AGENT, echo, make_endpoint
 
 from bespeak import Policies
-from bespeak.app.server.keeper import Keeper
+from bespeak.app.server.assembly import Keeper
 from bespeak.app.server.target import load_app
 from bespeak.contract.handler import RegisteredFunction
-from bespeak.contract.rate import Rate, RateLimits
+from bespeak.contract.limits import Rate, RateLimits
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.faces.http.face import Origins
 from bespeak.faces.http.guard import Guard
-from bespeak.faces.http.origin import Origins
 
 READER = {"agent_id": AGENT, "authority_scope": "rooms:read"}
 SENT = {name.replace("_", "-"): value for name, value in READER.items()}
@@ -92,8 +92,8 @@ def serve_every_host(patch: pytest.MonkeyPatch, services: Pair) -> None:
         pytest.param(False, replacing("lane.accepts_both", always(True)), "change_header", id="media types"),
         pytest.param(False, join_headers, "split_accept", id="repeated headers"),
         pytest.param(False, serve_every_host, "change_header", id="hosts and origins"),
-        pytest.param(False, replacing("plain_message._is_valid", always(True)), "change_envelope", id="envelopes"),
-        pytest.param(False, replacing("lane._is_valid", always(True)), "change_argument", id="arguments"),
+        pytest.param(False, replacing("lane._is_valid_envelope", always(True)), "change_envelope", id="envelopes"),
+        pytest.param(False, replacing("lane._are_valid_arguments", always(True)), "change_argument", id="arguments"),
         pytest.param(False, ask_nobody, "change_tool", id="questions"),
         pytest.param(False, replacing("lane.passed", always({})), "change_tool", id="credentials"),
         pytest.param(True, replacing("lane.judge", always(None)), "change_tool", id="challenges"),

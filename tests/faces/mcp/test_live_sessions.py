@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bespeak.faces.http.asgi import HttpResponse, Message
-from bespeak.faces.mcp.live_sessions import FRESH, LiveSessions
+from bespeak.faces.mcp.sessions import FRESH, LiveSessions
 
 pytestmark = pytest.mark.anyio
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from tests.faces.mcp.tools import endpoint
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.handler import McpTool
-from bespeak.contract.mcp_server import McpServer
-from bespeak.faces.mcp.offers import Offers
+from bespeak.contract.handler import McpServer, McpTool
+from bespeak.faces.mcp.resources import Offers
 
 
 def offer(path: str, *, impact: str = "informational", **named: str) -> Endpoint:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.faces.mcp.tools import endpoint
 
-from bespeak.faces.mcp.paging import paging_of
+from bespeak.faces.mcp.results import paging_of
 
 INTEGER = {"type": "integer"}
 TEXT = {"type": "string"}

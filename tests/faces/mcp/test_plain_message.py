@@ -9,7 +9,7 @@ import pytest
 from tests.faces.mcp.mutated_requests import CAPABILITIES, CLIENT, KEY, LEVEL, VERSION
 from tests.faces.mcp.tools import modern
 
-from bespeak.faces.mcp.plain_message import Envelopes, PlainCall, PlainList, accepts_both, read_plain
+from bespeak.faces.mcp.lane import Envelopes, PlainCall, PlainList, accepts_both, read_plain
 
 
 def call(meta: dict[str, Any] | None = None, **changes: Any) -> bytes:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.service import build
 
-from bespeak.faces.mcp.live_sessions import LiveSession
-from bespeak.faces.mcp.plain_message import read_plain
-from bespeak.faces.mcp.plain_request import PlainRequest
+from bespeak.faces.mcp.lane import PlainRequest, read_plain
+from bespeak.faces.mcp.sessions import LiveSession
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.runtime.call import Call
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from tests.faces.mcp.tools import endpoint
 
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint import Deprecation, Endpoint
 from bespeak.contract.mcp_tool import make_tools
-from bespeak.faces.mcp.prompts import Prompt, make_prompts
+from bespeak.faces.mcp.resources import Prompt, make_prompts
 
 BOOK = endpoint(
     "BOOK",

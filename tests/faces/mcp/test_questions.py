@@ -20,12 +20,12 @@ from tests.service import AGENT, make_endpoint
 from tests.state.identity.issuer import claims, new_key, public, sign, write_keys
 
 from bespeak import Policies
-from bespeak.app.server.keeper import Keeper
+from bespeak.app.server.assembly import Keeper
 from bespeak.app.server.target import Target, load_app
+from bespeak.contract.confirmation import LONGEST
+from bespeak.contract.limits import Rate, RateLimits
+from bespeak.contract.payments import AccountSettings, PaymentSettings
 from bespeak.contract.procedure import Procedure
-from bespeak.contract.rate import Rate, RateLimits
-from bespeak.contract.standard.payments import AccountSettings, PaymentSettings
-from bespeak.contract.tool_question import LONGEST
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument

@@ -8,8 +8,8 @@ import pytest
 from tests.faces.mcp.tools import endpoint
 
 from bespeak.contract.mcp_tool import Tool, make_tools
-from bespeak.faces.mcp.shape import Shape, read_shape, shape_in
-from bespeak.protocol.exchange.outcome import Outcome
+from bespeak.faces.mcp.results import Shape, read_shape, shape_in
+from bespeak.protocol.exchange.refusal import Outcome
 
 ROOM = {"type": "object", "properties": {"id": {"type": "string"}, "note": {"type": "string"}}, "required": ["id"]}
 OUTPUT = {"type": "object", "properties": {"rooms": {"type": "array", "items": ROOM}}, "required": ["rooms"]}

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from bespeak.faces.http.asgi import HttpResponse, Message
-from bespeak.faces.mcp.token_progress import TokenProgress
-from bespeak.faces.mcp.waiting import Waiting
-from bespeak.protocol.exchange.progress import REPORT
+from bespeak.faces.mcp.lane import TokenProgress
+from bespeak.faces.mcp.sessions import Waiting
+from bespeak.protocol.exchange.messages import REPORT
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bespeak.faces.http.asgi import HttpResponse, Message
-from bespeak.faces.mcp import waiting
-from bespeak.faces.mcp.waiting import Waiting, event
+from bespeak.faces.mcp import sessions
+from bespeak.faces.mcp.sessions import Waiting, event
 
 pytestmark = pytest.mark.anyio
 
@@ -17,8 +17,8 @@ STREAM = [(b"content-type", b"text/event-stream")]
 
 
 def impatient(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(waiting, "INTERVAL", 0.001)
-    patch.setattr(waiting, "GRACE", 0.0)
+    patch.setattr(sessions, "INTERVAL", 0.001)
+    patch.setattr(sessions, "GRACE", 0.0)
 
 
 class Peer:

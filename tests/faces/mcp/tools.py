@@ -14,18 +14,17 @@ import msgspec
 from tests.service import AGENT
 
 from bespeak import App, Context, Refusal
-from bespeak.app.server.keeper import Keeper
+from bespeak.app.server.assembly import Keeper
 from bespeak.app.server.local import connect_local
 from bespeak.app.server.mcp_backend import ClientBackend
 from bespeak.app.server.serving import assemble_target
 from bespeak.app.server.target import Target, load_app
-from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint import Endpoint, Semantic
 from bespeak.contract.handler import OpaqueHandler
-from bespeak.contract.rate import RateLimits
-from bespeak.contract.semantic import Semantic
+from bespeak.contract.limits import RateLimits
 from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.faces.timeouts import Timeouts
+from bespeak.faces.limits import Timeouts
 from bespeak.runtime.server import Server
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import MEMORY, CaseSettings

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.protocol.exchange.accept import names_manifest, negotiate, prefers_agis
+from bespeak.protocol.exchange.headers import names_manifest, negotiate, prefers_agis
 
 
 @pytest.mark.parametrize(

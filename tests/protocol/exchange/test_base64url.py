@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.protocol.exchange.base64url import decode64, encode64
+from bespeak.protocol.exchange.header_values import decode64, encode64
 
 
 @given(st.binary(max_size=80))

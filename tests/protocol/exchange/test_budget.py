@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.protocol.exchange.budget import (
+from bespeak.protocol.exchange.header_values import (
     UNITS,
     exceeded_units,
     format_amount,
@@ -16,7 +16,7 @@ from bespeak.protocol.exchange.budget import (
     parse_amount,
     parse_budget,
 )
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault
 
 
 def amounts() -> st.SearchStrategy[dict[str, Decimal]]:

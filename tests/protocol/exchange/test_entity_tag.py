@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.protocol.exchange.entity_tag import entity_tag, is_held
+from bespeak.protocol.exchange.headers import entity_tag, is_held
 
 TAG = entity_tag(b"rooms")
 

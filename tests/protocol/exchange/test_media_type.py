@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.protocol.exchange.media_type import essence, foreign_charset, is_json, is_media_type
+from bespeak.protocol.exchange.headers import essence, foreign_charset, is_json, is_media_type
 
 
 @pytest.mark.parametrize(

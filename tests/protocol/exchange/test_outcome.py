@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.protocol.exchange.outcome import Outcome, refused
-from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.refusal import Outcome, Refused, refused
 
 
 def test_a_refusal_is_an_outcome_with_its_details() -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from bespeak.protocol.exchange.context import Context
-from bespeak.protocol.exchange.messages import Connection, Request
+from bespeak.protocol.exchange.messages import REPORT, Connection, Context, Request
 from bespeak.protocol.exchange.principal import ANONYMOUS
-from bespeak.protocol.exchange.progress import REPORT
 
 CONTEXT = Context(Request("QUERY", "/", "", {}, b"", Connection()), ANONYMOUS, "QUERY", "/", {})
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.protocol.exchange.scope import Scopes, covers, is_scope_token, meet, parse_scopes
+from bespeak.protocol.exchange.principal import Scopes, covers, is_scope_token, meet, parse_scopes
 
 segment = st.from_regex(r"[a-z0-9_-]{1,8}|\*", fullmatch=True)
 token = st.lists(segment, min_size=2, max_size=4).map(":".join)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.protocol.exchange.session_id import WANTED_BITS, estimated_bits, is_session_id
+from bespeak.protocol.exchange.header_values import WANTED_BITS, estimated_bits, is_session_id
 
 MAKERS = {
     "token_urlsafe": lambda: secrets.token_urlsafe(16),

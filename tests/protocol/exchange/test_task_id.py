@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.protocol.exchange.task_id import LONGEST_TASK_ID, is_task_id
+from bespeak.protocol.exchange.header_values import LONGEST_TASK_ID, is_task_id
 
 
 @pytest.mark.parametrize("text", ["t", "task-0042", "a b", "Aufgabe-Ä", "x" * LONGEST_TASK_ID])

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.translation import RequestReader
-from bespeak.protocol.wire.connection import ClientConnection
+from bespeak.protocol.wire.connection import ClientConnection, encode_response
 from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Malformed, ResponseMessage
-from bespeak.protocol.wire.writer import encode_response
 
 
 def test_a_conversation_of_two_requests() -> None:

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.protocol.wire.head import ONCE, RequestHead, ResponseHead, parse_request_head, parse_response_head
-from bespeak.protocol.wire.limits import Limits
-from bespeak.protocol.wire.messages import Malformed
+from bespeak.protocol.wire.messages import Limits, Malformed
 
 LIMITS = Limits()
 LINE = b"AGTP/1.0 QUERY /rooms\r\n"

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import bespeak
-from bespeak.protocol.wire.memory import Memory
+from bespeak.protocol.wire.head import Memory
 
 SOURCE = Path(bespeak.__file__).parent
 OF_OUR_OWN = {"_declared", "load_bundled", "load_schema"}

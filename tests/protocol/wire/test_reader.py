@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.translation import RequestReader
-from bespeak.protocol.wire.limits import Limits
-from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Malformed, Pause, ResponseMessage
-from bespeak.protocol.wire.reader import Reader, ResponseReader
+from bespeak.protocol.wire.connection import Reader, ResponseReader
+from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Limits, Malformed, Pause, ResponseMessage
 
 CONNECTION = Connection()
 SMALL = Limits(line=40, head=160, headers=5, body=30)

@@ -7,9 +7,8 @@ import itertools
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bespeak.protocol.wire.head import RequestHead, parse_any_request_head, parse_request_head
-from bespeak.protocol.wire.limits import Limits
-from bespeak.protocol.wire.request_heads import MOST, RequestHeads
+from bespeak.protocol.wire.head import MOST, RequestHead, RequestHeads, parse_any_request_head, parse_request_head
+from bespeak.protocol.wire.messages import Limits
 
 SMALL = Limits(line=40, head=400, headers=5, body=30)
 

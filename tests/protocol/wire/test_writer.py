@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from bespeak.errors import LocalProtocolError
 from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.translation import RequestReader
+from bespeak.protocol.wire.connection import ResponseReader, encode_ok, encode_request, encode_response
 from bespeak.protocol.wire.messages import ResponseMessage
-from bespeak.protocol.wire.reader import ResponseReader
-from bespeak.protocol.wire.writer import encode_ok, encode_request, encode_response
 
 NAMES = st.from_regex(r"X-[A-Za-z0-9]{1,8}", fullmatch=True)
 VALUES = st.text(st.characters(codec="utf-8"), max_size=20)

@@ -17,15 +17,12 @@ import trustme
 from tests.compositions import TEXT, compose, given, recipe, step
 from tests.service import build, echo, make_endpoint
 
-from bespeak.contract.endpoint import DeclaredError, Endpoint
+from bespeak.contract.endpoint import DeclaredError, Endpoint, Semantic
 from bespeak.contract.handler import UPSTREAM_ERRORS, ExternalService
-from bespeak.contract.schema.compile import Validator, compile_schema
-from bespeak.contract.semantic import Semantic
-from bespeak.protocol.exchange.context import Context
-from bespeak.protocol.exchange.messages import Connection, Request
-from bespeak.protocol.exchange.principal import Principal
+from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.protocol.exchange.messages import Connection, Context, Request
+from bespeak.protocol.exchange.principal import Principal, Scopes
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.exchange.scope import Scopes
 from bespeak.runtime.answer import Answer
 from bespeak.runtime.bindings import upstream_pool
 from bespeak.runtime.bindings.external import ExternalBinding, bind_external

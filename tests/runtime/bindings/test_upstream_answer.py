@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.runtime.bindings.upstream_answer import LONGEST_WAIT, decode_answer, decode_text, rename, retry_after
+from bespeak.runtime.bindings.external import LONGEST_WAIT, decode_answer, decode_text, rename, retry_after
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.echo import parts_of
 
-from bespeak.contract.schema.violation import Violation
-from bespeak.runtime.bindings.upstream_body import Field, form_body, json_body, multipart_body
+from bespeak.contract.schema.validation import Violation
+from bespeak.runtime.bindings.upstream_request import Field, form_body, json_body, multipart_body
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 VALUES = TEXT | st.integers(-(2**53), 2**53) | st.booleans()

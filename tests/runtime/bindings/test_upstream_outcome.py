@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.service import echo, make_endpoint
 
-from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer
 from bespeak.runtime.bindings.upstream_outcome import OUTPUT_INVALID, UpstreamOutcome

@@ -11,8 +11,7 @@ import pytest
 from tests.service import echo, make_endpoint
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.handler import ExternalService, McpTool
-from bespeak.contract.mcp_server import McpServer
+from bespeak.contract.handler import ExternalService, McpServer, McpTool
 from bespeak.runtime.bindings.upstream_probe import probe_upstreams
 
 pytestmark = pytest.mark.anyio

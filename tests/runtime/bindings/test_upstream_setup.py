@@ -7,8 +7,8 @@ import pytest
 from tests.checks.lint.conftest import ROOM
 
 from bespeak.contract.handler import ExternalService
+from bespeak.runtime.bindings.external import check_setup, resolve_credentials, upstream_url
 from bespeak.runtime.bindings.upstream_request import Credentials
-from bespeak.runtime.bindings.upstream_setup import check_setup, resolve_credentials, upstream_url
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 SECRET = "s3cr3t"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.source import COMPARISONS
-from bespeak.runtime.composition.comparison import COMPARE, normal
+from bespeak.contract.recipe import COMPARISONS
+from bespeak.runtime.composition.values import COMPARE, normal
 
 
 def compare(left: Any, op: str, right: Any) -> bool:

@@ -10,7 +10,8 @@ from tests.compositions import compose, recipe, step
 from tests.service import echo, make_endpoint
 
 from bespeak.protocol.exchange.messages import Response
-from bespeak.runtime.composition.failure import (
+from bespeak.runtime.composition.plan import plan_composition
+from bespeak.runtime.composition.run import (
     MOST_OUTPUT,
     Failure,
     failed_answer,
@@ -19,7 +20,6 @@ from bespeak.runtime.composition.failure import (
     refuse,
     write_verdict,
 )
-from bespeak.runtime.composition.plan import plan_composition
 
 CALLED = make_endpoint("FETCH", "/a", echo)
 STEP = plan_composition(compose("FIND", "/c", "r"), recipe(step("FETCH /a")), {CALLED.key: CALLED}).steps[0]

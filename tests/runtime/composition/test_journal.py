@@ -15,14 +15,13 @@ from tests.compositions import TEXT, captured, compose, given, item, recipe, ste
 from tests.service import make_endpoint
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.contract.cost import read_cost
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import Refusal
+from bespeak.contract.limits import read_cost
 from bespeak.contract.policy import Policies
-from bespeak.contract.recipe import Compensation
-from bespeak.contract.refusal import Refusal
-from bespeak.contract.source import constant
+from bespeak.contract.recipe import Compensation, constant
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.messages import Context
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.exchange import REPLAYED
 from bespeak.state.audit.settings import AuditSettings

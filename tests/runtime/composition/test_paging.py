@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bespeak.contract.recipe import Paging
-from bespeak.runtime.composition.paging import Pages, plan_pages
-from bespeak.runtime.composition.scope import MISSING, UnmetError
+from bespeak.runtime.composition.plan import Pages, plan_pages
+from bespeak.runtime.composition.values import MISSING, UnmetError
 
 PLAN = plan_pages(Paging(parameter="after", cursor="meta.next", items="data.rows", most=2))
 

@@ -9,9 +9,8 @@ from hypothesis import given as example
 from hypothesis import strategies as st
 from tests.compositions import captured, given, item
 
-from bespeak.contract.source import Condition, constant
-from bespeak.runtime.composition.scope import MISSING, MOST_ROWS, Scope, UnmetError
-from bespeak.runtime.composition.values import compile_value
+from bespeak.contract.recipe import Condition, constant
+from bespeak.runtime.composition.values import MISSING, MOST_ROWS, Scope, UnmetError, compile_value
 
 ROW = st.fixed_dictionaries({"id": st.integers(0, 9)}, optional={"price": st.integers(-5, 5) | st.none()})
 

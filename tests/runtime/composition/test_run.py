@@ -10,13 +10,10 @@ import pytest
 from tests.compositions import NUMBER, TEXT, captured, compose, given, item, recipe, step
 from tests.service import Bench, build, make_endpoint
 
-from bespeak.contract.cost import read_cost
-from bespeak.contract.rate import Rate, RateLimits
-from bespeak.contract.recipe import Paging
-from bespeak.contract.refusal import Refusal
-from bespeak.contract.source import Condition, constant
-from bespeak.protocol.exchange.context import Context
-from bespeak.protocol.exchange.messages import Request, Response
+from bespeak.contract.handler import Refusal
+from bespeak.contract.limits import Rate, RateLimits, read_cost
+from bespeak.contract.recipe import Condition, Paging, constant
+from bespeak.protocol.exchange.messages import Context, Request, Response
 
 ROOMS = [{"id": "a", "price": 90}, {"id": "b", "price": 40}, {"id": "c", "price": 60}]
 

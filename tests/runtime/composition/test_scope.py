@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.runtime.composition.scope import MISSING, MOST_ROWS, Scope, UnmetError, is_there
+from bespeak.runtime.composition.values import MISSING, MOST_ROWS, Scope, UnmetError, is_there
 
 
 def test_null_is_not_there_but_zero_and_empty_are() -> None:

@@ -7,9 +7,15 @@ from typing import Any
 import pytest
 from tests.compositions import captured, given, item
 
-from bespeak.contract.source import Condition, Source, constant
-from bespeak.runtime.composition.scope import MISSING, Scope
-from bespeak.runtime.composition.values import compile_conditions, compile_members, compile_value, follow
+from bespeak.contract.recipe import Condition, Source, constant
+from bespeak.runtime.composition.values import (
+    MISSING,
+    Scope,
+    compile_conditions,
+    compile_members,
+    compile_value,
+    follow,
+)
 
 SCOPE = Scope({"city": "Riga", "none": None, "guest": {"name": "Ann"}})
 SCOPE.capture("rooms", {"items": [{"id": 1, "tags": ["a", "b"]}, {"id": 2, "tags": ["c"]}, {}]})

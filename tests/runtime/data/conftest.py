@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.runtime.data.ledger import KINDS, data_set, opened, reader
 
-from bespeak.runtime.data.opening import OpenedData
+from bespeak.runtime.data.endpoints import OpenedData
 
 
 @pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.process if kind == "postgres" else ()) for kind in KINDS])

@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.data_set import DataColumn, DataSet, read_column
+from bespeak.contract.service import DataManifest
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.data.opening import OpenedData, open_data
+from bespeak.runtime.data.endpoints import OpenedData, open_data
 from bespeak.runtime.data.query import DataQuery
 
 KINDS = ("function", "async", "sqlite", "csv", "jsonl", "parquet", "postgres")

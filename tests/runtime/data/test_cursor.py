@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.data.ledger import column
 
-from bespeak.runtime.data.cursor import LONGEST, read_cursor, write_cursor
-from bespeak.runtime.data.query import DataFilter, DataQuery
+from bespeak.runtime.data.query import LONGEST_CURSOR, DataFilter, DataQuery, read_cursor, write_cursor
 
 QUERY = DataQuery(limit=10, filters=(DataFilter("account", "eq", "a-1"),), order=(("memo", False), ("id", True)))
 ORDER = [column("memo"), column("id")]
@@ -40,4 +39,4 @@ def test_skipping_is_bounded_and_only_for_rows_without_a_key() -> None:
 
 
 def test_cursors_of_usual_rows_are_short() -> None:
-    assert len(write_cursor(QUERY, ["x" * 100, 2**62], None)) < LONGEST / 10
+    assert len(write_cursor(QUERY, ["x" * 100, 2**62], None)) < LONGEST_CURSOR / 10

@@ -3,7 +3,7 @@ from __future__ import annotations
 from tests.runtime.data.ledger import COLUMNS, column
 
 from bespeak.contract.data_set import DataColumn, DataSet
-from bespeak.runtime.data.endpoint import filter_inputs, make_endpoint
+from bespeak.runtime.data.endpoints import filter_inputs, make_endpoint
 
 DATA = DataSet(name="ledger", description="Bookings of accounts.", sensitivity="high", formats=("json", "csv"))
 

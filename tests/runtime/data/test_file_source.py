@@ -10,7 +10,7 @@ from tests.runtime.data.ledger import ROWS, opened, reader, write_file
 from bespeak.contract.data_set import DataSet
 from bespeak.errors import DataSourceError
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.data.file_source import FileSource
+from bespeak.runtime.data.files import FileSource
 
 pytestmark = pytest.mark.anyio
 

@@ -55,7 +55,7 @@ async def test_functions_of_every_form_give_rows(function: Any) -> None:
 
 
 async def test_endless_rows_are_given_up(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.runtime.data.function_source.MOST_SCANNED", 1000)
+    monkeypatch.setattr("bespeak.runtime.data.sources.MOST_SCANNED", 1000)
 
     def endless() -> Iterator[Any]:
         while True:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.runtime.data.interruptible import run_interruptible
+from bespeak.runtime.data.sources import run_interruptible
 
 pytestmark = pytest.mark.anyio
 

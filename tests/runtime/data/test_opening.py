@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from tests.runtime.data.ledger import COLUMNS, ROWS, data_set, fill_sqlite, reader
 
-from bespeak.contract.data_manifest import DataClass, DataManifest
 from bespeak.contract.data_set import DataSet, read_column
+from bespeak.contract.service import DataClass, DataManifest
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.data.opening import OpenedData, open_data
+from bespeak.runtime.data.endpoints import OpenedData, open_data
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 

@@ -11,8 +11,8 @@ from tests.runtime.data.ledger import opened, reader
 from bespeak.contract.data_set import DataSet
 from bespeak.errors import DataSourceError
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.data.opening import OpenedData
-from bespeak.runtime.data.postgres_source import PostgresSource
+from bespeak.runtime.data.endpoints import OpenedData
+from bespeak.runtime.data.postgres import PostgresSource
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 

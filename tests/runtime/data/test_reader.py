@@ -15,9 +15,9 @@ import pytest
 from tests.runtime.data.ledger import COLUMNS, ROWS, data_set, opened, reader, shown
 
 from bespeak.contract.data_set import DataSet, read_column
-from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.data.opening import OpenedData
+from bespeak.runtime.data.endpoints import OpenedData
 from bespeak.runtime.data.query import DataQuery
 
 pytestmark = pytest.mark.anyio

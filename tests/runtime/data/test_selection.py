@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from tests.runtime.data.ledger import COLUMNS, ROWS
 
-from bespeak.runtime.data.query import DataFilter, DataQuery
-from bespeak.runtime.data.selection import select
+from bespeak.runtime.data.query import DataFilter, DataQuery, select
 
 NAMED = {column.name: column for column in COLUMNS}
 

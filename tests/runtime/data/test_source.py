@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from tests.runtime.data.ledger import TYPES
 
-from bespeak.runtime.data.opening import OpenedData
+from bespeak.runtime.data.endpoints import OpenedData
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ from tests.runtime.data.ledger import ROWS, fill_sqlite, opened, reader
 from bespeak.contract.data_set import DataSet, read_column
 from bespeak.errors import DataSourceError
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.data.sqlite_source import SqliteSource, as_number
+from bespeak.runtime.data.sources import SqliteSource, as_number
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) AS x FROM n"
 
@@ -85,7 +85,7 @@ async def test_endless_query_ends_with_its_time(ledger: Path) -> None:
     refused = await reader(opened(data))()
     assert isinstance(refused, Refused)
     assert refused.status == 503
-    from bespeak.runtime.threads import running_threads
+    from bespeak.runtime.concurrency import running_threads
 
     while running_threads():
         await asyncio.sleep(0.001)

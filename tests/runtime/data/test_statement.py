@@ -6,10 +6,9 @@ import pytest
 from tests.runtime.data.ledger import COLUMNS
 
 from bespeak.contract.data_set import DataColumn
-from bespeak.runtime.data.postgres_source import PostgresDialect
+from bespeak.runtime.data.postgres import PostgresDialect
 from bespeak.runtime.data.query import DataFilter, DataQuery
-from bespeak.runtime.data.sqlite_source import SqliteDialect
-from bespeak.runtime.data.statement import Dialect, Statement, as_relation, quote
+from bespeak.runtime.data.sources import Dialect, SqliteDialect, Statement, as_relation, quote
 
 NAMED = {column.name: column for column in COLUMNS}
 ATTACK = "x'; DROP TABLE ledger; --"

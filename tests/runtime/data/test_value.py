@@ -9,7 +9,7 @@ import pytest
 
 from bespeak.contract.data_set import read_column
 from bespeak.errors import DataSourceError
-from bespeak.runtime.data.value import from_position, to_comparable, to_json, to_position
+from bespeak.runtime.data.query import from_position, to_comparable, to_json, to_position
 
 PARIS = timezone(timedelta(hours=1))
 

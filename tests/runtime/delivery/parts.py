@@ -9,9 +9,9 @@ import msgspec
 from tests.agent.discovery.web import HOST, Asked
 
 from bespeak.contract.delivery import DeliverySettings
-from bespeak.runtime.delivery.delivery import Delivery
-from bespeak.runtime.delivery.posting import Posting
-from bespeak.runtime.signer import Signer
+from bespeak.runtime.identity.signer import Signer
+from bespeak.runtime.messages.delivery import Delivery
+from bespeak.runtime.messages.posting import Posting
 
 SERVER = "desk.example"
 

@@ -15,8 +15,8 @@ from tests.stub_server import Serve, StubHandler
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.protocol.tls import server_context
-from bespeak.runtime.delivery.channel import Delivered, Retry, Undeliverable
-from bespeak.runtime.signer import Signer
+from bespeak.runtime.identity.signer import Signer
+from bespeak.runtime.messages.transports import Delivered, Retry, Undeliverable
 from bespeak.state.identity.signed_request import SignedRequest, verify_signed
 
 pytestmark = pytest.mark.anyio

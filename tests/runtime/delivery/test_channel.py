@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bespeak.protocol.address_guard import BlockedAddress
-from bespeak.runtime.delivery.channel import Retry, Undeliverable, blocked
+from bespeak.runtime.messages.transports import Retry, Undeliverable, blocked
 
 
 def test_a_private_address_is_final_and_a_caller_does_not_learn_it() -> None:

@@ -11,8 +11,8 @@ from tests.runtime.delivery.parts import SERVER, delivering, posting
 
 from bespeak.contract.delivery import DeliverySettings, SmtpSettings
 from bespeak.errors import ConfigError
-from bespeak.runtime.delivery.channel import Delivered, Retry, Undeliverable
-from bespeak.runtime.delivery.delivery import Delivery
+from bespeak.runtime.messages.delivery import Delivery
+from bespeak.runtime.messages.transports import Delivered, Retry, Undeliverable
 
 pytestmark = pytest.mark.anyio
 

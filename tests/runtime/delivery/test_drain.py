@@ -12,10 +12,9 @@ import pytest
 from tests.agent.discovery.web import HOST, Asked, Web, always, in_turn, send, serving
 from tests.runtime.delivery.parts import delivering, letter_of, posting
 
-from bespeak.runtime.delivery.drain import Drain, backoff
-from bespeak.runtime.delivery.posting import AT_MOST_ONCE, TOPIC, Posting, post
-from bespeak.state.store.commands.deliveries import NextOutbox
-from bespeak.state.store.commands.outbox import PutOutbox
+from bespeak.runtime.messages.delivery import Drain, backoff
+from bespeak.runtime.messages.posting import AT_MOST_ONCE, TOPIC, Posting, post
+from bespeak.state.store.commands.messages import NextOutbox, PutOutbox
 from bespeak.state.store.commands.records import FindRecord, PutRecord
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Store
@@ -170,7 +169,7 @@ async def test_two_processes_share_the_postings(first: Store, second: Store) -> 
 CHILD = """
 import asyncio, sys
 from tests.runtime.delivery.parts import delivering
-from bespeak.runtime.delivery.drain import Drain
+from bespeak.runtime.messages.delivery import Drain
 from bespeak.state.store.opening import open_store
 
 async def main():

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.runtime.delivery.parts import SERVER, posting
 
-from bespeak.contract.refusal import Refusal
-from bespeak.runtime.delivery.channel import Delivered, Outcome, Retry, Undeliverable
-from bespeak.runtime.delivery.function_channel import FunctionChannel
+from bespeak.contract.handler import Refusal
+from bespeak.runtime.messages.delivery import FunctionChannel
+from bespeak.runtime.messages.transports import Delivered, Outcome, Retry, Undeliverable
 
 pytestmark = pytest.mark.anyio
 

@@ -15,9 +15,9 @@ from tests.agent.discovery.web import authority_file, server_tls
 from tests.runtime.delivery.parts import SERVER, posting
 
 from bespeak.contract.delivery import SmtpSettings
-from bespeak.runtime.delivery.channel import Delivered, Retry, Undeliverable
-from bespeak.runtime.delivery.mail import Mail
-from bespeak.runtime.reports.document import Document
+from bespeak.runtime.messages.mail import Mail
+from bespeak.runtime.messages.transports import Delivered, Retry, Undeliverable
+from bespeak.runtime.reports.methods import Document
 
 pytestmark = pytest.mark.anyio
 

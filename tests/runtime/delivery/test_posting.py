@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from bespeak.runtime.delivery.posting import AT_LEAST_ONCE, TOPIC, Posting, new_posting_id, post
+from bespeak.runtime.messages.posting import AT_LEAST_ONCE, TOPIC, Posting, new_posting_id, post
 
 
 def test_a_posting_waits_in_the_outbox_under_its_address() -> None:

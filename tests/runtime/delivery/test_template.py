@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bespeak.contract.delivery import TemplateSettings
-from bespeak.runtime.delivery.template import fill
+from bespeak.runtime.messages.methods_send import fill
 
 TEMPLATE = TemplateSettings(subject="Room $room", body="Dear ${guest}, you owe $$$sum.")
 

@@ -19,8 +19,8 @@ from bespeak.contract.delivery import DeliverySettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
-from bespeak.runtime.delivery.posting import TOPIC
-from bespeak.state.store.commands.deliveries import NextOutbox
+from bespeak.runtime.messages.posting import TOPIC
+from bespeak.state.store.commands.messages import NextOutbox
 
 pytestmark = pytest.mark.anyio
 

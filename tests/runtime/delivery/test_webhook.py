@@ -10,11 +10,9 @@ from tests.agent.discovery.web import HOST, Asked, authority_file, send, serving
 from tests.runtime.delivery.parts import SERVER, delivering, letter_of, posting
 
 from bespeak.documents.projections.manifest_signature import verify_content
-from bespeak.protocol.address_guard import AddressGuard
-from bespeak.protocol.allowed_hosts import AllowedHosts
-from bespeak.runtime.delivery.channel import Delivered, Retry, Undeliverable
-from bespeak.runtime.delivery.webhook import MOST_ANSWER, SIGNATURE, Webhook
-from bespeak.runtime.signer import Signer
+from bespeak.protocol.address_guard import AddressGuard, AllowedHosts
+from bespeak.runtime.identity.signer import Signer
+from bespeak.runtime.messages.transports import MOST_ANSWER, SIGNATURE, Delivered, Retry, Undeliverable, Webhook
 
 pytestmark = pytest.mark.anyio
 

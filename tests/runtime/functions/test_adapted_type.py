@@ -24,7 +24,7 @@ from typing_extensions import TypedDict
 import bespeak
 from bespeak import App, Context, Policies
 from bespeak.errors import ContractError
-from bespeak.runtime.functions.adapted_type import adapt, show_type
+from bespeak.runtime.functions.annotations import adapt, show_type
 
 
 class Size(enum.Enum):

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.errors import ContractError
-from bespeak.protocol.exchange.context import Context
-from bespeak.protocol.exchange.messages import Connection, Request
+from bespeak.protocol.exchange.messages import Connection, Context, Request
 from bespeak.protocol.exchange.principal import ANONYMOUS
-from bespeak.runtime.functions.calling import ConversionError, plan_call
+from bespeak.runtime.functions.signature import ConversionError, plan_call
 
 GUEST = "e50f7480-8398-4b33-9507-63017246837d"
 CONTEXT = Context(Request("BOOK", "/room", "", {}, b"", Connection()), ANONYMOUS, "BOOK", "/room", {"a": 1})

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.runtime.functions.docstring import Prose, parse_docstring
+from bespeak.runtime.functions.reading import Prose, parse_docstring
 
 FULL = """Reserve a room for the named guest
     at the named property.

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pydantic
 import pytest
 
-from bespeak.runtime.functions.foreign_types import describes_itself, validate_foreign
+from bespeak.runtime.functions.annotations import describes_itself, validate_foreign
 
 
 class Model(pydantic.BaseModel):

@@ -13,7 +13,7 @@ import pydantic
 import pytest
 from msgspec import Meta
 
-from bespeak.contract.schema.compile import DIALECT, Validator, compile_schema
+from bespeak.contract.schema.validation import DIALECT, Validator, compile_schema
 from bespeak.errors import ContractError
 from bespeak.runtime.functions.hints import input_schema, output_schema
 from bespeak.runtime.functions.signature import read_signature

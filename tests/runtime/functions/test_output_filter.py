@@ -39,7 +39,7 @@ from pydantic import (
 )
 from pydantic.dataclasses import dataclass as model_dataclass
 
-from bespeak.runtime.functions.adapted_type import adapt
+from bespeak.runtime.functions.annotations import adapt
 from bespeak.runtime.functions.hints import output_schema
 from bespeak.runtime.functions.output_filter import OutputFilter, Unfit
 

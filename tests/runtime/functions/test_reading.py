@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.contract.refusal import Refusal
+from bespeak.contract.handler import Refusal
 from bespeak.errors import ContractError
 from bespeak.runtime.functions.reading import locate, read_handler
 

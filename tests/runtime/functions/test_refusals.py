@@ -4,10 +4,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from bespeak.contract import refusal
-from bespeak.contract.refusal import Refusal
-from bespeak.contract.refusal import Refusal as No
-from bespeak.runtime.functions.refusals import refused_names
+from bespeak.contract import handler
+from bespeak.contract.handler import Refusal
+from bespeak.contract.handler import Refusal as No
+from bespeak.runtime.functions.reading import refused_names
 
 
 def direct() -> None:
@@ -17,7 +17,7 @@ def direct() -> None:
 def several(name: str) -> None:
     if name:
         raise No("renamed")
-    raise refusal.Refusal("qualified")
+    raise handler.Refusal("qualified")
 
 
 def inner() -> None:

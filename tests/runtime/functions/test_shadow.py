@@ -12,7 +12,7 @@ import pytest
 import typing_extensions
 from pydantic import BaseModel
 
-from bespeak.runtime.functions.shadow import Shadow, Unshadowed
+from bespeak.runtime.functions.output_filter import Shadow, Unshadowed
 
 
 @dataclass

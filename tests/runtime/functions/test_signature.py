@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bespeak.errors import ContractError
-from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.messages import Context
 from bespeak.runtime.functions.signature import MISSING, Parameter, _list_parameters, function_name, read_signature
 
 if TYPE_CHECKING:

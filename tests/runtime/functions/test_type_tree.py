@@ -11,7 +11,7 @@ from msgspec import Meta
 from msgspec import inspect as kinds
 
 from bespeak.errors import ContractError
-from bespeak.runtime.functions.type_tree import is_plain, read_types, walk
+from bespeak.runtime.functions.annotations import is_plain, read_types, walk
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.service import Bench, build, echo, make_endpoint
 
-from bespeak.contract.cost import read_cost
+from bespeak.contract.limits import read_cost
 
 
 def priced(declared: Mapping[str, Any]) -> Bench:

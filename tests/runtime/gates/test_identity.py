@@ -17,19 +17,17 @@ from tests.state.identity.issuer import claims, new_key, public, sign, write_key
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import Policies
-from bespeak.protocol.exchange.base64url import encode64
+from bespeak.protocol.exchange.header_values import encode64
 from bespeak.protocol.exchange.messages import Connection, Request
-from bespeak.protocol.exchange.principal import Principal
+from bespeak.protocol.exchange.principal import Principal, Scopes
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.exchange.scope import Scopes
-from bespeak.runtime.agents import Agents
 from bespeak.runtime.call import Call
-from bespeak.runtime.gates.identity import identity_gate
-from bespeak.runtime.principals import Principals
-from bespeak.state.identity.authentication import Authenticated, Outdated
+from bespeak.runtime.gates.authority import identity_gate
+from bespeak.runtime.identity.agents import Agents
+from bespeak.runtime.identity.principals import Principals
 from bespeak.state.identity.authenticator import Authenticator
-from bespeak.state.identity.delegation import LONGEST_CHAIN
-from bespeak.state.identity.delegation_token import Claims, sign_token, token_hash
+from bespeak.state.identity.credentials import Authenticated, Outdated
+from bespeak.state.identity.delegation import LONGEST_CHAIN, Claims, sign_token, token_hash
 from bespeak.state.identity.settings import AuthSettings, SignedSettings, TokenSettings
 from bespeak.state.identity.signed_request import sign_request
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from tests.service import AGENT, Bench, Reply, build, echo, make_endpoint
 
-from bespeak.contract.rate import Rate, RateLimits
+from bespeak.contract.limits import Rate, RateLimits
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.runtime.call import Call
-from bespeak.runtime.gates.rate import agent_rate_gate
+from bespeak.runtime.gates.limits import agent_rate_gate
 from bespeak.runtime.rate import Rates
 
 ONCE = Rate(1, "min", 1)

@@ -8,10 +8,9 @@ from tests.service import AGENT, Bench, build, echo, make_endpoint
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import Policies
 from bespeak.protocol import status
-from bespeak.protocol.exchange.context import Context
-from bespeak.protocol.exchange.messages import Request
-from bespeak.state.identity.authentication import Authenticated
+from bespeak.protocol.exchange.messages import Context, Request
 from bespeak.state.identity.authenticator import Authenticator
+from bespeak.state.identity.credentials import Authenticated
 from bespeak.state.identity.settings import AuthSettings
 
 PLAIN = make_endpoint("FETCH", "/menu", echo)

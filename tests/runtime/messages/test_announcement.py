@@ -9,10 +9,10 @@ from tests.stateful import keeping
 
 from bespeak.contract.delivery import DeliverySettings
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.runtime.delivery.posting import TOPIC
+from bespeak.runtime.messages.posting import TOPIC
 from bespeak.state.store.commands.cases import ReadCase
-from bespeak.state.store.commands.deliveries import NextOutbox
-from bespeak.state.store.commands.queues import MeasureQueues
+from bespeak.state.store.commands.messages import NextOutbox
+from bespeak.state.store.commands.workers import MeasureQueues
 from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio

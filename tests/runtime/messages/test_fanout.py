@@ -15,10 +15,10 @@ from bespeak.contract.delivery import DeliverySettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import StoreError
 from bespeak.runtime.messages.fanout import Fanout
-from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.messages import AdvanceMany
 from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, FindRecord, ListRecords, Record
 from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Conflict
 
 pytestmark = pytest.mark.anyio
 
@@ -47,7 +47,7 @@ async def begun(bench: StatefulBench, **fields: Any) -> str:
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bespeak.runtime.messages.fanout.BATCH", 3)
-    monkeypatch.setattr("bespeak.runtime.due.DueLoop.start", lambda _: None)
+    monkeypatch.setattr("bespeak.runtime.background.DueLoop.start", lambda _: None)
 
 
 async def test_every_subscriber_receives_it_once(shared_place: str) -> None:

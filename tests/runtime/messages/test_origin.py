@@ -5,13 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from bespeak.runtime.messages.message import KEPT
-from bespeak.runtime.messages.origin import Origin, decode_origin, send, too_much
+from bespeak.runtime.messages.message import KEPT, Origin, decode_origin, send, too_much
 from bespeak.runtime.messages.recipients import Recipients
-from bespeak.state.store.command import Conflict
-from bespeak.state.store.commands.messages import PutMessages
-from bespeak.state.store.commands.outbox import PutOutbox
+from bespeak.state.store.commands.messages import PutMessages, PutOutbox
 from bespeak.state.store.commands.records import PutRecord
+from bespeak.state.store.store import Conflict
 
 ANN, BOB, CAT = "a" * 64, "b" * 64, "c" * 64
 ORIGIN = Origin(sender=ANN, kind="broadcast", content="x" * 1000, expires=60.0)

@@ -11,20 +11,19 @@ from tests.service import AGENT, Bench, Reply, build, echo, make_endpoint
 from tests.stateful import keeping
 
 from bespeak.app.server.assembly import assemble
-from bespeak.contract.agent import Agent
-from bespeak.contract.genesis import Genesis
+from bespeak.contract.agent import Agent, Genesis
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.manifest_json import parse_manifest
-from bespeak.documents.projections.agent_namespace import canonical_namespace
+from bespeak.documents.projections.agent_documents import canonical_namespace
 from bespeak.documents.projections.manifest_signature import verify_content
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.messages import Connection, Request, Response
-from bespeak.protocol.fault import Fault
-from bespeak.runtime.agents import Agents
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.runtime.identity.agents import Agents
 from bespeak.runtime.publication import Publication
-from bespeak.state.identity.authentication import Authenticated
 from bespeak.state.identity.authenticator import Authenticator
+from bespeak.state.identity.credentials import Authenticated
 from bespeak.state.identity.key_text import generate_key, key_id, parse_jwk, public_jwk
 from bespeak.state.identity.settings import AuthSettings
 from bespeak.state.store.commands.agents import PutAgent, SetAgentStatus

@@ -10,7 +10,7 @@ from tests.service import AGENT, Reply
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.protocol.exchange.instant import read_instant
-from bespeak.runtime.methods.confirm import MOST_ATTESTATION
+from bespeak.runtime.methods.cases import MOST_ATTESTATION
 from bespeak.state.store.commands.cases import OpenCase, ReadCase, UseCase
 from bespeak.state.store.opening import open_store
 

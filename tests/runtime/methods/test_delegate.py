@@ -13,18 +13,15 @@ from joserfc.jwk import OKPKey
 from tests.service import Bench, build, echo, make_endpoint
 from tests.stateful import StatefulBench
 
-from bespeak.app.server.assembly import assemble
-from bespeak.app.server.keeper import Keeper
+from bespeak.app.server.assembly import Keeper, assemble
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.protocol.exchange.scope import Scopes
-from bespeak.state.identity.delegation import Chain
-from bespeak.state.identity.delegation_grant import grant_authority
+from bespeak.protocol.exchange.principal import Scopes
+from bespeak.state.identity.delegation import Chain, grant_authority
 from bespeak.state.identity.key_text import generate_key, public_jwk
-from bespeak.state.store.commands.agents import SetAgentStatus
-from bespeak.state.store.commands.delegations import ReadDelegationChain
+from bespeak.state.store.commands.agents import ReadDelegationChain, SetAgentStatus
 from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio

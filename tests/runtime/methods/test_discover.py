@@ -11,15 +11,14 @@ from tests.service import AGENT, Bench, build, echo, make_endpoint
 
 from bespeak.app.server.assembly import assemble
 from bespeak.app.server.connect import connect_sync
-from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.run import check_text
+from bespeak.checks.lint.document import check_text
+from bespeak.checks.lint.subject import Context
 from bespeak.contract.agent import Agent
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.contract.data_manifest import DataClass, DataManifest
-from bespeak.contract.deprecation import Deprecation
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.contract.endpoint import Deprecation
 from bespeak.contract.handler import UPSTREAM_ERRORS, ExternalService
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
-from bespeak.contract.service import ServerIdentity
+from bespeak.contract.service import DataClass, DataManifest, ServerIdentity
 
 ROOM = make_endpoint("BOOK", "/room", echo, scopes=("booking:room",), errors=("room_unavailable",))
 COGNITIVE = ("QUERY", "DISCOVER", "DESCRIBE", "SUMMARIZE", "PLAN", "PROPOSE")

@@ -11,7 +11,7 @@ from tests.service import AGENT
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.runtime.methods.escalate import MOST_CONTENT
+from bespeak.runtime.methods.cases import MOST_CONTENT
 from bespeak.state.store.commands.cases import KINDS, DecideCase, ListCases, ReadCase
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import CaseSettings

@@ -15,13 +15,12 @@ from tests.process import ROOT
 from tests.service import AGENT, Reply, build, echo, make_endpoint
 from tests.stateful import keeping
 
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint import Deprecation, Endpoint
+from bespeak.contract.handler import Refusal
+from bespeak.contract.limits import Rate, RateLimits
 from bespeak.contract.policy import MethodPolicy, Policies
-from bespeak.contract.rate import Rate, RateLimits
-from bespeak.contract.refusal import Refusal
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.runtime.methods.execute import MEDIA_MCP_TOOLS
+from bespeak.runtime.workflows.methods_execute import MEDIA_MCP_TOOLS
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.commands.audit import ScanAudit
 from bespeak.state.store.commands.cases import DecideCase

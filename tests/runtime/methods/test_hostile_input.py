@@ -12,10 +12,10 @@ from tests.cases import check_each
 from tests.service import Reply, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.contract.schema.compile import Validator, compile_schema
-from bespeak.contract.standard.method import StandardMethod
+from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.contract.standard.definition import StandardMethod
 from bespeak.contract.standard.methods import STANDARD, choose_methods
-from bespeak.runtime.methods.floor import FLOOR
+from bespeak.runtime.floor import FLOOR
 from bespeak.runtime.methods.standard import HANDLERS
 from bespeak.state.store.transfer import export_store
 

@@ -12,11 +12,11 @@ from tests.state.audit.trails import append_one, make_sealer
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.errors import StoreUnavailableError
-from bespeak.state.store.command import Command
 from bespeak.state.store.commands.agents import PutAgent, ReadLifecycle
 from bespeak.state.store.commands.audit import ReadAudit, ReadChainHead
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.sqlite import SqliteStore
+from bespeak.state.store.store import Command
 
 pytestmark = pytest.mark.anyio
 

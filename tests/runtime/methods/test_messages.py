@@ -42,7 +42,7 @@ async def test_pages_are_complete_and_do_not_overlap() -> None:
 
 
 async def test_a_page_is_bounded_in_bytes_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.runtime.methods.messages._MOST_BYTES", 100)
+    monkeypatch.setattr("bespeak.runtime.messages.methods_inbox._MOST_BYTES", 100)
     async with keeping() as bench:
         await write(bench, "x" * 200, "y" * 200)
         assert len(await inbox(bench)) == 1

@@ -9,7 +9,7 @@ from tests.service import AGENT, build
 from tests.stateful import keeping
 
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.methods.needs import invalid, read_time, too_large
+from bespeak.runtime.call import invalid, read_time, too_large
 
 VALID: dict[str, dict[str, Any]] = {
     "ESCALATE": {"task_id": "t", "reason": "scope_limit", "context": {}},

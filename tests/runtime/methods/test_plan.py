@@ -9,9 +9,9 @@ import pytest
 from tests.service import make_endpoint
 from tests.stateful import keeping
 
-from bespeak.contract.cost import read_cost
 from bespeak.contract.endpoint import Endpoint
-from bespeak.runtime.methods.plan import KIND
+from bespeak.contract.limits import read_cost
+from bespeak.runtime.workflows.methods_plan import KIND
 from bespeak.state.store.commands.records import ListRecords
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ import pytest
 from tests.service import make_endpoint
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.runtime.methods.proposed_procedure import release
+from bespeak.runtime.workflows.procedures import release
 from bespeak.state.store.commands.cases import ACCEPTED, REJECTED, DecideCase, ListCases
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,7 @@ from tests.service import AGENT, Reply, echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.runtime.methods.suspend import MOST_CHECKPOINT, hash_nonce
+from bespeak.runtime.methods.suspension import MOST_CHECKPOINT, hash_nonce
 from bespeak.state.store.commands.sessions import BindSession, SuspendSession
 from bespeak.state.store.opening import open_store
 

@@ -8,8 +8,8 @@ from tests.stateful import keeping
 
 from bespeak.contract.policy import Policies
 from bespeak.contract.standard.methods import STANDARD, choose_methods
+from bespeak.runtime.call import REQUIRES_STORE
 from bespeak.runtime.methods.builtin import builtin_endpoints
-from bespeak.runtime.methods.needs import STORE
 from bespeak.runtime.methods.standard import HANDLERS, implemented
 
 pytestmark = pytest.mark.anyio
@@ -58,5 +58,5 @@ async def test_the_policies_for_endpoints_hold_for_it() -> None:
 
 def test_a_server_without_a_store_says_that_it_cannot() -> None:
     endpoints = {str(endpoint): endpoint for endpoint in builtin_endpoints(stored=False, enabled=("LOG",))}
-    assert endpoints["LOG /"].missing == STORE
+    assert endpoints["LOG /"].missing == REQUIRES_STORE
     assert build(methods=("LOG",)).send("LOG", "/", {"event_type": "x", "data": 1}, agent_id=AGENT).status == 501

@@ -16,7 +16,7 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.protocol.exchange.instant import read_instant, write_instant
 from bespeak.runtime.exchange import REPLAYED
-from bespeak.runtime.methods.suspend import MOST_CHECKPOINT, hash_nonce
+from bespeak.runtime.methods.suspension import MOST_CHECKPOINT, hash_nonce
 from bespeak.state.store.commands.proposals import PublishProposal
 from bespeak.state.store.commands.sessions import BindSession, ReadSession, ResumeSession, SuspendSession
 from bespeak.state.store.opening import open_store

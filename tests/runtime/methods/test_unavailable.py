@@ -10,7 +10,7 @@ from tests.service import AGENT, build, echo, make_endpoint
 from bespeak import App
 from bespeak.app.server.local import connect_local
 from bespeak.contract.agent import Agent
-from bespeak.runtime.methods.unavailable import MISSING, find_missing
+from bespeak.runtime.methods.builtin import MISSING, find_missing
 
 VALID: dict[str, dict[str, Any]] = {
     "SUMMARIZE": {"source": "text"},

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bespeak.runtime.authority import Authority
-from bespeak.runtime.call_statistics import Summary
-from bespeak.runtime.monitors.monitor import Monitor, Seen, View, decode, encode
-from bespeak.runtime.monitors.target import Target
+from bespeak.runtime.identity.authority import Authority
+from bespeak.runtime.monitors.statistics import Summary
+from bespeak.runtime.monitors.target import Monitor, Seen, Target, View, decode, encode
 
 
 def test_a_monitor_is_read_as_it_was_written() -> None:

@@ -10,13 +10,12 @@ from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
-from bespeak.contract.refusal import Refusal
+from bespeak.contract.handler import Refusal
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.authority import Authority
-from bespeak.runtime.call_statistics import Summary
-from bespeak.runtime.monitors.monitor import Monitor, View
-from bespeak.runtime.monitors.observer import Look, Observer, bound_value
-from bespeak.runtime.monitors.target import Target
+from bespeak.runtime.identity.authority import Authority
+from bespeak.runtime.monitors.monitors import Observation, Observer, bound_value
+from bespeak.runtime.monitors.statistics import Summary
+from bespeak.runtime.monitors.target import Monitor, Target, View
 from bespeak.runtime.workflows.spec import restore_call
 from bespeak.state.store.commands.records import PutRecord
 
@@ -25,7 +24,7 @@ pytestmark = pytest.mark.anyio
 OTHER = "b" * 64
 
 
-async def look(bench: StatefulBench, target: Target, *events: str, **fields: Any) -> Look | Refused:
+async def look(bench: StatefulBench, target: Target, *events: str, **fields: Any) -> Observation | Refused:
     authority = Authority(agent_id=AGENT, scopes=(), headers={"agent-id": AGENT})
     monitor = Monitor(target=target, events=events, callback=AGENT, interval=60.0, authority=authority, **fields)
     call = restore_call(authority, bench.bench.server, "MONITOR")
@@ -36,7 +35,7 @@ async def look(bench: StatefulBench, target: Target, *events: str, **fields: Any
 async def test_a_record_has_its_state_and_version_for_its_owner_alone() -> None:
     async with keeping(methods=("MONITOR",)) as bench:
         await bench.store.do(*(PutRecord(one, "submission", one, "queued", "{}") for one in (AGENT, OTHER)))
-        assert await look(bench, Target("record", AGENT)) == Look({"state_changed": "queued"}, 1)
+        assert await look(bench, Target("record", AGENT)) == Observation({"state_changed": "queued"}, 1)
         assert isinstance(await look(bench, Target("record", OTHER)), Refused)
 
 
@@ -44,7 +43,7 @@ async def test_an_agent_has_its_status_and_trust() -> None:
     agents = (Agent(agent_id=AGENT, name="porter"), Agent(agent_id=OTHER, name="boots", trust_tier=2, trust_score=0.5))
     async with keeping(methods=("MONITOR",), agents=agents) as bench:
         found = await look(bench, Target("agent", OTHER))
-        assert found == Look({"status_changed": "active", "trust_tier_changed": 2, "trust_score_changed": 0.5})
+        assert found == Observation({"status_changed": "active", "trust_tier_changed": 2, "trust_score_changed": 0.5})
 
 
 async def test_the_views_of_several_processes_are_added_up_until_they_are_old() -> None:
@@ -52,7 +51,7 @@ async def test_the_views_of_several_processes_are_added_up_until_they_are_old() 
         now = time.time()
         views = {"other": View(now, Summary(4, 3, 8.0)), "old": View(now - 3600, Summary(90, 0, 1.0))}
         found = await look(bench, Target("endpoint", "/rates", "FETCH"), views=views)
-        assert isinstance(found, Look)
+        assert isinstance(found, Observation)
         assert found.values == {"availability_changed": "failing", "error_rate_changed": 0.75, "latency_changed": 2.0}
         assert "old" not in found.views
 
@@ -73,7 +72,7 @@ async def test_an_endpoint_without_an_answer_has_no_output_now_and_one_that_refu
     async with keeping(*endpoints, methods=("MONITOR",)) as bench:
         for path in ("/a", "/b"):
             found = await look(bench, Target("endpoint", path, "FETCH"), "output_changed")
-            assert isinstance(found, Look)
+            assert isinstance(found, Observation)
             assert "output_changed" not in found.values
         for path, expected in (("/c", 455), ("/d", 422)):
             refused = await look(bench, Target("endpoint", path, "FETCH"), "output_changed")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bespeak.runtime.expressions.pool import Expressions
-from bespeak.runtime.monitors.threshold import check_threshold, is_beyond, is_news
+from bespeak.runtime.monitors.conditions import check_threshold, is_beyond, is_news
 
 pytestmark = pytest.mark.anyio
 

@@ -14,8 +14,7 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.negotiation import NegotiationSettings
 from bespeak.contract.policy import Policies
-from bespeak.contract.recipe import Recipe, RecipeStep
-from bespeak.contract.source import Source
+from bespeak.contract.recipe import Recipe, RecipeStep, Source
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.state.audit.settings import AuditSettings
 

@@ -9,17 +9,16 @@ import pytest
 from tests.runtime.negotiation.negotiating import CANCEL, FIND, LODGINGS
 from tests.service import AGENT, build, echo, make_endpoint
 
-from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.data_set import DataColumn, DataSet
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Composition
 from bespeak.contract.negotiation import ForbiddenCombination, NegotiationSettings
 from bespeak.contract.policy import MethodPolicy, Policies
+from bespeak.contract.service import DataManifest
 from bespeak.protocol.exchange.messages import Connection, Request
-from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
-from bespeak.protocol.exchange.scope import Scopes
+from bespeak.protocol.exchange.principal import ANONYMOUS, Principal, Scopes
 from bespeak.runtime.call import Call
-from bespeak.runtime.negotiation.authority import (
+from bespeak.runtime.negotiation.evaluation import (
     find_forbidden,
     list_parts,
     may_use,

@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.runtime.negotiation.definitions import SEMANTIC, definition, fields
 
-from bespeak.contract.catalog.bundled import open_catalog
+from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.negotiation.conformance import check_conformance
-from bespeak.runtime.negotiation.proposal import Proposal, read_proposal
+from bespeak.runtime.negotiation.proposal import Proposal, check_conformance, read_proposal
 
 CATALOG = open_catalog("1.1.0", None)[0]
 WRONG_SEMANTIC = {"intent": "Say too little."}

@@ -9,8 +9,7 @@ from tests.runtime.negotiation.negotiating import CANCEL, FIND, LODGINGS
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Composition
-from bespeak.runtime.negotiation.contract import claims_better, explain, loosen, make_contract
-from bespeak.runtime.negotiation.plan import Plan
+from bespeak.runtime.negotiation.plan import Plan, claims_better, explain, loosen, make_contract
 from bespeak.runtime.negotiation.proposal import Proposal
 
 SECRET = replace(FIND, path="/secrets", internal=True)

@@ -11,18 +11,16 @@ from tests.runtime.negotiation.definitions import definition
 from tests.runtime.negotiation.negotiating import CANCEL, FIND, LODGINGS
 from tests.service import AGENT, build
 
-from bespeak.contract.catalog.bundled import open_catalog
+from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.negotiation import ForbiddenCombination, NegotiationSettings
 from bespeak.contract.policy import Policies
 from bespeak.protocol.exchange.messages import Connection, Request
-from bespeak.protocol.exchange.principal import Principal
+from bespeak.protocol.exchange.principal import Principal, Scopes
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.exchange.scope import Scopes
 from bespeak.runtime.call import Call
-from bespeak.runtime.negotiation.contract import Contract
 from bespeak.runtime.negotiation.evaluation import Evaluation, Rejection
-from bespeak.runtime.negotiation.plan import Impossible, Miss, Plan
+from bespeak.runtime.negotiation.plan import Contract, Impossible, Miss, Plan
 from bespeak.runtime.negotiation.proposal import Proposal, read_proposal
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 

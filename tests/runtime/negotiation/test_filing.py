@@ -10,7 +10,7 @@ from tests.runtime.negotiation.definitions import definition
 from tests.runtime.negotiation.negotiating import FIND, LODGINGS, SESSION
 from tests.service import AGENT, build
 
-from bespeak.contract.catalog.bundled import open_catalog
+from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.handler import Composition
 from bespeak.contract.negotiation import NegotiationSettings
 from bespeak.protocol.exchange.messages import Connection, Request
@@ -18,13 +18,13 @@ from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.call import Call, RoutedCall
-from bespeak.runtime.negotiation.contract import Contract
 from bespeak.runtime.negotiation.evaluation import Rejection
-from bespeak.runtime.negotiation.filing import Filing
+from bespeak.runtime.negotiation.outcome import Filing
+from bespeak.runtime.negotiation.plan import Contract
 from bespeak.runtime.negotiation.proposal import Proposal, read_proposal
-from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.proposals import FileProposal
 from bespeak.state.store.commands.sessions import BindSession
+from bespeak.state.store.store import Conflict
 
 ENDPOINT = replace(FIND, handler=Composition(recipe=LODGINGS.name))
 CONTRACT = Contract(endpoint=ENDPOINT, recipe=LODGINGS, explanation=("Calls FIND /rooms.",))

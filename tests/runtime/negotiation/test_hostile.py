@@ -21,7 +21,7 @@ from tests.runtime.negotiation.negotiating import (
 from tests.service import echo, make_endpoint
 from tests.stateful import StatefulBench
 
-from bespeak.runtime import threads
+from bespeak.runtime import concurrency
 
 pytestmark = pytest.mark.anyio
 
@@ -154,13 +154,13 @@ async def test_negotiation_of_another_agent_is_neither_read_nor_used_up() -> Non
 async def test_many_proposals_at_once_are_refused_and_occupy_few_threads() -> None:
     busiest = 0
     async with negotiating(recipes=ANY) as bench:
-        before = threads.running_threads()
+        before = concurrency.running_threads()
         mine = await asyncio.gather(*(bench.send("PROPOSE", "/", lodgings(path=f"/x{n}")) for n in range(100)))
         assert Counter(reply.status for reply in mine) == {263: 1, 429: 99}
         agents = [f"{number:064x}" for number in range(100)]
         all_at_once = [asyncio.create_task(bench.send("PROPOSE", "/", lodgings(), agent=agent)) for agent in agents]
         while not all(task.done() for task in all_at_once):
-            busiest = max(busiest, threads.running_threads() - before)
+            busiest = max(busiest, concurrency.running_threads() - before)
             await asyncio.sleep(0)
         answered = Counter(task.result().status for task in all_at_once)
         assert set(answered) == {263, 429}

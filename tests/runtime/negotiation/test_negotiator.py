@@ -21,8 +21,8 @@ from tests.runtime.negotiation.negotiating import (
 )
 from tests.service import echo, make_endpoint
 
+from bespeak.contract.limits import Rate
 from bespeak.contract.policy import MethodPolicy
-from bespeak.contract.rate import Rate
 from bespeak.protocol.exchange.instant import read_instant
 from bespeak.runtime.negotiation.negotiator import Negotiator
 

@@ -11,9 +11,9 @@ from tests.runtime.negotiation.negotiating import FIND, LODGINGS
 
 from bespeak.contract.handler import Composition
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.additions import write_endpoint
 from bespeak.runtime.answer import Answer
 from bespeak.runtime.negotiation.outcome import answer, escalate, refuse
-from bespeak.runtime.stored_endpoint import write_endpoint
 from bespeak.state.store.commands.proposals import ProposalRow
 
 

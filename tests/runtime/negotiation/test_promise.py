@@ -9,7 +9,7 @@ import pytest
 from tests.runtime.negotiation.definitions import fields
 from tests.service import echo, make_endpoint
 
-from bespeak.runtime.negotiation.promise import Promises
+from bespeak.runtime.negotiation.plan import Promises
 
 NAME = {"type": "string", "enum": ["Ann", "Bob"], "maxLength": 20, "minLength": 1, "pattern": "^[A-Z]"}
 ROW = fields(name=NAME, age={"type": "integer", "minimum": 0, "maximum": 150})

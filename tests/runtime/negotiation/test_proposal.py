@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.runtime.negotiation.definitions import SEMANTIC, definition, fields
 
-from bespeak.contract.catalog.bundled import open_catalog
+from bespeak.contract.catalog.document import open_catalog
 from bespeak.documents.projections.agtp_manifest import project_endpoint
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.negotiation.proposal import Proposal, read_proposal

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from tests.runtime.negotiation.negotiating import FIND, LODGINGS
 
-from bespeak.contract.catalog.bundled import open_catalog
+from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.recipe import Recipe
+from bespeak.runtime.negotiation.evaluation import match_recipe
 from bespeak.runtime.negotiation.plan import Plan
-from bespeak.runtime.negotiation.recipe_match import match_recipe
 
 PROPOSED = replace(FIND, path="/lodgings")
 

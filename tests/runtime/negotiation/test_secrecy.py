@@ -13,9 +13,8 @@ from tests.runtime.negotiation.test_composing import NUMBER, STAYS, TEXT, rows
 from tests.service import Reply, make_endpoint
 from tests.stateful import StatefulBench
 
-from bespeak.contract.recipe import Recipe, RecipeStep
-from bespeak.contract.refusal import Refusal
-from bespeak.contract.source import Source
+from bespeak.contract.handler import Refusal
+from bespeak.contract.recipe import Recipe, RecipeStep, Source
 from bespeak.state.store.commands.cases import DecideCase
 
 pytestmark = pytest.mark.anyio

@@ -31,13 +31,13 @@ from bespeak.contract.negotiation import ForbiddenCombination, NegotiationSettin
 from bespeak.contract.policy import MethodPolicy
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Request, Response
+from bespeak.runtime.additions import EndpointOrigin, write_endpoint
 from bespeak.runtime.negotiation import syntheses
 from bespeak.runtime.negotiation.negotiator import Negotiator
-from bespeak.runtime.stored_endpoint import Origin, write_endpoint
-from bespeak.state.store.command import Command, Statement, Steps
 from bespeak.state.store.commands.endpoints import PutEndpoint
 from bespeak.state.store.commands.proposals import DecideProposal, PublishProposal, RevokeSynthesis
 from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Command, Statement, Steps
 
 pytestmark = pytest.mark.anyio
 
@@ -238,7 +238,7 @@ async def test_published_synthesis_is_in_the_manifest_of_everyone() -> None:
 
 async def test_row_of_an_earlier_version_that_one_agent_alone_may_call_is_not_served() -> None:
     async with negotiating(persistent=True) as bench:
-        origin = Origin(synthesis_id="syn-1", agent_id=OTHER, expires=2e9)
+        origin = EndpointOrigin(synthesis_id="syn-1", agent_id=OTHER, expires=2e9)
         document = write_endpoint(replace(FIND, path="/old", handler=Composition(recipe="lodgings")), LODGINGS, origin)
         await bench.store.do(PutEndpoint("FIND", "/old", document, 0))
         assert (await bench.send("FIND", "/old", ROME)).status == 404

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.payments import PaymentServer, payment_server
 
-from bespeak.contract.money import Money
+from bespeak.contract.payments import Money
 from bespeak.runtime.payments.http_provider import HttpProvider
 from bespeak.runtime.payments.provider import Declined, Done, Order, Unclear
 

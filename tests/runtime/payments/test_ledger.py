@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.contract.money import Money
-from bespeak.runtime.payments.ledger import LedgerProvider
-from bespeak.runtime.payments.provider import Order
+from bespeak.contract.payments import Money
+from bespeak.runtime.payments.provider import LedgerProvider, Order
 from bespeak.state.store.commands.ledger import MoveMoney
 
 pytestmark = pytest.mark.anyio

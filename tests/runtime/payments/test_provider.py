@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bespeak.runtime.payments.http_provider import HttpProvider
-from bespeak.runtime.payments.ledger import LedgerProvider
-from bespeak.runtime.payments.provider import Provider
+from bespeak.runtime.payments.provider import LedgerProvider, Provider
 
 
 def test_the_ledger_and_a_server_outside_are_providers() -> None:

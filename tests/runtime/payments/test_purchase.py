@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.contract.money import Money
-from bespeak.runtime.payments.purchase import Purchase, decode
+from bespeak.contract.payments import Money
+from bespeak.runtime.payments.purchases import Purchase, decode
 
 SEAT = Purchase(item="seat", principal_id="acme", money=Money(1000, "EUR"), merchant={})
 

@@ -12,7 +12,7 @@ from tests.payments import EUR, METHODS, PaymentServer, buy, ledger, merchant_he
 from tests.service import AGENT
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.contract.standard.payments import AccountSettings, PaymentSettings
+from bespeak.contract.payments import AccountSettings, PaymentSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.runtime.payments.purchases import open_purchases

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.recipe import RecipeStep
-from bespeak.contract.source import Condition, Source, constant
-from bespeak.protocol.fault import Fault
-from bespeak.runtime.planning.calls import write_call, write_value
+from bespeak.contract.recipe import Condition, RecipeStep, Source, constant
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.runtime.workflows.goals import write_call, write_value
 
 GUESTS = Source(
     kind="previous_step",

@@ -12,8 +12,7 @@ from tests.service import build, echo, make_endpoint
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.runtime.negotiation.plan import Impossible
-from bespeak.runtime.planning.composing import Composed, Composer
-from bespeak.runtime.planning.goal import Goal, read_goal
+from bespeak.runtime.workflows.goals import Composed, Composer, Goal, read_goal
 
 
 def served(line: str, intent: str) -> Endpoint:

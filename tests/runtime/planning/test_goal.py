@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.runtime.planning.goal import Goal, read_goal
+from bespeak.runtime.workflows.goals import Goal, read_goal
 
 
 def test_a_text_is_a_goal_and_constraints_in_words_are_an_assumption() -> None:

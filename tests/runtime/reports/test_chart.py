@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.runtime.reports.chart import bar_chart
+from bespeak.runtime.reports.formats import bar_chart
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=32)
 LABELS = st.text(st.characters(codec="utf-8", exclude_categories=("C",)), max_size=40)

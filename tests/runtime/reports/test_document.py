@@ -7,7 +7,7 @@ import hashlib
 import msgspec
 import pytest
 
-from bespeak.runtime.reports.document import Document, decode
+from bespeak.runtime.reports.methods import Document, decode
 
 
 @pytest.mark.parametrize(("form", "content"), [("pdf", b"%PDF \xff\x00"), ("html", "<p>ł</p>".encode())])

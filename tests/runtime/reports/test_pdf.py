@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.runtime.reports.sample import SAMPLE
 
-from bespeak.runtime.reports.pdf import has_typst, write_pdf
+from bespeak.runtime.reports.formats import has_typst, write_pdf
 
 
 def test_a_report_becomes_the_same_pdf_each_time() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.runtime.reports.scope import MOST_IDS, Scope, read_scope
+from bespeak.runtime.reports.report import MOST_IDS, Scope, read_scope
 
 DAY = 86400.0
 NOW = 1_800_000_000.0

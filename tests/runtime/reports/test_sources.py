@@ -11,8 +11,8 @@ from tests.runtime.data.ledger import data_set
 from tests.service import AGENT, echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.policy import Policies
+from bespeak.contract.service import DataManifest
 from bespeak.runtime.reports.report import MOST_ROWS
 from bespeak.state.store.commands.records import PutRecord
 

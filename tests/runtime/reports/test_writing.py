@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 from tests.runtime.reports.sample import HOSTILE, SAMPLE
 
-from bespeak.runtime.reports.writing import numeric_columns, write_html, write_json, write_markdown
+from bespeak.runtime.reports.formats import numeric_columns, write_html, write_json, write_markdown
 
 
 class Page(HTMLParser):

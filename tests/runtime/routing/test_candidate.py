@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.runtime.routing.candidate import Candidate, parse_candidate
+from bespeak.runtime.monitors.routing import Candidate, parse_candidate
 
 AGENT = "a" * 64
 

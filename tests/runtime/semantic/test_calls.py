@@ -23,13 +23,12 @@ from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.faces.http.dispatched import DispatchBackend
-from bespeak.protocol.exchange.context import Context
-from bespeak.protocol.exchange.messages import Connection
-from bespeak.protocol.exchange.outcome import Outcome
-from bespeak.state.audit.reading import payload_of
+from bespeak.protocol.exchange.messages import Connection, Context
+from bespeak.protocol.exchange.refusal import Outcome
+from bespeak.state.audit.record import payload_of
 from bespeak.state.audit.settings import AuditSettings
-from bespeak.state.store.commands.alignment_confirmations import ConfirmAlignment, RevokeConfirmation
 from bespeak.state.store.commands.audit import ReadAudit
+from bespeak.state.store.commands.semantics import ConfirmAlignment, RevokeConfirmation
 from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio

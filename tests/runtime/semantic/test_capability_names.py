@@ -7,12 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.meaning import CLINICAL, ontology
 
-from bespeak.checks.alignment.words import words_of
-from bespeak.contract.ontology.meanings import Meanings
-from bespeak.contract.ontology.namespace import DEFAULT
-from bespeak.contract.ontology.ontology import Ontology
-from bespeak.contract.ontology.term import Term
-from bespeak.runtime.semantic.capability_names import CapabilityNames
+from bespeak.checks.alignment.names import words_of
+from bespeak.contract.ontology.core import DEFAULT
+from bespeak.contract.ontology.ontology import Meanings, Ontology, Term
+from bespeak.runtime.semantic.knowledge import CapabilityNames
 
 WORDS = ["note", "patient", "summary", "report", "lookup", "archive"]
 
@@ -48,5 +46,5 @@ def test_index_finds_what_a_comparison_with_every_label_finds(labels: list[str],
 
 
 def test_search_compares_a_bounded_number_of_labels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.runtime.semantic.capability_names._MOST_COMPARED", 10)
+    monkeypatch.setattr("bespeak.runtime.semantic.knowledge._MOST_COMPARED", 10)
     assert len(list(names(*(f"note {number}" for number in range(50))).find("note"))) <= 5

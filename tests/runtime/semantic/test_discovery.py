@@ -11,8 +11,7 @@ from tests.service import echo, make_endpoint
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.envelope.reader import parse
-from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
-from bespeak.protocol.exchange.scope import Scopes
+from bespeak.protocol.exchange.principal import ANONYMOUS, Principal, Scopes
 from bespeak.runtime.semantic.discovery import Found, MeaningIndex, Wanted, read_wanted
 
 

@@ -17,14 +17,20 @@ from tests.meaning import ALIGNMENT, CLINICAL, RAD, alignment, register_all, reg
 from bespeak.checks.alignment.artifact import Trust
 from bespeak.contract.ontology.alignment import Alignment
 from bespeak.documents.alignment.draft_json import statement_of
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.semantic import knowledge
 from bespeak.runtime.semantic.knowledge import Knowledge, read_artifact
 from bespeak.state.identity.artifact_signature import sign_artifact
 from bespeak.state.identity.jws import PrivateKey
 from bespeak.state.identity.key_text import generate_key, key_id
-from bespeak.state.store.commands.alignment_confirmations import ConfirmAlignment, RevokeConfirmation
-from bespeak.state.store.commands.ontologies import Artifact, ReadArtifact, RegisterArtifact, compress
+from bespeak.state.store.commands.semantics import (
+    Artifact,
+    ConfirmAlignment,
+    ReadArtifact,
+    RegisterArtifact,
+    RevokeConfirmation,
+    compress,
+)
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Store
 

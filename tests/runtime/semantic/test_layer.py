@@ -18,8 +18,7 @@ from bespeak.app.server.http_pages import Publishing, make_pages
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings
-from bespeak.documents.envelope.message import find_payload
-from bespeak.documents.envelope.nlip import NlipMessage, write_nlip
+from bespeak.documents.envelope.message import NlipMessage, find_payload, write_nlip
 from bespeak.documents.envelope.reader import parse
 from bespeak.runtime.semantic import layer as module
 from bespeak.runtime.semantic.layer import SemanticLayer, digest_of

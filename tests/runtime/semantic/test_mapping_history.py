@@ -17,9 +17,9 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.errors import StoreUnavailableError
-from bespeak.runtime.semantic import mapping_history
-from bespeak.runtime.semantic.mapping_history import MappingHistory
-from bespeak.state.store.commands.mapped_calls import ListMappedCalls, MappedCalls
+from bespeak.runtime.semantic import calls
+from bespeak.runtime.semantic.calls import MappingHistory
+from bespeak.state.store.commands.semantics import ListMappedCalls, MappedCalls
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Store
 
@@ -102,7 +102,7 @@ async def test_repeated_answers_and_refusals_do_not_count(place: str) -> None:
 async def test_counts_are_stored_after_a_period_and_counting_goes_on(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mapping_history, "PERIOD", 0.0)
+    monkeypatch.setattr(calls, "PERIOD", 0.0)
     async with clinic(place) as bench:
         for number in (1, 2):
             await call(bench)
@@ -113,11 +113,11 @@ async def test_counts_are_stored_after_a_period_and_counting_goes_on(
 
 
 async def test_number_of_mappings_in_a_period_is_bounded(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mapping_history, "MOST_MAPPINGS", 1)
+    monkeypatch.setattr(calls, "MOST_MAPPINGS", 1)
     async with clinic(place) as bench:
         await call(bench)
     assert len(await stored(place)) == 1
-    monkeypatch.setattr(mapping_history, "LONGEST", 5)
+    monkeypatch.setattr(calls, "LONGEST", 5)
     async with clinic(place) as bench:
         await call(bench)
     assert sum(sum(two) for two in (await stored(place)).values()) == 1

@@ -11,8 +11,7 @@ from tests.meaning import ALIGNMENT, CLINICAL, CLINICAL_PROFILE, CS, LAW, RAD, R
 from bespeak.contract.ontology.alignment import Alignment, MappingRule
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.documents.envelope.reader import parse
-from bespeak.runtime.semantic.negotiation import Negotiation, Offer
-from bespeak.runtime.semantic.outcome import Outcome
+from bespeak.runtime.semantic.negotiation import Negotiation, Offer, Outcome
 
 CORE = "https://ex.org/onto/agent-core"
 OFFER = Offer((CLINICAL, CORE), (f"{CLINICAL}#note-summarize",))

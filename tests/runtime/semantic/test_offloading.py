@@ -15,11 +15,11 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.ontology.ontology import Ontology
 from bespeak.contract.ontology.settings import SemanticSettings
-from bespeak.runtime.methods.ontologies import REGISTER_SCOPE
 from bespeak.runtime.semantic import offloading
 from bespeak.runtime.semantic.knowledge import read_artifact
+from bespeak.runtime.semantic.methods_ontologies import REGISTER_SCOPE
 from bespeak.runtime.semantic.offloading import SMALL, run_beside, run_in_thread
-from bespeak.state.store.commands.ontologies import Artifact, ArtifactRow, decompress
+from bespeak.state.store.commands.semantics import Artifact, ArtifactRow, decompress
 
 pytestmark = pytest.mark.anyio
 

@@ -7,8 +7,8 @@ from tests.meaning import CLINICAL, RAD, alignment
 from bespeak.checks.alignment.translation import Translator
 from bespeak.contract.ontology.matching import UNCOVERED
 from bespeak.contract.ontology.ontology import OntologyRef
-from bespeak.contract.ontology.verdict import Verdict, Violation
-from bespeak.runtime.semantic.outcome import Outcome
+from bespeak.contract.ontology.profile import Verdict, Violation
+from bespeak.runtime.semantic.negotiation import Outcome
 from bespeak.runtime.semantic.translation import UsedMapping
 
 

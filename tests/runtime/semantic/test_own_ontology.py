@@ -10,10 +10,9 @@ from tests.meaning import CLINICAL
 from tests.runtime.semantic.test_calls import NOTE, clinic, summarize
 from tests.service import build, echo, make_endpoint
 
-from bespeak.contract.ontology.namespace import DEFAULT
+from bespeak.contract.ontology.core import DEFAULT
 from bespeak.contract.ontology.settings import SemanticSettings
-from bespeak.runtime.semantic.layer import SemanticLayer
-from bespeak.runtime.semantic.own_ontology import own_ontology, own_profile
+from bespeak.runtime.semantic.layer import SemanticLayer, own_ontology, own_profile
 
 pytestmark = pytest.mark.anyio
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from tests.service import build
 
 from bespeak.contract.ontology.matching import NOT_PROVIDED
+from bespeak.contract.ontology.profile import Verdict, Violation
 from bespeak.contract.ontology.settings import SemanticSettings
-from bespeak.contract.ontology.verdict import Verdict, Violation
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.runtime.call import Call
-from bespeak.runtime.semantic.outcome import Outcome
-from bespeak.runtime.semantic.refusal import refuse_change, refuse_missing, refuse_outcome, refuse_unknown
+from bespeak.runtime.semantic.calls import refuse_change, refuse_missing, refuse_outcome, refuse_unknown
+from bespeak.runtime.semantic.negotiation import Outcome
 
 
 def call() -> Call:

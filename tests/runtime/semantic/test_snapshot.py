@@ -13,9 +13,8 @@ from tests.meaning import ALIGNMENT, CLINICAL, CS, RAD, alignment, ontology, sna
 
 from bespeak.checks.alignment.policy import Policy
 from bespeak.contract.ontology.alignment import Alignment, MappingRule, Provenance
-from bespeak.contract.ontology.ontology import Ontology, OntologyRef
-from bespeak.contract.ontology.term import Term
-from bespeak.runtime.semantic.snapshot import OUTRANKED, Snapshot
+from bespeak.contract.ontology.ontology import Ontology, OntologyRef, Term
+from bespeak.runtime.semantic.knowledge import OUTRANKED, Snapshot
 
 
 def test_highest_version_that_serves_a_request_is_found() -> None:

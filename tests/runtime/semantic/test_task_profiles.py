@@ -14,13 +14,12 @@ from tests.stateful import StatefulBench
 
 from bespeak.documents.envelope.reader import parse
 from bespeak.errors import StoreUnavailableError
-from bespeak.protocol.exchange.context import Context
-from bespeak.protocol.exchange.messages import Connection, Request, Response
+from bespeak.protocol.exchange.messages import Connection, Context, Request, Response
 from bespeak.protocol.exchange.principal import Principal
-from bespeak.runtime.authority import Authority
 from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.workflows.spec import restore_call
-from bespeak.state.store.commands.profiles import FindProfile, RecordedProfile, task_record
+from bespeak.state.store.commands.semantics import FindProfile, RecordedProfile, task_record
 
 pytestmark = pytest.mark.anyio
 

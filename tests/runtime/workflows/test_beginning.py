@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_workflow_that_takes_long_is_answered_before_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.runtime.workflows.beginning.ANSWERED_WITHIN", 0.05)
+    monkeypatch.setattr("bespeak.runtime.workflows.start.ANSWERED_WITHIN", 0.05)
     release = asyncio.Event()
     calls = 0
 

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from bespeak.protocol.fault import Fault
-from bespeak.runtime.workflows.checking import check_names
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.workflows.spec import StepSpec
+from bespeak.runtime.workflows.start import check_names
 
 
 def check(*steps: dict[str, Any], **fields: Any) -> Fault | None:

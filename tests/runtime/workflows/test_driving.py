@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from tests.service import AGENT, make_endpoint
 from tests.stateful import keeping
 
-from bespeak.protocol.exchange.context import Context
-from bespeak.runtime.authority import Authority
+from bespeak.protocol.exchange.messages import Context
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.turns import Pace
+from bespeak.runtime.concurrency import Pace
+from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.workflows import driving
 from bespeak.runtime.workflows.driving import Drive
 from bespeak.runtime.workflows.journal import WorkflowJournal

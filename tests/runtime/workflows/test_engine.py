@@ -12,16 +12,15 @@ import pytest
 from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.protocol.exchange.context import Context
-from bespeak.runtime.authority import Authority
+from bespeak.protocol.exchange.messages import Context
+from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.workflows.journal import StepJournal
 from bespeak.runtime.workflows.spec import Spec, StepSpec, encode
-from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.events import PutEvent
 from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, ListRecords, NextDue, PutRecord
 from bespeak.state.store.commands.steps import JournalSteps, NoteSteps, StepRow
 from bespeak.state.store.opening import open_store
-from bespeak.state.store.store import Then
+from bespeak.state.store.store import Command, Conflict, Then
 
 pytestmark = pytest.mark.anyio
 

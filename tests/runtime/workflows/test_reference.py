@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.protocol.fault import Fault
-from bespeak.runtime.workflows.reference import check_references, resolve
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.runtime.workflows.spec import check_references, resolve
 
 OUTPUTS = {"search": {"items": [{"id": 7}, {"id": 8}], "a b": 1}, "1": None}
 

@@ -6,9 +6,8 @@ import time
 
 import msgspec
 
-from bespeak.runtime.authority import Authority
-from bespeak.runtime.workflows.repetition import repeat_commands
-from bespeak.runtime.workflows.spec import Spec, StepSpec, decode, encode
+from bespeak.runtime.identity.authority import Authority
+from bespeak.runtime.workflows.spec import Spec, StepSpec, decode, encode, repeat_commands
 from bespeak.state.store.commands.records import ChangeRecord, Record
 from bespeak.state.store.commands.steps import JournalSteps, StepRow
 

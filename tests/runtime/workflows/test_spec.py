@@ -7,8 +7,8 @@ from tests.service import AGENT, make_endpoint
 from tests.stateful import keeping
 
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.authority import Authority
 from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.workflows.spec import Spec, StepSpec, decode, encode, restore_call
 from bespeak.state.store.commands.agents import PutAgent, SetAgentStatus
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 from tests.state.audit.trails import ANN, KEY, KEYS, NOW, make_sealer
 
-from bespeak.protocol.exchange.base64url import encode64
-from bespeak.state.audit.checkpoint import BoundStream, make_checkpoint, read_checkpoint
-from bespeak.state.audit.compact import jws_id, parse_compact
-from bespeak.state.audit.record import FIRST, encode_header
+from bespeak.protocol.exchange.header_values import encode64
+from bespeak.state.audit.checkpoints import BoundStream, make_checkpoint, read_checkpoint
+from bespeak.state.audit.record import FIRST, encode_header, jws_id, parse_compact
 from bespeak.state.audit.sealer import StreamHead
-from bespeak.state.audit.signature_status import judge
-from bespeak.state.audit.signing_key import SigningKey
+from bespeak.state.identity.key_files import SigningKey, check_signature
 
 
 def test_checkpoint_is_signed_and_holds_the_position_of_each_stream() -> None:
@@ -20,7 +18,7 @@ def test_checkpoint_is_signed_and_holds_the_position_of_each_stream() -> None:
     compact, read = parse_compact(made.jws), read_checkpoint(made.jws)
     assert compact is not None
     assert read is not None
-    assert judge(compact, KEYS) == "good"
+    assert check_signature(compact, KEYS) == "good"
     assert made.checkpoint_id == jws_id(made.jws)
     assert read.streams == (BoundStream("s1", 7, bytes(range(32)).hex()),)
     assert (read.server_id, read.previous_checkpoint_id, read.position) == ("rooms", FIRST, 12)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from tests.state.audit.trails import KEY, KEYS, NOW
 
-from bespeak.state.audit.checkpoint import make_checkpoint
-from bespeak.state.audit.checkpoint_check import CheckpointCheck
-from bespeak.state.audit.reading import KeptCheckpoint
-from bespeak.state.audit.record import FIRST
+from bespeak.state.audit.checkpoints import make_checkpoint
+from bespeak.state.audit.record import FIRST, KeptCheckpoint
 from bespeak.state.audit.sealer import StreamHead
-from bespeak.state.audit.signing_key import SigningKey
-from bespeak.state.audit.stream_check import Claim
-from bespeak.state.audit.trail_fault import TrailFault
+from bespeak.state.audit.verification import CheckpointCheck, Claim, TrailFault
+from bespeak.state.identity.key_files import SigningKey
 
 
 def make_chain(count: int) -> list[KeptCheckpoint]:

@@ -12,12 +12,10 @@ import pytest
 from tests.state.audit.trails import ANN, BOB, append, append_one, faults_in, make_checkpointer, make_sealer
 
 from bespeak.errors import StoreError
-from bespeak.state.audit.checkpoint import make_checkpoint, read_checkpoint
-from bespeak.state.audit.reading import payload_of
-from bespeak.state.audit.record import FIRST
-from bespeak.state.audit.signing_key import SigningKey
+from bespeak.state.audit.checkpoints import make_checkpoint, read_checkpoint
+from bespeak.state.audit.record import FIRST, payload_of
+from bespeak.state.identity.key_files import SigningKey
 from bespeak.state.identity.key_text import generate_key
-from bespeak.state.store.command import Command, Statement, Steps
 from bespeak.state.store.commands.audit import (
     CHECKPOINTS,
     AppendAudit,
@@ -27,7 +25,7 @@ from bespeak.state.store.commands.audit import (
     ScanOtherStreams,
 )
 from bespeak.state.store.opening import open_store
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Statement, Steps, Store
 
 pytestmark = pytest.mark.anyio
 

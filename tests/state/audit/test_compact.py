@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.protocol.exchange.base64url import encode64
-from bespeak.state.audit.compact import jws_id, parse_compact
+from bespeak.protocol.exchange.header_values import encode64
+from bespeak.state.audit.record import jws_id, parse_compact
 
 
 @pytest.mark.parametrize("text", ["", ".", "..", "a.b", "a.b.c.d", "e30.e30.", "e30=.e30.", "bnVsbA.e30.x", "ä.e30."])

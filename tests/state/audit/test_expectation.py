@@ -10,17 +10,14 @@ import pytest
 from joserfc.jwk import OKPKey
 from tests.state.audit.trails import ANN, BOB, KEY, KEYS, NOW, append, faults_in, make_checkpointer, make_sealer
 
-from bespeak.state.audit.checkpoint import make_checkpoint
-from bespeak.state.audit.expectation import Expectation
+from bespeak.state.audit.checkpoints import make_checkpoint
 from bespeak.state.audit.sealer import Signing, StreamHead
-from bespeak.state.audit.signing_key import SigningKey
 from bespeak.state.audit.trail import StoreTrail
-from bespeak.state.audit.trusted_keys import TrustedKeys, trusted
-from bespeak.state.audit.verification import Tally, Verification
+from bespeak.state.audit.verification import Expectation, Tally, Verification
+from bespeak.state.identity.key_files import SigningKey, TrustedKeys, trusted
 from bespeak.state.identity.key_text import generate_key, key_id
-from bespeak.state.store.command import Command, Statement, Steps
 from bespeak.state.store.commands.audit import AppendCheckpoint, LastCheckpoint
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Statement, Steps, Store
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ import pytest
 from tests.state.audit.trails import ANN, BOB, append, exported, faults_of_lines, make_checkpointer, make_sealer
 
 from bespeak.errors import ConfigError
-from bespeak.state.audit.export import FORM, FileTrail, export_lines
+from bespeak.state.audit.trail import FORM, FileTrail, export_lines
 from bespeak.state.store.commands.audit import ScanCheckpoints
 from bespeak.state.store.store import Store
 

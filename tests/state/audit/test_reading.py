@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.state.audit.trails import ANN, make_sealer
 
-from bespeak.protocol.exchange.base64url import encode64
-from bespeak.state.audit.reading import payload_of, place_of
-from bespeak.state.audit.record import encode_header
+from bespeak.protocol.exchange.header_values import encode64
+from bespeak.state.audit.record import encode_header, payload_of, place_of
 
 
 def token(payload: bytes) -> str:

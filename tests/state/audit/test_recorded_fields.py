@@ -8,7 +8,7 @@ from tests.service import echo, make_endpoint
 
 from bespeak.app.server.serving import assemble_target
 from bespeak.app.server.target import load_target
-from bespeak.state.audit.recorded_fields import unknown_fields
+from bespeak.state.audit.settings import unknown_fields
 
 BOOK = make_endpoint("BOOK", "/room/{number}", echo, properties={"number": {}, "guest_id": {}})
 

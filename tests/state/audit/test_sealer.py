@@ -10,14 +10,11 @@ import pytest
 from tests.state.audit.trails import ANN, BOB, KEYS, append, append_one, faults_in, make_sealer
 
 from bespeak.errors import StoreError
-from bespeak.state.audit.compact import parse_compact
-from bespeak.state.audit.reading import payload_of
-from bespeak.state.audit.record import FIRST, roll
+from bespeak.state.audit.record import FIRST, parse_compact, payload_of, roll
 from bespeak.state.audit.sealer import ChainSealer, StreamHead
-from bespeak.state.audit.signature_status import judge
-from bespeak.state.store.command import Command, Sealed, Statement, Steps
+from bespeak.state.identity.key_files import check_signature
 from bespeak.state.store.commands.audit import AppendAudit
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Sealed, Statement, Steps, Store
 
 
 def sealed(sealer: ChainSealer, agent: str, **payload: Any) -> tuple[Sealed, dict[str, Any]]:
@@ -50,7 +47,7 @@ def test_the_audit_id_is_the_hash_of_the_signed_text() -> None:
     compact = parse_compact(record.jws)
     assert compact is not None
     assert record.audit_id == sha256(record.jws.encode()).hexdigest()
-    assert judge(compact, KEYS) == "good"
+    assert check_signature(compact, KEYS) == "good"
     assert compact.header["typ"] == "JWT"
 
 
@@ -69,7 +66,7 @@ def test_with_checkpoints_only_the_first_record_of_a_stream_is_signed() -> None:
     for _ in range(3):
         compact = parse_compact(sealed(sealer, ANN)[0].jws)
         assert compact is not None
-        verdicts.append(judge(compact, KEYS))
+        verdicts.append(check_signature(compact, KEYS))
     assert verdicts == ["good", "unsigned", "unsigned"]
 
 

@@ -7,12 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.state.audit.trails import KEY, KEYS
 
-from bespeak.protocol.exchange.base64url import encode64
-from bespeak.state.audit.compact import parse_compact
-from bespeak.state.audit.record import encode_header
-from bespeak.state.audit.signature_status import judge
-from bespeak.state.audit.signing_key import SigningKey
-from bespeak.state.audit.trusted_keys import trusted
+from bespeak.protocol.exchange.header_values import encode64
+from bespeak.state.audit.record import encode_header, parse_compact
+from bespeak.state.identity.key_files import SigningKey, check_signature, trusted
 from bespeak.state.identity.key_text import generate_key
 
 SIGNING = SigningKey(KEY)
@@ -23,7 +20,7 @@ NONE = (encode_header({"alg": "none", "typ": "JWT"}) + encode64(b"{}")).decode()
 def verdict(token: str, keys: object = None) -> str:
     compact = parse_compact(token)
     assert compact is not None
-    return judge(compact, KEYS if keys is None else keys)  # type: ignore[arg-type]
+    return check_signature(compact, KEYS if keys is None else keys)  # type: ignore[arg-type]
 
 
 @pytest.mark.requirement("CORE-10.3-3")
@@ -53,4 +50,4 @@ def test_another_payload_under_a_signature_is_bad() -> None:
 @given(st.text())
 def test_random_text_has_no_good_signature(text: str) -> None:
     compact = parse_compact(text)
-    assert compact is None or judge(compact, KEYS) in ("bad", "unsigned", "unknown-key")
+    assert compact is None or check_signature(compact, KEYS) in ("bad", "unsigned", "unknown-key")

@@ -6,12 +6,9 @@ import pytest
 from joserfc.jwk import OKPKey
 
 from bespeak.errors import ConfigError
-from bespeak.protocol.exchange.base64url import encode64
-from bespeak.state.audit.compact import parse_compact
-from bespeak.state.audit.record import encode_header
-from bespeak.state.audit.signature_status import judge
-from bespeak.state.audit.signing_key import SigningKey
-from bespeak.state.audit.trusted_keys import trusted
+from bespeak.protocol.exchange.header_values import encode64
+from bespeak.state.audit.record import encode_header, parse_compact
+from bespeak.state.identity.key_files import SigningKey, check_signature, trusted
 from bespeak.state.identity.key_text import generate_key, key_id, private_text, public_jwk
 
 
@@ -22,7 +19,7 @@ def test_signature_verifies_with_the_public_half_and_names_the_key() -> None:
     compact = parse_compact(token)
     assert compact is not None
     assert (compact.header["alg"], compact.header["typ"], compact.key_id) == ("EdDSA", "JWT", key_id(key))
-    assert judge(compact, trusted([key])) == "good"
+    assert check_signature(compact, trusted([key])) == "good"
 
 
 def test_a_public_key_cannot_sign() -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from tests.state.audit.trails import ANN, make_sealer
 
-from bespeak.state.audit.reading import KeptRecord, place_of
-from bespeak.state.audit.stream_check import Claim, StreamCheck
-from bespeak.state.audit.trail_fault import TrailFault
+from bespeak.state.audit.record import KeptRecord, place_of
+from bespeak.state.audit.verification import Claim, StreamCheck, TrailFault
 
 
 def make_records(count: int) -> list[KeptRecord]:

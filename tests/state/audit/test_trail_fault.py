@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from bespeak.state.audit.trail_fault import TrailFault
+from bespeak.state.audit.verification import TrailFault
 
 
 def test_fault_as_json_omits_unknown_fields() -> None:

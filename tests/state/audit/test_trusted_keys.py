@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from bespeak.protocol.fault import Fault
-from bespeak.state.audit.trusted_keys import parse_keys, trusted
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.state.identity.key_files import parse_keys, trusted
 from bespeak.state.identity.key_text import generate_key, key_id, private_text, public_jwk
 
 OLD, NEW = generate_key(), generate_key()

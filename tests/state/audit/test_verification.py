@@ -25,17 +25,13 @@ from tests.state.audit.trails import (
     make_sealer,
 )
 
-from bespeak.protocol.exchange.base64url import encode64
-from bespeak.state.audit.checkpoint import make_checkpoint
-from bespeak.state.audit.compact import jws_id, parse_compact
-from bespeak.state.audit.expectation import Expectation
-from bespeak.state.audit.record import FIRST, encode_header, roll
+from bespeak.protocol.exchange.header_values import encode64
+from bespeak.state.audit.checkpoints import make_checkpoint
+from bespeak.state.audit.record import FIRST, encode_header, jws_id, parse_compact, roll
 from bespeak.state.audit.sealer import Signing, StreamHead
-from bespeak.state.audit.signing_key import SigningKey
 from bespeak.state.audit.trail import StoreTrail
-from bespeak.state.audit.trail_fault import TrailFault
-from bespeak.state.audit.trusted_keys import trusted
-from bespeak.state.audit.verification import Verification
+from bespeak.state.audit.verification import Expectation, TrailFault, Verification
+from bespeak.state.identity.key_files import SigningKey, trusted
 from bespeak.state.identity.key_text import generate_key
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Store

@@ -10,19 +10,14 @@ from typing import Any
 
 from joserfc.jwk import OKPKey
 
-from bespeak.state.audit.checkpointer import Checkpointer
-from bespeak.state.audit.expectation import Expectation
-from bespeak.state.audit.export import FileTrail, export_lines
+from bespeak.state.audit.checkpoints import Checkpointer
 from bespeak.state.audit.sealer import ChainSealer, Signing
-from bespeak.state.audit.signing_key import SigningKey
-from bespeak.state.audit.trail import StoreTrail, Trail
-from bespeak.state.audit.trail_fault import TrailFault
-from bespeak.state.audit.trusted_keys import TrustedKeys, trusted
-from bespeak.state.audit.verification import Verification
+from bespeak.state.audit.trail import FileTrail, StoreTrail, Trail, export_lines
+from bespeak.state.audit.verification import Expectation, TrailFault, Verification
+from bespeak.state.identity.key_files import SigningKey, TrustedKeys, trusted
 from bespeak.state.identity.key_text import generate_key
-from bespeak.state.store.command import Conflict, Sealed
 from bespeak.state.store.commands.audit import AppendAudit
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Conflict, Sealed, Store
 
 KEY: OKPKey = generate_key()
 KEYS: TrustedKeys = trusted([KEY])

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from joserfc.jwk import OKPKey
 
-from bespeak.contract.agent import Agent
-from bespeak.contract.genesis import Genesis, genesis_id
+from bespeak.contract.agent import Agent, Genesis, genesis_id
 from bespeak.state.identity.agent_json import parse_agent, read_agent
 from bespeak.state.identity.genesis import issue_genesis
 from bespeak.state.identity.key_text import generate_key, private_text, public_jwk

@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from bespeak.protocol.fault import Fault
-from bespeak.state.audit.trusted_keys import trusted
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.identity.artifact_signature import (
     ArtifactStatement,
     SignedArtifact,
@@ -15,6 +14,7 @@ from bespeak.state.identity.artifact_signature import (
     verify_artifact,
 )
 from bespeak.state.identity.jws import PrivateKey, sign_compact
+from bespeak.state.identity.key_files import trusted
 from bespeak.state.identity.key_text import generate_key, key_id
 
 KEY, OTHER = generate_key(), generate_key()

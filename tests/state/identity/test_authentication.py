@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.state.identity.issuer import AGENT
 
-from bespeak.state.identity.authentication import Authenticated
+from bespeak.state.identity.credentials import Authenticated
 
 
 def test_several_proofs_are_joined_in_one_word() -> None:

@@ -35,11 +35,11 @@ from bespeak.errors import ConfigError, RemoteProtocolError
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.protocol.agtp_client_connection import AgtpClientConnection
 from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
+from bespeak.protocol.exchange.principal import Scopes
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.exchange.scope import Scopes
 from bespeak.protocol.tls import client_context, server_context
-from bespeak.state.identity.authentication import Authenticated, Outdated
 from bespeak.state.identity.authenticator import Authenticator
+from bespeak.state.identity.credentials import Authenticated, Outdated
 from bespeak.state.identity.jwks import FETCH_GAP, FILE_PERIOD
 from bespeak.state.identity.settings import AuthSettings, MtlsSettings, SignedSettings, TokenSettings
 from bespeak.state.identity.signed_request import AHEAD, sign_request

@@ -26,10 +26,10 @@ from tests.state.identity.issuer import (
     write_keys,
 )
 
+from bespeak.protocol.exchange.principal import Scopes
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.exchange.scope import Scopes
-from bespeak.state.identity.authentication import Authenticated, Outdated
 from bespeak.state.identity.bearer import BearerVerifier
+from bespeak.state.identity.credentials import Authenticated, Outdated
 from bespeak.state.identity.jwks import FILE_PERIOD, FileKeys, UrlKeys
 from bespeak.state.identity.settings import TokenSettings
 

@@ -14,9 +14,8 @@ from tests.state.identity.certificates import ENDS, certificate
 from tests.state.identity.issuer import AGENT, NOW, OTHER, Clock
 
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.state.identity.authentication import Authenticated
 from bespeak.state.identity.certificate import CertificateReader
-from bespeak.state.identity.key_mark import ed25519_mark
+from bespeak.state.identity.credentials import Authenticated, ed25519_mark
 
 READER = CertificateReader(clock=Clock())
 

@@ -12,10 +12,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from bespeak.protocol.exchange.principal import Scopes
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.exchange.scope import Scopes
-from bespeak.state.identity.delegation import LONGEST_CHAIN, Chain, verify_chain
-from bespeak.state.identity.delegation_token import Claims, sign_token, token_hash
+from bespeak.state.identity.delegation import LONGEST_CHAIN, Chain, Claims, sign_token, token_hash, verify_chain
 from bespeak.state.identity.jws import sign_compact
 
 SERVER = "rooms.acme.example"

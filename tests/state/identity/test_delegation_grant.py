@@ -10,10 +10,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bespeak.protocol.exchange.principal import Scopes
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.exchange.scope import Scopes
-from bespeak.state.identity.delegation import LONGEST_CHAIN, Chain, verify_chain
-from bespeak.state.identity.delegation_grant import grant_authority
+from bespeak.state.identity.delegation import LONGEST_CHAIN, Chain, grant_authority, verify_chain
 
 SERVER = "rooms.acme.example"
 NOW = 1_800_000_000.0

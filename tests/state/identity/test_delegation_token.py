@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from joserfc.jwk import OKPKey
 from joserfc.jws import deserialize_compact
 
-from bespeak.protocol.exchange.base64url import decode64, encode64
-from bespeak.state.identity.delegation_token import LONGEST_TOKEN, Break, Claims, read_token, sign_token, token_hash
+from bespeak.protocol.exchange.header_values import decode64, encode64
+from bespeak.state.identity.delegation import LONGEST_TOKEN, Break, Claims, read_token, sign_token, token_hash
 from bespeak.state.identity.jws import ALGORITHM, sign_compact
 
 KEY = Ed25519PrivateKey.generate()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from bespeak.contract.genesis import Genesis, genesis_id
+from bespeak.contract.agent import Genesis, genesis_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.identity.genesis import issue_genesis, verify_genesis
 from bespeak.state.identity.key_text import generate_key, key_id, public_jwk

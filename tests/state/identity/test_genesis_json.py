@@ -10,12 +10,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.contract.genesis import Genesis, canonical_genesis, genesis_id
-from bespeak.protocol.exchange.base64url import encode64
-from bespeak.state.identity.genesis_json import genesis_of
+from bespeak.contract.agent import Genesis, canonical_genesis, genesis_id
+from bespeak.protocol.exchange.header_values import encode64
+from bespeak.state.identity.agent_json import genesis_of
 from bespeak.state.identity.key_text import generate_key, public_jwk
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.reading.json_text import json_table
+from bespeak.text.reading.json_data import json_table
 
 ISSUER = generate_key()
 AGENT = generate_key()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from joserfc.jwk import OKPKey
 from joserfc.jws import deserialize_compact, serialize_compact
 
-from bespeak.protocol.exchange.base64url import decode64, encode64
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.header_values import decode64, encode64
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.identity.jws import Jws, is_signed, parse_jws, sign_compact, sign_detached
 
 KEY = Ed25519PrivateKey.generate()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from joserfc.jwk import OKPKey
 
-from bespeak.protocol.fault import Fault
-from bespeak.state.identity.key_file import read_key
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.state.identity.key_files import read_key
 from bespeak.state.identity.key_text import generate_key, key_id, private_text
 
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from joserfc.jwk import OKPKey
 
-from bespeak.protocol.fault import Fault
-from bespeak.state.identity.key_history import PastKey, history_path, history_text, parse_history, read_history
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.state.identity.key_files import PastKey, history_path, history_text, parse_history, read_history
 from bespeak.state.identity.key_text import generate_key, key_id, public_jwk
 
 KEY, OLD = generate_key(), generate_key()

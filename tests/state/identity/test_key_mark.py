@@ -5,7 +5,7 @@ from __future__ import annotations
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from bespeak.state.identity.key_mark import ed25519_mark, key_mark
+from bespeak.state.identity.credentials import ed25519_mark, key_mark
 
 
 def test_raw_key_and_its_certificate_form_have_the_same_mark() -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from joserfc.jwk import OKPKey
 from tests.state.identity.issuer import jwks, new_key, public
 
-from bespeak.protocol.fault import Fault
-from bespeak.state.identity.key_set import KeySet, parse_key_set
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.state.identity.jwks import KeySet, parse_key_set
 
 ED, P256, P384, RSA = (new_key(kind) for kind in ("Ed25519", "P-256", "P-384", "RSA"))
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from joserfc.jwk import OKPKey
 
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.identity.key_text import generate_key, key_id, parse_jwk, parse_key, private_text, public_jwk
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.state.identity.private_key import private_keys
+from bespeak.state.identity.agent_json import private_keys
 
 
 @pytest.mark.parametrize(

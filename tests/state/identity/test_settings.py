@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.checks.lint.registry import all_rules
+from bespeak.checks.lint.rule_index import all_rules
 from bespeak.documents.deployment.server_toml import parse_server
 from bespeak.state.identity.settings import AuthSettings, MtlsSettings, SignedSettings, TokenSettings
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.reading.findings import Findings
 from bespeak.text.reading.settings import read_settings
-from bespeak.text.reading.table import Table
-from bespeak.text.source.span import Location
+from bespeak.text.reading.table import Findings, Table
+from bespeak.text.source.tree import Location
 
 SERVER = '[server]\nserver_id = "s"\noperator = "o"\ncontact = "c"\n'
 TOKEN = '[auth]\nmode = "token"\n[auth.token]\nkeys = "k"\n'

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.protocol.exchange.base64url import encode64
-from bespeak.protocol.fault import Fault
-from bespeak.runtime.signer import Signer
-from bespeak.state.audit.trusted_keys import trusted
+from bespeak.protocol.exchange.header_values import encode64
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.runtime.identity.signer import Signer
 from bespeak.state.identity.jws import sign_compact
+from bespeak.state.identity.key_files import trusted
 from bespeak.state.identity.key_text import generate_key
 from bespeak.state.identity.signed_document import SignedDocument, read_signed, write_signed
 

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bespeak.protocol.exchange.base64url import decode64, encode64
+from bespeak.protocol.exchange.header_values import decode64, encode64
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.identity.jws import sign_detached

@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.state.identity.issuer import AGENT, NOW, OTHER, SERVER, claims, encode
 
-from bespeak.protocol.exchange.principal import is_canonical_id
+from bespeak.protocol.exchange.principal import Scopes, is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.exchange.scope import Scopes
-from bespeak.state.identity.authentication import Authenticated
+from bespeak.state.identity.bearer import read_claims
+from bespeak.state.identity.credentials import Authenticated
 from bespeak.state.identity.settings import TokenSettings
-from bespeak.state.identity.token_claims import read_claims
 
 
 def good(content: dict[str, Any], **settings: Any) -> Authenticated:

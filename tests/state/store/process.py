@@ -15,8 +15,8 @@ _PRELUDE = """
 import asyncio, os, pathlib, resource, sqlite3, sys
 from bespeak.errors import *
 from bespeak.state.store import file_lock, sqlite
-from bespeak.state.store.command import *
-from bespeak.state.store.commands.nonces import UseNonce
+from bespeak.state.store.store import *
+from bespeak.state.store.commands.idempotency import UseNonce
 from bespeak.state.store.opening import open_store
 """
 _AS_NOBODY = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bespeak.state.store.command import Sealed
+from bespeak.state.store.store import Sealed
 
 
 class PlainSealer:

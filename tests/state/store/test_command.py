@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.state.store.command import Command, Conflict, Statement
-from bespeak.state.store.commands.nonces import UseNonce
+from bespeak.state.store.commands.idempotency import UseNonce
+from bespeak.state.store.store import Command, Conflict, Statement
 
 
 def test_a_command_is_a_value_that_cannot_be_changed() -> None:

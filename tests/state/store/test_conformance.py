@@ -10,7 +10,6 @@ import pytest
 from tests.state.store.sealing import PlainSealer
 
 from bespeak.errors import StoreError, StoreUnavailableError
-from bespeak.state.store.command import Command, Conflict, Notify, Sealed, Statement, Steps
 from bespeak.state.store.commands.audit import AppendAudit, ScanAudit
 from bespeak.state.store.commands.cases import OpenCase
 from bespeak.state.store.commands.idempotency import (
@@ -21,11 +20,11 @@ from bespeak.state.store.commands.idempotency import (
     Recorded,
     RecordKey,
     ReleaseKey,
+    UseNonce,
 )
-from bespeak.state.store.commands.nonces import UseNonce
-from bespeak.state.store.commands.outbox import PutOutbox
+from bespeak.state.store.commands.messages import PutOutbox
 from bespeak.state.store.opening import open_store
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Conflict, Notify, Sealed, Statement, Steps, Store
 
 pytestmark = pytest.mark.anyio
 

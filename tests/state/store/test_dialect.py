@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from bespeak.state.store.dialect import postgres_sql, sqlite_count, sqlite_sql
+from bespeak.state.store.sql import postgres_sql, sqlite_count, sqlite_sql
 
 
 def test_parameters_are_numbered_for_postgresql_and_left_for_sqlite() -> None:

@@ -10,8 +10,8 @@ import pytest
 from tests.state.store.process import open_folder, run, running
 
 from bespeak.errors import ConfigError
-from bespeak.state.store.file_lock import FileLock
 from bespeak.state.store.opening import open_store
+from bespeak.state.store.sqlite_file import FileLock
 
 SERVE = """
 store = open_store(sys.argv[1], role=sys.argv[2])
@@ -90,6 +90,6 @@ def test_file_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pytes
     def refuse(*_: object) -> None:
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr("bespeak.state.store.file_lock.fcntl.flock", refuse)
+    monkeypatch.setattr("bespeak.state.store.sqlite_file.fcntl.flock", refuse)
     with pytest.raises(ConfigError, match=r"has no locks \(No locks available\)"):
         FileLock(tmp_path / "s.db.lock", exclusive=True)

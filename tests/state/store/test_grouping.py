@@ -12,14 +12,13 @@ import pytest
 from tests.state.store.sealing import PlainSealer
 
 import bespeak.state.store.commands
-from bespeak.state.store.command import Command, Conflict, Statement, Steps
 from bespeak.state.store.commands.audit import AppendAudit
-from bespeak.state.store.commands.idempotency import ClaimKey, FinishKey, RecordKey, ReleaseKey
-from bespeak.state.store.commands.nonces import UseNonce
-from bespeak.state.store.commands.outbox import AckOutbox, ClaimOutbox, PutOutbox
+from bespeak.state.store.commands.idempotency import ClaimKey, FinishKey, RecordKey, ReleaseKey, UseNonce
+from bespeak.state.store.commands.messages import AckOutbox, ClaimOutbox, PutOutbox
 from bespeak.state.store.commands.records import ChangeRecord, PutRecord, Record
 from bespeak.state.store.commands.steps import JournalSteps, NoteSteps, ReadSteps, StepRow
 from bespeak.state.store.postgres import PostgresStore
+from bespeak.state.store.store import Command, Conflict, Statement, Steps
 
 for _module in pkgutil.iter_modules(bespeak.state.store.commands.__path__):
     importlib.import_module(f"bespeak.state.store.commands.{_module.name}")

@@ -7,9 +7,8 @@ import sqlite3
 
 import pytest
 
-from bespeak.state.store.dialect import sqlite_sql
-from bespeak.state.store.migrations import CURRENT, MIGRATIONS, POSTGRES_WORDS, SQLITE_WORDS, statements
-from bespeak.state.store.shape import shapes
+from bespeak.state.store.sql import CURRENT, MIGRATIONS, POSTGRES_WORDS, SQLITE_WORDS, sqlite_sql, statements
+from bespeak.state.store.transfer import shapes
 
 
 def test_the_version_is_the_number_of_migrations() -> None:

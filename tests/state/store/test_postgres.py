@@ -13,12 +13,11 @@ from tests.state.store.relay import relayed
 from tests.state.store.sealing import PlainSealer
 
 from bespeak.errors import ConfigError, StoreUnavailableError
-from bespeak.state.store import postgres_address, postgres_pool
-from bespeak.state.store.command import Command, Conflict, Statement, Steps
+from bespeak.state.store import postgres_connection
 from bespeak.state.store.commands.audit import AppendAudit, ScanAudit
-from bespeak.state.store.commands.idempotency import FindKey, Recorded, RecordKey
-from bespeak.state.store.commands.nonces import UseNonce
+from bespeak.state.store.commands.idempotency import FindKey, Recorded, RecordKey, UseNonce
 from bespeak.state.store.postgres import PostgresStore
+from bespeak.state.store.store import Command, Conflict, Statement, Steps
 
 pytestmark = pytest.mark.anyio
 
@@ -160,9 +159,9 @@ async def test_outages_lose_and_duplicate_nothing_and_break_no_chain(own_server:
 
 
 async def test_unresponsive_server_does_not_block_callers(postgres_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (postgres_address, postgres_pool):
+    for module in (postgres_connection, postgres_connection):
         monkeypatch.setattr(module, "COMMAND_SECONDS", 0.3)
-    monkeypatch.setattr(postgres_address, "CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr(postgres_connection, "CONNECT_SECONDS", 0.3)
     async with relayed(postgres_dsn) as (relay, dsn):
         store = await opened(dsn)
         back = asyncio.Event()

@@ -11,7 +11,7 @@ import pytest
 from tests.postgres import PostgresServer
 
 from bespeak.errors import ConfigError, StoreUnavailableError
-from bespeak.state.store.postgres_address import Address, Availability, is_collision, is_outage
+from bespeak.state.store.postgres_connection import Address, Availability, is_collision, is_outage
 
 
 @pytest.mark.parametrize(

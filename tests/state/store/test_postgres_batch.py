@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.state.store.command import Command, Conflict, Sealed
 from bespeak.state.store.commands.audit import AppendAudit
-from bespeak.state.store.commands.idempotency import Claimed, ClaimKey, FinishKey, InProgress, Recorded
-from bespeak.state.store.commands.nonces import UseNonce
-from bespeak.state.store.commands.outbox import PutOutbox
-from bespeak.state.store.grouping import AGAIN
-from bespeak.state.store.postgres_batch import Batch, Entry
+from bespeak.state.store.commands.idempotency import Claimed, ClaimKey, FinishKey, InProgress, Recorded, UseNonce
+from bespeak.state.store.commands.messages import PutOutbox
+from bespeak.state.store.postgres_transaction import Batch, Entry
+from bespeak.state.store.store import AGAIN, Command, Conflict, Sealed
 
 CLAIM = ClaimKey("s", "k", b"h", 30.0, 60.0)
 FINISH = FinishKey("s", "k", 1, b"a", 60.0)

@@ -8,9 +8,9 @@ import asyncpg
 import pytest
 from tests.state.store.relay import relayed
 
-from bespeak.state.store import postgres_listener
-from bespeak.state.store.postgres_address import Address
-from bespeak.state.store.postgres_listener import Listener
+from bespeak.state.store import postgres
+from bespeak.state.store.postgres import Listener
+from bespeak.state.store.postgres_connection import Address
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +59,7 @@ async def test_all_watchers_are_notified_after_a_lost_connection(postgres_dsn: s
 
 
 async def test_all_watchers_are_notified_periodically(postgres_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres_listener, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(postgres, "POLL_SECONDS", 0.02)
     news = News()
     listener = news.listener(postgres_dsn)
     await listener.start()

@@ -7,9 +7,8 @@ import asyncio
 import pytest
 
 from bespeak.errors import StoreUnavailableError
-from bespeak.state.store import postgres_pool
-from bespeak.state.store.postgres_address import Address
-from bespeak.state.store.postgres_pool import READERS, READING, Pool
+from bespeak.state.store import postgres_connection
+from bespeak.state.store.postgres_connection import READERS, READING, Address, Pool
 
 pytestmark = pytest.mark.anyio
 
@@ -44,7 +43,7 @@ async def test_closed_or_busy_connection_is_not_reused(pool: Pool) -> None:
 
 
 async def test_pool_is_bounded_and_waiting_times_out(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres_pool, "COMMAND_SECONDS", 0.01)
+    monkeypatch.setattr(postgres_connection, "COMMAND_SECONDS", 0.01)
     taken = [await pool.take() for _ in range(READERS)]
     with pytest.raises(StoreUnavailableError, match="busy"):
         await pool.take()
@@ -74,7 +73,7 @@ async def test_those_behind_others_wait_longer_if_the_database_is_far_away(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken = [await pool.take() for _ in range(READERS)]
-    monkeypatch.setattr(postgres_pool, "COMMAND_SECONDS", 0.0)  # no time at all, beside that for those in front
+    monkeypatch.setattr(postgres_connection, "COMMAND_SECONDS", 0.0)  # no time at all, beside that for those in front
     monkeypatch.setattr(pool, "_typical", 60.0)
     first, second = asyncio.ensure_future(pool.take()), asyncio.ensure_future(pool.take())
     with pytest.raises(StoreUnavailableError, match="busy"):

@@ -11,10 +11,10 @@ import pytest
 from tests.postgres import PostgresServer
 
 from bespeak.errors import ConfigError
-from bespeak.state.store.migrations import CURRENT
 from bespeak.state.store.postgres import PostgresStore
-from bespeak.state.store.postgres_schema import migrate, version_of
-from bespeak.state.store.shape import shapes
+from bespeak.state.store.postgres_connection import migrate, version_of
+from bespeak.state.store.sql import CURRENT
+from bespeak.state.store.transfer import shapes
 
 pytestmark = pytest.mark.anyio
 
@@ -80,7 +80,7 @@ async def test_concurrent_stores_of_one_process_create_the_tables_once(postgres_
 
 async def test_a_migration_that_fails_leaves_nothing_behind(postgres_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("bespeak.state.store.migrations.MIGRATIONS", (("CREATE TABLE idempotency (a TEXT)", "NONSENSE"),))
+        patch.setattr("bespeak.state.store.sql.MIGRATIONS", (("CREATE TABLE idempotency (a TEXT)", "NONSENSE"),))
         with pytest.raises(ConfigError, match="syntax error"):
             await PostgresStore(postgres_dsn).start()
     assert await rows(postgres_dsn, "SELECT nspname FROM pg_namespace WHERE nspname = 'bespeak'") == []

@@ -9,11 +9,11 @@ import pytest
 from tests.state.store.sealing import PlainSealer
 
 from bespeak.errors import StoreError, StoreUnavailableError
-from bespeak.state.store.command import Seal
 from bespeak.state.store.commands.audit import AppendAudit
 from bespeak.state.store.postgres import PostgresStore
-from bespeak.state.store.postgres_address import Address, Connection
-from bespeak.state.store.postgres_sealing import LateTurn, Sealing
+from bespeak.state.store.postgres_connection import Address, Connection
+from bespeak.state.store.postgres_transaction import LateTurn, Sealing
+from bespeak.state.store.store import Seal
 
 pytestmark = pytest.mark.anyio
 

@@ -9,11 +9,10 @@ import asyncpg
 import pytest
 
 from bespeak.errors import StoreError
-from bespeak.state.store.command import Command, Conflict, Notify, Seal, Sealed, Statement, Steps
 from bespeak.state.store.postgres import PostgresStore
-from bespeak.state.store.postgres_address import Address, Connection
-from bespeak.state.store.postgres_unit import read, transact
-from bespeak.state.store.unit import Unit
+from bespeak.state.store.postgres_connection import Address, Connection
+from bespeak.state.store.postgres_transaction import read, transact
+from bespeak.state.store.store import Command, Conflict, Notify, Seal, Sealed, Statement, Steps, Unit
 
 pytestmark = pytest.mark.anyio
 

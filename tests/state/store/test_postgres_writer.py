@@ -11,18 +11,15 @@ import pytest
 from tests.state.store.sealing import PlainSealer
 
 from bespeak.errors import StoreError, StoreUnavailableError
-from bespeak.state.store import postgres_writer
-from bespeak.state.store.command import Command, Conflict, Statement, Steps
+from bespeak.state.store import postgres
 from bespeak.state.store.commands.audit import AppendAudit, ScanAudit
-from bespeak.state.store.commands.idempotency import ClaimKey, FinishKey, RecordKey, ReleaseKey
+from bespeak.state.store.commands.idempotency import ClaimKey, FinishKey, RecordKey, ReleaseKey, UseNonce
 from bespeak.state.store.commands.ledger import HELD, SALES, CheckLedger, ListAccounts, MoveMoney, OpenAccount
-from bespeak.state.store.commands.nonces import UseNonce
-from bespeak.state.store.commands.outbox import PutOutbox
+from bespeak.state.store.commands.messages import PutOutbox
 from bespeak.state.store.commands.records import ListRecords, PutRecord
 from bespeak.state.store.commands.steps import NoteSteps, StepRow
-from bespeak.state.store.postgres import PostgresStore
-from bespeak.state.store.postgres_writer import rows_of
-from bespeak.state.store.store import Then
+from bespeak.state.store.postgres import PostgresStore, rows_of
+from bespeak.state.store.store import Command, Conflict, Statement, Steps, Then
 
 pytestmark = pytest.mark.anyio
 
@@ -123,7 +120,7 @@ async def test_units_that_wait_together_are_one_transaction(store: PostgresStore
 
 
 async def test_a_group_has_a_bounded_size(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres_writer, "GROUP", 10)
+    monkeypatch.setattr(postgres, "GROUP", 10)
     await asyncio.gather(*(store.do(UseNonce("k", f"{number}", 60.0)) for number in range(35)))
     assert await store.read(Transactions("nonces")) == (4, 35)
 
@@ -155,7 +152,7 @@ async def test_units_on_the_same_row_are_not_in_one_group(store: PostgresStore) 
 
 
 async def test_full_queue_refuses_at_once(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres_writer, "QUEUE", 10)
+    monkeypatch.setattr(postgres, "QUEUE", 10)
     results = await asyncio.gather(
         *(store.do(UseNonce("k", f"{number}", 60.0)) for number in range(15)), return_exceptions=True
     )

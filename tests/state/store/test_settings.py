@@ -17,10 +17,9 @@ from bespeak.state.store.settings import (
     StoreSettings,
 )
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.reading.findings import Findings
 from bespeak.text.reading.settings import read_settings
-from bespeak.text.reading.table import Table
-from bespeak.text.source.span import Location
+from bespeak.text.reading.table import Findings, Table
+from bespeak.text.source.tree import Location
 
 SERVER = '[server]\nserver_id = "s"\noperator = "o"\ncontact = "c"\n'
 BASE = Path("d")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.state.store.migrations import MIGRATIONS, POSTGRES_WORDS, statements
-from bespeak.state.store.shape import Column, Shape, shapes
+from bespeak.state.store.sql import MIGRATIONS, POSTGRES_WORDS, statements
+from bespeak.state.store.transfer import Column, Shape, shapes
 
 
 def test_columns_kinds_and_keys_are_those_of_the_migrations() -> None:

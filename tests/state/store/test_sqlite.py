@@ -18,12 +18,10 @@ from hypothesis import strategies as st
 from tests.state.store.process import run, running
 
 from bespeak.errors import StoreError, StoreUnavailableError
-from bespeak.state.store.command import Command, Conflict, Notify, Statement, Steps
-from bespeak.state.store.commands.idempotency import Claimed, ClaimKey
-from bespeak.state.store.commands.nonces import UseNonce
+from bespeak.state.store.commands.idempotency import Claimed, ClaimKey, UseNonce
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.sqlite import SqliteStore
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Conflict, Notify, Statement, Steps, Store
 
 pytestmark = pytest.mark.anyio
 
@@ -226,7 +224,7 @@ async def test_damaged_page_at_run_time_is_an_outage_only_for_its_rows(
         # Once by what reads, once by what writes.
         assert [record.name for record in caplog.records] == [
             "bespeak.state.store.sqlite",
-            "bespeak.state.store.sqlite_writer",
+            "bespeak.state.store.sqlite",
         ]
     finally:
         await store.close()

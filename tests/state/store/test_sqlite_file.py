@@ -11,17 +11,9 @@ import pytest
 from tests.state.store.process import open_folder, run
 
 from bespeak.errors import ConfigError
-from bespeak.state.store.migrations import CURRENT
 from bespeak.state.store.opening import open_store
-from bespeak.state.store.sqlite_file import (
-    connect,
-    damage_of,
-    explain,
-    is_outage,
-    migrate,
-    open_writer,
-    version_of,
-)
+from bespeak.state.store.sql import CURRENT
+from bespeak.state.store.sqlite_file import connect, damage_of, explain, is_outage, migrate, open_writer, version_of
 
 OPEN = """
 try:
@@ -230,7 +222,7 @@ def test_several_processes_may_migrate_one_file_at_once(tmp_path: Path) -> None:
 
 def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "s.db"
-    monkeypatch.setattr("bespeak.state.store.migrations.MIGRATIONS", (("CREATE TABLE a (b)", "CREATE TABLE a (c)"),))
+    monkeypatch.setattr("bespeak.state.store.sql.MIGRATIONS", (("CREATE TABLE a (b)", "CREATE TABLE a (c)"),))
     with pytest.raises(ConfigError, match="already exists"):
         open_writer(str(path), "full")
     connection = sqlite3.connect(path)

@@ -11,13 +11,11 @@ import pytest
 from tests.state.store.sealing import PlainSealer
 
 from bespeak.errors import StoreError, StoreUnavailableError
-from bespeak.state.store.command import Command, Conflict, Notify, Statement, Steps
 from bespeak.state.store.commands.audit import AppendAudit, ScanAudit
-from bespeak.state.store.commands.nonces import UseNonce
-from bespeak.state.store.sqlite import SqliteStore
+from bespeak.state.store.commands.idempotency import UseNonce
+from bespeak.state.store.sqlite import GROUP, SqliteStore, Writer
 from bespeak.state.store.sqlite_file import open_writer
-from bespeak.state.store.sqlite_writer import GROUP, Writer
-from bespeak.state.store.unit import Unit
+from bespeak.state.store.store import Command, Conflict, Notify, Statement, Steps, Unit
 
 pytestmark = pytest.mark.anyio
 

@@ -9,12 +9,10 @@ from typing import Any, ClassVar
 import pytest
 
 from bespeak.errors import StoreError, StoreUnavailableError
-from bespeak.state.store.command import Command, Conflict, Notify, Statement, Steps
-from bespeak.state.store.commands.idempotency import Claimed, ClaimKey
-from bespeak.state.store.commands.nonces import UseNonce
-from bespeak.state.store.commands.tables import CountRows
+from bespeak.state.store.commands.idempotency import Claimed, ClaimKey, UseNonce
 from bespeak.state.store.opening import open_store
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Conflict, Notify, Statement, Steps, Store
+from bespeak.state.store.transfer import CountRows
 
 pytestmark = pytest.mark.anyio
 

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from bespeak.errors import StoreUnavailableError
-from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.cases import ListCases, OpenCase
-from bespeak.state.store.commands.nonces import UseNonce
-from bespeak.state.store.commands.tables import CountRows
+from bespeak.state.store.commands.idempotency import UseNonce
 from bespeak.state.store.sqlite import SqliteStore
-from bespeak.state.store.store import Store, Then
+from bespeak.state.store.store import Command, Conflict, Store, Then
 from bespeak.state.store.sweeper import Sweeper
+from bespeak.state.store.transfer import CountRows
 
 pytestmark = pytest.mark.anyio
 

@@ -13,17 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.state.store.command import Conflict, Rows
 from bespeak.state.store.commands.audit import AppendAudit
-from bespeak.state.store.commands.idempotency import ClaimKey, FindKey, FinishKey, Recorded
-from bespeak.state.store.commands.nonces import UseNonce
-from bespeak.state.store.commands.tables import CountRows, FillTables, ReadTables
-from bespeak.state.store.migrations import CURRENT
+from bespeak.state.store.commands.idempotency import ClaimKey, FindKey, FinishKey, Recorded, UseNonce
 from bespeak.state.store.opening import open_store
-from bespeak.state.store.shape import shapes
+from bespeak.state.store.sql import CURRENT
 from bespeak.state.store.sqlite import SqliteStore
-from bespeak.state.store.store import Store
-from bespeak.state.store.transfer import export_store, import_store
+from bespeak.state.store.store import Conflict, Rows, Store
+from bespeak.state.store.transfer import CountRows, FillTables, ReadTables, export_store, import_store, shapes
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,18 @@ from typing import Any, ClassVar
 
 import pytest
 
-from bespeak.state.store.command import Command, Conflict, Notify, Seal, Sealed, Statement, Steps
-from bespeak.state.store.unit import Unit, run_command, run_unit
+from bespeak.state.store.store import (
+    Command,
+    Conflict,
+    Notify,
+    Seal,
+    Sealed,
+    Statement,
+    Steps,
+    Unit,
+    run_command,
+    run_unit,
+)
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,8 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.source.change import Change
+from bespeak.text.diagnostics.diagnostic import Fix
+from bespeak.text.source.tree import Change
 
 
 def test_fix_is_safe_by_default() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.text.diagnostics.printable import printable
+from bespeak.text.diagnostics.diagnostic import printable
 
 
 def test_unprintable_characters_are_escaped() -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
-from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Severity
 from bespeak.text.diagnostics.report import Finding, Report, summary
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 
 def finding(severity: Severity, fix: Fix | None = None) -> Finding:

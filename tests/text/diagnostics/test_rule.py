@@ -10,10 +10,8 @@ from tests.checks.lint.conftest import ROOM
 from bespeak.checks.lint import rules
 from bespeak.checks.lint.passes import RULES
 from bespeak.checks.lint.rules import method
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.rule import Rule, declared_in
-from bespeak.text.source.span import Location
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief, declared_in
+from bespeak.text.source.tree import Location
 
 
 def test_must_rule_is_an_error_and_should_rule_a_warning() -> None:

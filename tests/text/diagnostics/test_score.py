@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bespeak.text.diagnostics.score import Gain, Part, Score, score_entry, score_lines, shown
+from bespeak.text.diagnostics.report import Gain, Part, Score, score_entry, score_lines, shown
 
 SCORE = Score(
     subject="https://flights.test",

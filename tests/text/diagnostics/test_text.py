@@ -7,10 +7,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.diagnostics.text import from_disk, full
-from bespeak.text.source.span import Location
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix
+from bespeak.text.diagnostics.reporters.text import from_disk, full
+from bespeak.text.source.tree import Location
 
 WRONG = Diagnostic("D104", "error", "`a` is an integer", Location("x.toml", 2, 5), "/a", "Write a string.")
 

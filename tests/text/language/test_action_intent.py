@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.text.language.action_intent import action_intent
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.text.language.verb_form import action_intent
 
 
 def test_every_verb_of_the_catalog_but_three_is_an_action() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.text.language.consistency import VIOLATION_BELOW, WARNING_BELOW, judge
 
 FLOORS = {"seen.txt": (0.96, 0.006), "unseen.txt": (0.97, 0.006)}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import bespeak.text.language
-from bespeak.text.language.data_file import read_data
+from bespeak.text.language.lexicon import read_data
 
 DATA = Path(bespeak.text.language.__file__).with_name("data")
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import check_each
 
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.text.language.foreign_verb import may_be_foreign
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.text.language.method_word import may_be_foreign
 
 CATALOG = load_bundled()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.text.language.frame import behind_condition, inner_verb, is_launch, passive_verb
 from bespeak.text.language.head_verb import head_verbs
+from bespeak.text.language.phrases import behind_condition, inner_verb, is_launch, passive_verb
 
 
 @pytest.mark.parametrize(

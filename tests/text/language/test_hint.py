@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.text.language.hint import hinted_verb
+from bespeak.text.language.phrases import hinted_verb
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.growth import assert_linear
 
-from bespeak.text.language.injection import blob, role_marker, visible
-from bespeak.text.language.instruction import instruction, may_inject
+from bespeak.text.language.injection import blob, instruction, may_inject, role_marker, visible
 
 TEXTS = Path(__file__).parent / "instructions"
 LEAST_FOUND = 0.95

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.text.language.instruction_phrases import NEEDLES, PHRASES
+from bespeak.text.language.injection import NEEDLES, PHRASES
 
 
 def test_patterns_compile_and_match_no_empty_sentence() -> None:

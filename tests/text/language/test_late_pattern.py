@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from bespeak.text.language.late_pattern import LatePattern
+from bespeak.text.language.sentence import LatePattern
 
 
 def test_a_late_pattern_matches_as_a_compiled_one_does() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.text.language.lexicon import lexicon
 from bespeak.text.language.verb_form import is_verb
 

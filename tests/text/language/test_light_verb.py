@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.text.language.light_verb import meant_verb
+from bespeak.text.language.phrases import meant_verb
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.text.language.lexicon import lexicon
-from bespeak.text.language.meanings import meanings
+from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.verb_form import is_verb
 
 ROOT = Path(__file__).resolve().parents[3]

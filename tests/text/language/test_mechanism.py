@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.text.language.mechanism import mechanism
+from bespeak.text.language.intent import mechanism
 
 
 @pytest.mark.parametrize(

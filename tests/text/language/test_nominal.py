@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.text.language.nominal import nominal_verb
+from bespeak.text.language.phrases import nominal_verb
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.text.language.meanings import meanings
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.text.language.lexicon import meanings
 from bespeak.text.language.operation_class import CLASSES, COMPATIBLE, PHRASES, OperationClass, operation_classes
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import check_each
 
-from bespeak.text.language.outcome import weakness
+from bespeak.text.language.intent import weakness
 
 EMPTY = """
 Something happens

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.text.language.sentence_count import is_several
+from bespeak.text.language.sentence import is_several
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.text.language.consistency import judge
-from bespeak.text.language.suggestion import MOST, fitting_sentence, fitting_verbs, third_person
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.text.language.consistency import MOST, fitting_sentence, fitting_verbs, judge, third_person
 
 
 @pytest.mark.parametrize(

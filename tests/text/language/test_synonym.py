@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.text.language.synonym import THINGS
+from bespeak.text.language.lexicon import THINGS
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.text.language.two_word_verb import two_word_verb
+from bespeak.text.language.verb_form import two_word_verb
 
 
 @pytest.mark.parametrize(

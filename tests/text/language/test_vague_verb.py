@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bespeak.text.language.operation_class import operation_classes
-from bespeak.text.language.vague_verb import _READINGS, readings
+from bespeak.text.language.phrases import _READINGS, readings
 
 
 @pytest.mark.parametrize(

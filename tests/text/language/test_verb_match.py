@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.text.language.operation_class import operation_classes
-from bespeak.text.language.verb_match import class_fit, fit
+from bespeak.text.language.operation_class import class_fit, fit, operation_classes
 
 
 def test_a_verb_fits_itself_and_not_its_opposite() -> None:

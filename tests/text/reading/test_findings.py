@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from bespeak.text.diagnostics.brief import brief, unquoted
-from bespeak.text.reading.findings import Findings
+from bespeak.text.diagnostics.diagnostic import brief, unquoted
 from bespeak.text.reading.rules import MISSING_KEY, WRONG_VALUE
-from bespeak.text.source.span import Location
+from bespeak.text.reading.table import Findings
+from bespeak.text.source.tree import Location
 
 
 def findings(*, tolerant: bool = False) -> Findings:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bespeak.text.reading.outline import outline_of, written
-from bespeak.text.reading.setting import VERB, Setting, setting, table, tables
+from bespeak.text.reading.settings import VERB, Setting, outline_of, setting, table, tables, written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from bespeak.text.reading.setting import declared, optional_table, setting, table, tables
+from bespeak.text.reading.settings import declared, optional_table, setting, table, tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

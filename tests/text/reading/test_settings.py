@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.reading.findings import Findings
-from bespeak.text.reading.setting import setting, table
-from bespeak.text.reading.settings import read_settings
-from bespeak.text.reading.table import Table
-from bespeak.text.source.span import Location
+from bespeak.text.reading.settings import read_settings, setting, table
+from bespeak.text.reading.table import Findings, Table
+from bespeak.text.source.tree import Location
 
 
 def _parse_even(text: str) -> str | None:

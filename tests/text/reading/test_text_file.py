@@ -10,7 +10,7 @@ import pytest
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_stream, read_text
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 
 def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:

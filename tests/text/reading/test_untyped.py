@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.text.reading.untyped import as_list, as_mapping, as_text, as_texts
+from bespeak.text.reading.table import as_list, as_mapping, as_text, as_texts
 
 
 @pytest.mark.parametrize("value", [None, 1, True, "a", [1], {"a": 1}])

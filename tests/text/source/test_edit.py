@@ -11,14 +11,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bespeak.text.source.brace_tree import parse_braces
-from bespeak.text.source.change import Change
 from bespeak.text.source.edit import apply_edits, edits
-from bespeak.text.source.expansion import expand_tree
 from bespeak.text.source.json_tree import parse_json
 from bespeak.text.source.pointer import child
+from bespeak.text.source.shorthand import expand_tree
 from bespeak.text.source.toml_tree import parse_toml
-from bespeak.text.source.toml_value import value_text
-from bespeak.text.source.tree import SyntaxFault, Tree
+from bespeak.text.source.tree import Change, SyntaxFault, Tree
+from bespeak.text.source.value_text import toml_value
 from bespeak.text.source.yaml_tree import parse_yaml
 
 PARSERS = {"yaml": parse_yaml, "json": parse_json, "toml": parse_toml, "braces": parse_braces}
@@ -430,7 +429,7 @@ def toml_texts(draw: Any) -> str:
     for header in ["", *headers]:
         lines += [header] if header else []
         for key, value in draw(st.dictionaries(st.sampled_from(["a", "b", '"c d"', "e.f"]), TOML_VALUES)).items():
-            lines.append(f"{key} = {value_text(value)}{draw(st.sampled_from(['', ' # note']))}")
+            lines.append(f"{key} = {toml_value(value)}{draw(st.sampled_from(['', ' # note']))}")
     return "\n".join(lines) + draw(st.sampled_from(["", "\n"]))
 
 

@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from bespeak.text.source.expansion import expand_shorthand, expand_tree
+from bespeak.text.source.shorthand import expand_shorthand, expand_tree
 from bespeak.text.source.yaml_tree import YamlTree, parse_yaml
 
 TEXT = """\

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from bespeak.text.source.garbage import without_collections
+from bespeak.text.source.tree import without_collections
 
 
 def read(seen: list[bool]) -> None:

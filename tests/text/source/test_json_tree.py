@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from bespeak.text.source.json_tree import JsonTree, parse_json
 from bespeak.text.source.pointer import child
-from bespeak.text.source.span import Location
-from bespeak.text.source.tree import MAX_BYTES, MAX_DEPTH, SyntaxFault
+from bespeak.text.source.tree import MAX_BYTES, MAX_DEPTH, Location, SyntaxFault
 
 TEXT = """\
 {

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from bespeak.text.source.notation import detect_notation
+from bespeak.text.source.tree import detect_notation
 
 
 @pytest.mark.parametrize(

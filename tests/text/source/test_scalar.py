@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.text.source.scalar import MAX_DIGITS, NUMERIC, WORDS, TooLarge, plain_value
+from bespeak.text.source.tree import MAX_DIGITS, NUMERIC, WORDS, TooLarge, plain_value
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.text.source.text_edit import TextEdit, apply_edits, deletion, insertion
-from bespeak.text.source.tree import Span
+from bespeak.text.source.tree import Span, TextEdit, apply_edits, deletion, insertion
 
 
 def test_edits_are_made_in_the_order_of_their_places() -> None:

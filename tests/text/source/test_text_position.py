@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.text.source.span import Location
-from bespeak.text.source.text_position import Lines, location_of
+from bespeak.text.source.tree import Lines, Location, location_of
 
 TEXTS = st.text("ab\n\r\u2028", max_size=20)
 

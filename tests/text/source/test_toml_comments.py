@@ -7,8 +7,8 @@ import tomli
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.text.source.toml_comments import toml_comments
-from bespeak.text.source.toml_value import value_text
+from bespeak.text.source.toml_tree import toml_comments
+from bespeak.text.source.value_text import toml_value
 
 
 def found(text: str) -> list[str]:
@@ -35,6 +35,6 @@ def test_only_comments_are_found(text: str, comments: list[str]) -> None:
 
 @given(st.lists(st.tuples(st.text(), st.text(st.characters(codec="utf-8", exclude_categories=["C"])))))
 def test_every_comment_behind_a_value_is_found(lines: list[tuple[str, str]]) -> None:
-    written = [(value_text(value), comment) for value, comment in lines]
+    written = [(toml_value(value), comment) for value, comment in lines]
     text = "".join(f"k{index} = {value} #{comment}\n" for index, (value, comment) in enumerate(written))
     assert found(text) == [f"#{comment}" for _, comment in written]

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bespeak.text.source.pointer import child
-from bespeak.text.source.span import Location
 from bespeak.text.source.toml_tree import MAX_BYTES, TomlTree, parse_toml
-from bespeak.text.source.tree import SyntaxFault
+from bespeak.text.source.tree import Location, SyntaxFault
 
 TEXT = '''\
 # a comment with [brackets]

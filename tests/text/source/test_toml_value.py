@@ -11,7 +11,7 @@ import tomli
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.text.source.toml_value import key_text, value_text
+from bespeak.text.source.value_text import toml_key, toml_value
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -23,7 +23,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 @given(TEXTS, VALUES, st.booleans())
 def test_value_on_one_line_is_read_back(key: str, value: Any, literal: bool) -> None:
-    name, written = key_text(key), value_text(value, literal=literal)
+    name, written = toml_key(key), toml_value(value, literal=literal)
     assert name is not None
     assert written is not None
     assert "\n" not in name + written
@@ -42,20 +42,20 @@ def test_value_on_one_line_is_read_back(key: str, value: Any, literal: bool) -> 
     ],
 )
 def test_values_are_written_in_the_usual_style(value: Any, text: str) -> None:
-    assert value_text(value) == text
+    assert toml_value(value) == text
 
 
 @pytest.mark.parametrize(("text", "written"), [("a\\b", "'a\\b'"), ("it's", '"it\'s"'), ("a\nb", '"a\\nb"')])
 def test_literal_string_keeps_its_single_quotes_if_possible(text: str, written: str) -> None:
-    assert value_text(text, literal=True) == written
+    assert toml_value(text, literal=True) == written
 
 
 @pytest.mark.parametrize(
     "value", [None, [None], math.nan, math.inf, "\ud800", {"a": None}, {1: 2}, date(2026, 1, 1), b"a"]
 )
 def test_value_not_expressible_in_toml_and_json_is_refused(value: Any) -> None:
-    assert value_text(value) is None
+    assert toml_value(value) is None
 
 
 def test_key_is_bare_if_possible() -> None:
-    assert [key_text(key) for key in ("a-b_1", "a.b", "", "\ud800")] == ["a-b_1", '"a.b"', '""', None]
+    assert [toml_key(key) for key in ("a-b_1", "a.b", "", "\ud800")] == ["a-b_1", '"a.b"', '""', None]

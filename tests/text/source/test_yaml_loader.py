@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bespeak.documents.openapi.document_text import parse_document
-from bespeak.text.source.yaml_loader import without_tab_lines
-from bespeak.text.source.yaml_tree import YamlTree, parse_yaml
+from bespeak.text.source.yaml_tree import YamlTree, parse_yaml, without_tab_lines
 
 
 @pytest.mark.parametrize("blanks", ["\t", " \t", "\t\t", "\t \t"])

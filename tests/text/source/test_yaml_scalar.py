@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.text.source.yaml_scalar import number_scalar, quoted, text_scalar
+from bespeak.text.source.value_text import number_scalar, quoted, text_scalar
 
 
 @pytest.mark.parametrize(

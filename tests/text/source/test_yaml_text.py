@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.text.source.yaml_text import LONGEST_KEY, key_text, string_text, value_text
+from bespeak.text.source.value_text import LONGEST_KEY, string_text, yaml_key, yaml_value
 from bespeak.text.source.yaml_tree import YamlTree, parse_yaml
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.text(alphabet="a:# -'\"\\{}[],&*!|>%@`?~\t\n\u2028\x85")
@@ -28,14 +28,14 @@ def read(text: str) -> Any:
 
 @given(VALUES, st.sampled_from(["", "'", '"']), st.booleans())
 def test_a_value_is_read_back_in_a_block_and_in_brackets(value: Any, style: str, flow: bool) -> None:
-    written = value_text(value, style=style, flow=flow)
+    written = yaml_value(value, style=style, flow=flow)
     assert written is not None
     assert read(f"[{written}]\n" if flow else f"k: {written}\n") == ([value] if flow else {"k": value})
 
 
 @given(TEXTS, st.booleans())
 def test_a_key_is_read_back(key: str, flow: bool) -> None:
-    written = key_text(key, flow=flow)
+    written = yaml_key(key, flow=flow)
     assert written is not None
     assert read(f"{{{written}: 1}}\n" if flow else f"{written}: 1\n") == {key: 1}
 
@@ -58,10 +58,10 @@ def test_text_keeps_its_style_if_possible(text: str, style: str, written: str) -
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, "\ud800", {1: 2}, b"a", {"k" * (LONGEST_KEY + 1): 1}])
 def test_inexpressible_value_is_refused(value: Any) -> None:
-    assert value_text(value) is None
-    assert value_text([value]) is None
+    assert yaml_value(value) is None
+    assert yaml_value([value]) is None
 
 
 def test_key_too_long_for_yaml_is_refused() -> None:
-    assert key_text("k" * LONGEST_KEY) == "k" * LONGEST_KEY
-    assert key_text("k" * (LONGEST_KEY + 1)) is None
+    assert yaml_key("k" * LONGEST_KEY) == "k" * LONGEST_KEY
+    assert yaml_key("k" * (LONGEST_KEY + 1)) is None

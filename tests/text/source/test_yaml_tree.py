@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bespeak.text.source.pointer import child
-from bespeak.text.source.span import Location
-from bespeak.text.source.tree import MAX_BYTES, MAX_DEPTH, SyntaxFault
+from bespeak.text.source.tree import MAX_BYTES, MAX_DEPTH, Location, SyntaxFault
 from bespeak.text.source.yaml_tree import YamlTree, parse_yaml
 
 TEXT = """\

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.agent.client.reply import Reply, ReplyError
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.schema.violation import Violation
+from bespeak.contract.schema.validation import Violation
 from bespeak.errors import BespeakError
 from bespeak.protocol import status
 

@@ -1,15 +1,18 @@
-"""A negotiation: PROPOSE, wait for the decision, follow counter-proposals, escalate (AGTP-API 10.2)."""
+"""A negotiation: PROPOSE, wait for the decision, follow counter-proposals, escalate (AGTP-API 10.2).
+
+It ends in a synthesis, the endpoint that the server made for the agent (10.4). What the server offers is compared
+with what the agent asked for.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
-from bespeak.agent.client.contract_fit import JUDGED, ContractFit, compare_contracts
 from bespeak.agent.client.errors import (
     ContractMismatchError,
     ProposalEscalatedError,
@@ -19,14 +22,168 @@ from bespeak.agent.client.errors import (
 )
 from bespeak.agent.client.proposal import Proposal, read_proposal
 from bespeak.agent.client.reply import Reply
-from bespeak.agent.client.retry import RetryPolicy
-from bespeak.agent.client.synthesis import Synthesis
-from bespeak.contract.endpoint import Endpoint
+from bespeak.agent.client.sender import RetryPolicy
+from bespeak.checks.evolution.change import ChangeList, ContractChange
+from bespeak.checks.evolution.schema_diff import (
+    ANNOTATION_CHANGED,
+    DEFAULT_CHANGED,
+    FIELD_ADDED,
+    FIELD_REMOVED,
+    NOT_COMPARABLE,
+    TYPE_CHANGED,
+    diff_schemas,
+)
+from bespeak.contract.endpoint import IMPACTS, Endpoint
 from bespeak.contract.handler import Composition
+from bespeak.documents.projections.agtp_manifest import project_endpoint
 from bespeak.errors import ConfigError, RemoteProtocolError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import MEDIA_ENDPOINT
-from bespeak.protocol.exchange.scope import Scopes
+from bespeak.protocol.exchange.principal import Scopes
+
+JUDGED: Final = ("input_schema", "output_schema", "semantic")
+"""Members by which a contract is judged."""
+_HARMLESS: Final = frozenset({ANNOTATION_CHANGED, DEFAULT_CHANGED, FIELD_ADDED})
+"""Changes of an output that take nothing away."""
+_REFUSING: Final = frozenset({FIELD_REMOVED, TYPE_CHANGED, NOT_COMPARABLE})
+"""Changes of an input after which a value that the agent has is not taken. A narrower value is only noted: the agent
+learns it from the schema before it calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContractFit:
+    """What an offered contract lacks of the one that was asked for."""
+
+    differences: tuple[str, ...]
+    """What was asked for and is not offered; empty if the contract can be used."""
+    notes: tuple[str, ...]
+    """Differences that take nothing away."""
+
+    unstated: tuple[str, ...]
+    """Members that the server did not state, so that they cannot be compared."""
+
+    @property
+    def fits(self) -> bool:
+        """True if nothing that was asked for is missing, as far as the server states it."""
+        return not self.differences
+
+
+def compare_contracts(
+    asked: Endpoint,
+    offered: Endpoint,
+    definition: Collection[str] = JUDGED,
+    *,
+    scopes: Scopes | None,
+    confidence: float = 0.0,
+    elsewhere: bool = False,
+) -> ContractFit:
+    """Compare an offered endpoint with the one that was asked for. `definition` has the members that the server states.
+
+    `scopes` are the widest that it may require; None for any. `confidence` is the least that it must have.
+    `elsewhere` allows another method and path for an endpoint that changes nothing.
+    """
+    stated = {name for name in JUDGED if name in definition}
+    notes: list[str] = []
+    differences = [*_place(asked, offered, notes, elsewhere=elsewhere)]
+    for changes in _schemas(asked, offered, stated):
+        worse = _is_refused(changes) if changes.direction == "request" else _is_lost(changes)
+        if worse or changes.level != "safe":
+            (differences if worse else notes).append(changes.message)
+    if "semantic" in stated:
+        differences += _semantics(asked, offered, confidence)
+        if asked.semantic.is_idempotent and not offered.semantic.is_idempotent:
+            notes.append("it is not idempotent")
+    missing = [] if scopes is None else scopes.missing(offered.required_scopes)
+    differences += [f"it requires the scope {scope}, which is not allowed here" for scope in missing]
+    unstated = (f"the server does not state {name}" for name in JUDGED if name not in stated)
+    return ContractFit(tuple(differences), tuple(notes), tuple(unstated))
+
+
+def _place(asked: Endpoint, offered: Endpoint, notes: list[str], *, elsewhere: bool) -> Iterator[str]:
+    if asked.key == offered.key:
+        return
+    message = f"it is {offered}, not {asked}"
+    # Two endpoints that change something may have the same fields and opposite effects.
+    if elsewhere and asked.semantic.impact == "informational":
+        notes.append(message)
+    else:
+        yield message
+
+
+def _schemas(asked: Endpoint, offered: Endpoint, stated: Collection[str]) -> list[ContractChange]:
+    changes = ChangeList(str(offered))
+    if "input_schema" in stated:
+        diff_schemas(asked.input_schema, offered.input_schema, "request", "/input_schema", changes)
+    if "output_schema" in stated:
+        diff_schemas(asked.output_schema, offered.output_schema, "response", "/output_schema", changes)
+    return changes.found
+
+
+def _is_refused(change: ContractChange) -> bool:
+    """Return True if the endpoint does not take the inputs that the agent has."""
+    return change.about in _REFUSING or (change.about == FIELD_ADDED and change.level == "breaking")
+
+
+def _is_lost(change: ContractChange) -> bool:
+    """Return True if the endpoint does not promise an output that the agent needs."""
+    if change.about == FIELD_REMOVED:
+        return change.level == "breaking"
+    return change.level != "safe" and change.about not in _HARMLESS
+
+
+def _semantics(asked: Endpoint, offered: Endpoint, confidence: float) -> Iterator[str]:
+    before, after = asked.semantic, offered.semantic
+    if IMPACTS.index(after.impact) > IMPACTS.index(before.impact):
+        yield f"its impact is {after.impact}, and at most {before.impact} is allowed"
+    if after.confidence < confidence:
+        yield f"its confidence is {after.confidence}, and at least {confidence} is wanted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Synthesis:
+    """An approved endpoint whose contract was compared with the one that was asked for."""
+
+    endpoint: Endpoint
+    """Contract of the endpoint."""
+    synthesis_id: str | None
+    """Id of the synthesis; None if the service has the endpoint anyway."""
+    proposal_id: str | None = None
+    negotiation_id: str | None = None
+    expires_at: str | None = None
+    """Time at which the endpoint ends, if the server gives one; without it, it ends with the session."""
+    persistent: bool = False
+    granted_duration: str | None = None
+    is_counter_proposal: bool = False
+    """True if the server made another proposal, which was followed. Look at what it does before you call it."""
+    explanation: tuple[str, ...] = ()
+    """How the server composes the endpoint, step by step, if it says so."""
+    notes: tuple[str, ...] = ()
+    """What is other than asked and takes nothing away, and what the server did not state."""
+    invoke: Callable[[Mapping[str, Any]], Any]
+    """Calls the endpoint with an input."""
+
+    def call(self, **input: Any) -> Any:  # noqa: A002 - the draft's word
+        """Call the endpoint and return its output, to be awaited unless the client is a blocking one.
+
+        Raises a ServiceError if the service refuses.
+        """
+        return self.invoke(input)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the synthesis as data; the endpoint without its handler's details."""
+        return {
+            "synthesis_id": self.synthesis_id,
+            "proposal_id": self.proposal_id,
+            "negotiation_id": self.negotiation_id,
+            "expires_at": self.expires_at,
+            "persistent": self.persistent,
+            "granted_duration": self.granted_duration,
+            "is_counter_proposal": self.is_counter_proposal,
+            "explanation": list(self.explanation),
+            "notes": list(self.notes),
+            "endpoint": project_endpoint(self.endpoint),
+        }
+
 
 MOST_TURNS: Final = 3
 """AGTP-API 10.2: a proposal is made at most three times; after three rejections the agent must ESCALATE."""

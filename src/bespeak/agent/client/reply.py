@@ -1,4 +1,7 @@
-"""Reply of a service. A refusal is a reply too; nothing is raised here."""
+"""Reply of a service, and the inventory that DISCOVER /methods returns (AGTP-API 5.8).
+
+A refusal is a reply too; nothing is raised here.
+"""
 
 from __future__ import annotations
 
@@ -129,3 +132,31 @@ def _parse_warning(about: Literal["catalog", "endpoint"], value: str) -> Advisor
     kind, *parts = (part.strip() for part in value.split(";"))
     fields = {name.strip(): text.strip() for name, found, text in (part.partition("=") for part in parts) if found}
     return Advisory(about, kind, fields.get("successor"), fields.get("removed_in"))
+
+
+_LISTS: Final = ("endpoints", "items", "methods")
+"""Members that may hold the list if a server replies with an object: the reference implementation sends its whole
+manifest to an anonymous caller, and an object with `items` to others.
+"""
+
+
+class InventoryEntry(msgspec.Struct, frozen=True):
+    """Endpoint without its contract, which is in the manifest."""
+
+    method: str
+    path: str
+    description: str
+
+
+def parse_inventory(value: Any) -> list[InventoryEntry]:
+    """Parse the reply to DISCOVER /methods. Raises RemoteProtocolError if it is not a list of endpoints."""
+    listed = value
+    if isinstance(value, dict):
+        listed = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), None)
+    if not isinstance(listed, list):
+        raise RemoteProtocolError(f"The reply to DISCOVER /methods must be a list; got {type(value).__name__}.")
+    return [
+        InventoryEntry(method, str(item.get("path") or "/"), str(item.get("description") or ""))
+        for item in listed
+        if isinstance(item, dict) and isinstance(method := item.get("method") or item.get("name"), str)
+    ]

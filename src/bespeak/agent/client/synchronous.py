@@ -11,13 +11,13 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
-from bespeak.agent.client.block import Block, block
+from bespeak.agent.client.connect import Block, block
+from bespeak.agent.client.negotiation import Synthesis
 from bespeak.agent.client.service import ServiceClient
-from bespeak.agent.client.synthesis import Synthesis
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.documents.projections.manifest_signature import SignatureVerdict
 from bespeak.errors import BespeakError
-from bespeak.protocol.locator import Locator
+from bespeak.protocol.address import Locator
 
 if TYPE_CHECKING:
     from bespeak.agent.discovery.discovered import Discovered

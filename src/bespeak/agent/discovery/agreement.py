@@ -6,20 +6,16 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from bespeak.agent.discovery.ai_reading import ai_capabilities
 from bespeak.agent.discovery.capability import Capability
 from bespeak.agent.discovery.examination import Examination, Name
-from bespeak.agent.discovery.openapi_reading import openapi_capabilities
-from bespeak.checks.lint import served_agreement as rules
+from bespeak.agent.discovery.readers import ai_capabilities, openapi_capabilities
+from bespeak.checks.lint import served as rules
 from bespeak.contract.http_route import split_verb
 from bespeak.documents.ai.rules import CAPABILITY_ELSEWHERE
-from bespeak.protocol.address_guard import is_loopback
-from bespeak.protocol.web_address import WebAddress, parse_address
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.reading.untyped import as_text
-from bespeak.text.source.span import Location
+from bespeak.protocol.address_guard import WebAddress, is_loopback, parse_web_address
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
+from bespeak.text.reading.table import as_text
+from bespeak.text.source.tree import Location
 
 MEMBERS: Final = (
     *("agis", "service", "agtp", "agis_document", "methods", "domain", "namespace", "negotiable"),
@@ -171,7 +167,7 @@ def _of_ai(seen: Examination) -> list[Capability]:
 
 
 def _base(seen: Examination, name: Name) -> WebAddress | None:
-    found = parse_address(_url(seen, name), insecure=True)
+    found = parse_web_address(_url(seen, name), insecure=True)
     return found if isinstance(found, WebAddress) else None
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from bespeak.contract.handler import QUERY_METHODS
+from bespeak.protocol.address_guard import AddressFault, Origin, WebAddress, resolve_address
 from bespeak.protocol.exchange.headers import is_header_name
-from bespeak.protocol.web_address import AddressFault, Origin, WebAddress, resolve_address
-from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import brief
 
 Place = Literal["path", "query", "header", "cookie", "body", "whole-body"]
 

@@ -1,20 +1,22 @@
-"""Result of discovering a service on the web."""
+"""Result of discovering a service on the web, and the state of the search that leads to it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
+from bespeak.agent.discovery.agent_card import AgentCard
 from bespeak.agent.discovery.capability import Capability
-from bespeak.agent.discovery.card_reading import AgentCard
-from bespeak.agent.discovery.fetched import Fetched
+from bespeak.agent.discovery.web_document import Fetched
 from bespeak.documents.agis.document import AgisDocument
 from bespeak.documents.ai.document import AiDocument
+from bespeak.documents.ai.rules import CAPABILITY_ELSEWHERE, CONTENT_USAGE, UNUSABLE_CAPABILITY
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.documents.openapi.description import Description
-from bespeak.protocol.web_address import WebAddress
-from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.protocol.address_guard import WebAddress, parse_web_address
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, Severity, brief
+from bespeak.text.source.tree import Location
 
 Kind = Literal["agtp", "ai", "agis", "openapi", "a2a", "none"]
 
@@ -53,3 +55,119 @@ class Discovered:
     def capability(self, id: str) -> Capability | None:  # noqa: A002 - the draft's word
         """Return the capability with an id."""
         return next((each for each in self.capabilities if each.id == id), None)
+
+
+_HOPELESS: Final = frozenset(
+    {"address", "scheme", "credentials", "plain", "private", "name", "connection", "certificate", "timeout", "rate"}
+)
+"""Faults that every document of the host would share."""
+_MOST_LEFT_OUT: Final = 100
+_LONGEST_NAME: Final = 200
+_LONGEST_DESCRIPTION: Final = 300
+
+
+@dataclass(slots=True)
+class Search:
+    """Results of the search so far."""
+
+    address: WebAddress
+    steps: list[Fetched] = field(default_factory=list)
+    findings: list[Diagnostic] = field(default_factory=list)
+    base: WebAddress | None = None
+    capabilities: list[Capability] = field(default_factory=list)
+    manifest: ManifestDocument | None = None
+    ai: AiDocument | None = None
+    summary: Mapping[str, Any] | None = None
+    agis: AgisDocument | None = None
+    openapi: Description | None = None
+    card: AgentCard | None = None
+    agtp: str | None = None
+    is_face: bool = False
+    """True if the host is an HTTP face of AGTP."""
+
+    @property
+    def kind(self) -> Kind:
+        """Best kind of document found so far."""
+        if self.is_face:
+            return "agtp"
+        if self.ai is not None:
+            return "ai"
+        if self.agis is not None:
+            return "agis"
+        if self.openapi is not None:
+            return "openapi"
+        return "a2a" if self.card is not None else "none"
+
+    def is_hopeless(self) -> bool:
+        """Return True if the host cannot be reached."""
+        fault = self.steps[-1].fault if self.steps else None
+        return fault is not None and fault.kind in _HOPELESS
+
+    def start_from(self, fetched: Fetched) -> WebAddress:
+        """Return the base of relative addresses in a document; the first document sets that of the service."""
+        found = parse_web_address(fetched.final_url, insecure=True)
+        assert isinstance(found, WebAddress)
+        self.base = self.base or found
+        return found
+
+    def say(
+        self,
+        rule: Rule,
+        message: str,
+        url: str,
+        *,
+        help: str = "",  # noqa: A002 - as in Diagnostic
+        severity: Severity = "warning",
+    ) -> None:
+        """Add a finding about an address."""
+        self.findings.append(rule.found(message, Location(url), advice=help, severity=severity))
+
+    def leave_out(self, wrong: list[tuple[str, str]], url: str) -> None:
+        """Add findings for capabilities that cannot be called: pointers with the reason."""
+        for pointer, message in wrong[:_MOST_LEFT_OUT]:
+            self.findings.append(UNUSABLE_CAPABILITY.found(message, Location(url), pointer))
+
+    def result(self, preferences: Mapping[str, str]) -> Discovered:
+        """Build the result, with the preferences about the use of the service's content."""
+        origin = str(self.address.origin)
+        for signal, value in preferences.items():
+            self.say(CONTENT_USAGE, f"{signal}: {brief(value)}", origin, severity="info")
+        elsewhere = sorted({str(each.origin) for each in self.capabilities if each.origin != self.address.origin})
+        if elsewhere and self.kind != "agtp":
+            message = f"capabilities are at {', '.join(elsewhere[:5])}, which receive no credential"
+            self.say(CAPABILITY_ELSEWHERE, message, origin, severity="info")
+        name, description = self._names()
+        return Discovered(
+            kind=self.kind,
+            address=self.address,
+            base=self.base or self.address,
+            name=name,
+            description=description,
+            capabilities=tuple(self.capabilities),
+            findings=tuple(self.findings),
+            steps=tuple(self.steps),
+            preferences=preferences,
+            agtp=self.agtp,
+            manifest=self.manifest,
+            ai=self.ai,
+            summary=self.summary,
+            agis=self.agis,
+            openapi=self.openapi,
+            card=self.card,
+        )
+
+    def _names(self) -> tuple[str, str]:
+        """Return the name and the description of the service."""
+        if self.ai is not None:
+            return self.ai.name, self.ai.description
+        if self.manifest is not None:
+            return self.manifest.server.server_id, ""
+        if self.agis is not None:
+            return self.agis.service, self.agis.description
+        if self.openapi is not None:
+            # OpenAPI descriptions have paragraphs; this text is one line.
+            return self.openapi.title[:_LONGEST_NAME], " ".join(self.openapi.description.split())[:_LONGEST_DESCRIPTION]
+        if self.card is not None:
+            return self.card.name[:_LONGEST_NAME], self.card.description[:_LONGEST_DESCRIPTION]
+        service = (self.summary or {}).get("service")
+        return (service[:_LONGEST_NAME] if isinstance(service, str) else ""), ""

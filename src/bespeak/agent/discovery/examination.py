@@ -8,18 +8,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from bespeak.agent.discovery.agis_reading import agis_tree
-from bespeak.agent.discovery.ai_reading import read_ai_document
-from bespeak.agent.discovery.document_kind import AGIS, DISCOVERY, OPENAPI, SUMMARY, DocumentKind
-from bespeak.agent.discovery.fetched import Fetched, FetchFault
 from bespeak.agent.discovery.fetcher import Fetcher
 from bespeak.agent.discovery.lookup import ALIAS, OPENAPI_PLACES, WELL_KNOWN_AGIS, WELL_KNOWN_AI
+from bespeak.agent.discovery.readers import agis_tree, read_ai_document
+from bespeak.agent.discovery.web_document import AGIS, DISCOVERY, OPENAPI, SUMMARY, DocumentKind, Fetched, FetchFault
 from bespeak.documents.agis.document import AgisDocument, read_agis
 from bespeak.documents.ai.document import AiDocument
 from bespeak.documents.openapi.description import Description
-from bespeak.protocol.web_address import AddressFault, WebAddress, parse_address, resolve_address
+from bespeak.protocol.address_guard import AddressFault, WebAddress, parse_web_address, resolve_address
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.reading.json_text import json_table
+from bespeak.text.reading.json_data import json_table
 from bespeak.text.source.tree import Tree
 
 Name = Literal["ai", "summary", "agis", "openapi", "agtp", "llms"]
@@ -218,7 +216,7 @@ class Examiner:
             return None
         if named.startswith("agtp://"):
             return None
-        base = parse_address(fetched.final_url, insecure=True)
+        base = parse_web_address(fetched.final_url, insecure=True)
         place = base if isinstance(base, AddressFault) else resolve_address(named, base, insecure=True)
         if isinstance(place, AddressFault):
             seen.summary_fault = f"agis_document: {place.message}"

@@ -5,22 +5,135 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
+import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from bespeak.agent.discovery.document_cache import CacheEntry, DocumentCache
-from bespeak.agent.discovery.document_kind import DAY, ROBOTS, DocumentKind
-from bespeak.agent.discovery.fetched import Fetched, FetchFault, Hop
-from bespeak.agent.discovery.fetched_response import FetchedResponse, broken, failed, take_answer
-from bespeak.agent.discovery.freshness import lifetime, may_be_kept, retry_after
+from bespeak.agent.discovery.document_cache import CacheEntry, DocumentCache, lifetime, may_be_kept, retry_after
 from bespeak.agent.discovery.robots import AGENT, ALL_ALLOWED, Robots, parse_robots
-from bespeak.protocol.address_guard import AddressGuard, is_loopback
-from bespeak.protocol.pinned_transport import BlockedAddressError, PinnedTransport
-from bespeak.protocol.web_address import AddressFault, Origin, WebAddress, parse_address, resolve_address
-from bespeak.text.diagnostics.brief import brief
+from bespeak.agent.discovery.web_document import DAY, ROBOTS, DocumentKind, FaultKind, Fetched, FetchFault, Hop, Source
+from bespeak.protocol.address_guard import (
+    AddressFault,
+    AddressGuard,
+    BlockedAddressError,
+    Origin,
+    PinnedTransport,
+    WebAddress,
+    find_cause,
+    is_loopback,
+    parse_web_address,
+    resolve_address,
+)
+from bespeak.protocol.exchange.headers import essence
+from bespeak.text.diagnostics.diagnostic import brief
+
+if TYPE_CHECKING:
+    import httpx
+
+_GZIP: Final = 16 + zlib.MAX_WBITS
+
+
+class BodyError(Exception):
+    """Body that cannot be read; `kind` is `size` or `encoding`."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        self.kind = kind
+        super().__init__(message)
+
+
+async def read_body(response: httpx.Response, most: int, *, cut: bool = False) -> bytes:
+    """Read and decode a body of at most `most` bytes; with `cut`, truncate a longer one. Raises BodyError.
+
+    Requests ask for the identity encoding only, but a gzip body is accepted. The limit applies to decoded bytes, so a
+    small body cannot expand into a large one.
+    """
+    encoding = response.headers.get("content-encoding", "identity").strip().lower() or "identity"
+    if encoding not in ("identity", "gzip", "x-gzip"):
+        raise BodyError("encoding", f"the body is encoded as {encoding[:40]!r}, which was not requested")
+    announced = response.headers.get("content-length", "")
+    if not cut and announced.isascii() and announced.isdigit() and int(announced[:18]) > most:
+        raise BodyError("size", f"it has {announced[:18]} bytes, more than {most}")
+    decoder = zlib.decompressobj(_GZIP) if encoding != "identity" else None
+    body = bytearray()
+    async for chunk in response.aiter_raw():
+        if decoder is None:
+            body += chunk
+        else:
+            try:
+                body += decoder.decompress(chunk, most + 1 - len(body))
+            except zlib.error as error:
+                raise BodyError("encoding", "the body is not valid gzip") from error
+        if len(body) > most:
+            if cut:
+                return bytes(body[:most])
+            raise BodyError("size", f"it has more than {most} bytes")
+    if decoder is not None and not decoder.eof:
+        raise BodyError("encoding", "the gzip body is truncated")
+    return bytes(body)
+
+
+_COOKIES: Final = frozenset({"set-cookie", "set-cookie2"})
+"""Headers that are dropped because servers identify callers by them."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedResponse:
+    """Single response of an address."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes = b""
+    source: Source = "network"
+    fault: FetchFault | None = None
+
+    @property
+    def media_type(self) -> str:
+        """Media type in lower case, without parameters."""
+        return essence(self.headers.get("content-type", ""))
+
+
+async def take_answer(response: httpx.Response, kind: DocumentKind, url: str) -> FetchedResponse:
+    """Convert a response; read its body if the status and the media type are accepted."""
+    headers = {name.lower(): text for name, text in response.headers.items() if name.lower() not in _COOKIES}
+    answer = FetchedResponse(response.status_code, headers)
+    if response.status_code != 200:
+        return answer
+    if not kind.takes(answer.media_type):
+        return answer  # the body of another media type is not read
+    try:
+        return replace(answer, body=await read_body(response, kind.most, cut=kind.cut))
+    except BodyError as error:
+        fault = FetchFault("size" if error.kind == "size" else "encoding", str(error), url)
+        return replace(answer, fault=fault)
+
+
+def broken(error: Exception, url: str) -> FetchedResponse:
+    """Convert a transport error into a failed response."""
+    import httpx  # noqa: PLC0415 - slow to load
+
+    certificate = find_cause(error, ssl.SSLCertVerificationError)
+    if certificate is not None:
+        reason = getattr(certificate, "verify_message", None) or certificate
+        return failed("certificate", f"the certificate is not valid: {reason}", url)
+    secure = find_cause(error, ssl.SSLError)
+    if secure is not None:
+        return failed("certificate", f"the TLS handshake failed: {getattr(secure, 'reason', None) or secure}", url)
+    if isinstance(error, httpx.RemoteProtocolError):
+        return failed("protocol", f"the response is incomplete or not HTTP: {brief(str(error))}", url)
+    if find_cause(error, ConnectionRefusedError) is not None:
+        return failed("connection", "connection refused", url)
+    system = find_cause(error, OSError)
+    said = (system.strerror if system else None) or str(error) or type(error).__name__
+    return failed("connection", f"connection failed: {said[:200]}", url)
+
+
+def failed(kind: FaultKind, message: str, url: str) -> FetchedResponse:
+    """Build a response that reports a fault."""
+    return FetchedResponse(0, {}, fault=FetchFault(kind, message, url))
+
 
 DEADLINE: Final = 10.0
 """Seconds for one document, including redirects and delays (ai-discovery 2.2)."""
@@ -79,7 +192,7 @@ class Fetcher:
         left = self._deadline if within is None else min(within, self._deadline)
         trace = _Trace(kind, url, left, self._refresh)
         began = time.monotonic()
-        address = parse_address(url, insecure=self.insecure)
+        address = parse_web_address(url, insecure=self.insecure)
         if isinstance(address, AddressFault):
             return self._end(trace, url, began, None, _of_address(address, url))
         while True:
@@ -143,7 +256,7 @@ class Fetcher:
             return FetchFault("redirect", f"a redirect target is not valid: {onward.message}", at)
         if onward.origin.scheme == "http" and address.origin.scheme == "https":
             return FetchFault("downgrade", f"a redirect leads from https to {brief(str(onward))}", at)
-        onward_checked = parse_address(str(onward), insecure=self.insecure)
+        onward_checked = parse_web_address(str(onward), insecure=self.insecure)
         if isinstance(onward_checked, AddressFault):
             return _of_address(onward_checked, at)
         trace.hops.append(Hop(at, answer.status, str(onward)))
@@ -304,7 +417,7 @@ def _entry(url: str, kind: DocumentKind, answer: FetchedResponse, now: float, fr
 
 
 def _host(url: str) -> str:
-    address = parse_address(url, insecure=True)
+    address = parse_web_address(url, insecure=True)
     return "" if isinstance(address, AddressFault) else address.origin.host
 
 

@@ -2,21 +2,235 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from bespeak.agent.discovery.agreement import check_agreement
-from bespeak.agent.discovery.examination import PLACES, Examination, Examiner, Name
+from bespeak.agent.discovery.examination import PLACES, Examination, Examiner, Name, Served
+from bespeak.agent.discovery.lookup import WELL_KNOWN_AI
 from bespeak.agent.discovery.score import score
-from bespeak.agent.discovery.served_rules import check_answers
-from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.run import Checked, check_text
-from bespeak.checks.lint.subject import Kind
-from bespeak.protocol.web_address import AddressFault, WebAddress, parse_address
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.score import Score
-from bespeak.text.source.span import Location
+from bespeak.agent.discovery.web_document import FaultKind, Fetched
+from bespeak.checks.lint import served as rules
+from bespeak.checks.lint.document import Checked, check_text
+from bespeak.checks.lint.served import CUT
+from bespeak.checks.lint.subject import Context, Kind
+from bespeak.protocol.address_guard import AddressFault, WebAddress, is_loopback, parse_web_address
+from bespeak.protocol.exchange.headers import is_json
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, Severity, brief
+from bespeak.text.diagnostics.report import Score
+from bespeak.text.source.tree import Location
+
+SLOWEST: Final = 3.0
+"""Maximum response time in seconds (ai-discovery 2.2)."""
+SHORTEST: Final = 3600
+"""Minimum freshness of a document in seconds; the draft recommends a day."""
+
+_KEEP: Final = "Send Cache-Control: public, max-age=86400."
+_ADVICE: Final[dict[Rule, str]] = {
+    rules.STATUS: "Return 200 with the document, or 404 if there is none.",
+    rules.REDIRECTS: "Serve the document without redirects.",
+    rules.DOWNGRADE: "Redirect to https, or serve the document without redirects.",
+    rules.TOO_LARGE: "Keep it under 64,000 bytes, or split the service.",
+    rules.ENCODING: "Send the document without an encoding unless the client asks for one.",
+    rules.BROKEN: "Serve it completely, from memory.",
+    rules.ROBOTS: "Write `Allow: /.well-known/` in robots.txt.",
+    rules.CERTIFICATE: "Renew the certificate, for this host, with its whole chain.",
+}
+_FAULTS: Final[dict[FaultKind, Rule]] = {
+    "certificate": rules.CERTIFICATE,
+    "redirect": rules.REDIRECTS,
+    "downgrade": rules.DOWNGRADE,
+    "size": rules.TOO_LARGE,
+    "encoding": rules.ENCODING,
+    "robots": rules.ROBOTS,
+    "rate": rules.STATUS,
+}
+"""Rule for each kind of fetch fault; other faults are broken responses."""
+_OPTIONAL: Final = frozenset({"openapi", "agtp", "llms", "agis"})
+"""Documents that a host may omit or restrict."""
+_MAX_AGE: Final = re.compile(r"(?:^|,)\s*(?:s-maxage|max-age)\s*=\s*\"?(\d{1,10})", re.IGNORECASE)
+_CHARSET: Final = re.compile(r";\s*charset\s*=\s*\"?utf-?8\"?\s*(?:;|$)", re.IGNORECASE)
+_TYPES: Final[dict[Name, str]] = {
+    "ai": "application/json; charset=utf-8",
+    "summary": "application/json; charset=utf-8",
+    "llms": "text/plain; charset=utf-8",
+}
+
+
+def check_answers(seen: Examination) -> Iterator[Diagnostic]:
+    """Check how a host responds. The caller reports `unreachable`."""
+    yield from _check_scheme(seen)
+    for served in seen.documents.values():
+        yield from _check_had(served)
+        if served.fetched.ok:
+            yield from _check_way(served.fetched)
+        if served.is_there:
+            yield from _check_content(served)
+            yield from _check_keeping(served)
+            yield from _check_head(served)
+    yield from _check_presence(seen)
+    yield from _check_alias(seen)
+    yield from _check_absent(seen)
+    if seen.unasked:
+        message = f"{len(seen.unasked)} requests were skipped because the host was too slow: {seen.unasked[0]}"
+        yield _at(CUT, str(seen.address.origin), message, "Speed up the responses, and run the check again.")
+
+
+def _at(rule: Rule, url: str, message: str, advice: str = "", severity: Severity | None = None) -> Diagnostic:
+    return rule.found(message, Location(url), advice=advice or _ADVICE.get(rule, ""), severity=severity)
+
+
+def _check_scheme(seen: Examination) -> Iterator[Diagnostic]:
+    origin = seen.address.origin
+    ai = seen.documents.get("ai")
+    # A redirect from http to https is correct.
+    if origin.scheme != "http" or (ai is not None and ai.fetched.ok and ai.fetched.final_url.startswith("https:")):
+        return
+    here = is_loopback(origin.host)
+    message = "documents are served over plain http" + (", which is allowed only on this machine" if here else "")
+    advice = "Serve them over https before you publish the service."
+    yield _at(rules.PLAIN, str(origin), message, advice, "info" if here else None)
+
+
+def _check_had(served: Served) -> Iterator[Diagnostic]:
+    """Report why a document could not be fetched, unless it does not exist."""
+    fetched, fault = served.fetched, served.fetched.fault
+    if fault is None:
+        if not served.is_there and served.name not in _OPTIONAL:
+            yield _wrong_type(served)
+        return
+    optional = served.name in _OPTIONAL
+    if fault.kind == "status":
+        yield from _check_status(served)
+    elif fault.kind == "type" or (fault.kind == "robots" and optional):
+        # Another media type may be another document, and robots.txt may disallow optional ones.
+        return
+    elif fault.kind == "size" and optional:
+        yield _at(CUT, fault.url, f"{fetched.what} was not checked: {fault.message}", "Publish a smaller one.")
+    else:
+        # An unreachable host fails at its robots.txt; the finding names the requested document instead.
+        where = fault.url if fetched.hops else fetched.url
+        yield _at(_FAULTS.get(fault.kind, rules.BROKEN), where, f"{fetched.what}: {fault.message}")
+
+
+def _check_status(served: Served) -> Iterator[Diagnostic]:
+    fetched = served.fetched
+    status = fetched.status or 0
+    if fetched.is_missing or (served.name in _OPTIONAL and status < 500):
+        return
+    if status in (401, 403, 407):
+        message = f"{fetched.what} returned {status}: agents have no credentials before they have read it"
+        yield _at(rules.CREDENTIALS, fetched.final_url, message, "Serve it without authentication.")
+    else:
+        yield _at(rules.STATUS, fetched.final_url, f"{fetched.what} returned {status}")
+
+
+def _check_way(fetched: Fetched) -> Iterator[Diagnostic]:
+    if fetched.first_seconds is not None and fetched.first_seconds > SLOWEST:
+        message = f"{fetched.what} took {fetched.first_seconds:.1f} seconds"
+        yield _at(rules.SLOW, fetched.url, message, "Answer within 3 seconds, from memory.")
+    asked, got = (parse_web_address(url, insecure=True) for url in (fetched.url, fetched.final_url))
+    if isinstance(asked, AddressFault) or isinstance(got, AddressFault):
+        return
+    if asked.origin.host != got.origin.host:
+        message = f"{fetched.what} is at another host: {brief(str(got))}"
+        yield _at(rules.ELSEWHERE, fetched.url, message, "Serve it on this host.")
+
+
+def _check_content(served: Served) -> Iterator[Diagnostic]:
+    fetched, url = served.fetched, served.fetched.final_url
+    content_type = fetched.headers.get("content-type", "")
+    wanted = _TYPES.get(served.name)
+    if served.name in ("ai", "summary") and not is_json(fetched.media_type):
+        yield _wrong_type(served)
+    elif wanted is not None and _CHARSET.search(content_type) is None:
+        message = f"the Content-Type is {brief(content_type)}, without charset=utf-8"
+        yield _at(rules.CHARSET, url, message, f"Send Content-Type: {wanted}.")
+    encoding = fetched.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("", "identity"):
+        message = f"the body is encoded as {brief(encoding)}, which was not requested"
+        yield _at(rules.ENCODING, url, message)
+    if fetched.body.startswith(BOM_UTF8):
+        yield _at(rules.UTF8, url, "the document begins with a byte order mark", "Remove it.")
+    elif served.text is None:
+        yield _at(rules.UTF8, url, "the document is not UTF-8", "Send it as UTF-8.")
+
+
+def _wrong_type(served: Served) -> Diagnostic:
+    shown = served.fetched.headers.get("content-type", "")
+    message = f"the Content-Type is {brief(shown)}" if shown else "the Content-Type is missing"
+    wanted = _TYPES.get(served.name, "application/json")
+    return _at(rules.MEDIA_TYPE, served.fetched.final_url, message, f"Send Content-Type: {wanted}.")
+
+
+def _check_keeping(served: Served) -> Iterator[Diagnostic]:
+    fetched, url = served.fetched, served.fetched.final_url
+    control = fetched.headers.get("cache-control", "")
+    words = {word.strip().partition("=")[0].lower() for word in control.split(",")}
+    age = _MAX_AGE.search(control)
+    if not control.strip() and "expires" not in fetched.headers:
+        yield _at(rules.NOT_KEPT, url, "the Cache-Control is missing", _KEEP)
+    elif forbidden := words & {"private", "no-store", "no-cache"}:
+        yield _at(rules.NOT_KEPT, url, f"Cache-Control says {', '.join(sorted(forbidden))}", _KEEP)
+    elif age is not None and int(age[1]) < SHORTEST:
+        yield _at(rules.SHORT, url, f"the document may be cached for only {int(age[1])} seconds", _KEEP)
+    if fetched.headers.keys().isdisjoint(("etag", "last-modified")):
+        advice = "Send an ETag, and answer If-None-Match with 304."
+        yield _at(rules.VALIDATOR, url, "the response has neither ETag nor Last-Modified", advice)
+    if fetched.headers.get("access-control-allow-origin", "").strip() != "*":
+        advice = "Send Access-Control-Allow-Origin: *."
+        yield _at(rules.CORS, url, "agents in a browser cannot read the document", advice)
+
+
+def _check_head(served: Served) -> Iterator[Diagnostic]:
+    head, fetched = served.head, served.fetched
+    if head is None:
+        return
+    advice = "Respond to HEAD as to GET, without the body."
+    if head.status != 200:
+        came = str(head.status) if head.status else f"no response ({head.fault.message if head.fault else ''})"
+        yield _at(rules.HEAD, fetched.final_url, f"HEAD returned {came}, GET 200", advice)
+        return
+    length = head.headers.get("content-length")
+    differing = [name for name in ("content-type", "etag") if head.headers.get(name) != fetched.headers.get(name)]
+    if length is not None and "content-encoding" not in fetched.headers and length != str(len(fetched.body)):
+        differing.append("content-length")
+    if differing:
+        message = f"HEAD returns a different {differing[0]} from GET: {brief(head.headers.get(differing[0], ''))}"
+        yield _at(rules.HEAD, fetched.final_url, message, advice)
+
+
+def _check_presence(seen: Examination) -> Iterator[Diagnostic]:
+    origin = str(seen.address.origin)
+    ai = seen.documents.get("ai")
+    if not any(seen.there(name) for name in ("ai", "summary", "agis", "openapi")):
+        # If the fetch failed, its cause is reported instead.
+        if ai is None or ai.fetched.is_missing or ai.fetched.ok:
+            yield _at(rules.NOTHING, origin, "the host has no document that describes a service", "Publish one.")
+    elif ai is not None and ai.fetched.is_missing:
+        message = f"{WELL_KNOWN_AI} returned {ai.fetched.status}"
+        yield _at(rules.NO_DOCUMENT, f"{origin}{WELL_KNOWN_AI}", message, "Publish the discovery document.")
+
+
+def _check_alias(seen: Examination) -> Iterator[Diagnostic]:
+    alias, ai = seen.alias, seen.there("ai")
+    if alias is None or ai is None or not alias.ok:
+        return
+    if is_json(alias.media_type) and alias.body != ai.fetched.body:
+        message = f"the document here differs from {WELL_KNOWN_AI}"
+        yield _at(rules.ALIAS, alias.url, message, "Serve the same bytes, or return 404.")
+
+
+def _check_absent(seen: Examination) -> Iterator[Diagnostic]:
+    absent = seen.absent
+    if absent is not None and absent.status == 200:
+        shown = brief(absent.media_type) if absent.media_type else "no type"
+        message = f"a path that does not exist returned 200 with {shown}"
+        yield _at(rules.SOFT_404, absent.url, message, "Return 404.")
+
 
 _KINDS: Final[Mapping[Name, Kind]] = {"ai": "ai", "agis": "agis"}
 """Documents that have lint rules for files."""
@@ -42,7 +256,7 @@ class LiveCheck:
 
 def live_address(text: str, *, insecure: bool = False) -> WebAddress | AddressFault:
     """Parse the address of a host to check. It has no path: discovery documents have fixed paths."""
-    address = parse_address(text, insecure=insecure)
+    address = parse_web_address(text, insecure=insecure)
     if isinstance(address, WebAddress) and address.target not in PLACES:
         message = f"a live service is checked without a path such as {address.target[:100]!r}: use {address.origin}"
         return AddressFault("address", message)

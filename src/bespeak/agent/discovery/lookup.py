@@ -1,15 +1,21 @@
-"""Lookup of a service by its address: try one source after the other until one is callable."""
+"""Lookup of a service by its address: try one source after the other until one is callable.
+
+Link headers (RFC 8288) may point to the description of a service (RFC 8631).
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from bespeak.agent.discovery.agis_reading import read_agis_document
-from bespeak.agent.discovery.ai_reading import ai_capabilities, read_ai_document
-from bespeak.agent.discovery.card_reading import WELL_KNOWN_CARDS, read_card
-from bespeak.agent.discovery.discovered import Discovered
-from bespeak.agent.discovery.document_kind import (
+from bespeak.agent.discovery.agent_card import WELL_KNOWN_CARDS, read_card
+from bespeak.agent.discovery.discovered import Discovered, Search
+from bespeak.agent.discovery.fetcher import Fetcher
+from bespeak.agent.discovery.readers import ai_capabilities, openapi_capabilities, read_agis_document, read_ai_document
+from bespeak.agent.discovery.robots import Robots
+from bespeak.agent.discovery.web_document import (
     AGIS,
     CARD,
     DISCOVERY,
@@ -18,20 +24,39 @@ from bespeak.agent.discovery.document_kind import (
     OPENAPI,
     SUMMARY,
     DocumentKind,
+    Fetched,
+    FetchFault,
 )
-from bespeak.agent.discovery.fetched import Fetched, FetchFault
-from bespeak.agent.discovery.fetcher import Fetcher
-from bespeak.agent.discovery.links import service_descriptions
-from bespeak.agent.discovery.openapi_reading import openapi_capabilities
-from bespeak.agent.discovery.robots import Robots
-from bespeak.agent.discovery.search import Search
 from bespeak.contract.http_route import split_verb
 from bespeak.documents.ai.document import MOST_CAPABILITIES
 from bespeak.documents.ai.rules import ADDRESS_REFUSED, DOCUMENT_CUT, UNUSABLE_DOCUMENT
 from bespeak.documents.manifest_json import parse_manifest
-from bespeak.protocol.web_address import AddressFault, WebAddress, parse_address, resolve_address
+from bespeak.protocol.address_guard import AddressFault, WebAddress, parse_web_address, resolve_address
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.reading.json_text import json_table
+from bespeak.text.reading.json_data import json_table
+
+_LINK: Final = re.compile(r"<([^<>]{1,2048})>([^<,]{0,500}(?:\"[^\"]{0,500}\"[^<,]{0,500}){0,8})")
+_REL: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
+_WANTED: Final = "service-desc"
+_MOST: Final = 3
+
+
+def service_descriptions(answers: Iterable[Fetched], *, insecure: bool = False) -> list[str]:
+    """Collect the addresses that responses link as service descriptions, each once."""
+    found: dict[str, None] = {}
+    for answer in answers:
+        base = parse_web_address(answer.final_url, insecure=insecure)
+        if isinstance(base, AddressFault):
+            continue
+        for target, parameters in _LINK.findall(answer.headers.get("link", "")[:8192]):
+            rel = _REL.search(parameters)
+            if rel is None or _WANTED not in (rel[1] or rel[2]).lower().split():
+                continue
+            place = resolve_address(target, base, insecure=insecure)
+            if not isinstance(place, AddressFault):
+                found.setdefault(str(place))
+    return list(found)[:_MOST]
+
 
 WELL_KNOWN_AI: Final = "/.well-known/ai"
 ALIAS: Final = "/ai"
@@ -53,7 +78,7 @@ class Lookup:
 
     async def find(self, url: str) -> Discovered | AddressFault:
         """Look up the service at an address: a host, the mount path of a face, or one document."""
-        address = parse_address(url, insecure=self._fetcher.insecure)
+        address = parse_web_address(url, insecure=self._fetcher.insecure)
         if isinstance(address, AddressFault):
             return address
         # The address of a discovery document stands for the service that it describes.
@@ -127,7 +152,7 @@ class Lookup:
         agtp = root.text("agtp")
         search.agtp = agtp if agtp is not None and agtp.startswith("agtp://") else None
         search.findings += root.findings.found
-        base = parse_address(fetched.final_url, insecure=self._fetcher.insecure)
+        base = parse_web_address(fetched.final_url, insecure=self._fetcher.insecure)
         if named is None or isinstance(base, AddressFault):
             search.say(UNUSABLE_DOCUMENT, "agis.json does not name an AGIS document", fetched.final_url)
         elif named.startswith("agtp://"):

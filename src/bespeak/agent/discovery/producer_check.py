@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.agent.discovery.document_kind import AGIS, DISCOVERY, MANIFEST
-from bespeak.agent.discovery.fetched import Fetched
-from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.run import check_text
-from bespeak.checks.lint.subject import Kind
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.agent.discovery.web_document import AGIS, DISCOVERY, MANIFEST, Fetched
+from bespeak.checks.lint.document import check_text
+from bespeak.checks.lint.subject import Context, Kind
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.rules import UNREADABLE
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 _KINDS: Final[dict[str, Kind]] = {DISCOVERY.what: "ai", AGIS.what: "agis", MANIFEST.what: "manifest"}
 

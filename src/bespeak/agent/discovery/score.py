@@ -1,27 +1,121 @@
-"""Score of a live service: a list of checks with points that add up to 100."""
+"""Score of a live service: a list of checks with points that add up to 100.
+
+The rating of the public platform for /.well-known/ai documents is computed beside it, by the platform's own rules.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from bespeak.agent.discovery.examination import Examination
-from bespeak.agent.discovery.platform_rating import Rating, rate, read_platform_data
-from bespeak.checks.lint import served_agreement as agreement
-from bespeak.checks.lint import served_answer as answer
-from bespeak.documents.ai.document import AiDocument
+from bespeak.checks.lint import served
+from bespeak.documents.ai.document import METHODS, AiDocument
 from bespeak.documents.ai.param_notation import parse_param
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.diagnostics.score import Gain, Part, Score
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule
+from bespeak.text.diagnostics.report import Gain, Part, Score
+from bespeak.text.reading.table import as_list, as_mapping
+
+_GRADES: Final = ((90, "Excellent"), (70, "Good"), (50, "Basic"), (0, "Poor"))
+_SECONDS: Final = 3.0
+"""Limit of the platform for a response; a later one counts as none."""
+_NEEDED: Final = ("id", "description", "endpoint", "method")
+_WITH: Final = re.compile(r"\bwith\b", re.ASCII)
+
+
+class Rating(NamedTuple):
+    """Points out of 100, and their grade."""
+
+    points: int
+    grade: str
+
+
+def read_platform_data(body: bytes) -> object:
+    """Parse a document as the platform does: any media type, and the last of repeated keys; None if it is not JSON."""
+    try:
+        return json.loads(body.decode("utf-8-sig", "replace"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def rate(data: object, seconds: float | None) -> Rating:
+    """Rate a document by its members and response time; None is a missing document."""
+    if not _holds(data) or (seconds is not None and seconds > _SECONDS):
+        return _rating(0)
+    if not isinstance(data, dict):
+        return _rating(15)
+    service = as_mapping(data.get("service"))
+    capabilities = [as_mapping(entry) for entry in as_list(data.get("capabilities"))]
+    category = service.get("category")
+    points = 15 + 9 * _holds(data.get("aiendpoint")) + 8 * bool(capabilities) + _quality(capabilities)
+    points += 9 * _is_text(service.get("name")) + 9 * _is_text(service.get("description"))
+    points += 5 * (isinstance(category, list) and bool(category))
+    points += 5 * _holds(data.get("auth")) + 5 * _holds(as_mapping(data.get("meta")).get("last_updated"))
+    return _rating(points + _economy(data, _length(service.get("description")), capabilities))
+
+
+def is_specific(returns: object) -> bool:
+    """Return True if a `returns` text names fields, as the platform judges it."""
+    # JavaScript writes a list with commas, and any object as this.
+    text = "[object Object]" if isinstance(returns, dict) else returns
+    text = ",".join(map(str, text)) if isinstance(text, list) else text if isinstance(text, str) else ""
+    return len(text) > 5 and ("," in text or "[" in text or _WITH.search(text) is not None)
+
+
+def _rating(points: int) -> Rating:
+    return Rating(points, next(grade for least, grade in _GRADES if points >= least))
+
+
+def _quality(capabilities: list[dict[str, Any]]) -> int:
+    if not capabilities:
+        return 0
+    each = (
+        5 + 2 * (entry["method"] in METHODS) + 3 * _holds(entry.get("returns"))
+        for entry in capabilities
+        if all(_holds(entry.get(key)) for key in _NEEDED)
+    )
+    return _round(20 * sum(each) / (10 * len(capabilities)))
+
+
+def _economy(data: Mapping[str, Any], described: int, capabilities: list[dict[str, Any]]) -> int:
+    points = 4 if 20 <= described <= 150 else 2 if described else 0
+    points += 4 * _holds(data.get("token_hints"))
+    if capabilities:
+        mean = sum(_length(entry.get("description")) for entry in capabilities) / len(capabilities)
+        points += 3 if 10 <= mean <= 100 else 1 if mean > 100 else 0
+        points += _round(4 * sum(is_specific(entry.get("returns")) for entry in capabilities) / len(capabilities))
+    return points
+
+
+def _holds(value: object) -> bool:
+    """Return True if JavaScript takes the value for true: every object and array, even an empty one."""
+    return isinstance(value, dict | list) or bool(value)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _round(value: float) -> int:
+    """Round halves up, as JavaScript does."""
+    return math.floor(value + 0.5)
+
+
+def _length(value: object) -> int:
+    """Return the length of a text in UTF-16 units, as JavaScript counts; 0 for anything else."""
+    return len(value.encode("utf-16-le", "surrogatepass")) // 2 if isinstance(value, str) else 0
+
 
 PARTS: Final = {"connection": 20, "headers": 15, "document": 35, "capabilities": 15, "agreement": 10, "economy": 5}
 """Points of each part."""
 _FIVE: Final = 5
 """Number of findings of a kind that costs all its points."""
 _WIRE: Final = (
-    *(answer.NO_DOCUMENT, answer.NOTHING, answer.CERTIFICATE, answer.STATUS, answer.CREDENTIALS, answer.REDIRECTS),
-    *(answer.DOWNGRADE, answer.TOO_LARGE, answer.ENCODING, answer.BROKEN, answer.ROBOTS),
+    *(served.NO_DOCUMENT, served.NOTHING, served.CERTIFICATE, served.STATUS, served.CREDENTIALS, served.REDIRECTS),
+    *(served.DOWNGRADE, served.TOO_LARGE, served.ENCODING, served.BROKEN, served.ROBOTS),
 )
 """Rules that report a document which cannot be fetched."""
 
@@ -77,7 +171,7 @@ def _served(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
         if finding.location is not None
         and finding.location.file in places
         # Plain http on this machine is reported but does not count.
-        and (finding.severity != "info" or finding.rule != answer.PLAIN.id)
+        and (finding.severity != "info" or finding.rule != served.PLAIN.id)
     }
     there = seen.there("ai") is not None
 
@@ -88,37 +182,37 @@ def _served(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
     publish = "Publish /.well-known/ai without authentication, with status 200"
     yield _Check("connection", 6, 0.0 if there else 6.0, publish, _of(broken, *_WIRE))
     reached = ai is not None and ai.fetched.status is not None
-    unsafe = _of(broken, answer.PLAIN, answer.CERTIFICATE)
+    unsafe = _of(broken, served.PLAIN, served.CERTIFICATE)
     safe = reached and not unsafe
     yield _Check("connection", 5, 0.0 if safe else 5.0, "Serve https with a valid certificate", unsafe)
-    yield lost("connection", 3, "Answer within 3 seconds", answer.SLOW)
+    yield lost("connection", 3, "Answer within 3 seconds", served.SLOW)
     yield lost(
-        "connection", 2, "Serve the document without redirects", answer.REDIRECTS, answer.DOWNGRADE, answer.ELSEWHERE
+        "connection", 2, "Serve the document without redirects", served.REDIRECTS, served.DOWNGRADE, served.ELSEWHERE
     )
     anywhere = {finding.rule for finding in found}
-    soft = _of(anywhere, answer.SOFT_404)
+    soft = _of(anywhere, served.SOFT_404)
     kept = seen.absent is not None and not soft
     yield _Check("connection", 2, 0.0 if kept else 2.0, "Return 404 for missing paths", soft)
-    yield lost("connection", 2, "Let robots.txt allow /.well-known/", answer.ROBOTS)
+    yield lost("connection", 2, "Let robots.txt allow /.well-known/", served.ROBOTS)
     yield lost(
         "headers",
         4,
         "Send plain UTF-8 with Content-Type: application/json",
-        answer.MEDIA_TYPE,
-        answer.UTF8,
-        answer.ENCODING,
+        served.MEDIA_TYPE,
+        served.UTF8,
+        served.ENCODING,
     )
-    yield lost("headers", 2, "Set charset=utf-8 in the Content-Type", answer.CHARSET, answer.MEDIA_TYPE)
-    yield lost("headers", 4, "Send Cache-Control: public, max-age=86400", answer.NOT_KEPT, answer.SHORT)
-    yield lost("headers", 2, "Send an ETag", answer.VALIDATOR)
-    yield lost("headers", 2, "Respond to HEAD as to GET", answer.HEAD)
-    yield lost("headers", 1, "Send Access-Control-Allow-Origin: *", answer.CORS)
-    yield lost("agreement", 3, "Give the service one name in all documents", agreement.NAMES, among=anywhere)
-    described = (answer.ALIAS, agreement.NOT_IN_OPENAPI, agreement.METHODS, agreement.NOT_IN_AGIS)
-    summarized = (agreement.LEADS_NOWHERE, agreement.INCOMPLETE)
+    yield lost("headers", 2, "Set charset=utf-8 in the Content-Type", served.CHARSET, served.MEDIA_TYPE)
+    yield lost("headers", 4, "Send Cache-Control: public, max-age=86400", served.NOT_KEPT, served.SHORT)
+    yield lost("headers", 2, "Send an ETag", served.VALIDATOR)
+    yield lost("headers", 2, "Respond to HEAD as to GET", served.HEAD)
+    yield lost("headers", 1, "Send Access-Control-Allow-Origin: *", served.CORS)
+    yield lost("agreement", 3, "Give the service one name in all documents", served.NAMES, among=anywhere)
+    described = (served.ALIAS, served.NOT_IN_OPENAPI, served.METHODS, served.NOT_IN_AGIS)
+    summarized = (served.LEADS_NOWHERE, served.INCOMPLETE)
     same = "Describe the same endpoints in all documents"
     yield lost("agreement", 4, same, *described, *summarized, among=anywhere)
-    reached_by = (agreement.ADDRESSES, agreement.OVER_HTTP, agreement.AUTH)
+    reached_by = (served.ADDRESSES, served.OVER_HTTP, served.AUTH)
     same = "Use the same authentication and addresses in all documents"
     yield lost("agreement", 3, same, *reached_by, among=anywhere)
 

@@ -7,11 +7,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
-from bespeak.agent.tools.framework import Wait, carry_out, framework_needed
-from bespeak.agent.tools.tool_call import ToolCall
-from bespeak.agent.tools.tool_result import ToolResult
-from bespeak.agent.tools.tool_runner import ToolRunner
-from bespeak.documents.projections.model_tools.model_tool import ModelTool
+from bespeak.agent.tools.tool_call import ToolCall, ToolResult
+from bespeak.agent.tools.tool_runner import ToolRunner, Wait, carry_out, framework_needed
+from bespeak.documents.projections.model_tools.tools import ModelTool
 from bespeak.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bespeak.agent.tools.framework import Wait, carry_out, framework_needed
 from bespeak.agent.tools.tool_call import ToolCall
-from bespeak.agent.tools.tool_runner import ToolRunner
-from bespeak.documents.projections.model_tools.model_tool import ModelTool
+from bespeak.agent.tools.tool_runner import ToolRunner, Wait, carry_out, framework_needed
+from bespeak.documents.projections.model_tools.tools import ModelTool
 
 if TYPE_CHECKING:
     from pydantic_ai import Tool

@@ -1,20 +1,47 @@
-"""Tools of a service for one model: the list that its API takes, and what carries out its calls."""
+"""Tools of a service for one model: the list that its API takes, and what carries out its calls.
+
+A query chooses the few endpoints that matter for it.
+"""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
-from bespeak.agent.tools.choice import choose
-from bespeak.agent.tools.framework import Wait
-from bespeak.agent.tools.tool_result import MOST
-from bespeak.agent.tools.tool_runner import Confirm, ToolRunner
-from bespeak.agent.tools.tool_service import ToolService
-from bespeak.documents.projections.model_tools.definition import DEFERRING, definitions
-from bespeak.documents.projections.model_tools.model_tool import make_model_tools
-from bespeak.documents.projections.model_tools.style import STYLES
+from bespeak.agent.tools.tool_call import MOST
+from bespeak.agent.tools.tool_runner import Confirm, ToolRunner, ToolService, Wait
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint_names import tool_names
+from bespeak.documents.projections.model_tools.providers import STYLES
+from bespeak.documents.projections.model_tools.tools import DEFERRING, definitions, make_model_tools
 from bespeak.errors import ConfigError
+
+FEW: Final = 10
+"""Number of tools that a query chooses unless another one is given."""
+
+
+def choose(
+    endpoints: Sequence[Endpoint], style: str, *, query: str | None = None, limit: int | None = None
+) -> list[tuple[str, str]]:
+    """Return the keys of the chosen endpoints, for a query the best ones.
+
+    Raises ConfigError if the provider does not take that many tools.
+    """
+    listed = [endpoint for endpoint in endpoints if endpoint.is_listed]
+    if query is not None:
+        from bespeak.contract.endpoint_index import EndpointIndex  # noqa: PLC0415 - only queries need the language data
+
+        ranked = EndpointIndex(listed, tool_names(listed)).rank(query)
+        listed = [listed[number] for _, number in ranked[: FEW if limit is None else limit]]
+    elif limit is not None:
+        raise ConfigError("limit needs a query, which says which tools are the best.")
+    most = STYLES[style].tools if style in STYLES else None  # a framework may use any provider
+    if most is not None and len(listed) > most:
+        advice = "choose some with query and limit"
+        raise ConfigError(f"{style} takes at most {most} tools in a request; there are {len(listed)}: {advice}.")
+    return [endpoint.key for endpoint in listed]
+
 
 APPROVAL: Final = "approval"
 """Value of `confirm` that leaves the question to the framework's own approval of calls."""

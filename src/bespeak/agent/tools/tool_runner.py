@@ -1,35 +1,54 @@
-"""Calls of tools on behalf of a model: arguments converted back and checked, a person asked, the endpoint called."""
+"""Calls of tools on behalf of a model: arguments converted back and checked, a person asked, the endpoint called.
+
+The adapters of agent frameworks call tools through `carry_out`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
-from bespeak.agent.tools.tool_call import ToolCall, read_call, read_calls
-from bespeak.agent.tools.tool_result import LEAST, MOST, ToolResult, bounded
-from bespeak.agent.tools.tool_service import ToolService
+from bespeak.agent.tools.tool_call import LEAST, MOST, ToolCall, ToolResult, bounded, read_call, read_calls
+from bespeak.contract.confirmation import LONGEST, declined, list_named, question, too_long_to_show, unlisted
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.listed_call import list_named, unlisted
-from bespeak.contract.schema.numbers import non_finite
-from bespeak.contract.tool_error import Granting, check_arguments, error_members, invalid_arguments
-from bespeak.contract.tool_question import LONGEST, declined, question, too_long_to_show
-from bespeak.documents.projections.model_tools.model_tool import ModelTool, make_model_tools, name_tools
-from bespeak.documents.projections.model_tools.restoration import RepeatedMemberError
+from bespeak.contract.mcp_tool import Granting, check_arguments, error_members, invalid_arguments
+from bespeak.contract.schema.validation import non_finite
+from bespeak.documents.projections.model_tools.tools import ModelTool, RepeatedMemberError, make_model_tools, name_tools
 from bespeak.errors import BespeakError, ConfigError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
-from bespeak.protocol.exchange.outcome import Outcome, refused
-from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.fault import Fault
-from bespeak.text.diagnostics.brief import brief
+from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
+from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.reading.json_data import decode_json
+
+
+class ToolService(Protocol):
+    """A service whose endpoints a model can call, with the authority of its client."""
+
+    async def endpoints(self, *, refresh: bool = False) -> Sequence[Endpoint]:
+        """Return the endpoints. The same object is returned until they change; `refresh` looks for changes."""
+        ...
+
+    def is_confirmed(self, endpoint: Endpoint) -> bool:
+        """Return True if the service itself lets another party confirm every call of an endpoint."""
+        ...
+
+    def lacking(self, endpoint: Endpoint) -> list[str]:
+        """Return the scopes that a call needs and the client is known not to have."""
+        ...
+
+    async def call(self, endpoint: Endpoint, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> Outcome:
+        """Call an endpoint and return the outcome, whatever it is."""
+        ...
+
 
 _GRANTING: Final = Granting(
     lambda scopes: f"in the program: bespeak.connect(..., scopes={list(scopes)!r})",
@@ -236,3 +255,27 @@ def _decoded(given: Any) -> Any:
     if len(text) > _LONGEST_ARGUMENTS:
         raise ValueError(f"they have {len(text):,} bytes, more than {_LONGEST_ARGUMENTS:,}")
     return decode_json(text)
+
+
+Wait = Callable[[Coroutine[Any, Any, Any]], Any]
+"""Runs a coroutine on the event loop of a blocking client, from another thread."""
+
+
+@contextmanager
+def framework_needed(module: str, package: str) -> Iterator[None]:
+    """Raise ConfigError with install advice if the import of a framework fails inside the block."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != module:
+            raise
+        raise ConfigError(f"These tools need the package {package}: pip install {package}") from error
+
+
+async def carry_out(runner: ToolRunner, call: ToolCall, wait: Wait | None, *, agreed: bool = False) -> ToolResult:
+    """Carry out a call in this event loop, or on that of a blocking client."""
+    work = runner.result(call, agreed=agreed)
+    if wait is None:
+        return await work
+    done: ToolResult = await asyncio.to_thread(wait, work)
+    return done

@@ -11,42 +11,42 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from bespeak.app.authoring.data_function import declared_data, with_function
-from bespeak.app.authoring.declarations import declaring
-from bespeak.app.authoring.declared_errors import declare_errors
-from bespeak.app.authoring.function_check import IN_PYTHON, check_behaviour
+from bespeak.app.authoring.declarations import IN_PYTHON, check_behaviour, declare_errors, declaring
 from bespeak.app.authoring.procedure_function import ProcedureFunctions
 from bespeak.app.authoring.recipe_trace import Input, RecipeTrace
-from bespeak.checks.lint import encoding
+from bespeak.checks.lint import registration
 from bespeak.checks.lint.registration import check_endpoint, effective_policies
 from bespeak.checks.lint.rules.composition import FUNCTION
 from bespeak.checks.lint.rules.error import ERROR_NAME
-from bespeak.checks.lint.rules.path_collision import PathClaims
+from bespeak.checks.lint.rules.path import PathClaims
 from bespeak.checks.lint.rules.policy import SCOPE
 from bespeak.checks.lint.rules.schema import INVALID
 from bespeak.checks.lint.rules.semantic import CONCEPT, MISSING_TEXT
-from bespeak.contract.catalog.bundled import open_catalog
 from bespeak.contract.catalog.catalog import Catalog
-from bespeak.contract.cost import Cost, read_cost
-from bespeak.contract.data_manifest import DataManifest
+from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.data_set import DataSet, bind_sources
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint import Deprecation, Endpoint, Impact, Semantic
 from bespeak.contract.handler import COMPOSITION_FAILED, Composition, HandlerBinding, RegisteredFunction
+from bespeak.contract.limits import Cost, read_cost
 from bespeak.contract.policy import Policies, Redirect
 from bespeak.contract.recipe import Recipe
 from bespeak.contract.rules import COST
-from bespeak.contract.semantic import Impact, Semantic
-from bespeak.contract.service import DEFAULT_CATALOG, UNSPECIFIED, Resource, ServerIdentity, Service
+from bespeak.contract.service import (
+    DEFAULT_CATALOG,
+    UNSPECIFIED,
+    DataManifest,
+    Resource,
+    ServerIdentity,
+    Service,
+    Vocabulary,
+)
 from bespeak.contract.standard.methods import choose_methods, is_choice
-from bespeak.contract.vocabulary import Vocabulary
-from bespeak.documents.agis.deployment import served_with
+from bespeak.documents.deployment.server_toml import served_with
 from bespeak.errors import ContractError
+from bespeak.runtime.bindings.function import Resources, read_lifespan
 from bespeak.runtime.functions.reading import Reading, locate, read_handler
 from bespeak.runtime.functions.signature import dotted_name
-from bespeak.runtime.lifespan import Resources, read_lifespan
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief, has_errors
 
 if TYPE_CHECKING:
     from bespeak.app.authoring.agis_contract import AgisContract
@@ -435,7 +435,7 @@ class App(ProcedureFunctions):
             wildcard_handler=self._wildcard,
             lifespan=self._lifespan,
         )
-        _raise_errors(f"the texts of {self.name} are not valid", list(encoding.check_service(service)))
+        _raise_errors(f"the texts of {self.name} are not valid", list(registration.check_service_encoding(service)))
         return service
 
     def _handler(self, function: Callable[..., Any], *, blocking: bool) -> HandlerBinding:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from bespeak.contract.data_set import DataColumn, DataSet, read_column, with_null
-from bespeak.contract.schema.reference import inline
+from bespeak.contract.schema.subschemas import inline
 from bespeak.errors import ContractError
 from bespeak.runtime.functions.hints import output_schema
 from bespeak.runtime.functions.reading import locate

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from bespeak.app.authoring.declarations import declaring
 from bespeak.contract.procedure import Procedure, find_repeated
 from bespeak.errors import ContractError
+from bespeak.runtime.bindings.procedure import bind_procedure
 from bespeak.runtime.functions.reading import locate
 from bespeak.runtime.functions.signature import dotted_name
-from bespeak.runtime.procedures import bind_procedure
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

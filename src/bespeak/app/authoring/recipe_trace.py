@@ -1,16 +1,218 @@
-"""Recipes from Python functions: the function runs once, with values that are not there yet."""
+"""Recipes from Python functions: the function runs once, with placeholders that record what it does with them."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Final
 
-from bespeak.app.authoring.traced_value import Traced, as_conditions, as_members, as_source, plain
-from bespeak.contract.recipe import Compensation, Paging, Recipe, RecipeStep
-from bespeak.contract.source import Source
+import msgspec
+
+from bespeak.contract.recipe import Compensation, Condition, Paging, Recipe, RecipeStep, Source, constant
 from bespeak.errors import ContractError
+from bespeak.runtime.functions.annotations import dump_foreign
+
+_UNKNOWN: Final = (
+    "the value of {0} is not known when the recipe is written, so Python cannot {1}: the function runs once, when it "
+    "is declared. Use `when`, `for_each`, `where` or an endpoint"
+)
+
+
+class Traced:
+    """A value of a later call. Its fields are attributes or items; its methods say what is done with a list."""
+
+    __slots__ = ("_source",)
+    _source: Source
+
+    def __init__(self, source: Source) -> None:
+        object.__setattr__(self, "_source", source)
+
+    def __getattr__(self, name: str) -> Traced:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __getitem__(self, name: str) -> Traced:
+        if not isinstance(name, str):
+            raise _refuse(self, f"take [{name!r}] of it: write .first() or .only() for one element")
+        source = self._source
+        if source.select is not None:
+            raise ContractError(f"take {name!r} before `select`: what follows it is the shape of the value")
+        if source.get or _handles_rows(source):
+            return Traced(replace(source, get=f"{source.get}.{name}".lstrip(".")))
+        return Traced(replace(source, value=f"{source.value}.{name}".lstrip(".")))
+
+    def _with(self, method: str, **change: Any) -> Traced:
+        """Return the value after one more operation on its list, in the order in which a recipe does them."""
+        source = self._source
+        order = ("where", "sort", "limit", "first")
+        done = {"where": source.where, "sort": source.sort, "limit": source.limit, "first": source.pick != "all"}
+        later = order[order.index("first" if method == "only" else method) + 1 :]
+        if source.get or source.select is not None or done["first"] or any(done[name] for name in later):
+            raise ContractError(
+                f"`{method}` comes too late: a recipe keeps, sorts, limits and picks rows in this order, then takes "
+                "fields or shapes them. Let an endpoint do the rest"
+            )
+        return Traced(replace(source, **change))
+
+    def default(self, value: Any) -> Traced:
+        """Use another value if there is none."""
+        return Traced(replace(self._source, default=plain(value)))
+
+    def where(self, *tests: Callable[[Any], Any]) -> Traced:
+        """Keep the elements for which every test holds: `rooms.where(lambda room: room.price <= limit)`."""
+        found = tuple(_condition(test(Traced(Source(kind="item")))) for test in tests)
+        return self._with("where", where=(*self._source.where, *found))
+
+    def sort(self, *order: Any) -> Traced:
+        """Sort by fields, `"-price"` for descending order, or by a value that names them."""
+        by = as_source(order[0]) if len(order) == 1 else constant(list(order))
+        return self._with("sort", sort=by)
+
+    def limit(self, count: Any) -> Traced:
+        """Keep so many elements at most."""
+        return self._with("limit", limit=as_source(count))
+
+    def first(self) -> Traced:
+        """Take the first element. Without one the composition fails."""
+        return self._with("first", pick="first")
+
+    def only(self) -> Traced:
+        """Take the only element. Without one, or with several, the composition fails."""
+        return self._with("only", pick="only")
+
+    def select(self, shape: Callable[[Any], Any]) -> Traced:
+        """Make a new object of each element: `rooms.select(lambda room: {"id": room.room_id})`."""
+        return Traced(replace(self._source, select=as_members(shape(Traced(Source(kind="item"))))))
+
+    def contains(self, other: Any) -> Condition:
+        """Compare: a text contains another without regard to case, or a list has a member."""
+        return _compare(self, "contains", other)
+
+    def is_in(self, others: Any) -> Condition:
+        """Compare: a list has this member."""
+        return _compare(self, "in", others)
+
+    def present(self) -> Condition:
+        """Compare: there is a value."""
+        return Condition(left=self._source, op="present")
+
+    def absent(self) -> Condition:
+        """Compare: there is no value."""
+        return Condition(left=self._source, op="absent")
+
+    def __eq__(self, other: object) -> Any:
+        return _compare(self, "eq", other)
+
+    def __ne__(self, other: object) -> Any:
+        return _compare(self, "ne", other)
+
+    def __lt__(self, other: Any) -> Condition:
+        return _compare(self, "lt", other)
+
+    def __le__(self, other: Any) -> Condition:
+        return _compare(self, "lte", other)
+
+    def __gt__(self, other: Any) -> Condition:
+        return _compare(self, "gt", other)
+
+    def __ge__(self, other: Any) -> Condition:
+        return _compare(self, "gte", other)
+
+    __hash__ = None  # type: ignore[assignment] # it is equal to nothing, it makes a condition
+
+    def __bool__(self) -> bool:
+        raise _refuse(self, "decide by it")
+
+    def __iter__(self) -> Any:
+        raise _refuse(self, "loop over it")
+
+    def __str__(self) -> str:
+        raise _refuse(self, "put it into a text")
+
+    def __format__(self, form: str) -> str:
+        return str(self)
+
+    def __add__(self, other: Any) -> Any:
+        raise _refuse(self, "compute with it")
+
+    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __add__
+
+
+def as_source(value: Any) -> Source:
+    """Return the source of a value: a traced one, a constant, or an object that has traced ones in it."""
+    if isinstance(value, Traced):
+        return value._source
+    if isinstance(value, Condition):
+        raise ContractError("a comparison is not a value of a step; it belongs into `when` or `where`")
+    members = _members(value)
+    if members is not None and any(_has_traced(each) for each in members.values()):
+        return Source(kind="constant", value={}, select=as_members(members))
+    if _has_traced(value):
+        raise ContractError("a list of values cannot be put together by a recipe; take a list that an endpoint returns")
+    return constant(plain(value))
+
+
+def as_members(value: Any) -> dict[str, Source]:
+    """Return the source of each member of an object: a mapping, a dataclass or a struct."""
+    members = _members(value)
+    if members is None:
+        raise ContractError(f"a recipe needs an object with names for its values; got {type(value).__name__}")
+    return {str(name): as_source(each) for name, each in members.items()}
+
+
+def as_conditions(when: Any) -> tuple[Condition, ...]:
+    """Return one condition or several."""
+    return tuple(_condition(each) for each in (when if isinstance(when, list | tuple) else (when,)))
+
+
+def plain(value: Any) -> Any:
+    """Return a constant as JSON data."""
+    try:
+        return msgspec.to_builtins(value, str_keys=True, enc_hook=dump_foreign)
+    except (TypeError, ValueError, NotImplementedError) as error:
+        raise ContractError(f"{value!r} cannot be a constant of a recipe: {error}") from None
+
+
+def _members(value: Any) -> Mapping[str, Any] | None:
+    if isinstance(value, Mapping):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, msgspec.Struct):
+        return {name: getattr(value, name) for name in value.__struct_fields__}
+    return None
+
+
+def _has_traced(value: Any) -> bool:
+    if isinstance(value, Traced):
+        return True
+    members = _members(value)
+    inner = members.values() if members is not None else value if isinstance(value, list | tuple | set) else ()
+    return any(_has_traced(each) for each in inner)
+
+
+def _condition(found: Any) -> Condition:
+    if isinstance(found, Condition):
+        return found
+    raise ContractError("a test must compare a value: `room.price <= limit`, `room.name.contains(text)`")
+
+
+def _compare(left: Traced, op: str, right: Any) -> Condition:
+    return Condition(left=left._source, op=op, right=as_source(right))
+
+
+def _handles_rows(source: Source) -> bool:
+    return bool(source.where) or source.sort is not None or source.limit is not None or source.pick != "all"
+
+
+def _refuse(value: Traced, what: str) -> ContractError:
+    source = value._source
+    named = f"{source.kind} {source.value}".strip() if isinstance(source.value, str) else source.kind
+    return ContractError(_UNKNOWN.format(repr(named), what))
+
 
 Input = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
 

@@ -22,11 +22,11 @@ from bespeak.app.server.state import store_place
 from bespeak.contract.agent import UNREADABLE, Agent
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.principal import is_scope_token
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.exchange.scope import is_scope_token
 from bespeak.state.identity.agent_json import parse_agent
-from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.agents import RETIRED, AgentRow, ListAgents, PutAgent, ReadLifecycle, SetAgentStatus
+from bespeak.state.store.store import Command, Conflict
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
 

@@ -1,13 +1,16 @@
-"""`bespeak audit`: verify, show and export the audit trail."""
+"""`bespeak audit`: verify, show and export the audit trail.
+
+A verification relies on the keys and the configuration of the deployment, or on keys given with `--key`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,19 +21,73 @@ from rich.text import Text
 from bespeak.app.cli.console import line, print_json, print_lines
 from bespeak.app.cli.main import EXIT_GOOD, EXIT_REFUSED, CommandFailedError
 from bespeak.app.cli.target_store import existing_place, store_option, store_options, use_store, written_in_one_step
-from bespeak.app.server.state import store_place
-from bespeak.app.server.trail_trust import TrailTrust, trust_of
+from bespeak.app.server.state import server_document, store_place
+from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.principal import is_canonical_id
-from bespeak.state.audit.compact import parse_compact
-from bespeak.state.audit.export import FileTrail, export_lines
-from bespeak.state.audit.reading import KeptRecord, payload_of
-from bespeak.state.audit.signature_status import judge
-from bespeak.state.audit.trail import StoreTrail, Trail
-from bespeak.state.audit.trail_fault import TrailFault
-from bespeak.state.audit.trusted_keys import TrustedKeys
-from bespeak.state.audit.verification import Tally, Verification
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.state.audit.record import KeptRecord, parse_compact, payload_of
+from bespeak.state.audit.trail import FileTrail, StoreTrail, Trail, export_lines
+from bespeak.state.audit.verification import Expectation, Tally, TrailFault, Verification
+from bespeak.state.identity.key_files import TrustedKeys, check_signature, parse_keys, read_history, read_key, trusted
+from bespeak.state.identity.key_text import key_id
 from bespeak.state.store.commands.audit import LatestAudit, ReadAudit
 from bespeak.state.store.store import Store
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.text_file import read_text
+
+
+@dataclass(frozen=True, slots=True)
+class TrailTrust:
+    """The keys that may have signed a trail, and what the configuration says about it."""
+
+    keys: TrustedKeys = field(default_factory=dict)
+    expected: Expectation = field(default_factory=Expectation)
+    is_off: bool = False
+    """True if the configuration says that nothing is recorded."""
+
+
+def trust_of(target: str | None, key_files: Iterable[Path] = (), server_ids: Iterable[str] = ()) -> TrailTrust:
+    """Return what to rely on for the trail of a target; None for a trail whose configuration is not known.
+
+    `key_files` replace the keys of the configuration, `server_ids` its server_id.
+    """
+    given: dict[str, TrustedKeys] = {str(file): _read_keys(file) for file in key_files}
+    trust = TrailTrust() if target is None else _configured(target, with_keys=not given)
+    if given:
+        trust = replace(trust, keys={kid: key for keys in given.values() for kid, key in keys.items()})
+    ids = frozenset(server_ids)
+    return replace(trust, expected=replace(trust.expected, server_ids=ids)) if ids else trust
+
+
+def _configured(target: str, *, with_keys: bool) -> TrailTrust:
+    document = server_document(target)
+    path = document.signing_key
+    ids = frozenset({document.main.server_id} if document.main.server_id else ())
+    sign = document.audit.sign or ("each" if path is not None else "none")
+    expected = Expectation(sign, ids)
+    is_off = document.audit.recording(lasting=True) == "off"
+    if path is None or not with_keys:
+        return TrailTrust(expected=expected, is_off=is_off)
+    key = read_key(path)
+    if isinstance(key, Fault):
+        raise ConfigError(f"signing_key {path}: {key.message}. Give the public keys of the server with --key.")
+    history = read_history(path, key)
+    if isinstance(history, Fault):
+        raise ConfigError(f"{history.message}. Give the keys that you trust with --key.")
+    replaced = {key_id(one.key): one.replaced_at for one in history if one.replaced_at is not None}
+    replaced.pop(key_id(key), None)
+    return TrailTrust(trusted([*(one.key for one in history), key]), replace(expected, replaced=replaced), is_off)
+
+
+def _read_keys(file: Path) -> TrustedKeys:
+    text = read_text(file)
+    if isinstance(text, Diagnostic):
+        raise ConfigError(f"{file}: {text.message}")
+    keys = parse_keys(text)
+    if isinstance(keys, Fault):
+        raise ConfigError(f"{file}: {keys.message}")
+    return keys
+
 
 _ID: Final = re.compile(r"[0-9a-fA-F]{64}")
 _SIGNATURES: Final = {
@@ -101,7 +158,7 @@ def verify(
     bespeak audit verify examples/hotel
     bespeak audit verify --file trail.jsonl --key server.jwk
     """
-    trust = trust_of(_configured(target, override or file), key_files, server_ids)
+    trust = trust_of(_audit_configured(target, override or file), key_files, server_ids)
     if trust.is_off and not as_json:
         click.echo('auditing is off: nothing is recorded while bespeak.toml has [audit] records = "off"', err=True)
     keys = trust.keys
@@ -170,7 +227,7 @@ def show(
     if agent is not None and agent != "anonymous" and not is_canonical_id(agent):
         raise click.UsageError(f"--agent must be 64 hexadecimal digits or `anonymous`; got {agent!r}.")
     target = targets[0] if targets else "."
-    keys = trust_of(_configured(target, override), key_files).keys
+    keys = trust_of(_audit_configured(target, override), key_files).keys
 
     async def read(store: Store) -> list[KeptRecord]:
         if ids:
@@ -217,7 +274,7 @@ async def _write(store: Store, write: Callable[[bytes], object]) -> int:
     return lines
 
 
-def _configured(target: str, override: str | Path | None) -> str | None:
+def _audit_configured(target: str, override: str | Path | None) -> str | None:
     """Return the target whose configuration to use; None if only --store or --file was given, since that trail need
     not belong to ".".
     """
@@ -291,7 +348,7 @@ def _as_dict(record: KeptRecord, keys: TrustedKeys) -> dict[str, Any]:
 
 def _signature(record: KeptRecord, keys: TrustedKeys) -> str:
     compact = parse_compact(record.jws)
-    return _SIGNATURES[judge(compact, keys)] if compact is not None else "none: not a valid record"
+    return _SIGNATURES[check_signature(compact, keys)] if compact is not None else "none: not a valid record"
 
 
 def _record_lines(record: KeptRecord, keys: TrustedKeys) -> Iterator[Text]:

@@ -17,11 +17,11 @@ from bespeak.agent.discovery.capability import Capability
 from bespeak.app.cli.console import console, line, print_json
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.schema.reference import inline
+from bespeak.contract.schema.subschemas import inline
 from bespeak.errors import BespeakError
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value
 from bespeak.runtime.route import property_types
-from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.reading.json_data import decode_json
 
 

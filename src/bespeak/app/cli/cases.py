@@ -11,11 +11,10 @@ import msgspec
 from rich.text import Text
 
 from bespeak.app.cli.console import line, print_json, print_lines
-from bespeak.app.cli.deciding import carry_out, check_decision, decision_options, visit_store
+from bespeak.app.cli.decisions import carry_out, check_decision, decision_options, visit_store
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.target_store import store_options
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import (
     ACCEPTED,
     CONFIRMATION,
@@ -29,7 +28,7 @@ from bespeak.state.store.commands.cases import (
     ListCases,
     ReadCase,
 )
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Conflict, Store
 
 _OPEN: Final = "open"
 _STYLES: Final = {PENDING: "bold yellow", DEFERRED: "yellow", ACCEPTED: "green", REJECTED: "red"}

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from bespeak.app.cli.catalog_diff import catalog_diff
 from bespeak.app.cli.console import line, print_findings, print_json, print_lines
-from bespeak.contract.catalog.bundled import open_catalog, versions_with
 from bespeak.contract.catalog.catalog import Catalog, Verb
+from bespeak.contract.catalog.document import open_catalog, versions_with
 from bespeak.contract.service import DEFAULT_CATALOG
 
 _version_option = click.option(

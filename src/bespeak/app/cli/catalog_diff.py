@@ -10,16 +10,20 @@ import click
 from rich.text import Text
 
 from bespeak.app.cli.console import line, print_findings, print_json, print_lines
-from bespeak.checks.evolution.catalog_diff import CatalogDiff, VerbChange, diff_catalogs
-from bespeak.checks.evolution.deployment_scan import CatalogConflict, scan_deployment
-from bespeak.contract.catalog.bundled import open_catalog
+from bespeak.checks.evolution.catalog_diff import (
+    CatalogConflict,
+    CatalogDiff,
+    VerbChange,
+    diff_catalogs,
+    scan_deployment,
+)
 from bespeak.contract.catalog.catalog import Verb
+from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.rules import PYTHON_NOT_READ
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.text.reading.text_file import read_text
-from bespeak.text.source.span import Location
-from bespeak.text.source.tree import MAX_BYTES
+from bespeak.text.source.tree import MAX_BYTES, Location
 
 NO_BREAKAGE: Final = 0
 BREAKAGE: Final = 1
@@ -83,8 +87,8 @@ def _compare(old: str, new: str, deployment: Path | None, *, as_json: bool) -> i
 
 
 def _scan(deployment: Path, diff: CatalogDiff) -> tuple[list[CatalogConflict], list[Diagnostic]]:
-    from bespeak.documents.agis.deployment import with_custom  # noqa: PLC0415 - a plain diff needs no readers
     from bespeak.documents.deployment.deployment import read_deployment  # noqa: PLC0415
+    from bespeak.documents.deployment.server_toml import with_custom  # noqa: PLC0415 - a plain diff needs no readers
 
     deployed, findings = read_deployment(deployment)
     if deployed.server.main.app is not None:

@@ -14,8 +14,7 @@ from rich.text import Text
 
 from bespeak.app.cli.console import console, print_json
 from bespeak.app.conformance.check import Verdict
-from bespeak.app.conformance.report import Report
-from bespeak.app.conformance.run import run_conformance
+from bespeak.app.conformance.run import Report, run_conformance
 
 _STYLES: Final = {
     Verdict.PASS: "green",
@@ -110,8 +109,7 @@ async def _until_terminated(checking: Coroutine[Any, Any, Report]) -> Report:
 
 def _conform_agis(validator: str | None, documents: Path | None, *, as_json: bool) -> bool:
     """Run a validator on the document set; return True if every result is correct."""
-    from bespeak.app.conformance.document_set import KINDS, find_cases, hold  # noqa: PLC0415 - servers do not need them
-    from bespeak.app.conformance.validator import command_validator, own_validator  # noqa: PLC0415
+    from bespeak.app.conformance.document_set import KINDS, command_validator, find_cases, hold, own_validator  # noqa: PLC0415 - servers do not need them  # noqa: PLC0415
 
     judge = own_validator() if validator is None else command_validator(validator)
     results = list(hold(judge, find_cases(documents)))

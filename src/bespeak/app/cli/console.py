@@ -10,10 +10,9 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from bespeak.documents.files.positions import with_positions
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.printable import printable
-from bespeak.text.diagnostics.text import full
+from bespeak.documents.deployment.folder import with_positions
+from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
+from bespeak.text.diagnostics.reporters.text import full
 
 _REORDERING: Final = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _CONTROLS: Final = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), *_REORDERING)}

@@ -20,8 +20,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.ai.document import MOST_CAPABILITIES
 from bespeak.documents.ai.rules import CONTENT_USAGE
 from bespeak.documents.manifest_json import ManifestDocument
-from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
-from bespeak.text.diagnostics.printable import printable
+from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors, printable
 
 _IN_SUMMARY = (CONTENT_USAGE.id,)
 """Rules whose findings the summary already covers."""

@@ -7,12 +7,11 @@ from typing import Any, Final
 
 from rich.text import Text
 
+from bespeak.agent.discovery.agent_card import AgentCard
 from bespeak.agent.discovery.capability import Capability
-from bespeak.agent.discovery.card_reading import AgentCard
 from bespeak.agent.discovery.discovered import Discovered
-from bespeak.agent.discovery.document_kind import FACE
-from bespeak.agent.discovery.fetched import Fetched
 from bespeak.agent.discovery.producer_check import check_producer
+from bespeak.agent.discovery.web_document import FACE, Fetched
 from bespeak.app.cli.console import line
 from bespeak.documents.ai.param_notation import write_param
 from bespeak.text.diagnostics.diagnostic import Diagnostic

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from bespeak.checks.lint.judge import Judge
-    from bespeak.text.diagnostics.rule import Rule
+    from bespeak.checks.lint.config import Judge
+    from bespeak.text.diagnostics.diagnostic import Rule
 
 
 @click.command()
@@ -35,10 +35,9 @@ def explain(rule: str | None, format_name: str) -> None:
       bespeak explain P302
       bespeak explain method-name-in-path --format json
     """
-    from bespeak.checks.evolution.registry import RULES  # noqa: PLC0415 - `--help` does not need the rules
-    from bespeak.checks.lint.config import Configs  # noqa: PLC0415
-    from bespeak.checks.lint.judge import Judge  # noqa: PLC0415
-    from bespeak.checks.lint.registry import all_rules, find_rule, near_rules  # noqa: PLC0415
+    from bespeak.checks.evolution.rule_index import RULES  # noqa: PLC0415 - `--help` does not need the rules
+    from bespeak.checks.lint.config import Configs, Judge  # noqa: PLC0415
+    from bespeak.checks.lint.rule_index import all_rules, find_rule, near_rules  # noqa: PLC0415
 
     judge = Judge(Configs(Path.cwd()).run)
     as_json = format_name == "json"
@@ -65,7 +64,7 @@ def explain(rule: str | None, format_name: str) -> None:
 
 
 def _page(rule: Rule, judge: Judge) -> Iterator[str]:
-    from bespeak.checks.lint.rule_page import facts, sections  # noqa: PLC0415
+    from bespeak.checks.lint.rule_index import facts, sections  # noqa: PLC0415
 
     yield f"{rule.id} {rule.name}"
     yield ""
@@ -82,7 +81,7 @@ def _page(rule: Rule, judge: Judge) -> Iterator[str]:
 
 
 def _change_data(rule: Rule) -> dict[str, str]:
-    from bespeak.checks.evolution.change_rules import ChangeRule  # noqa: PLC0415
+    from bespeak.checks.evolution.change import ChangeRule  # noqa: PLC0415
 
     kind = {"kind": rule.kind, "category": rule.category.lower()} if isinstance(rule, ChangeRule) else {}
     return {"id": rule.id, "name": rule.name, **kind, "summary": rule.summary, "why": rule.why}
@@ -104,7 +103,7 @@ def _change_page(rule: Rule) -> Iterator[str]:
 
 def _listing(judge: Judge) -> Iterator[str]:
     from bespeak.checks.lint.passes import pass_of  # noqa: PLC0415
-    from bespeak.checks.lint.registry import all_rules  # noqa: PLC0415
+    from bespeak.checks.lint.rule_index import all_rules  # noqa: PLC0415
 
     names = _passes()
     groups: dict[int, list[Rule]] = {}
@@ -136,7 +135,7 @@ def _severity(rule: Rule, judge: Judge) -> str:
 def _passes() -> dict[str, str]:
     """Map each rule to the name of its pass."""
     from bespeak.checks.lint.passes import PASSES, pass_of  # noqa: PLC0415
-    from bespeak.checks.lint.registry import all_rules  # noqa: PLC0415
+    from bespeak.checks.lint.rule_index import all_rules  # noqa: PLC0415
 
     names = {step.number: step.name for step in PASSES}
     return {rule: names[pass_of(rule)] for rule in all_rules() if pass_of(rule)}

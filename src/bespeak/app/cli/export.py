@@ -4,25 +4,118 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from bespeak.app.cli.agis_file import open_agis
+from bespeak.agent.client.service import ServiceClient
 from bespeak.app.cli.console import print_findings
-from bespeak.app.cli.exported import live_service, open_exported
+from bespeak.app.cli.document_source import open_agis_file
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.service import connection_options, open_service
+from bespeak.app.server.assembly import now
+from bespeak.app.server.serving import assemble_target
 from bespeak.app.server.target import load_target
-from bespeak.contract.catalog.bundled import load_bundled, open_catalog
+from bespeak.contract.catalog.document import load_bundled, open_catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.service import Service
-from bespeak.documents.agis.text import write_json, write_yaml
-from bespeak.documents.projections.agis_completion import complete_agis
-from bespeak.documents.projections.agis_document import project_agis
+from bespeak.documents.agis.canonical import write_json, write_yaml
+from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.documents.deployment.server_settings import A2aSettings
+from bespeak.documents.manifest_json import ManifestDocument
+from bespeak.documents.projections.agis_document import complete_agis, project_agis
+from bespeak.documents.projections.agtp_manifest import project_manifest
 from bespeak.errors import ConfigError
+from bespeak.state.identity.settings import AuthSettings
+
+_NO_AUTH = AuthSettings(modes=())
+"""Empty authentication settings: a manifest does not describe authentication."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """A service with the settings its web documents need. Its endpoints are those that would be served."""
+
+    service: Service
+    version: str
+    updated: str
+    http: HttpSettings = field(default_factory=HttpSettings)
+    auth: AuthSettings = field(default_factory=AuthSettings)
+    keys_required: bool = False
+    a2a: A2aSettings = field(default_factory=A2aSettings)
+    mcp: bool = False
+    """True if the deployment serves MCP too."""
+    catalog_warnings: Mapping[str, str] = field(default_factory=dict)
+
+
+def open_exported(target: str, options: Mapping[str, Any], *, url: str | None = None) -> Exported:
+    """Open a folder, a file, `module:app`, or a live service through its manifest. `url` is its HTTP address."""
+    if "://" in target:
+        found = asyncio.run(_live(target, options))
+    elif target.endswith(".agis"):
+        found = _with_defaults(open_agis_file(Path(target)), now())
+    else:
+        found = _local(target)
+    if not any(endpoint.is_listed for endpoint in found.service.endpoints):
+        raise CommandFailedError(f"{target} has no endpoints of its own; the document needs at least one")
+    return found if url is None else replace(found, http=replace(found.http, url=url.rstrip("/")))
+
+
+def live_service(client: ServiceClient, manifest: ManifestDocument, uri: str) -> Service:
+    """Build the service that a manifest describes. Raises CommandFailedError if it is not an AGTP contract."""
+    web = client.discovered
+    if web is not None and web.kind not in ("agtp", "agis"):
+        raise CommandFailedError(
+            f"{client.locator} has no AGTP contract, and HTTP methods do not express intent. "
+            "Create a facade with `bespeak import openapi` and export that."
+        )
+    return Service(
+        # Only web documents have the display name of the service; manifests do not.
+        identity=manifest.server if web is None else replace(manifest.server, name=web.name),
+        description="" if web is None else web.description,
+        endpoints=manifest.own_endpoints,
+        policies=manifest.policies,
+        document_version=manifest.document_version or None,
+        agtp=uri if web is None else web.agtp,
+    )
+
+
+def _local(target: str) -> Exported:
+    loaded = load_target(target)
+    assembled = assemble_target(loaded, now(), describes=True)
+    print_findings(assembled.findings)
+    registrar, document = assembled.registrar, loaded.document
+    warned = {method: registrar.catalog.warns_of(method) for method, _ in registrar.endpoints}
+    service = replace(registrar.service, endpoints=tuple(registrar.endpoints.values()), policies=registrar.policies)
+    return replace(
+        _with_defaults(service, assembled.updated, registrar.catalog.version),
+        http=document.http,
+        auth=document.auth,
+        keys_required=document.idempotency.require,
+        a2a=document.a2a,
+        mcp=document.mcp.enabled,
+        catalog_warnings={method: text for method, text in warned.items() if text is not None},
+    )
+
+
+def _with_defaults(service: Service, updated: str, catalog: str | None = None) -> Exported:
+    """Wrap a service with default settings."""
+    manifest = project_manifest(
+        service, service.endpoints, service.policies, catalog or service.catalog, updated=updated
+    )
+    return Exported(service=service, version=manifest["document_version"], updated=updated)
+
+
+async def _live(uri: str, options: Mapping[str, Any]) -> Exported:
+    async with open_service(uri, **options) as client:
+        manifest = await client.discover()
+        service = live_service(client, manifest, uri)
+    found = _with_defaults(service, manifest.updated or now(), manifest.catalog_version)
+    return replace(found, auth=_NO_AUTH, http=HttpSettings(url=client.locator.web))
+
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -66,7 +159,7 @@ def agis(service: str, output: Path | None, force: bool, to: str, **options: Any
     bespeak export agis examples/hotel -o hotel.agis
     bespeak export agis agtp://127.0.0.1 --to json
     """
-    found = asyncio.run(_live(service, options)) if "://" in service else _local(service)
+    found = asyncio.run(_export_live(service, options)) if "://" in service else _export_local(service)
     if all(endpoint.is_basic for endpoint in found.endpoints):
         raise CommandFailedError(f"{service} has no endpoints of its own; an AGIS document needs at least one")
     document = project_agis(found)
@@ -124,7 +217,7 @@ def ai(service: str, part: str | None, output: Path | None, force: bool, url: st
     bespeak export ai examples/hotel
     bespeak export ai examples/hotel --url https://rooms.example -o ai.json
     """
-    from bespeak.documents.projections.ai_discovery import PATH, project_ai  # noqa: PLC0415 - for this document only
+    from bespeak.documents.projections.discovery import AI_PATH, project_ai  # noqa: PLC0415 - for this document only
 
     found = open_exported(service, options, url=url)
     documents = project_ai(found.service, found.service.endpoints, found.http, found.auth.modes, updated=found.updated)
@@ -137,7 +230,8 @@ def ai(service: str, part: str | None, output: Path | None, force: bool, url: st
     if documents.parts and part is None:
         names = ", ".join(documents.parts)
         click.echo(
-            f"bespeak: the document is split; the other parts are at {PATH}/NAME: {names} (use --part NAME)", err=True
+            f"bespeak: the document is split; the other parts are at {AI_PATH}/NAME: {names} (use --part NAME)",
+            err=True,
         )
 
 
@@ -156,18 +250,17 @@ def llms(service: str, output: Path | None, force: bool, url: str | None, **opti
     bespeak export llms examples/hotel -o llms.txt
     """
     from bespeak.app.server.http_pages import ABOUT  # noqa: PLC0415
-    from bespeak.documents.projections import a2a_card, mcp_server_card  # noqa: PLC0415
+    from bespeak.documents.projections import a2a_card, discovery  # noqa: PLC0415 - for this document only
     from bespeak.documents.projections.jsonld import PATH as jsonld_path  # noqa: PLC0415, N811
-    from bespeak.documents.projections.llms_text import project_llms  # noqa: PLC0415 - for this document only
 
     found = open_exported(service, options, url=url)
     absent = {
-        *(() if found.mcp and found.http.url else (mcp_server_card.PATH,)),
+        *(() if found.mcp and found.http.url else (discovery.SERVER_CARD_PATH,)),
         *(() if found.a2a.enabled and found.http.url else (a2a_card.PATH,)),
         *(() if found.service.semantic is not None else (jsonld_path,)),
     }
     about = {path: text for path, text in ABOUT.items() if path not in absent}
-    _write(project_llms(found.service, found.service.endpoints, found.http, about), output, force=force)
+    _write(discovery.project_llms(found.service, found.service.endpoints, found.http, about), output, force=force)
 
 
 @export.command(short_help="Export SERVICE as an A2A agent card.")
@@ -262,9 +355,12 @@ def tools(
     bespeak export tools examples/hotel --style openai
     bespeak export tools agtp://127.0.0.1 --style anthropic --query "book a room" -o tools.json
     """
-    from bespeak.agent.tools.choice import choose  # noqa: PLC0415 - for this document only
-    from bespeak.documents.projections.model_tools.definition import DEFERRING, definitions  # noqa: PLC0415
-    from bespeak.documents.projections.model_tools.model_tool import make_model_tools  # noqa: PLC0415
+    from bespeak.agent.tools.tool_list import choose  # noqa: PLC0415 - for this document only
+    from bespeak.documents.projections.model_tools.tools import (  # noqa: PLC0415
+        DEFERRING,
+        definitions,
+        make_model_tools,
+    )
 
     if defer and style not in DEFERRING:
         raise click.UsageError(f"--defer is for {' and '.join(DEFERRING)}; the other APIs have no search.")
@@ -301,14 +397,14 @@ def _write(text: str, output: Path | None, *, force: bool) -> None:
         raise ConfigError(f"{output} cannot be written: {error.strerror or error}") from error
 
 
-def _local(target: str) -> Service:
+def _export_local(target: str) -> Service:
     if target.endswith(".agis"):
-        return open_agis(Path(target))
+        return open_agis_file(Path(target))
     loaded = load_target(target)
     print_findings(loaded.findings)
     return loaded.service
 
 
-async def _live(uri: str, options: dict[str, Any]) -> Service:
+async def _export_live(uri: str, options: dict[str, Any]) -> Service:
     async with open_service(uri, **options) as client:
         return live_service(client, await client.discover(), uri)

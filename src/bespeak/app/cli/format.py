@@ -11,12 +11,11 @@ from typing import Final
 import click
 
 from bespeak.app.cli.console import print_findings
-from bespeak.documents.agis.format import Form, format_agis
+from bespeak.documents.agis.canonical import Form, format_agis
 from bespeak.documents.deployment.folder import is_folder, list_tree
-from bespeak.documents.files.file_replacement import replace_text
+from bespeak.documents.replacement import replace_text
 from bespeak.errors import ConfigError
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.printable import printable
+from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 from bespeak.text.reading.text_file import read_stream, read_text
 from bespeak.text.source.tree import MAX_BYTES
 

@@ -9,19 +9,17 @@ from urllib.parse import urlsplit
 
 import click
 
-from bespeak.app.cli.agis_file import open_agis
 from bespeak.app.cli.console import print_findings, print_json
+from bespeak.app.cli.document_source import open_agis_file, open_description
 from bespeak.app.cli.main import CommandFailedError
-from bespeak.app.cli.openapi_source import open_description
 from bespeak.contract.service import Service
-from bespeak.documents.files.folder_replacement import FolderTakenError, write_folder
 from bespeak.documents.openapi.rules import UNCLEAR_SERVER
 from bespeak.documents.projections.deployment_files import HANDLERS, deployment_files
+from bespeak.documents.replacement import FolderTakenError, write_folder
 from bespeak.documents.toml_text import find_null
 from bespeak.errors import ConfigError
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.printable import printable
-from bespeak.text.source.garbage import without_collections
+from bespeak.text.diagnostics.diagnostic import brief, printable
+from bespeak.text.source.tree import without_collections
 
 if TYPE_CHECKING:
     from bespeak.documents.adoption.deployment import Imported
@@ -46,9 +44,9 @@ def agis(file: Path, output: Path, force: bool) -> int:
     bespeak import agis menu.agis -o menu
     bespeak serve menu
     """
-    from bespeak.documents.safe_texts import without_instructions  # noqa: PLC0415 - loads the language
+    from bespeak.documents.adoption.sanitizer import without_instructions  # noqa: PLC0415 - loads the language
 
-    service, unsafe = without_instructions(open_agis(file))
+    service, unsafe = without_instructions(open_agis_file(file))
     for one in unsafe:
         click.echo(f"{printable(one.what)}: {printable(one.why)}", err=True)
     for endpoint in service.endpoints:
@@ -112,8 +110,8 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
     bespeak serve acme
     """
     from bespeak.documents.adoption.guess import LeftOut  # noqa: PLC0415
-    from bespeak.documents.openapi.deployment import import_description  # noqa: PLC0415 - slow to load
-    from bespeak.documents.openapi.selection import select_operations, with_server  # noqa: PLC0415
+    from bespeak.documents.openapi.description import select_operations, with_server  # noqa: PLC0415
+    from bespeak.documents.openapi.facade import import_description  # noqa: PLC0415 - slow to load
 
     _check_server(server)
     _check_free(output, force=force)
@@ -187,8 +185,7 @@ def mcp(  # noqa: PLR0917 - click passes them all by name
     from bespeak.app.cli.mcp_source import named_server, open_tools  # noqa: PLC0415 - slow to load
     from bespeak.app.server.mcp_face import sdk_needed  # noqa: PLC0415
     from bespeak.documents.deployment.deployment import read_deployment  # noqa: PLC0415
-    from bespeak.documents.mcp.deployment import import_tools  # noqa: PLC0415
-    from bespeak.documents.mcp.reviewed import reviewed_tools  # noqa: PLC0415
+    from bespeak.documents.mcp.facade import import_tools, reviewed_tools  # noqa: PLC0415
 
     _check_free(output, force=force)
     named = named_server(server, env, header, token_file)

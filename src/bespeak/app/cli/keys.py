@@ -17,10 +17,16 @@ from bespeak.app.cli.console import print_json
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.protocol.fault import Fault
-from bespeak.state.audit.trusted_keys import parse_keys
-from bespeak.state.identity.key_file import read_key
-from bespeak.state.identity.key_history import PastKey, history_path, history_text, parse_history, read_history
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.state.identity.key_files import (
+    PastKey,
+    history_path,
+    history_text,
+    parse_history,
+    parse_keys,
+    read_history,
+    read_key,
+)
 from bespeak.state.identity.key_text import generate_key, key_id, parse_key, private_text, public_jwk
 from bespeak.state.identity.signed_document import read_signed
 from bespeak.text.diagnostics.diagnostic import Diagnostic

@@ -1,7 +1,8 @@
-"""`bespeak lint`: check contracts in files, folders and live services."""
+"""`bespeak lint`: check contracts in files, folders and live services, and print or write the reports."""
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections import Counter
@@ -12,16 +13,77 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from bespeak.app.cli.main import EXIT_GOOD, EXIT_REFUSED, EXIT_UNUSABLE
-from bespeak.app.cli.report_output import default_format, parse_outputs, print_report, write_report
+from bespeak.errors import ConfigError
 from bespeak.text.diagnostics.diagnostic import Severity
 from bespeak.text.diagnostics.report import SEVERITIES, Report, summary
-from bespeak.text.diagnostics.reporters import FORMATS
+from bespeak.text.diagnostics.reporters import FORMATS, reporter
+from bespeak.text.diagnostics.reporters.text import Style
 
 if TYPE_CHECKING:
     from bespeak.app.cli.lint_fix import Fixes
     from bespeak.app.cli.lint_live import Live
     from bespeak.checks.lint.baseline import Baseline
-    from bespeak.checks.lint.project import Outcome, Project
+    from bespeak.checks.lint.project import LintResult, Project
+
+_COLOURS: Final[dict[str, dict[str, Any]]] = {
+    "error": {"fg": "red", "bold": True},
+    "warning": {"fg": "yellow", "bold": True},
+    "info": {"fg": "blue", "bold": True},
+    "place": {"bold": True},
+    "frame": {"fg": "cyan"},
+    "label": {"fg": "cyan", "bold": True},
+}
+
+
+def default_format() -> str:
+    """Choose annotations in a GitHub workflow, else the full text format."""
+    in_workflow = os.environ.get("GITHUB_ACTIONS") == "true" and not sys.stdout.isatty()
+    return "github" if in_workflow else "full"
+
+
+def style() -> Style | None:
+    """Return the terminal style; None in a pipe unless FORCE_COLOR is set, and None if NO_COLOR is set."""
+    if os.environ.get("NO_COLOR") or not (os.environ.get("FORCE_COLOR") or sys.stdout.isatty()):
+        return None
+    return lambda text, role: click.style(text, **_COLOURS[role])
+
+
+def print_report(report: Report, name: str, *, quiet: bool = False, err: bool = False) -> None:
+    """Print the report to standard output, or to standard error with `err`."""
+    if name == "full":
+        from bespeak.text.diagnostics.reporters.text import render_full as full  # noqa: PLC0415 - a run uses one format
+
+        text = full(report, style(), quiet=quiet)
+    elif name == "concise":
+        from bespeak.text.diagnostics.reporters.text import render_concise as concise  # noqa: PLC0415
+
+        text = concise(report, quiet=quiet)
+    else:
+        text = reporter(name)(report)
+    # color=True: click would strip colours in a pipe even with FORCE_COLOR.
+    click.echo(text, nl=False, color=True, err=err)
+
+
+def write_report(report: Report, name: str, file: Path) -> None:
+    """Write the report to a file."""
+    try:
+        file.write_text(reporter(name)(report), "utf-8")
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be written: {error.strerror or error}") from error
+
+
+def parse_outputs(
+    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
+) -> list[tuple[str, Path]]:
+    """Parse the values of `--output FORMAT=FILE` for click."""
+    pairs: list[tuple[str, Path]] = []
+    for value in values:
+        name, _, file = value.partition("=")
+        if not file or name not in FORMATS:
+            raise click.BadParameter(f"{value!r} is not FORMAT=FILE; FORMAT is one of {', '.join(FORMATS)}")
+        pairs.append((name, Path(file)))
+    return pairs
+
 
 _STDIN: Final = "-"
 _WEB: Final = ("https://", "http://")
@@ -300,8 +362,8 @@ def _baseline(project: Project, given: Path | None, *, isolated: bool, writing: 
     return new
 
 
-def _report(project: Project, outcome: Outcome, fixes: Fixes | None, *, with_version: bool) -> Report:
-    from bespeak.checks.lint.registry import all_rules  # noqa: PLC0415
+def _report(project: Project, outcome: LintResult, fixes: Fixes | None, *, with_version: bool) -> Report:
+    from bespeak.checks.lint.rule_index import all_rules  # noqa: PLC0415
 
     bespeak = ""
     if with_version:
@@ -319,7 +381,7 @@ def _report(project: Project, outcome: Outcome, fixes: Fixes | None, *, with_ver
     )
 
 
-def _print_statistics(report: Report, outcome: Outcome, *, quiet: bool) -> None:
+def _print_statistics(report: Report, outcome: LintResult, *, quiet: bool) -> None:
     counts = Counter(finding.diagnostic.rule for finding in outcome.findings)
     width = len(str(max(counts.values(), default=0)))
     for rule, number in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):

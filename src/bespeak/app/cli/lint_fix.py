@@ -9,18 +9,17 @@ from difflib import unified_diff
 
 import click
 
-from bespeak.checks.lint.project import Mended
-from bespeak.documents.files.file_replacement import replace_text
+from bespeak.checks.lint.project import FixedDocument
+from bespeak.documents.replacement import replace_text
 from bespeak.errors import ConfigError
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.printable import printable
+from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 from bespeak.text.diagnostics.report import Finding
 
 
 class Fixes:
     """The fixes of a run. `given` is the text of standard input, if that was checked."""
 
-    def __init__(self, mended: Sequence[Mended], given: str | None = None) -> None:
+    def __init__(self, mended: Sequence[FixedDocument], given: str | None = None) -> None:
         self._given = given
         self._changed = [one for one in mended if one.result.text != one.before]
         self._stuck = {_name(finding) for one in mended for finding in one.result.stuck}

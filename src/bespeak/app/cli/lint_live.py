@@ -13,14 +13,12 @@ import click
 from bespeak.agent.discovery.examination import Examiner
 from bespeak.agent.discovery.fetcher import Fetcher
 from bespeak.agent.discovery.live_check import LiveCheck, check_live, live_address
-from bespeak.protocol.address_guard import AddressGuard, typed_host
-from bespeak.protocol.pinned_transport import trust
-from bespeak.protocol.web_address import AddressFault, WebAddress
-from bespeak.text.diagnostics.score import Score
+from bespeak.protocol.address_guard import AddressFault, AddressGuard, WebAddress, trust, typed_host
+from bespeak.text.diagnostics.report import Score
 
 if TYPE_CHECKING:
-    from bespeak.checks.lint.context import Context
     from bespeak.checks.lint.project import Project
+    from bespeak.checks.lint.subject import Context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

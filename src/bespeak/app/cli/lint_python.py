@@ -14,7 +14,7 @@ from pathlib import Path
 from bespeak.app.server.target import open_app
 from bespeak.checks.lint.project import Project
 from bespeak.checks.lint.rules.handler import MODULE, OPEN_RESULT, TYPE_ADVICE
-from bespeak.contract.catalog.bundled import load_bundled, open_catalog
+from bespeak.contract.catalog.document import load_bundled, open_catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.service import Service
@@ -25,8 +25,7 @@ from bespeak.runtime.bindings.function import plan_output
 from bespeak.runtime.functions.reading import locate
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
-from bespeak.text.source.span import Location
-from bespeak.text.source.tree import MAX_BYTES
+from bespeak.text.source.tree import MAX_BYTES, Location
 
 
 def check_apps(project: Project, targets: Iterable[str]) -> None:

@@ -16,7 +16,7 @@ def lsp(stdio: bool) -> int:
     the same findings as `bespeak lint`, with the same settings, ignores and baseline.
     """
     try:
-        from bespeak.app.lsp.features import serve  # noqa: PLC0415 - needs the lsp extra
+        from bespeak.app.lsp.server import serve  # noqa: PLC0415 - needs the lsp extra
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise

@@ -165,7 +165,7 @@ def _has_folder() -> bool:
 
 def _complain(text: str) -> None:
     """Print an error. It may quote a server: escape terminal control characters."""
-    from bespeak.text.diagnostics.printable import printable  # noqa: PLC0415 - only an error needs it
+    from bespeak.text.diagnostics.diagnostic import printable  # noqa: PLC0415 - only an error needs it
 
     click.echo("bespeak: " + "\n".join(printable(line) for line in text.split("\n")), err=True)
 
@@ -178,7 +178,7 @@ def _drop_output() -> None:
 def _explained(error: Exception) -> str:
     """Format an error. The findings of a contract are shown with their source lines."""
     from bespeak.text.diagnostics.diagnostic import Diagnostic  # noqa: PLC0415 - only an error needs them
-    from bespeak.text.diagnostics.text import full  # noqa: PLC0415
+    from bespeak.text.diagnostics.reporters.text import full  # noqa: PLC0415
 
     if not isinstance(error, ContractError) or not error.findings:
         return str(error)

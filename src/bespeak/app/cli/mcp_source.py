@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.server.lifecycle import run
-from bespeak.checks.lint.rules.mcp_upstream import secrets
-from bespeak.contract.mcp_server import VARIABLE, McpServer, is_usable_address
+from bespeak.checks.lint.rules.upstream import secrets
+from bespeak.contract.handler import VARIABLE, McpServer, is_usable_address
 from bespeak.documents.adoption.guess import LeftOut
-from bespeak.documents.mcp.tool_list import ToolList
+from bespeak.documents.mcp.tools import ToolList
 from bespeak.errors import ConfigError
-from bespeak.runtime.bindings.mcp.failure import McpFailure
-from bespeak.runtime.bindings.mcp.launch import Launch, resolve_server
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.printable import printable
+from bespeak.runtime.bindings.mcp.launch import Launch, McpFailure, resolve_server
+from bespeak.text.diagnostics.diagnostic import brief, printable
 
 if TYPE_CHECKING:
     from bespeak.runtime.bindings.mcp.connection import McpConnection

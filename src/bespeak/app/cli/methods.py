@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 
 from bespeak.app.cli.console import line, print_json, print_lines
-from bespeak.contract.standard.method import StandardMethod
+from bespeak.contract.standard.definition import StandardMethod
 from bespeak.contract.standard.methods import CATEGORIES, STANDARD
 from bespeak.runtime.methods.standard import implemented
 

@@ -19,18 +19,18 @@ from bespeak.agent.client.errors import (
     ProposalRejectedError,
     ServiceError,
 )
+from bespeak.agent.client.negotiation import Synthesis
 from bespeak.agent.client.proposal import Proposal, define, read_proposal
 from bespeak.agent.client.service import ServiceClient
-from bespeak.agent.client.synthesis import Synthesis
 from bespeak.app.cli.call import check_text, inlined_properties, print_refusal, read_field
 from bespeak.app.cli.console import console, line, print_json
 from bespeak.app.cli.service import open_service, service_options
+from bespeak.contract.endpoint import IMPACTS
 from bespeak.contract.schema.shape import shape_of
-from bespeak.contract.semantic import IMPACTS
 from bespeak.documents.ai.returns_notation import write_fields
 from bespeak.runtime.route import property_types
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.reading.json_text import json_table
+from bespeak.text.reading.json_data import json_table
 
 _WIDEST = 300
 _SIMILAR = 3

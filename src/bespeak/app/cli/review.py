@@ -13,19 +13,18 @@ from rich.text import Text
 from bespeak.app.cli.console import line, print_findings, print_json, print_lines
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.checks.lint.registration import check_endpoint
-from bespeak.contract.catalog.bundled import load_bundled, open_catalog
 from bespeak.contract.catalog.catalog import Catalog
+from bespeak.contract.catalog.document import load_bundled, open_catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService, McpTool
-from bespeak.documents.adoption.danger import DANGERS
+from bespeak.documents.adoption.facade import DANGERS
 from bespeak.documents.adoption.review_file import Note, ReviewFile, read_review, waiting_files
 from bespeak.documents.deployment.deployment import Deployment, read_deployment
 from bespeak.documents.deployment.endpoint_toml import endpoint_of
 from bespeak.documents.deployment.server_toml import parse_server
-from bespeak.documents.files.file_replacement import replace_text
+from bespeak.documents.replacement import replace_text
 from bespeak.errors import ConfigError
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.printable import printable
+from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 from bespeak.text.reading.text_file import read_text, toml_table
 
 _HELP: Final = "y accept | e edit the file | e NUMBER [VALUE] change a value | s skip | q quit"

@@ -12,16 +12,16 @@ from bespeak.errors import ConfigError
 
 _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     # Name, and the module and attribute of its command.
-    "publish": ("semantic_publish", "publish"),
+    "publish": ("semantic_documents", "publish"),
     "register": ("semantic_register", "register"),
     "sign": ("semantic_register", "sign"),
-    "confirm": ("semantic_confirm", "confirm"),
+    "confirm": ("semantic_register", "confirm"),
     "list": ("semantic_list", "list_"),
     "show": ("semantic_list", "show"),
     "align": ("semantic_align", "align_"),
     "explain": ("semantic_align", "explain"),
     "negotiate": ("semantic_negotiate", "negotiate"),
-    "validate": ("semantic_validate", "validate"),
+    "validate": ("semantic_documents", "validate"),
 }
 
 _PACKAGES: Final = frozenset({"pyld", "pyoxigraph", "rapidfuzz"})

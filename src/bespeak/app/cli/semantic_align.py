@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from importlib.metadata import version as installed_version
@@ -13,22 +14,36 @@ import msgspec
 
 from bespeak.app.cli.console import print_findings, print_json
 from bespeak.app.cli.main import CommandFailedError
-from bespeak.app.cli.semantic_history import read_histories
-from bespeak.app.cli.target_store import written_in_one_step
-from bespeak.checks.alignment.aligner import TOOL, Aligned, Base, Override, align
-from bespeak.checks.alignment.candidates import Candidate
+from bespeak.app.cli.target_store import existing_place, use_store, written_in_one_step
+from bespeak.checks.alignment.aligner import TOOL, Aligned, Base, Candidate, Override, align
 from bespeak.checks.alignment.policy import Policy
+from bespeak.checks.alignment.signals import Histories, History
 from bespeak.contract.ontology.alignment import Provenance
 from bespeak.contract.ontology.ontology import Ontology
 from bespeak.documents.alignment.draft_json import statement_of
 from bespeak.documents.alignment.notation import AlignmentNotation, read_alignment, write_alignment
-from bespeak.documents.ontology.file import load_ontology, read_bytes
+from bespeak.documents.ontology.reader import load_ontology, read_bytes
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.protocol.fault import Fault
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.printable import printable
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.state.store.commands.semantics import ListMappedCalls, MappedCalls
+from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 from bespeak.text.language.embedding import PACKAGE, embed
+
+
+def read_histories(place: str | None) -> Histories:
+    """Return how calls through mappings have ended, in both directions together; nothing without a place."""
+    if place is None:
+        return {}
+    rows: list[MappedCalls] = asyncio.run(use_store(existing_place(place), lambda store: store.read(ListMappedCalls())))
+    found: dict[tuple[str, str], History] = {}
+    for row in rows:
+        # Terms that stand for each other do so whichever side has asked.
+        for pair in ((row.source, row.target), (row.target, row.source)):
+            known = found.get(pair, History(0, 0))
+            found[pair] = History(known.succeeded + row.succeeded, known.failed + row.failed)
+    return found
+
 
 _FILE: Final = click.Path(path_type=Path)
 _SHOWN: Final = 5
@@ -229,7 +244,7 @@ def _base(path: Path | None, before: tuple[Path, Path] | None) -> Base | None:
 
 
 def _overrides(decisions: Sequence[tuple[str, str]], by: str | None) -> list[Override]:
-    from bespeak.app.cli.deciding import check_decision  # noqa: PLC0415 - it loads the server's configuration
+    from bespeak.app.cli.decisions import check_decision  # noqa: PLC0415 - it loads the server's configuration
 
     actor = check_decision("override", None, by)
     return [Override(source=source, target=target, by=actor) for source, target in decisions]

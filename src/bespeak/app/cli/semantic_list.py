@@ -8,14 +8,20 @@ import click
 import msgspec
 
 from bespeak.app.cli.console import print_json
-from bespeak.app.cli.deciding import visit_store
+from bespeak.app.cli.decisions import visit_store
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.target_store import store_options
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.state.store.commands.alignment_confirmations import ListConfirmed
-from bespeak.state.store.commands.ontologies import Artifact, ArtifactKind, ArtifactRow, ListArtifacts, ReadArtifact
+from bespeak.state.store.commands.semantics import (
+    Artifact,
+    ArtifactKind,
+    ArtifactRow,
+    ListArtifacts,
+    ListConfirmed,
+    ReadArtifact,
+)
 from bespeak.state.store.store import Store
-from bespeak.text.diagnostics.printable import printable
+from bespeak.text.diagnostics.diagnostic import printable
 
 _KINDS: Final[tuple[ArtifactKind, ...]] = ("ontology", "alignment", "context")
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -21,13 +21,13 @@ from bespeak.contract.ontology.ontology import Ontology
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.documents.alignment.notation import read_alignment
 from bespeak.documents.envelope.message import find_payload
-from bespeak.documents.ontology.file import load_ontology, read_bytes
+from bespeak.documents.ontology.reader import load_ontology, read_bytes
 from bespeak.errors import ConfigError
+from bespeak.runtime.semantic.knowledge import Snapshot
 from bespeak.runtime.semantic.layer import SemanticLayer
-from bespeak.runtime.semantic.snapshot import Snapshot
 from bespeak.state.store.opening import open_store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.reading.json_text import json_value
+from bespeak.text.reading.json_data import json_value
 
 _FILE: Final = click.Path(path_type=Path)
 _ONTOLOGIES: Final = frozenset({".ttl", ".rdf", ".owl", ".jsonld", ".nq", ".nt"})

@@ -1,8 +1,10 @@
-"""`bespeak semantic register` and `sign`: put ontologies and alignments into the registry of a store."""
+"""`bespeak semantic register`, `sign` and `confirm`: put ontologies, alignments and contexts into a registry."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,36 +14,86 @@ import click
 import msgspec
 
 from bespeak.app.cli.console import print_findings, print_json
-from bespeak.app.cli.deciding import check_decision
+from bespeak.app.cli.decisions import check_decision, decision_options, visit_store
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.semantic_list import as_dict
-from bespeak.app.cli.semantic_register_alignment import alignment_statement, command_for
-from bespeak.app.cli.semantic_register_context import context_command, is_context
 from bespeak.app.cli.target_store import lasting_place, store_options, use_store
 from bespeak.app.server.state import server_document, store_place
-from bespeak.checks.alignment.artifact import Trust
+from bespeak.checks.alignment.artifact import Trust, judge_alignment
 from bespeak.checks.ontology.registration import Judged, judge_registration
+from bespeak.contract.ontology.alignment import Alignment
+from bespeak.contract.ontology.core import is_iri
+from bespeak.contract.ontology.ontology import parse_version
+from bespeak.documents.alignment.draft_json import read_json, statement_of
 from bespeak.documents.alignment.notation import is_alignment
-from bespeak.documents.ontology.file import read_bytes
+from bespeak.documents.envelope.expansion import CONTEXT_LIMITS
+from bespeak.documents.ontology.contexts import DocumentRefused, inline_contexts, shipped_contexts
+from bespeak.documents.ontology.reader import read_bytes
 from bespeak.errors import ConfigError
-from bespeak.protocol.fault import Fault
-from bespeak.runtime.semantic.alignment_registration import AlignmentOffer
-from bespeak.runtime.semantic.registry import read_trust
-from bespeak.state.audit.trusted_keys import parse_keys
-from bespeak.state.identity.artifact_signature import (
-    ArtifactStatement,
-    sign_artifact,
-    signature_fault,
-    verify_artifact,
-)
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.runtime.semantic.knowledge import read_artifact, verify_alignment
+from bespeak.runtime.semantic.registry import AlignmentOffer, judge_offer, read_trust
+from bespeak.state.identity.artifact_signature import ArtifactStatement, sign_artifact, signature_fault, verify_artifact
 from bespeak.state.identity.jws import PrivateKey, PublicKey
-from bespeak.state.identity.key_file import read_key
+from bespeak.state.identity.key_files import parse_keys, read_key
 from bespeak.state.identity.key_text import key_id
-from bespeak.state.store.command import Conflict
-from bespeak.state.store.commands.ontologies import ArtifactRow, RegisterArtifact
-from bespeak.state.store.store import Store
-from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.state.store.commands.cases import Case
+from bespeak.state.store.commands.semantics import (
+    Artifact,
+    ArtifactRow,
+    ConfirmAlignment,
+    ReadArtifact,
+    RegisterArtifact,
+    RevokeConfirmation,
+    compress,
+)
+from bespeak.state.store.store import Command, Conflict, Store
+from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
+from bespeak.text.reading.json_data import json_value
 from bespeak.text.reading.text_file import read_text
+
+
+def command_for(place: str, offer: AlignmentOffer, trust: Trust) -> RegisterArtifact:
+    """Return the command that registers an alignment; end the command line if it is refused."""
+    judged = asyncio.run(use_store(place, lambda store: judge_offer(store, offer, trust)))
+    print_findings(judged.findings)
+    if judged.alignment is None:
+        raise CommandFailedError(f"{offer.file} cannot be used as it is; see the findings")
+    return judged.command(offer.file)
+
+
+def alignment_statement(data: bytes, file: str, iri: str, version: str) -> ArtifactStatement:
+    """Return what a signature of an alignment says; end the command line if it cannot be registered."""
+    judged = judge_alignment(data, file, for_registry=True, id=iri, version=version)
+    print_findings(judged.findings)
+    found = judged.alignment
+    if found is None:
+        raise CommandFailedError(f"{file} cannot be used as it is; see the findings")
+    if not (found.source.version and found.target.version):
+        # The registry fills them in, and the signature would be for other content.
+        raise CommandFailedError(f"{file} must say the versions of its ontologies to be signed, as JSON and SSSOM do")
+    return statement_of(found)
+
+
+def is_context(data: bytes, file: str) -> bool:
+    """Return True for a JSON object whose only member is a context."""
+    value = json_value(data, file) if data.lstrip()[:1] == b"{" else None
+    return isinstance(value, dict) and value.keys() == {"@context"}
+
+
+def context_command(data: bytes, file: str, iri: str, version: str) -> RegisterArtifact:
+    """Return the command that registers a context; contexts inside of it must be shipped ones."""
+    if not is_iri(iri) or parse_version(version) is None:
+        raise CommandFailedError(f"{file} is a context; give its --id, an absolute IRI, and its --version")
+    try:
+        content = inline_contexts(data, file, shipped_contexts(), CONTEXT_LIMITS)
+    except DocumentRefused as refused:
+        print_findings([refused.finding])
+        raise CommandFailedError(f"{file} cannot be used as it is; see the finding") from refused
+    digest = hashlib.sha256(content).hexdigest()
+    return RegisterArtifact("context", iri, version, digest, compress(content), source=file[:500])
+
 
 _ATTEMPTS: Final = 10
 _FILE: Final = click.Path(path_type=Path)
@@ -232,3 +284,97 @@ def _read(path: Path) -> str:
     if isinstance(text, Diagnostic):
         raise ConfigError(f"{path}: {text.message}")
     return text
+
+
+_MOST_SHOWN = 50
+
+
+@click.command(short_help="Confirm an alignment, or revoke that.")
+@click.argument("alignment")
+@store_options
+@click.option("--version", help="Version.  [default: the latest]")
+@click.option("--revoke", is_flag=True, help="Revoke the confirmation.")
+@decision_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def confirm(
+    *,
+    alignment: str,
+    target: str,
+    override: str | None,
+    version: str | None,
+    revoke: bool,
+    reason: str | None,
+    by: str | None,
+    as_json: bool,
+) -> None:
+    """Confirm a registered alignment by its IRI, so that calls that cannot be undone may use it.
+
+    Look at what it maps first: `bespeak semantic show --kind alignment --content`. All of its mappings are confirmed,
+    whatever their confidence. The confirmation is for exactly this content: a new version needs its own. It is recorded
+    as a case, and `bespeak semantic list` shows it.
+
+    \b
+    Examples:
+    bespeak semantic confirm https://ex.org/align/X-Y-2026 examples/semantic --reason "reviewed with the board"
+    bespeak semantic confirm https://ex.org/align/X-Y-2026 examples/semantic --revoke
+    """
+    decider, attestation = f"operator:{check_decision(alignment, reason, by)}", f"att-{secrets.token_hex(16)}"
+    found: Artifact | None = visit_store(
+        target, override, lambda store: store.read(ReadArtifact("alignment", alignment, version))
+    )
+    if found is None:
+        raise CommandFailedError(f"{alignment} {version or ''}".strip() + " is not a registered alignment")
+    command: Command
+    if revoke:
+        command = RevokeConfirmation(alignment, found.row.version, decider, attestation, reason)
+    else:
+        _check_usable(found, target)
+        case_id = f"align-{secrets.token_hex(16)}"
+        command = ConfirmAlignment(alignment, found.row.version, case_id, decider, attestation, reason)
+    done = visit_store(target, override, lambda store: _do(store, command))
+    if isinstance(done, Conflict):
+        raise CommandFailedError(f"{alignment} {found.row.version} is not confirmed")
+    if as_json:
+        print_json(
+            {
+                "case_id": done.case_id,
+                "alignment": found.row.id,
+                "version": found.row.version,
+                "sha256": found.row.digest,
+                "state": "revoked" if revoke else "confirmed",
+                "by": done.decided_by,
+                "at": write_instant(done.decided_at or 0.0),
+            }
+        )
+        return
+    click.echo(printable(f"{'revoked' if revoke else 'confirmed'}    {found.row.id} {found.row.version}"))
+    click.echo(f"sha256       {found.row.digest}")
+    click.echo(printable(f"by           {done.decided_by}"))
+    click.echo(f"case         {done.case_id}")
+    if not revoke:
+        _print_mappings(found)
+
+
+def _check_usable(found: Artifact, target: str) -> None:
+    """End the command for content that no server would use: it was changed, or lacks the signature of a trusted key."""
+    trust = read_settings_trust(target)
+    read = read_artifact(found)
+    if trust.signed and isinstance(read, Alignment):
+        read = verify_alignment(read, found.row, trust)
+    if isinstance(read, Fault):
+        raise CommandFailedError(f"{found.row.id} {found.row.version} cannot be confirmed: {read.message}")
+
+
+async def _do(store: Store, command: Command) -> Case | Conflict:
+    done = await store.do(command)
+    return done if isinstance(done, Conflict) else done[0]
+
+
+def _print_mappings(found: Artifact) -> None:
+    alignment = read_json(found.content, found.row.id).alignment
+    rules = () if alignment is None else alignment.rules
+    for rule in rules[:_MOST_SHOWN]:
+        confidence = 0.0 if alignment is None else alignment.confidence_of(rule)
+        click.echo(printable(f"  {rule.source} {rule.relation} {rule.target} ({confidence:.2f})"))
+    if len(rules) > _MOST_SHOWN:
+        click.echo(f"  and {len(rules) - _MOST_SHOWN} more")

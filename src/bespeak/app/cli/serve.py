@@ -1,19 +1,28 @@
-"""`bespeak serve`: run a server."""
+"""`bespeak serve`: run a server. With `--reload`, run it in a child process that restarts when a file changes."""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from multiprocessing.connection import wait
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from bespeak.app.cli.console import print_findings
+from bespeak.app.cli.main import main
 from bespeak.app.server.assembly import Assembled
+from bespeak.app.server.lifecycle import STOP_SIGNALS
 from bespeak.app.server.log import FORMATS, LEVELS, log_findings, log_to_stderr
-from bespeak.app.server.public_url import is_described
 from bespeak.app.server.serving import serve_target
-from bespeak.app.server.settings import Settings, plan_settings
+from bespeak.app.server.settings import Settings, is_described, plan_settings
+from bespeak.app.server.state import names_attribute
 from bespeak.app.server.target import load_target
 
 
@@ -67,8 +76,6 @@ def serve(target: str, level: str, log_format: str, reload: bool, **options: Any
     bespeak serve rooms --agtp 0.0.0.0:4480 --cert cert.pem --key key.pem --workers 2
     """
     if reload:
-        from bespeak.app.cli.reload import serve_reloading  # noqa: PLC0415 - only for development
-
         if (options["workers"] or 1) > 1:
             raise click.UsageError("--reload serves with one worker; leave --workers out.")
         return serve_reloading(target, [one for one in sys.argv[1:] if one != "--reload"])
@@ -103,3 +110,106 @@ def _announce(assembled: Assembled, settings: Settings) -> None:
     if settings.operations is not None:
         click.echo(f"OPS   http://{settings.operations}  /healthz, /metrics")
     sys.stdout.flush()
+
+
+_SUFFIXES: Final = (".py", ".toml", ".agis", ".agent", ".yaml", ".yml")
+"""Files that make a service. A handler may write others, such as .json, without causing a restart."""
+_INTERVAL: Final = 0.4
+"""Seconds between two looks at the files."""
+_PATIENCE: Final = 5.0
+"""Seconds that running requests have to finish before a restart."""
+
+Snapshot = dict[str, tuple[int, int]]
+
+
+def serve_reloading(target: str, arguments: list[str]) -> int:
+    """Run `bespeak` with these arguments until a stop signal; restart it after every change. Return the exit code.
+
+    A child that cannot start has printed why; it is started again after the next change.
+    """
+    base = _base(target)
+    click.echo(f"watching {base}; the server restarts when a file changes", err=True)
+    stopping = threading.Event()
+    for number in STOP_SIGNALS:
+        signal.signal(number, lambda *_: stopping.set())
+    while True:
+        seen = snapshot(base)
+        child = _start(arguments)
+        changed = _next_change(base, seen, child, stopping)
+        _end(child)
+        if changed is None:
+            return 0
+        click.echo(f"reloading: {os.path.relpath(changed, base)} changed", err=True)
+
+
+def snapshot(base: Path) -> Snapshot:
+    """Return modification time and size of every file that can be part of a service."""
+    found: Snapshot = {}
+    for place in _files(base):
+        try:
+            state = os.stat(place)  # noqa: PTH116 - a path object for each file costs more than the call
+        except OSError:  # removed in the meantime
+            continue
+        found[place] = (state.st_mtime_ns, state.st_size)
+    return found
+
+
+def _files(base: Path) -> Iterator[str]:
+    for folder, inner, names in os.walk(base):
+        # Hidden folders, caches and virtual environments belong to tools.
+        inner[:] = [
+            one
+            for one in inner
+            if not one.startswith((".", "__pycache__", "node_modules"))
+            and not os.path.exists(os.path.join(folder, one, "pyvenv.cfg"))  # noqa: PTH110, PTH118
+        ]
+        yield from (os.path.join(folder, name) for name in names if name.endswith(_SUFFIXES))  # noqa: PTH118
+
+
+def _next_change(base: Path, seen: Snapshot, child: SpawnProcess, stopping: threading.Event) -> str | None:
+    """Wait for a change and return its file; return None when the server is to stop."""
+    alive = True
+    while not stopping.is_set():
+        if alive and wait([child.sentinel], timeout=_INTERVAL):
+            alive = False
+            child.join()
+            if child.exitcode == 0:
+                return None
+            click.echo(f"the server ended with code {child.exitcode}; it starts again after a change", err=True)
+        elif not alive:
+            stopping.wait(_INTERVAL)
+        now = snapshot(base)
+        changed = sorted(seen.items() ^ now.items())
+        if changed:
+            return changed[0][0]
+    return None
+
+
+def _start(arguments: list[str]) -> SpawnProcess:
+    process = multiprocessing.get_context("spawn").Process(target=_run, args=(arguments,))
+    # The child is told to stop by its parent; Ctrl-C reaches both.
+    interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    process.start()
+    signal.signal(signal.SIGINT, interrupt)
+    return process
+
+
+def _run(arguments: list[str]) -> None:
+    sys.argv[1:] = arguments
+    main()
+
+
+def _end(child: SpawnProcess) -> None:
+    child.terminate()
+    child.join(_PATIENCE)
+    if child.is_alive():
+        child.kill()
+        child.join()
+
+
+def _base(target: str) -> Path:
+    """Return the folder whose files make the target."""
+    path = Path(target.rpartition(":")[0] if names_attribute(target) else target)
+    if path.is_dir():
+        return path
+    return path.parent if path.is_file() else Path.cwd()

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bespeak.agent.client.bearer_token import read_token
 from bespeak.agent.client.connect import connect
+from bespeak.agent.client.credentials import read_token
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.app.cli.console import print_findings
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.documents.ai.document import MOST_CAPABILITIES
 from bespeak.errors import ConfigError
-from bespeak.protocol.locator import is_web
+from bespeak.protocol.address import is_web
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
 

@@ -10,10 +10,10 @@ import msgspec
 from rich.text import Text
 
 from bespeak.app.cli.console import line, print_json, print_lines
-from bespeak.app.cli.deciding import visit_store
+from bespeak.app.cli.decisions import visit_store
 from bespeak.app.cli.main import EXIT_GOOD, EXIT_REFUSED
 from bespeak.app.cli.target_store import store_options
-from bespeak.contract.money import Money
+from bespeak.contract.payments import Money
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.state.store.commands.ledger import Account, CheckLedger, Entry, ListAccounts, ListEntries
 from bespeak.state.store.store import Store

@@ -1,13 +1,21 @@
-"""The AGIS conformance set: valid, invalid and borderline documents, and the findings a validator must report."""
+"""The AGIS conformance set: documents, the findings a validator must report, and validators to hold against it."""
 
 from __future__ import annotations
 
+import shlex
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
+from bespeak.checks.lint.document import check_text
+from bespeak.checks.lint.subject import Context
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.errors import ConfigError
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.text_file import read_text
+from bespeak.text.source.tree import MAX_BYTES
 
 Kind = Literal["valid", "invalid", "borderline"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -118,3 +126,44 @@ def _wrong(case: Case, verdict: Validation) -> str:
         )
         if part
     )
+
+
+_SECONDS: Final = 60
+_PLACE: Final = "{}"
+
+
+def own_validator() -> Validator:
+    """Return a validator that applies the rules of `bespeak lint` without configuration."""
+    context = Context(catalog=load_bundled())
+
+    def judge(case: Case) -> Validation:
+        text = read_text(case.file, MAX_BYTES)
+        found = (text,) if isinstance(text, Diagnostic) else check_text(text, str(case.file), context).findings
+        errors = sorted({Expected(each.rule, each.pointer) for each in found if each.severity == "error"})
+        return Validation(not errors, tuple(errors))
+
+    return judge
+
+
+def command_validator(command: str) -> Validator:
+    """Return a validator that runs a command with the file in place of `{}` or at its end; exit code 0 accepts."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ConfigError(f"the validator {command!r} is not a valid command: {error}") from error
+    if not words:
+        raise ConfigError("the validator is empty; give a command, such as 'agis-validate {}'")
+    if not any(_PLACE in word for word in words):
+        words.append(_PLACE)
+
+    def judge(case: Case) -> Validation:
+        line = [word.replace(_PLACE, str(case.file)) for word in words]
+        try:
+            done = subprocess.run(line, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 - the user's own command
+        except subprocess.TimeoutExpired:
+            return Validation(False, note=f" after {_SECONDS} seconds without a result")
+        except OSError as error:
+            raise ConfigError(f"the validator cannot be run: {words[0]}: {error.strerror or error}") from error
+        return Validation(done.returncode == 0)
+
+    return judge

@@ -1,16 +1,25 @@
-"""One exchange with the server under test: the request, the response, and access to its parts."""
+"""One exchange with the server under test: the request, the response, and access to its parts.
+
+A request is sent exactly as given, on its own connection: a check sends what a well-behaved client cannot.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import re
+import ssl
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 import msgspec
 
-from bespeak.text.diagnostics.printable import printable
+from bespeak.errors import LocalProtocolError, RemoteProtocolError
+from bespeak.protocol.wire.connection import ResponseReader
+from bespeak.protocol.wire.messages import Malformed, ResponseMessage
+from bespeak.text.diagnostics.diagnostic import printable
 from bespeak.text.reading.json_data import decode_json
 
 _CALLER: Final = re.compile(r"agent|identity|credential|caller|principal|canonical")
@@ -112,3 +121,59 @@ Send = Callable[[str, str, Mapping[str, str], bytes], Awaitable[Exchanged]]
 def _short(body: bytes) -> str:
     text = printable(" ".join(body.decode("utf-8", "replace").split()))
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+_CHUNK: Final = 65536
+
+
+def direct_sender(host: str, port: int, *, tls: ssl.SSLContext | None, timeout: float) -> Send:
+    """Return a sender for one server. A new connection per request suits servers that close after each reply."""
+
+    async def send(method: str, target: str, headers: Mapping[str, str], body: bytes) -> Exchanged:
+        if not f"{method}{target}".isprintable() or " " in method + target:
+            # Both may come from the server's own manifest.
+            raise LocalProtocolError(f"{method[:40]!a} {target[:80]!a} cannot be sent on a request line.")
+        lines = [f"AGTP/1.0 {method} {target}", *(f"{name}: {value}" for name, value in headers.items())]
+        head = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""])
+        async with asyncio.timeout(timeout):
+            reply = await _exchange(host, port, tls, head.encode() + body)
+        return Exchanged(
+            method,
+            target,
+            body,
+            reply.status,
+            reply.reason,
+            reply.headers,
+            reply.body,
+            headers.get("Agent-ID"),
+            headers.get("Authority-Scope"),
+        )
+
+    return send
+
+
+async def _exchange(host: str, port: int, tls: ssl.SSLContext | None, data: bytes) -> ResponseMessage:
+    incoming, outgoing = await asyncio.open_connection(host, port, ssl=tls)
+    try:
+        outgoing.write(data)
+        with suppress(ConnectionError):  # a server may refuse and close before it has read everything
+            await outgoing.drain()
+        return await _read(incoming)
+    finally:
+        outgoing.close()
+        with suppress(OSError):
+            await outgoing.wait_closed()
+
+
+async def _read(incoming: asyncio.StreamReader) -> ResponseMessage:
+    reader = ResponseReader()
+    while True:
+        event = reader.next_event()
+        if isinstance(event, ResponseMessage):
+            return event
+        if isinstance(event, Malformed):
+            raise RemoteProtocolError(event.message)
+        data = await incoming.read(_CHUNK)
+        if not data:
+            raise RemoteProtocolError("the server closed the connection before the response was complete")
+        reader.receive_data(data)

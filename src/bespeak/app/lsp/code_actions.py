@@ -2,20 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from lsprotocol import types
 
-from bespeak.app.lsp.checking import Checked
-from bespeak.app.lsp.diagnostics import one, touching
-from bespeak.app.lsp.ignoring import ignore_edits
+from bespeak.app.lsp.diagnostics import Checked, to_diagnostic, touching
 from bespeak.app.lsp.positions import Positions
-from bespeak.checks.lint.examine import Examined
+from bespeak.checks.lint.document import Examined, replacements
 from bespeak.checks.lint.fixer import fix_text
+from bespeak.checks.lint.rule_index import find_rule
+from bespeak.checks.lint.suppress import UNKNOWN, UNREASONED, UNUSED, read_ignores
+from bespeak.documents.notation_text import parse_notation
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix
 from bespeak.text.diagnostics.report import Finding
-from bespeak.text.source.text_edit import TextEdit
-from bespeak.text.source.tree import Span
+from bespeak.text.reading.table import IGNORES
+from bespeak.text.source.pointer import child, parent, value_at
+from bespeak.text.source.tree import Change, Span, TextEdit, Tree, apply_edits, insertion
+
+_IGNORE: Final = re.compile(r"#[ \t]*+bespeak:[ \t]*+ignore\[[^\]\n]*+(?=\])")
+_INDENT: Final = re.compile(r"[ \t]*+")
+_HOUSEKEEPING: Final = frozenset({UNUSED.id, UNKNOWN.id, UNREASONED.id})
+"""Rules about ignores, which cannot be ignored."""
+
+
+def ignore_edits(finding: Finding, checked: Checked, positions: Positions) -> list[TextEdit]:
+    """Return the edits that ignore a finding; empty if no ignore would hide it."""
+    rule = finding.diagnostic.rule
+    if checked.subject is None or checked.judge is None or checked.judge.stands(rule) or rule in _HOUSEKEEPING:
+        return []
+    tree = parse_notation(checked.text, checked.subject.tree.file)
+    if isinstance(tree, Diagnostic):
+        return []
+    if tree.notation != "json":
+        for edit, line in _comments(finding.diagnostic, positions):
+            if _is_effective(apply_edits(checked.text, [edit]), tree, rule, line):
+                return [edit]
+    return _key(finding.diagnostic, tree, positions)
+
+
+def _comments(finding: Diagnostic, positions: Positions) -> Iterator[tuple[TextEdit, int]]:
+    """Yield candidate comments, each with the resulting line of the finding."""
+    place = finding.location
+    if place is None or not place.line:
+        return
+    text, mark = positions.text, f"# bespeak: ignore[{finding.rule}]"
+    start = positions.line_start(place.line)
+    end = text.find("\n", start)
+    line = text[start : end if end >= 0 else len(text)].rstrip("\r")
+    known = _IGNORE.search(line)
+    if known is not None:
+        yield insertion(start + known.end(), f", {finding.rule}"), place.line
+    stop = start + len(line.rstrip())
+    yield TextEdit(Span(stop, start + len(line)), f"  {mark}"), place.line
+    indent = _INDENT.match(line)
+    feed = "\r\n" if "\r\n" in text else "\n"
+    yield insertion(start, f"{indent[0] if indent else ''}{mark}{feed}"), place.line + 1
+
+
+def _is_effective(text: str, before: Tree, rule: str, line: int) -> bool:
+    """Return True if a text ignores a rule on a line and has the same data as before."""
+    after = parse_notation(text, before.file)
+    if isinstance(after, Diagnostic) or after.data != before.data:
+        return False
+    ignores, _ = read_ignores(after, find_rule, require_reason=False)
+    return any(ignore.rule == rule and ignore.line == line for ignore in ignores)
+
+
+def _key(finding: Diagnostic, tree: Tree, positions: Positions) -> list[TextEdit]:
+    """Return the edits that add the ignore key to the mapping of the finding."""
+    at = finding.pointer
+    while at and not isinstance(value_at(tree.data, at), dict):
+        at = parent(at)
+    mapping = value_at(tree.data, at)
+    if not isinstance(mapping, dict):
+        return []
+    known = mapping.get(IGNORES)
+    if isinstance(known, dict):
+        change = Change("insert", child(at, IGNORES), "", finding.rule)
+    elif isinstance(known, list):
+        change = Change("append", child(at, IGNORES), finding.rule)
+    else:
+        change = Change("insert", at, {finding.rule: ""}, IGNORES)
+    fix = Fix("Ignore it", (change,))
+    return [positions.edit(made) for made in replacements(replace(finding, fix=fix), tree)]
+
 
 FIX_ALL: Final = "source.fixAll.bespeak"
 QUICK_FIX: Final = types.CodeActionKind.QuickFix.value
@@ -39,7 +112,7 @@ def code_actions(
 
     def action(title: str, kind: str, edits: Iterable[TextEdit], finding: Finding | None = None) -> types.CodeAction:
         changes = types.TextDocumentEdit(document, [positions.for_editor(edit) for edit in edits])
-        found = [one(finding, positions)] if finding else None
+        found = [to_diagnostic(finding, positions)] if finding else None
         edit = types.WorkspaceEdit(document_changes=[changes])
         return types.CodeAction(title, kind=kind, diagnostics=found, edit=edit)
 

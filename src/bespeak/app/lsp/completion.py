@@ -9,18 +9,16 @@ from typing import Any, Final
 
 from lsprotocol import types
 
-from bespeak.app.lsp.checking import Checked, catalog_of
 from bespeak.app.lsp.cursor import Cursor
+from bespeak.app.lsp.diagnostics import Checked, catalog_of
 from bespeak.app.lsp.fields import choices, field_at, is_rule, is_text, is_verb, properties
-from bespeak.app.lsp.hover import IGNORE
+from bespeak.app.lsp.hover import IGNORE, verb_text
 from bespeak.app.lsp.positions import Positions
-from bespeak.app.lsp.verb_text import verb_text
-from bespeak.checks.lint.registry import all_rules
+from bespeak.checks.lint.rule_index import all_rules
 from bespeak.checks.lint.subject import Kind
 from bespeak.contract.catalog.catalog import Catalog
-from bespeak.text.reading.outline import Outline
-from bespeak.text.reading.table import IGNORES
-from bespeak.text.reading.untyped import as_list, as_mapping, as_text, as_texts
+from bespeak.text.reading.settings import Outline
+from bespeak.text.reading.table import IGNORES, as_list, as_mapping, as_text, as_texts
 from bespeak.text.source.tree import Tree
 
 _DECLARED: Final = re.compile(r"^[ \t]*+[\"']?+(?:method|declared_verbs)[\"']?+[ \t]*+[:=]([^\n#]*+)", re.MULTILINE)

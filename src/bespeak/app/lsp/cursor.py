@@ -1,17 +1,269 @@
-"""The context of the cursor: word, place in the document, or comment. Works on broken documents."""
+"""The context of the cursor: word, place in the document, or comment. Works on broken documents in every notation."""
 
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
-from bespeak.app.lsp.brace_place import brace_place
-from bespeak.app.lsp.flow_place import Place, flow_place
-from bespeak.app.lsp.toml_place import toml_place
-from bespeak.app.lsp.yaml_place import yaml_place
-from bespeak.text.source.notation import detect_notation
-from bespeak.text.source.tree import Notation
+from bespeak.text.source.tree import Notation, detect_notation
+
+ITEM: Final = "[]"
+"""Path segment for any item of a list."""
+
+_TOKEN: Final = re.compile(
+    r"""(?P<text>"(?:[^"\\\n]++|\\.)*+"?+|'[^'\n]*+'?+)
+      | (?P<comment>(?<!\S)\#[^\n]*+)
+      | (?P<mark>[{}\[\],:=])
+      | (?P<word>[^\s{}\[\],:="'\#]++|\#)""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a word: the names and lists that lead to it, and its role."""
+
+    path: tuple[str, ...]
+    is_key: bool
+    """True for a key of the mapping at the path, False for the value at the path."""
+
+
+def flow_place(text: str, start: int, offset: int) -> Place | None:
+    """Return the place of an offset inside the bracket that opens at `start`; None if it is closed earlier."""
+    # For each open bracket: its kind, and in a mapping the key of the next value.
+    frames: list[tuple[str, str | None]] = []
+    last = ""
+    for token in _TOKEN.finditer(text, start, offset):
+        kind, said = token.lastgroup, token[0]
+        if kind in ("text", "word"):
+            last = said.strip("\"'")
+        elif said in ("{", "["):
+            frames.append((said, None))
+        elif said in ("}", "]"):
+            if frames:
+                frames.pop()
+            if not frames:
+                return None
+        elif kind == "mark" and frames and frames[-1][0] == "{":
+            frames[-1] = ("{", None if said == "," else last)
+    if not frames:
+        return None
+    steps = [ITEM if kind == "[" else key for kind, key in frames]
+    path = tuple(step for step in steps if step is not None)
+    return Place(path, is_key=frames[-1][0] == "[" or frames[-1][1] is None)
+
+
+_BRACE_TOKEN: Final = re.compile(
+    r"""(?P<text>"(?:[^"\\\n]++|\\.)*+"?+)
+      | (?P<comment>(?<!\S)\#[^\n]*+)
+      | (?:^|(?<=[{,;\s]))[ \t]*+[A-Za-z][\w-]*+[ \t]++/(?P<endpoint>[^\s{}]*+(?:\{[^\s{}]*+\}[^\s{}]*+)*+)\s*+\{
+      | (?P<block>[A-Za-z_][\w-]*+)[ \t]*+\{
+      | (?P<template>/[^\s{}]*+\{[^\s{}]*+\})
+      | (?P<close>\})
+      | (?P<open>\{)""",
+    re.VERBOSE | re.MULTILINE,
+)
+_KEY: Final = re.compile(r"[ \t]*+(?P<dash>-[ \t]++)?(?P<key>[A-Za-z_][\w-]*+)[ \t]*+:(?:[ \t]++|$)(?P<rest>.*+)")
+_LIST_KEY: Final = re.compile(r"[ \t]*+(?P<key>[A-Za-z_][\w-]*+)[ \t]*+:[ \t]*+$")
+
+
+def brace_place(text: str, offset: int) -> Place:
+    """Return the place of an offset."""
+    path = _blocks(text, offset)
+    start = text.rfind("\n", 0, offset) + 1
+    start = max(start, text.rfind("{", start, offset) + 1)  # a block may open and continue on one line
+    line = text[start:offset]
+    assigned = _KEY.match(line)
+    if assigned is not None:
+        key_path = (*path, assigned["key"])
+        if assigned["rest"][:1] == "[":
+            inside = flow_place(text, start + assigned.start("rest"), offset)
+            if inside is not None:
+                return Place(key_path + inside.path, inside.is_key)
+        return Place(key_path, is_key=False)
+    if line.lstrip().startswith("-"):
+        return Place((*path, *_list_above(text, start), ITEM), is_key=True)
+    return Place(path, is_key=True)
+
+
+def _blocks(text: str, offset: int) -> tuple[str, ...]:
+    """Return the names of the blocks that are open at an offset."""
+    blocks: list[tuple[str, ...]] = []
+    for token in _BRACE_TOKEN.finditer(text, 0, offset):
+        kind = token.lastgroup
+        if kind == "endpoint":
+            blocks.append(("endpoints", ITEM))
+        elif kind == "block":
+            blocks.append((token["block"],))
+        elif kind == "open":
+            blocks.append(())
+        elif kind == "close" and blocks:
+            blocks.pop()
+    return tuple(name for block in blocks for name in block)
+
+
+def _list_above(text: str, start: int) -> tuple[str, ...]:
+    """Return the key of the list whose items have dashes, if it is on a line above them."""
+    while start > 0:
+        end = start - 1
+        start = text.rfind("\n", 0, end) + 1
+        line = text[start:end].rstrip("\r")
+        key = _LIST_KEY.match(line)
+        if key is not None:
+            return (key["key"],)
+        if line.strip() and not line.lstrip().startswith("-"):
+            break
+    return ()
+
+
+_HEADER: Final = re.compile(r"^[ \t]*+(?P<open>\[\[?+)(?P<name>[^\[\]\n#]++)\]", re.MULTILINE)
+_TOML_KEY: Final = re.compile(r"[ \t]*+(?P<key>[\w.\"'-]++)[ \t]*+=[ \t]*+(?P<rest>.*+)")
+_PART: Final = re.compile(r"\"([^\"]*+)\"|'([^']*+)'|([\w-]++)")
+_VALUE_LINES: Final = 200
+"""Number of lines above in which the key of an open bracket is searched."""
+
+
+def toml_place(text: str, offset: int) -> Place | None:
+    """Return the place of an offset; None inside a header."""
+    start = text.rfind("\n", 0, offset) + 1
+    line = text[start:offset]
+    if line.lstrip().startswith("["):
+        return None
+    header = _header(text, start)
+    inside = _in_brackets(text, start, offset)
+    if inside is not None:
+        return Place(header + inside.path, inside.is_key)
+    assigned = _TOML_KEY.match(line)
+    if assigned is None:
+        return Place((*header, *_parts(line.rpartition(".")[0])), is_key=True)
+    return Place((*header, *_parts(assigned["key"])), is_key=False)
+
+
+def _header(text: str, offset: int) -> tuple[str, ...]:
+    found = next(iter(deque(_HEADER.finditer(text, 0, offset), maxlen=1)), None)
+    if found is None:
+        return ()
+    path = _parts(found["name"])
+    return (*path, ITEM) if found["open"] == "[[" else path
+
+
+def _in_brackets(text: str, start: int, offset: int) -> Place | None:
+    """Return the place inside a list or an inline table that opens on this line or a few lines above."""
+    for _ in range(_VALUE_LINES):
+        end = text.find("\n", start)
+        line = text[start : end if end >= 0 else len(text)]
+        assigned = _TOML_KEY.match(line)
+        if assigned is not None:
+            opening = start + assigned.start("rest")
+            if assigned["rest"][:1] not in ("[", "{") or opening >= offset:
+                return None
+            inside = flow_place(text, opening, offset)
+            return Place(_parts(assigned["key"]) + inside.path, inside.is_key) if inside else None
+        if start == 0 or _HEADER.match(line):
+            return None
+        start = text.rfind("\n", 0, start - 1) + 1
+    return None
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    return tuple(next(filter(None, part.groups()), "") for part in _PART.finditer(name))
+
+
+_LINE: Final = re.compile(
+    r"""(?P<indent>[ ]*+)(?P<dashes>(?:-(?:[ ]++|$))*+)
+        (?:(?:"(?P<double>[^"\n]*+)"|'(?P<single>[^'\n]*+)'|(?P<plain>[\w$./~-]++))[ \t]*+:(?:[ \t]++|$))?+
+        (?P<rest>.*+)""",
+    re.VERBOSE,
+)
+_FLOW_LINES: Final = 200
+"""Number of lines above in which an open bracket is searched."""
+
+
+class _Line:
+    """One line: the columns of its dashes, its key, and the rest."""
+
+    def __init__(self, text: str) -> None:
+        match = _LINE.match(text)
+        assert match is not None
+        indent, dashes = match["indent"], match["dashes"]
+        self.key = next((name for name in match.group("double", "single", "plain") if name is not None), None)
+        self.dashes = [len(indent) + at for at, char in enumerate(dashes) if char == "-"]
+        self.column = len(indent) + len(dashes)
+        self.rest = match["rest"]
+        self.rest_at = match.start("rest")
+        self.is_empty = not self.dashes and self.key is None and (not self.rest or self.rest.startswith("#"))
+
+
+def yaml_place(text: str, offset: int) -> Place:
+    """Return the place of an offset."""
+    start = text.rfind("\n", 0, offset) + 1
+    flow = _in_flow(text, start, offset)
+    if flow is not None:
+        return flow
+    return _block(text, start, offset)
+
+
+def _block(text: str, start: int, offset: int) -> Place:
+    line = _Line(text[start:offset])
+    path = (*_above(text, start, line), *(ITEM for _ in line.dashes))
+    return Place(path, is_key=True) if line.key is None else Place((*path, line.key), is_key=False)
+
+
+def _above(text: str, start: int, line: _Line) -> tuple[str, ...]:
+    """Return the keys and lists that enclose a line, outermost first."""
+    column = line.dashes[0] if line.dashes else line.column
+    in_list = bool(line.dashes)
+    found: list[str] = []
+    for _, written in _upwards(text, start):
+        if column == 0 and not in_list:
+            break
+        if written.startswith(" " * (column + 1)):
+            continue  # a shortcut for most lines of a long document
+        above = _Line(written)
+        if above.is_empty:
+            continue
+        # The items of a list may be in the column of its key.
+        if above.key is not None and (above.column < column or (in_list and above.column == column)):
+            found.append(above.key)
+            column, in_list = above.column, False
+        for dash in reversed(above.dashes):
+            if dash < column:
+                found.append(ITEM)
+                column, in_list = dash, True
+    return tuple(reversed(found))
+
+
+def _in_flow(text: str, start: int, offset: int) -> Place | None:
+    """Return the place inside unclosed brackets that open on this line or a few lines above."""
+    leftmost = None
+    lines = ((start, text[start:offset]), *islice(_upwards(text, start), _FLOW_LINES))
+    for at, written in lines:
+        line = _Line(written)
+        # Text in brackets is indented further than their key; a key that is not ends them.
+        if line.rest[:1] in ("[", "{") and (leftmost is None or line.column < leftmost):
+            opening = at + line.rest_at
+            inside = flow_place(text, opening, offset)
+            if inside is not None:
+                outer = _block(text, at, opening)
+                return Place(outer.path + inside.path, inside.is_key)
+        if line.key is not None:
+            leftmost = line.column if leftmost is None else min(leftmost, line.column)
+        if leftmost == 0:
+            break
+    return None
+
+
+def _upwards(text: str, start: int) -> Iterator[tuple[int, str]]:
+    """Yield the lines above an offset at a line start, nearest first."""
+    while start > 0:
+        end = start - 1
+        start = text.rfind("\n", 0, end) + 1
+        yield start, text[start:end].rstrip("\r")
+
 
 _WORD: Final = re.compile(r"[\w$#/.-]*+")
 _TOML_WORD: Final = re.compile(r"[\w$#/-]*+")

@@ -1,22 +1,47 @@
-"""Hover texts."""
+"""Hover texts: rules, fields, and verbs with their catalog entry or findings."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
-from bespeak.app.lsp.checking import Checked, catalog_of
 from bespeak.app.lsp.cursor import Cursor
+from bespeak.app.lsp.diagnostics import Checked, catalog_of
 from bespeak.app.lsp.fields import choices, field_at, is_rule, is_verb
 from bespeak.app.lsp.positions import Positions
-from bespeak.app.lsp.verb_text import verb_text
 from bespeak.checks.lint.passes import PASSES, pass_of
-from bespeak.checks.lint.registry import find_rule
-from bespeak.checks.lint.rule_page import facts, sections
+from bespeak.checks.lint.rule_index import facts, find_rule, sections
 from bespeak.checks.lint.subject import Kind
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.contract.catalog.catalog import Catalog, Verb
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule
 from bespeak.text.reading.table import IGNORES
+
+
+def verb_text(name: str, catalog: Catalog, found: Sequence[Diagnostic] = ()) -> str:
+    """Return Markdown about a verb. `found` are the findings about it at its place."""
+    verb = catalog.verbs.get(name.upper())
+    if verb is not None:
+        return _entry(verb, catalog)
+    legacy = catalog.legacy.get(name.upper())
+    parts = [f"**{name}** is not in the catalog {catalog.version}."]
+    if legacy is not None:
+        parts.append(f"It is an HTTP verb: {legacy.description} Use **{legacy.preferred}**.")
+    elif near := catalog.near(name.upper()):
+        parts.append(f"Similar verbs: {', '.join(near[:4])}.")
+    parts += (f"{finding.rule}: {finding.message}. {finding.help}".rstrip() for finding in found)
+    return "\n\n".join(parts)
+
+
+def _entry(verb: Verb, catalog: Catalog) -> str:
+    parts = [f"**{verb.name}** · {', '.join(verb.categories)}", verb.description]
+    if verb.deprecated_in:
+        successor = f", use **{verb.successor}**" if verb.successor else ""
+        removed = f" and is removed in {verb.removed_in}" if verb.removed_in else ""
+        parts.append(f"Deprecated since {verb.deprecated_in}{removed}{successor}.")
+    parts.append(f"Catalog {catalog.version}")
+    return "\n\n".join(parts)
+
 
 IGNORE: Final = re.compile(r"#[ \t]*+bespeak:[ \t]*+ignore(?:-file)?+\[(?P<rules>[^\]]*+)$")
 """Comment up to a cursor inside the brackets of an ignore."""

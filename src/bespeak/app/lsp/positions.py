@@ -10,10 +10,7 @@ from lsprotocol import types
 from lsprotocol.types import Position, PositionEncodingKind, Range
 
 from bespeak.text.diagnostics.report import Replacement
-from bespeak.text.source.span import Location
-from bespeak.text.source.text_edit import TextEdit
-from bespeak.text.source.text_position import line_starts
-from bespeak.text.source.tree import Span
+from bespeak.text.source.tree import Location, Span, TextEdit, line_starts
 
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 _WORD: Final = re.compile(r"[\w./{}-]++|\S?")

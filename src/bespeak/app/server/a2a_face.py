@@ -6,15 +6,13 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from bespeak.app.server.extra import extra_needed
-from bespeak.app.server.guarded import ACCEPT, make_guard, mount
-from bespeak.app.server.http_face import CORS
+from bespeak.app.server.http_face import ACCEPT, CORS, extra_needed, make_guard, mount
 from bespeak.app.server.http_pages import Publishing, project_card_of
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings
 from bespeak.documents.projections.a2a_card import INTERFACE
 from bespeak.faces.http.asgi import Application
-from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
+from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.state.identity.settings import AuthSettings
 
@@ -41,9 +39,9 @@ def make_a2a(
 ) -> A2aApplication:
     """Build the application at `/a2a`; `loopback` is True if the server listens on loopback only."""
     with extra_needed("A2A", "a2a", "a2a", "google", "jsonrpc", "sse_starlette"):
+        from bespeak.faces.a2a.calls import SkillCalls  # noqa: PLC0415
         from bespeak.faces.a2a.handler import SkillHandler  # noqa: PLC0415 - slow to load
         from bespeak.faces.a2a.http import A2aApplication  # noqa: PLC0415
-        from bespeak.faces.a2a.skill_calls import SkillCalls  # noqa: PLC0415
         from bespeak.faces.a2a.tasks import Tasks  # noqa: PLC0415
         from bespeak.faces.asking import Asking  # noqa: PLC0415
         from bespeak.faces.http.dispatched import DispatchBackend  # noqa: PLC0415

@@ -1,52 +1,61 @@
-"""From a service to a running dispatcher: register the endpoints, then build a server."""
+"""From a service to a running server: register endpoints, build the dispatcher, run the background work."""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from bespeak.app.server.collector import collector_paused
-from bespeak.contract.catalog.bundled import open_catalog
+from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.data_set import data_sets
-from bespeak.contract.service import Service
-from bespeak.contract.vocabulary import Vocabulary
+from bespeak.contract.service import Service, Vocabulary
 from bespeak.documents.deployment.rules import NO_EFFECT
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.headers import is_header_value
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.runtime.access_log import access_log
 from bespeak.runtime.additions import Additions
 from bespeak.runtime.auditor import Auditor
-from bespeak.runtime.call_statistics import CallStatistics
+from bespeak.runtime.background import DueLoop
 from bespeak.runtime.confirmations import Confirmations
-from bespeak.runtime.cost_history import CostHistory
 from bespeak.runtime.dispatcher import Dispatcher
-from bespeak.runtime.exchange import Subscriber
+from bespeak.runtime.exchange import Metrics, Subscriber, access_log
 from bespeak.runtime.idempotency import Idempotency
+from bespeak.runtime.identity.signer import Signer
+from bespeak.runtime.messages.delivery import Delivery, Drain
 from bespeak.runtime.methods.builtin import builtin_endpoints
-from bespeak.runtime.pausing import Pausing
+from bespeak.runtime.methods.standard import DUE
+from bespeak.runtime.monitors.health import Presence
+from bespeak.runtime.monitors.methods import OBSERVABLE
+from bespeak.runtime.monitors.monitors import Monitors
+from bespeak.runtime.monitors.retries import RETRY, Retries
+from bespeak.runtime.monitors.statistics import CallStatistics, CostHistory
 from bespeak.runtime.payments.purchases import open_purchases
+from bespeak.runtime.rate import RateExchange
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.responder import Responder
-from bespeak.runtime.retries import RETRY, Retries
 from bespeak.runtime.server import Server
-from bespeak.runtime.sessions import Sessions
+from bespeak.runtime.sessions import Pausing, Sessions
 from bespeak.runtime.settlement import Settlement, TaskAdmission
-from bespeak.runtime.signer import Signer
-from bespeak.state.store.store import Store
+from bespeak.runtime.workflows.engine import Workflows
+from bespeak.state.audit.settings import AuditSettings
+from bespeak.state.store.store import Conflict, Store
+from bespeak.state.store.sweeper import Sweeper
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey
 
-    from bespeak.runtime.data.opening import OpenedData
+    from bespeak.runtime.data.endpoints import OpenedData
     from bespeak.runtime.negotiation.negotiator import Negotiator
+    from bespeak.state.audit.checkpoints import Checkpointer
+    from bespeak.state.audit.sealer import Signing
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +96,7 @@ class Assembled:
         pausing: TaskAdmission = Pausing(server.tasks)
         if self.registrar.service.semantic is not None:
             # Most servers have no semantic layer, which loads slowly.
-            from bespeak.runtime.semantic.task_profiles import open_semantic  # noqa: PLC0415
+            from bespeak.runtime.semantic.calls import open_semantic  # noqa: PLC0415
 
             pausing = open_semantic(server, self.registrar.service.semantic, pausing)
         if store is not None and self.registrar.service.methods:
@@ -216,7 +225,7 @@ def assemble(
 def _open_data(service: Service, base: Path | None) -> tuple[list[OpenedData], list[Diagnostic]]:
     if service.data_manifest is None:
         return [], []
-    from bespeak.runtime.data.opening import open_data  # noqa: PLC0415 - most servers hold no data
+    from bespeak.runtime.data.endpoints import open_data  # noqa: PLC0415 - most servers hold no data
 
     return open_data(service.data_manifest, base or Path(), os.environ)
 
@@ -251,3 +260,150 @@ def _disable_unsupported(service: Service, *, verifies: bool, stored: bool) -> t
 
 def _unkept(message: str, effect: str) -> Diagnostic:
     return NO_EFFECT.found(message, advice=effect)
+
+
+_logger = logging.getLogger(__name__)
+
+
+class RunningTrail:
+    """Attached to the store on creation; writes checkpoints from `start` to `stop`."""
+
+    def __init__(self, settings: AuditSettings, server_id: str, store: Store, keys: tuple[OKPKey, ...]) -> None:
+        """Attach to a store; `keys` are the signing key, followed by those it replaced; none for an unsigned trail."""
+        from bespeak.state.audit.sealer import ChainSealer  # noqa: PLC0415 - for servers with a trail
+
+        ends = settings.sign == "none"
+        signing = cast("Signing", settings.sign or "each")
+        self._store = store
+        self._ends = ends
+        self._checkpointer: Checkpointer | None = None
+        sealer = ChainSealer()
+        if keys:
+            from bespeak.state.audit.checkpoints import Checkpointer  # noqa: PLC0415
+            from bespeak.state.identity.key_files import SigningKey, trusted  # noqa: PLC0415
+
+            key = SigningKey(keys[0])
+            sealer = sealer if ends else ChainSealer(key, signing=signing)
+            self._checkpointer = Checkpointer(
+                store, sealer, key, server_id=server_id, trusted=trusted(keys), every=settings.checkpoint_every
+            )
+        store.attach(sealer)
+        self.auditor = Auditor(
+            server_id,
+            attributes=bool(keys) and signing == "each",
+            everything=settings.recording(lasting=store.lasting) == "all",
+            discovery=settings.discovery,
+            fields=settings.fields,
+        )
+
+    async def start(self) -> None:
+        """Write a checkpoint over the records of earlier processes, then continue."""
+        if self._checkpointer is None:
+            await self._warn_of_unrecorded_end()
+        elif self._ends:
+            await self._checkpointer.end()
+        else:
+            await self._checkpointer.start()
+
+    async def _warn_of_unrecorded_end(self) -> None:
+        from bespeak.state.store.commands.audit import LastCheckpoint  # noqa: PLC0415
+
+        done = await self._store.do(LastCheckpoint())
+        if isinstance(done, Conflict) or done[0] is None:
+            return
+        from bespeak.state.audit.checkpoints import ENDS, read_checkpoint  # noqa: PLC0415 - loads cryptography
+
+        last = read_checkpoint(done[0][1])
+        if last is not None and last.signing != ENDS:
+            _logger.warning(
+                "the audit trail was signed until now and there is no signing key any more, so `bespeak audit verify` "
+                'will report the new records; to end signing, write sign = "none" in [audit] and keep signing_key'
+            )
+
+    async def stop(self) -> None:
+        """Write the final checkpoint. No records may follow."""
+        if self._checkpointer is not None and not self._ends:
+            await self._checkpointer.stop()
+
+
+class Keeper:
+    """Builds a server with a store before the loop runs; `start` activates the store."""
+
+    def __init__(
+        self,
+        assembled: Assembled,
+        store: Store,
+        document: ServerDocument,
+        keys: tuple[OKPKey, ...] = (),
+        metrics: Metrics | None = None,
+    ) -> None:
+        """Open the state; `keys` are the signing key, followed by those it replaced."""
+        self._store = store
+        self.metrics = metrics
+        """Numbers about the exchanges; None if nobody asks for them."""
+        server_id = assembled.registrar.service.identity.server_id
+        audited = document.audit.recording(lasting=store.lasting) != "off"
+        self._trail = RunningTrail(document.audit, server_id, store, keys) if audited else None
+        auditor = self._trail.auditor if self._trail is not None else None
+        self.dispatcher = assembled.build_dispatcher(store, document, auditor, () if metrics is None else (metrics,))
+        self._server = self.dispatcher.server
+        self._sweeper = Sweeper(store)
+        enabled = assembled.registrar.service.methods
+        lease = document.idempotency.lease
+        self._workflows = self._server.workflows = Workflows(self.dispatcher, store, lease=lease)
+        self._monitors = self._server.monitors = Monitors(self.dispatcher, store, OBSERVABLE)
+        kinds = {kind: make(self._server) for kind, make in DUE.items()} if enabled else {}
+        self._due = DueLoop(store, kinds, lease=lease)
+        self._drain: Drain | None = None
+        if enabled or document.delivery is not None:
+            signer, environment = assembled.signer, assembled.environment
+            delivery = Delivery(document.delivery, server_id=server_id, signer=signer, environment=environment)
+            self._server.delivery = delivery
+            self._drain = Drain(store, delivery)
+        self._presence = Presence(store, server_id) if "CHECK" in enabled and not store.sole else None
+        rates = self._server.rates
+        # A process with a store of its own counts on its own too.
+        self._exchange = RateExchange(rates, store) if rates is not None and not store.sole else None
+
+    async def start(self) -> None:
+        """Start in the running loop."""
+        await self._store.start()
+        try:
+            await self.dispatcher.start()
+        except BaseException:
+            await self._server.close()
+            await self._store.close()
+            raise
+        if self._trail is not None:
+            await self._trail.start()
+        if self._exchange is not None:
+            self._exchange.start()
+        if self._presence is not None:
+            await self._presence.start()
+        self._sweeper.start()
+        await self._workflows.start()
+        if self._server.retries is not None:
+            await self._server.retries.start()
+        if "MONITOR" in self._server.registrar.service.methods:
+            self._monitors.start()
+        self._due.start()
+        if self._drain is not None:
+            self._drain.start()
+
+    async def stop(self) -> None:
+        """Finish pending work and close."""
+        if self._drain is not None:
+            await self._drain.stop()
+        await self._due.stop()
+        await self._monitors.close()
+        await self._workflows.close()
+        await self._sweeper.stop()
+        if self._presence is not None:
+            await self._presence.stop()
+        if self._exchange is not None:
+            await self._exchange.close()
+        await self._server.close()
+        await self.dispatcher.finish()
+        if self._trail is not None:
+            await self._trail.stop()
+        await self._store.close()

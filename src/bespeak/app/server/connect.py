@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from bespeak.agent.client import connect as agent
-from bespeak.agent.client.block import AsyncBlock
+from bespeak.agent.client.connect import AsyncBlock
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.synchronous import blocking
 from bespeak.errors import ConfigError

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.contract.agent import Agent
-from bespeak.documents.agis.deployment import configuration_naming
 from bespeak.documents.deployment.deployment import Deployment, read_deployment
 from bespeak.documents.deployment.folder import is_folder, is_there
+from bespeak.documents.deployment.server_toml import configuration_naming
 from bespeak.errors import ConfigError
-from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault, Refused
 
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey
@@ -57,7 +56,7 @@ def issuer_of(target: str, key_file: Path | None) -> Issuer:
 
 def read_key(path: Path) -> OKPKey:
     """Read the Ed25519 key in a file."""
-    from bespeak.state.identity import key_file  # noqa: PLC0415 - slow to load
+    from bespeak.state.identity import key_files as key_file  # noqa: PLC0415 - slow to load
 
     key = key_file.read_key(path)
     if isinstance(key, Fault):

@@ -13,18 +13,8 @@ from bespeak.app.server.collector import collector_paused
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.rules import UNLIMITED_ON_THE_WEB
 from bespeak.documents.deployment.server_settings import A2aSettings
-from bespeak.documents.projections import (
-    a2a_card,
-    agis_summary,
-    agtp_bootstrap,
-    ai_catalog,
-    ai_discovery,
-    jsonld,
-    llms_text,
-    mcp_server_card,
-)
-from bespeak.faces.http.negotiation import Root
-from bespeak.faces.http.page import Page
+from bespeak.documents.projections import a2a_card, agis_document, discovery, jsonld
+from bespeak.faces.http.site import Page, Root
 from bespeak.protocol.exchange.headers import MEDIA_AGIS, MEDIA_JSON, MEDIA_MANIFEST
 from bespeak.protocol.exchange.principal import ANONYMOUS
 from bespeak.runtime.registration import Registrar
@@ -38,24 +28,24 @@ ALIAS: Final = "/ai"
 _JSON: Final = f"{MEDIA_JSON}; charset=utf-8"
 _TEXT: Final = "text/plain; charset=utf-8"
 _MARKDOWN: Final = "text/markdown; charset=utf-8"
-_PARTS: Final = f"{ai_discovery.PATH}/"
+_PARTS: Final = f"{discovery.AI_PATH}/"
 _MANY: Final = 200
 """Number of endpoints from which documents are built at the start: some thousands would block the loop for a second."""
 ABOUT: Final = {
-    ai_discovery.PATH: "what can be called, in its shortest form",
+    discovery.AI_PATH: "what can be called, in its shortest form",
     OPENAPI: "OpenAPI 3.1, with every schema",
     "/": "the AGIS document: intent, outcome and impact of every endpoint",
-    agis_summary.PATH: "a summary of it",
-    mcp_server_card.PATH: "how MCP clients connect",
+    agis_document.SUMMARY_PATH: "a summary of it",
+    discovery.SERVER_CARD_PATH: "how MCP clients connect",
     a2a_card.PATH: "how A2A agents connect",
     jsonld.PATH: "capabilities and intents in JSON-LD",
 }
 """Descriptions of the documents, for the pages that link to them."""
 _CATALOGUED: Final = {
-    mcp_server_card.PATH: ("mcp", mcp_server_card.MEDIA_TYPE),
+    discovery.SERVER_CARD_PATH: ("mcp", discovery.SERVER_CARD_TYPE),
     # The type that catalogs know it by; it is served as JSON, as clients of A2A expect.
     a2a_card.PATH: ("a2a", "application/a2a-agent-card+json"),
-    ai_discovery.PATH: ("ai", MEDIA_JSON),
+    discovery.AI_PATH: ("ai", MEDIA_JSON),
     OPENAPI: ("openapi", MEDIA_JSON),
     jsonld.PATH: ("ioa", jsonld.MEDIA_TYPE),
     "/": ("agis", f"{MEDIA_AGIS}+json"),
@@ -112,13 +102,13 @@ def make_pages(routes: RouteTable, settings: HttpSettings, publishing: Publishin
     manifest = routes.service.data_manifest
     pages: dict[str, Page | Root] = {}
     if contents.publishing.agtp_port is not None:
-        pages[agtp_bootstrap.PATH] = Page(contents.bootstrap, _JSON)
+        pages[discovery.BOOTSTRAP_PATH] = Page(contents.bootstrap, _JSON)
     if routes.policies.anonymous_discovery or (manifest is not None and manifest.pre_auth_discovery):
-        pages[agis_summary.PATH] = Page(contents.summary, _JSON)
+        pages[agis_document.SUMMARY_PATH] = Page(contents.summary, _JSON)
     if not routes.policies.anonymous_discovery:
         return Pages({**pages, "/": Root({})}, dict)
     if any(endpoint.is_listed for endpoint in routes.endpoints.values()):
-        pages[ai_discovery.PATH] = main = Page(lambda: contents.ai.main, _JSON)
+        pages[discovery.AI_PATH] = main = Page(lambda: contents.ai.main, _JSON)
         if settings.ai_alias:
             pages[ALIAS] = main
         pages[OPENAPI] = Page(contents.openapi, _JSON)
@@ -126,13 +116,13 @@ def make_pages(routes: RouteTable, settings: HttpSettings, publishing: Publishin
             pages[jsonld.PATH] = Page(contents.meaning, jsonld.MEDIA_TYPE)
     if settings.url is not None:
         if publishing.mcp:
-            pages[mcp_server_card.PATH] = Page(contents.server_card, mcp_server_card.MEDIA_TYPE)
-            pages[ai_catalog.MCP_PATH] = Page(contents.mcp_catalog, _JSON)
+            pages[discovery.SERVER_CARD_PATH] = Page(contents.server_card, discovery.SERVER_CARD_TYPE)
+            pages[discovery.MCP_CATALOG_PATH] = Page(contents.mcp_catalog, _JSON)
         if publishing.a2a.enabled and OPENAPI in pages:
             pages[a2a_card.PATH] = Page(lambda: msgspec.json.encode(contents.card), _JSON)
             pages[a2a_card.LEGACY_PATH] = Page(lambda: msgspec.json.encode(a2a_card.to_legacy(contents.card)), _JSON)
-        pages[ai_catalog.PATH] = Page(lambda: contents.catalog(pages), ai_catalog.MEDIA_TYPE)
-    pages[llms_text.PATH] = Page(lambda: contents.llms(pages), _TEXT)
+        pages[discovery.CATALOG_PATH] = Page(lambda: contents.catalog(pages), discovery.CATALOG_TYPE)
+    pages[discovery.LLMS_PATH] = Page(lambda: contents.llms(pages), _TEXT)
     pages["/"] = Root(
         {
             MEDIA_JSON: Page(contents.agis, _JSON, vary="Accept"),
@@ -191,8 +181,8 @@ class _Contents:
         self.publishing = publishing
 
     @cached_property
-    def ai(self) -> ai_discovery.AiDocuments:
-        found = ai_discovery.project_ai(
+    def ai(self) -> discovery.AiDocuments:
+        found = discovery.project_ai(
             self._service,
             self._endpoints,
             self._settings,
@@ -220,20 +210,20 @@ class _Contents:
 
     def summary(self) -> bytes:
         return msgspec.json.encode(
-            agis_summary.project_summary(
+            agis_document.project_summary(
                 self._service,
                 self._endpoints,
                 self._settings,
                 version=self._publication.version,
                 policies=self._routes.policies,
-                mcp=f"{self._settings.url}{mcp_server_card.INTERFACE}" if self._has_mcp else None,
+                mcp=f"{self._settings.url}{discovery.MCP_INTERFACE}" if self._has_mcp else None,
             )
         )
 
     def server_card(self) -> bytes:
         auth = self.publishing.auth
         return msgspec.json.encode(
-            mcp_server_card.project_server_card(
+            discovery.project_server_card(
                 self._service,
                 self._endpoints,
                 self._settings,
@@ -246,7 +236,7 @@ class _Contents:
     def mcp_catalog(self) -> bytes:
         url = self._settings.url or ""
         return msgspec.json.encode(
-            ai_catalog.project_mcp_catalog(self._service, url, self._artifact(mcp_server_card.PATH))
+            discovery.project_mcp_catalog(self._service, url, self._artifact(discovery.SERVER_CARD_PATH))
         )
 
     def catalog(self, pages: Mapping[str, Any]) -> bytes:
@@ -254,17 +244,15 @@ class _Contents:
         artifacts = [self._artifact(path) for path in _CATALOGUED if path in pages]
         if self.publishing.agtp_port is not None:
             address = f"agtp://{self._bootstrap(self.publishing.agtp_port)['endpoint']}"
-            artifacts.append(
-                ai_catalog.Artifact("agtp", MEDIA_MANIFEST, address, "the manifest, by DISCOVER over AGTP")
-            )
+            artifacts.append(discovery.Artifact("agtp", MEDIA_MANIFEST, address, "the manifest, by DISCOVER over AGTP"))
         url = self._settings.url or ""
         return msgspec.json.encode(
-            ai_catalog.project_catalog(self._service, url, artifacts, updated=self._routes.updated)
+            discovery.project_catalog(self._service, url, artifacts, updated=self._routes.updated)
         )
 
-    def _artifact(self, path: str) -> ai_catalog.Artifact:
+    def _artifact(self, path: str) -> discovery.Artifact:
         kind, media_type = _CATALOGUED[path]
-        return ai_catalog.Artifact(kind, media_type, f"{self._settings.url}{path}", ABOUT[path])
+        return discovery.Artifact(kind, media_type, f"{self._settings.url}{path}", ABOUT[path])
 
     @property
     def _has_mcp(self) -> bool:
@@ -276,7 +264,7 @@ class _Contents:
         return msgspec.json.encode(self._bootstrap(port))
 
     def _bootstrap(self, port: int) -> dict[str, Any]:
-        return agtp_bootstrap.project_bootstrap(self._service, port=port, updated=self._routes.updated)
+        return discovery.project_bootstrap(self._service, port=port, updated=self._routes.updated)
 
     def openapi(self) -> bytes:
         from bespeak.documents.projections.openapi.document import project_openapi  # noqa: PLC0415 - only if requested
@@ -302,7 +290,7 @@ class _Contents:
 
     def llms(self, pages: Mapping[str, Any]) -> bytes:
         about = {path: text for path, text in ABOUT.items() if path in pages}
-        return llms_text.project_llms(self._service, self._endpoints, self._settings, about).encode()
+        return discovery.project_llms(self._service, self._endpoints, self._settings, about).encode()
 
 
 def _fixed(content: bytes) -> Page:

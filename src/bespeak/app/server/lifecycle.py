@@ -1,4 +1,4 @@
-"""Start, announce, wait, drain, stop: the life of one serving process."""
+"""Start, announce, wait, drain, stop: the life of one serving process and of the applications beside its HTTP face."""
 
 from __future__ import annotations
 
@@ -10,22 +10,80 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from bespeak.app.server.beside import Beside
-from bespeak.app.server.keeper import Keeper
+from bespeak.app.server.assembly import Keeper
 from bespeak.app.server.settings import Settings
+from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings
 from bespeak.faces.agtp.server import AgtpServer
-from bespeak.faces.capacity import Capacity
+from bespeak.faces.http.asgi import Application
+from bespeak.faces.limits import Capacity, Timeouts
 from bespeak.faces.server import FaceServer
-from bespeak.faces.timeouts import Timeouts
 from bespeak.protocol.address import Address
 from bespeak.protocol.tls import ALPN, server_context
-from bespeak.protocol.wire.limits import Limits
+from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
 from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.state.identity.settings import AuthSettings
 
 if TYPE_CHECKING:
     from bespeak.faces.http.server import HttpServer
+
+
+class _Startable(Protocol):
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+class Beside:
+    """The chosen applications."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        web: HttpSettings,
+        auth: AuthSettings,
+        *,
+        mcp: McpSettings,
+        a2a: A2aSettings,
+        limits: Limits = DEFAULT_LIMITS,
+        loopback: bool = False,
+        stateless: bool = False,
+    ) -> None:
+        """Build them. `loopback` is True if the server listens on loopback only, `stateless` if it has several
+        processes, so that no session can be kept in one.
+        """
+        self._parts: list[_Startable] = []
+        self._places: dict[str, Application] = {}
+        if mcp.enabled:
+            from bespeak.app.server import mcp_face  # noqa: PLC0415 - only for MCP
+
+            tools = mcp_face.make_mcp(dispatcher, web, auth, mcp, limits=limits, loopback=loopback, stateless=stateless)
+            self._parts.append(tools)
+            self._places |= mcp_face.mounted(tools, web)
+        if a2a.enabled:
+            from bespeak.app.server import a2a_face  # noqa: PLC0415 - only for A2A
+
+            skills = a2a_face.make_a2a(dispatcher, web, auth, a2a, limits=limits, loopback=loopback)
+            self._parts.append(skills)
+            self._places |= a2a_face.mounted(skills, web)
+
+    @property
+    def places(self) -> Mapping[str, Application] | None:
+        """The applications by path; None if there are none."""
+        return self._places or None
+
+    async def start(self) -> None:
+        """Start all of them; the store must be started."""
+        for part in self._parts:
+            await part.start()
+
+    async def stop(self) -> None:
+        """Stop all of them, before the store is closed."""
+        for part in self._parts:
+            await part.stop()
+
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 """Signals that stop a server in order; the last one is sent when its terminal closes."""
@@ -147,8 +205,12 @@ def _web_server(
 def _operations(
     keeper: Keeper, settings: Settings, timeouts: Timeouts, servers: Mapping[str, FaceServer | None]
 ) -> HttpServer:
-    from bespeak.app.server.http_face import make_face  # noqa: PLC0415
-    from bespeak.app.server.operations import MOST_BUFFERED, MOST_CONNECTIONS, Operations  # noqa: PLC0415
+    from bespeak.app.server.http_face import (  # noqa: PLC0415
+        MOST_BUFFERED,
+        MOST_CONNECTIONS,
+        Operations,
+        make_face,
+    )
     from bespeak.faces.http.server import HttpServer  # noqa: PLC0415 - loads httptools, only for HTTP
 
     assert settings.operations is not None

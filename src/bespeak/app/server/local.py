@@ -6,20 +6,17 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bespeak.agent.client.bearer_token import BearerCredential, TokenSource
-from bespeak.agent.client.block import async_block
-from bespeak.agent.client.in_process import InProcess
-from bespeak.agent.client.retry import RetryPolicy
-from bespeak.agent.client.sender import Sender
+from bespeak.agent.client.agtp_transport import InProcess
+from bespeak.agent.client.connect import async_block
+from bespeak.agent.client.credentials import BearerCredential, TokenSource, read_signer
+from bespeak.agent.client.sender import RetryPolicy, Sender
 from bespeak.agent.client.service import ServiceClient
-from bespeak.agent.client.signer import read_signer
 from bespeak.app.authoring.app import App
-from bespeak.app.server.assembly import Assembled, now
-from bespeak.app.server.keeper import Keeper
+from bespeak.app.server.assembly import Assembled, Keeper, now
 from bespeak.app.server.log import log_findings
 from bespeak.app.server.serving import assemble_target, signing_keys
 from bespeak.app.server.target import Target, load_app, load_target
-from bespeak.protocol.locator import Locator
+from bespeak.protocol.address import Locator
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.server import Server
 from bespeak.state.store.opening import open_store

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.printable import printable
+from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 
 LEVELS: Final = ("error", "warning", "info", "debug")
 """Levels: failures, warnings for the operator, every refusal, every answer."""

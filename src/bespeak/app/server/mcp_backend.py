@@ -6,26 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bespeak.agent.client.endpoint_calling import CalledService
-from bespeak.agent.client.service import ServiceClient
+from bespeak.agent.client.service import CalledService, ServiceClient
+from bespeak.contract.confirmation import ListedCall, list_named
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.listed_call import ListedCall, list_named
 from bespeak.contract.mcp_tool import offered_by
 from bespeak.contract.service import Service
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.faces.http.dispatched import judge_purchase
 from bespeak.protocol import status
-from bespeak.protocol.exchange.media_type import essence
+from bespeak.protocol.exchange.headers import essence
 from bespeak.protocol.exchange.messages import Connection, Request
-from bespeak.protocol.exchange.outcome import Outcome, refused
-from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
-from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.exchange.scope import Scopes
-from bespeak.protocol.fault import Fault
-from bespeak.runtime.call import Call
-from bespeak.runtime.composite import list_calls
-from bespeak.runtime.parties import parties_of
+from bespeak.protocol.exchange.principal import ANONYMOUS, Principal, Scopes
+from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
+from bespeak.runtime.call import Call, parties_of
 from bespeak.runtime.server import Server
+from bespeak.runtime.workflows.listed_calls import list_calls
 
 
 class ClientBackend:

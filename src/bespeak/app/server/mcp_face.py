@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final
 
-from bespeak.app.server.extra import extra_needed
-from bespeak.app.server.guarded import ACCEPT, make_guard, mount
-from bespeak.app.server.http_face import CORS
+from bespeak.app.server.http_face import ACCEPT, CORS, extra_needed, make_guard, mount
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import McpSettings
-from bespeak.documents.projections.mcp_server_card import INTERFACE
+from bespeak.documents.projections.discovery import MCP_INTERFACE
 from bespeak.faces.http.asgi import Application
 from bespeak.faces.http.guard import METADATA
-from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
+from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.state.identity.settings import AuthSettings
 
@@ -55,7 +53,7 @@ def make_mcp(
     server = dispatcher.server
     assert server.store is not None, "a server that is reached has a store"
     backend = DispatchBackend(dispatcher, server, "mcp")
-    guard = make_guard(INTERFACE, dispatcher, web, auth, limits=limits, loopback=loopback)
+    guard = make_guard(MCP_INTERFACE, dispatcher, web, auth, limits=limits, loopback=loopback)
     tools = ToolServer(backend, Asking(server.store, server.cases, ACCEPT), settings, keeps=not stateless)
     return McpApplication(tools, backend, guard, stateless=stateless)
 
@@ -65,5 +63,5 @@ def mounted(mcp: McpApplication, web: HttpSettings) -> dict[str, Application]:
 
     The metadata is at the root, too: clients of MCP look there last.
     """
-    places = mount(INTERFACE, mcp, web, _CORS)
-    return {**places, METADATA: places[f"{METADATA}{INTERFACE}"]}
+    places = mount(MCP_INTERFACE, mcp, web, _CORS)
+    return {**places, METADATA: places[f"{METADATA}{MCP_INTERFACE}"]}

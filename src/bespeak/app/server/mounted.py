@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from bespeak.app.authoring.app import App
-from bespeak.app.server.assembly import now
-from bespeak.app.server.beside import Beside
+from bespeak.app.server.assembly import Keeper, now
 from bespeak.app.server.http_face import build_middleware, make_face
 from bespeak.app.server.http_pages import Publishing
-from bespeak.app.server.keeper import Keeper
+from bespeak.app.server.lifecycle import Beside
 from bespeak.app.server.log import log_findings
 from bespeak.app.server.serving import assemble_target, signing_keys
 from bespeak.app.server.state import store_place
@@ -26,13 +25,12 @@ from bespeak.faces.http.asgi import Application, HttpResponse, Receive, Scope, S
 from bespeak.faces.http.face import refusal
 from bespeak.faces.http.translation import local_path
 from bespeak.protocol import status
-from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
+from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
 from bespeak.state.store.opening import Role, open_store
 from bespeak.state.store.settings import MEMORY
-from bespeak.text.reading.findings import Findings
 from bespeak.text.reading.settings import read_settings
-from bespeak.text.reading.table import Table
-from bespeak.text.source.span import Location
+from bespeak.text.reading.table import Findings, Table
+from bespeak.text.source.tree import Location
 
 _logger = logging.getLogger(__name__)
 

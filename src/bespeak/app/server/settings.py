@@ -1,19 +1,28 @@
-"""Settings of `bespeak serve`, in a form that can be passed to a worker process."""
+"""Settings of `bespeak serve`, in a form that can be passed to a worker process.
+
+The public URL and the limit of connections follow from them.
+"""
 
 from __future__ import annotations
 
+import logging
+import sys
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from bespeak.app.server.state import store_place
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.policy import Policies
+from bespeak.contract.service import Service
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
-from bespeak.faces.capacity import MAX_BUFFERED, MAX_CONNECTIONS
-from bespeak.faces.timeouts import DEFAULT_TIMEOUTS
+from bespeak.faces.limits import DEFAULT_TIMEOUTS, MAX_BUFFERED, MAX_CONNECTIONS
 from bespeak.protocol.address import HTTP_PORT, OPERATIONS_PORT, Address, parse_address
-from bespeak.protocol.wire.limits import DEFAULT_LIMITS
+from bespeak.protocol.wire.messages import DEFAULT_LIMITS
 from bespeak.state.identity.settings import AuthSettings
 from bespeak.state.store.settings import MEMORY
 
@@ -174,3 +183,78 @@ def plan_settings(
     )
     settings.check()
     return settings
+
+
+_EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not bound
+
+
+def with_public_url(settings: Settings, service: Service) -> Settings:
+    """Set the public URL of the HTTP face, if there is one: as configured, else from its listening address.
+
+    With port 0 the system chooses, so the URL is not known yet.
+    """
+    address = settings.http
+    if address is None or settings.web.url is not None or address.port == 0:
+        return settings
+    identity = service.identity
+    host = (identity.domain or identity.server_id) if address.host in _EVERYWHERE else address.host
+    scheme = "http" if settings.certificate is None else "https"
+    return replace(settings, web=replace(settings.web, url=f"{scheme}://{Address(host, address.port)}"))
+
+
+def with_http_face(service: Service, url: str) -> Service:
+    """Add the HTTP face to the `apis` of the manifest (AGTP-API 8.6, 14.3), unless it is listed."""
+    if any(api.get("url") == url for api in service.apis):
+        return service
+    face = {"name": service.identity.name or service.identity.server_id, "type": "http", "url": url}
+    if is_described(service.policies, service.endpoints):
+        face |= {"http_documentation": f"{url}/openapi.json", "discovery": f"{url}/.well-known/ai"}
+    return replace(service, apis=(*service.apis, face))
+
+
+def is_described(policies: Policies, endpoints: Iterable[Endpoint]) -> bool:
+    """Return True if documents on the web describe the endpoints: discovery is public, and some are listed."""
+    return policies.anonymous_discovery and any(endpoint.is_listed for endpoint in endpoints)
+
+
+_logger = logging.getLogger(__name__)
+
+RESERVE: Final = 256
+"""Descriptors that are not for connections: the store, files of handlers, upstreams, peers that are being refused."""
+
+
+def fit_connections(settings: Settings) -> Settings:
+    """Raise the limit of open files for this process and its workers; lower `max_connections` if that is not enough."""
+    wanted = settings.max_connections
+    limit = _raise_limit(2 * wanted + RESERVE)  # a request may open one file or upstream for each connection
+    if limit is None:
+        return settings
+    possible = limit - min(RESERVE, limit // 2)
+    if possible >= wanted:
+        return settings
+    _logger.warning(
+        "max_connections is lowered from %d to %d: this process may open only %d files; raise the limit (ulimit -Hn)",
+        wanted,
+        possible,
+        limit,
+    )
+    return replace(settings, max_connections=possible)
+
+
+def _raise_limit(wanted: int) -> int | None:
+    """Raise the soft limit up to the hard one; return the limit in force, None if there is none."""
+    if sys.platform == "win32":
+        return None
+    import resource  # noqa: PLC0415 - not on Windows
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return None
+    aim = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if aim > soft:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (aim, hard))
+        except (OSError, ValueError):  # some systems refuse less than their hard limit
+            return soft
+        return aim
+    return soft

@@ -6,10 +6,8 @@ import os
 from pathlib import Path
 from typing import Final
 
-from bespeak.documents.agis.deployment import configuration_naming
-from bespeak.documents.deployment.folder import CONFIGURATIONS, is_folder, is_there
-from bespeak.documents.deployment.server_toml import ServerDocument, read_server
-from bespeak.documents.files.positions import with_positions
+from bespeak.documents.deployment.folder import CONFIGURATIONS, is_folder, is_there, with_positions
+from bespeak.documents.deployment.server_toml import ServerDocument, configuration_naming, read_server
 from bespeak.errors import ConfigError, ContractError
 from bespeak.state.store.settings import MissingVariable, StoreSettings
 

@@ -20,24 +20,28 @@ from bespeak.app.authoring.declarations import collected_mistakes
 from bespeak.app.server.collector import collector_paused
 from bespeak.app.server.state import DESCRIPTIONS, names_attribute
 from bespeak.checks.lint.rules.handler import MODULE, NOT_IMPORTABLE
-from bespeak.contract.catalog.bundled import open_catalog
+from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.data_set import bind_sources, join_manifests
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.service import DEFAULT_CATALOG, Resource, ServerIdentity, Service
-from bespeak.documents.agis.deployment import check_identity, configuration_naming, with_custom, with_document
 from bespeak.documents.deployment.deployment import Deployment, read_deployment
-from bespeak.documents.deployment.folder import CONFIGURATIONS, is_folder, is_same, is_there
-from bespeak.documents.deployment.handlers_toml import HandlerEntry
+from bespeak.documents.deployment.folder import CONFIGURATIONS, is_folder, is_same, is_there, with_positions
+from bespeak.documents.deployment.handlers import HandlerEntry
 from bespeak.documents.deployment.rules import DATA_SET
-from bespeak.documents.deployment.server_toml import ServerDocument, report_unread
-from bespeak.documents.files.positions import with_positions
+from bespeak.documents.deployment.server_toml import (
+    ServerDocument,
+    check_identity,
+    configuration_naming,
+    report_unread,
+    with_custom,
+    with_document,
+)
 from bespeak.errors import BespeakError, ConfigError, ContractError
-from bespeak.runtime.bindings.function import describe_failure, resolve_function
-from bespeak.runtime.lifespan import read_lifespan
+from bespeak.runtime.bindings.function import describe_failure, read_lifespan, resolve_function
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.table import Table
 from bespeak.text.reading.text_file import read_text, toml_table
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 if TYPE_CHECKING:
     from bespeak.app.authoring.agis_contract import AgisContract
@@ -128,8 +132,8 @@ def _load_document(path: Path) -> Target:
 
 def _load_description(path: Path) -> Target:
     """Load an OpenAPI description as the facade that `bespeak import openapi` would write for it."""
-    from bespeak.documents.openapi.deployment import import_description  # noqa: PLC0415 - slow to load
     from bespeak.documents.openapi.description import MOST_BYTES  # noqa: PLC0415
+    from bespeak.documents.openapi.facade import import_description  # noqa: PLC0415 - slow to load
     from bespeak.documents.openapi.reader import read_description  # noqa: PLC0415
 
     text = read_text(path, MOST_BYTES)

@@ -8,19 +8,17 @@ from typing import Final
 import msgspec
 
 from bespeak.contract.ontology.alignment import Alignment
-from bespeak.contract.ontology.namespace import is_iri
-from bespeak.contract.ontology.ontology import Ontology, OntologyRef
-from bespeak.contract.ontology.version import parse_version, succession_fault
+from bespeak.contract.ontology.core import is_iri
+from bespeak.contract.ontology.ontology import Ontology, OntologyRef, parse_version, succession_fault
 from bespeak.documents.alignment.draft_json import canonical_json, statement_of
 from bespeak.documents.alignment.notation import AlignmentNotation, read_alignment
 from bespeak.documents.alignment.rules import BAD_IRI, DOWNGRADE, MALFORMED, OTHER_ONTOLOGY, SIGNATURE, UNKNOWN_TERM
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.identity.artifact_signature import signature_fault, verify_artifact
 from bespeak.state.identity.jws import PublicKey
-from bespeak.state.store.commands.ontologies import RegisterArtifact, compress
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
-from bespeak.text.source.span import Location
+from bespeak.state.store.commands.semantics import RegisterArtifact, compress
+from bespeak.text.diagnostics.diagnostic import Diagnostic, brief, has_errors
+from bespeak.text.source.tree import Location
 
 _MOST_FINDINGS: Final = 50
 

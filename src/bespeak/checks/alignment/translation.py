@@ -9,8 +9,7 @@ from typing import Final
 
 import msgspec
 
-from bespeak.checks.alignment.policy import Policy
-from bespeak.checks.alignment.resolution import DEFAULT, Pair, pair_of, resolve, signed_pairs
+from bespeak.checks.alignment.policy import DEFAULT, Pair, Policy, pair_of, resolve, signed_pairs
 from bespeak.contract.ontology.alignment import INVERSE, Alignment, MappingRule, Relation
 from bespeak.contract.ontology.ontology import OntologyRef
 

@@ -8,12 +8,9 @@ from datetime import date, datetime
 from typing import Final
 
 from bespeak.checks.evolution.change import ContractChange
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.source.span import Location
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 from bespeak.text.source.toml_tree import parse_toml
-from bespeak.text.source.tree import SyntaxFault
+from bespeak.text.source.tree import Location, SyntaxFault
 
 INVALID: Final = Rule(
     ("C196", "invalid-approvals", "MUST", ""),

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from bespeak.checks.evolution.approvals import Approval
-from bespeak.checks.evolution.change import LEVELS, ContractChange, Level
-from bespeak.checks.evolution.change_rules import CATEGORIES, Category
-from bespeak.checks.evolution.registry import RULES
+from bespeak.checks.evolution.change import CATEGORIES, LEVELS, Category, ContractChange, Level
+from bespeak.checks.evolution.rule_index import RULES
 from bespeak.checks.evolution.version_bump import TOO_SMALL, VersionAdvice
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.report import Finding, Report

@@ -11,14 +11,31 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from bespeak.checks.evolution.change import WORDING_CHANGED, ChangeList, Level, canonical
-from bespeak.checks.evolution.change_rules import ChangeRule, contract_rule, wire_rule
-from bespeak.checks.evolution.schema_alternatives import are_disjoint, bare, match, only_alternatives
-from bespeak.checks.evolution.schema_limits import LimitChange, compare_limits
-from bespeak.checks.evolution.schema_reference import DEFINITIONS, References, Schema
-from bespeak.checks.evolution.schema_types import named_types, type_set, value_texts
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.reading.untyped import as_list, as_texts
+from bespeak.checks.evolution.change import (
+    WORDING_CHANGED,
+    ChangeList,
+    ChangeRule,
+    Level,
+    canonical,
+    contract_rule,
+    wire_rule,
+)
+from bespeak.checks.evolution.schema_view import (
+    DEFINITIONS,
+    LimitChange,
+    References,
+    Schema,
+    are_disjoint,
+    bare,
+    compare_limits,
+    match,
+    named_types,
+    only_alternatives,
+    type_set,
+    value_texts,
+)
+from bespeak.text.diagnostics.diagnostic import brief
+from bespeak.text.reading.table import as_list, as_texts
 from bespeak.text.source.pointer import child
 
 FIELD_REQUIRED: Final = wire_rule("C120", "field-required", "narrowed", "A field that could be left out is required.")

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from bespeak.checks.evolution.change import ContractChange
-from bespeak.contract.catalog.version import parse_version
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.contract.catalog.catalog import parse_version
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule
 
 TOO_SMALL: Final = Rule(
     ("C195", "version-bump-too-small", "SHOULD", ""),

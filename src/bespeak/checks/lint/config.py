@@ -1,23 +1,108 @@
-"""Lint settings: `[lint]` in bespeak.toml, or `[tool.bespeak.lint]` in pyproject.toml."""
+"""Lint settings: `[lint]` in bespeak.toml, or `[tool.bespeak.lint]` in pyproject.toml.
+
+Selectors (`S`, `S4`, `S450`, a name or ALL) choose rules and severities; path patterns are those of ignore files.
+`Judge` applies the settings to findings: which are shown, and with which severity.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import translate
+from functools import lru_cache
 from pathlib import Path
-from typing import Final, cast, get_args
+from typing import Any, Final, cast, get_args
 
-from bespeak.checks.lint.path_pattern import matches
-from bespeak.checks.lint.registry import all_rules, near_rules
-from bespeak.checks.lint.selection import ALL, means_any
+from bespeak.checks.lint.baseline import fingerprint
+from bespeak.checks.lint.rule_index import ALWAYS, all_rules, near_rules
 from bespeak.errors import ConfigError, ContractError
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, Severity, brief
+from bespeak.text.diagnostics.report import Finding, Replacement
 from bespeak.text.reading.rules import WRONG_CHOICE
-from bespeak.text.reading.setting import RULE, VERB, Setting, setting
-from bespeak.text.reading.settings import read_settings
+from bespeak.text.reading.settings import RULE, VERB, Setting, read_settings, setting
 from bespeak.text.reading.table import Table
 from bespeak.text.reading.text_file import read_text, toml_table
+
+
+def matches_pattern(pattern: str, path: str) -> bool:
+    """Return True if a pattern matches a path, both with forward slashes and relative to the same folder.
+
+    A pattern without a slash matches files and folders of that name anywhere; a folder includes its content.
+    """
+    wanted, parts = _compiled(pattern), path.split("/")
+    # One row of the dynamic programming table: prefixes of the path that the pattern so far matches.
+    reached = {0}
+    for part in wanted:
+        if part is None:
+            reached = set(range(min(reached), len(parts) + 1))
+        else:
+            reached = {at + 1 for at in reached if at < len(parts) and part.match(parts[at])}
+        if not reached:
+            return False
+    return True
+
+
+@lru_cache(maxsize=512)
+def _compiled(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
+    """Compile a pattern for each path segment; None stands for `**`."""
+    anchored = "/" in pattern.rstrip("/")
+    parts = [part for part in pattern.split("/") if part not in ("", ".")]
+    if not anchored:
+        parts.insert(0, "**")
+    return tuple(None if part == "**" else re.compile(translate(part)) for part in parts)
+
+
+ALL: Final = "ALL"
+
+_PREFIX: Final = re.compile(r"[A-Z][0-9]{0,3}")
+_EXACT: Final = 9
+"""Specificity of a rule name, the highest possible."""
+
+
+def specificity(selector: str, rule: Rule) -> int:
+    """Return how precisely a selector matches a rule; -1 if it does not match."""
+    if selector == ALL:
+        return 0
+    if selector == rule.name:
+        return _EXACT
+    return len(selector) if _PREFIX.fullmatch(selector) and rule.id.startswith(selector) else -1
+
+
+def enabled(
+    rules: Iterable[Rule], select: Iterable[str], ignore: Iterable[str], *, conformance: bool = False
+) -> frozenset[str]:
+    """Return the ids of the enabled rules: the most specific selector decides; on a tie, `ignore` wins.
+
+    In a conformance run, requirements of a draft are always enabled.
+    """
+    select, ignore = tuple(select), tuple(ignore)
+    return frozenset(
+        rule.id
+        for rule in rules
+        if (conformance and rule.normative == "MUST") or _closest(select, rule) > _closest(ignore, rule)
+    )
+
+
+def severities(rules: Iterable[Rule], given: Mapping[str, Severity]) -> dict[str, Severity]:
+    """Return the configured severities by rule."""
+    found: dict[str, Severity] = {}
+    for rule in rules:
+        meant = [(specificity(selector, rule), severity) for selector, severity in given.items()]
+        most, severity = max(meant, key=lambda pair: pair[0], default=(-1, rule.severity))
+        if most >= 0:
+            found[rule.id] = severity
+    return found
+
+
+def means_any(selector: str, rules: Iterable[Rule]) -> bool:
+    """Return True if a selector matches any rule."""
+    return any(specificity(selector, rule) >= 0 for rule in rules)
+
+
+def _closest(selectors: tuple[str, ...], rule: Rule) -> int:
+    return max((specificity(selector, rule) for selector in selectors), default=-1)
+
 
 FILES: Final = ("bespeak.toml", "pyproject.toml")
 """Files that may contain settings; within a folder, the first one wins."""
@@ -113,7 +198,7 @@ class Config:
 
     def excludes(self, path: Path) -> bool:
         """Return True if a file or folder found in a directory walk is excluded."""
-        return bool(self.exclude) and any(matches(pattern, self.relative(path)) for pattern in self.exclude)
+        return bool(self.exclude) and any(matches_pattern(pattern, self.relative(path)) for pattern in self.exclude)
 
     def relative(self, path: Path) -> str:
         """Return a path relative to `base`, as patterns expect it."""
@@ -199,3 +284,58 @@ def _check_conformance(table: Table, severity: Mapping[str, Severity]) -> None:
         if rule.normative == "MUST" and severity.get(named, "error") != "error":
             message = f"{named} is a MUST of {rule.source} and stays an error while `conformance` is true"
             table.findings.error(WRONG_CHOICE, message, f"{table.pointer('severity')}/{named}")
+
+
+class Judge:
+    """Settings of a file, applied to its findings."""
+
+    def __init__(self, config: Config) -> None:
+        rules = all_rules().values()
+        self.config = config
+        self._enabled = enabled(
+            rules, (*config.select, *config.extend_select), config.ignore, conformance=config.conformance
+        )
+        self._known = frozenset(rule.id for rule in rules)
+        self._severities = severities(rules, config.severity)
+        self._demanded = frozenset(rule.id for rule in rules if config.conformance and rule.normative == "MUST")
+
+    def is_on(self, rule: str) -> bool:
+        """Return True if a rule is enabled."""
+        return rule in self._enabled or rule in ALWAYS or rule not in self._known
+
+    def stands(self, rule: str) -> bool:
+        """Return True if findings of a rule cannot be hidden by ignores in files, by path or in a baseline."""
+        return rule in ALWAYS or rule in self._demanded
+
+    def severity(self, rule: str) -> Severity | None:
+        """Return the severity set for a rule, or None."""
+        return None if rule in ALWAYS or rule in self._demanded else self._severities.get(rule)
+
+    def weighed(self, finding: Diagnostic) -> Diagnostic:
+        """Return the finding with its configured severity."""
+        severity = self.severity(finding.rule)
+        return finding if severity in (None, finding.severity) else replace(finding, severity=severity)
+
+    def finding(
+        self, diagnostic: Diagnostic, path: str, data: Any = None, edits: tuple[Replacement, ...] = ()
+    ) -> Finding:
+        """Return what is reported for a file: the finding with its configured severity and its fingerprint."""
+        return Finding(self.weighed(diagnostic), fingerprint(diagnostic, path, data), edits)
+
+    def visible(self, findings: Iterable[Diagnostic], path: str) -> tuple[list[Diagnostic], int]:
+        """Return the findings of enabled rules that are not ignored for their file, and the number of the ignored."""
+        enabled = [finding for finding in findings if self.is_on(finding.rule)]
+        left = [finding for finding in enabled if not self.is_ignored(finding, path)]
+        return left, len(enabled) - len(left)
+
+    def is_ignored(self, finding: Diagnostic, path: str) -> bool:
+        """Return True if the finding is ignored for its file, a path relative to the settings."""
+        if self.stands(finding.rule):
+            return False
+        rule = all_rules().get(finding.rule)
+        return rule is not None and any(
+            matches_pattern(entry.pattern, path)
+            and (not entry.pointer or f"{finding.pointer}/".startswith(f"{entry.pointer}/"))
+            and any(specificity(selector, rule) >= 0 for selector in entry.selectors)
+            for entry in self.config.per_path_ignores
+        )

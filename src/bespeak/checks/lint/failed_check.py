@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.rule import Located, Rule, declared_in
-from bespeak.text.source.span import Location
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Located, Rule, brief, declared_in
+from bespeak.text.source.tree import Location
 
 FAILED: Final = Rule(
     ("D194", "check-failed", "MUST", "bespeak"),

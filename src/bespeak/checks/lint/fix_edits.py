@@ -7,10 +7,9 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
-from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.diagnostics.diagnostic import Fix
 from bespeak.text.source.edit import edits
-from bespeak.text.source.text_edit import TextEdit, apply_edits
-from bespeak.text.source.tree import Span, Tree
+from bespeak.text.source.tree import Span, TextEdit, Tree, apply_edits
 
 _BREAK: Final = re.compile("\r\n")
 _MARK: Final = "\ufeff"

@@ -11,16 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from bespeak.checks.lint.examine import Examined
+from bespeak.checks.lint.document import Examined
 from bespeak.checks.lint.fix_edits import apart, edited, fix_edits
 from bespeak.checks.lint.passes import pass_of
 from bespeak.checks.lint.rules.data_manifest import REPEATED
 from bespeak.checks.lint.rules.mcp_tool import TAKEN
-from bespeak.checks.lint.rules.path_collision import AMBIGUOUS, DUPLICATE
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.fix import Fix
+from bespeak.checks.lint.rules.path import AMBIGUOUS_ENDPOINT, DUPLICATE_ENDPOINT
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix
 from bespeak.text.source.pointer import child, parent
-from bespeak.text.source.text_edit import TextEdit
+from bespeak.text.source.tree import TextEdit
 
 Examine = Callable[[str], Examined]
 """Function that returns the enabled, unignored findings of a text, with its tree."""
@@ -30,7 +29,7 @@ _LOOKS: Final = 200
 """Maximum number of checks of one text, including those of reverted fixes."""
 _READ: Final = 5_000_000
 """Maximum number of characters to check in total."""
-_BESIDE: Final = frozenset(rule.id for rule in (AMBIGUOUS, DUPLICATE, TAKEN, REPEATED))
+_BESIDE: Final = frozenset(rule.id for rule in (AMBIGUOUS_ENDPOINT, DUPLICATE_ENDPOINT, TAKEN, REPEATED))
 """Rules about conflicts between two items: such an error is new wherever it appears."""
 _METHODS: Final = (2, 3)
 _CONSISTENCY: Final = 6

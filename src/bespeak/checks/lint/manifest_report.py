@@ -7,10 +7,10 @@ from typing import Final
 
 import msgspec
 
-from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.registry import all_rules
-from bespeak.checks.lint.run import check_text
-from bespeak.contract.catalog.bundled import bundled_versions, load_bundled
+from bespeak.checks.lint.document import check_text
+from bespeak.checks.lint.rule_index import all_rules
+from bespeak.checks.lint.subject import Context
+from bespeak.contract.catalog.document import bundled_versions, load_bundled
 from bespeak.text.diagnostics.report import Finding, Report
 from bespeak.text.diagnostics.reporters.json_report import document, encoded
 

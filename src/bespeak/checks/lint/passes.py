@@ -6,56 +6,33 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from bespeak.checks.lint.context import Context
 from bespeak.checks.lint.rules import (
     ai_discovery,
     composition,
-    composition_value,
-    consequence,
-    consistency,
     data_manifest,
     error,
     handler,
     intent,
     manifest,
     mcp_tool,
-    mcp_upstream,
     method,
-    parameter_hint,
     path,
-    path_collision,
     policy,
     recipe,
     reference,
     review,
     schema,
-    schema_safety,
     security,
     semantic,
     upstream,
     vocabulary,
 )
-from bespeak.checks.lint.subject import Declared, Subject
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.rule import declared_in
+from bespeak.checks.lint.subject import Context, Declared, Subject
+from bespeak.text.diagnostics.diagnostic import Diagnostic, declared_in
 
 RULES: Final = declared_in(
-    *(manifest, ai_discovery, method, path, path_collision),
-    *(semantic, intent, consequence, parameter_hint, consistency, vocabulary, data_manifest),
-    *(
-        schema,
-        reference,
-        error,
-        mcp_tool,
-        handler,
-        upstream,
-        mcp_upstream,
-        policy,
-        recipe,
-        composition,
-        composition_value,
-    ),
-    *(security, schema_safety, review),
+    *(manifest, ai_discovery, method, path, semantic, intent, vocabulary, data_manifest),
+    *(schema, reference, error, mcp_tool, handler, upstream, policy, recipe, composition, security, review),
 )
 """All rules by id. A server registers with only a few of them and does not load this table."""
 
@@ -99,10 +76,22 @@ PASSES: Final = (
         "Semantic Completeness",
         "every semantic block has an intent, an actor and an outcome that an agent can use",
         ("S41", "S42", "S43", "S44", "X90"),
-        endpoint=(semantic.check, intent.check, consequence.check, parameter_hint.check, security.check),
+        endpoint=(
+            semantic.check,
+            intent.check,
+            semantic.check_consequences,
+            semantic.check_hints,
+            security.check,
+        ),
         document=(security.check_document,),
     ),
-    Pass(6, "Semantic Consistency", "no intent contradicts its method", ("S45", "S46"), endpoint=(consistency.check,)),
+    Pass(
+        6,
+        "Semantic Consistency",
+        "no intent contradicts its method",
+        ("S45", "S46"),
+        endpoint=(intent.check_consistency,),
+    ),
     Pass(
         7,
         "Vocabulary Integrity",
@@ -115,7 +104,7 @@ PASSES: Final = (
         "Schema Completeness",
         "every endpoint has valid schemas for input and output, and names its errors",
         ("J62", "J63", "J64", "X92"),
-        endpoint=(schema.check, error.check, schema_safety.check),
+        endpoint=(schema.check, error.check, security.check_schemas),
         document=(reference.check_document, mcp_tool.check_document),
     ),
 )

@@ -11,18 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bespeak.checks.lint.baseline import NAME, Baseline
-from bespeak.checks.lint.composition import check_compositions
-from bespeak.checks.lint.config import Config, Configs, relative_to
-from bespeak.checks.lint.examine import Examined, examine, order, settle
+from bespeak.checks.lint.config import Config, Configs, Judge, relative_to
+from bespeak.checks.lint.document import Checked, Examined, Times, check, examine, order, settle
 from bespeak.checks.lint.failed_check import failed_document
-from bespeak.checks.lint.judge import Judge
-from bespeak.checks.lint.python_file import python_subject
-from bespeak.checks.lint.registration import check_service
+from bespeak.checks.lint.files import Deployments, looks_ours, walk
+from bespeak.checks.lint.reading import python_subject
+from bespeak.checks.lint.registration import check_compositions, check_service
 from bespeak.checks.lint.rules.composition import STEP
-from bespeak.checks.lint.run import Checked, check
-from bespeak.checks.lint.surroundings import Surroundings
-from bespeak.checks.lint.timing import Times
-from bespeak.checks.lint.walk import looks_ours, walk
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Composition
@@ -31,14 +26,13 @@ from bespeak.contract.recipe import Recipe
 from bespeak.documents.deployment.folder import CONFIGURATIONS
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
 from bespeak.text.diagnostics.report import SEVERITIES, Finding
-from bespeak.text.diagnostics.text import from_disk
+from bespeak.text.diagnostics.reporters.text import from_disk
 from bespeak.text.reading.text_file import read_text
-from bespeak.text.source.span import Location
-from bespeak.text.source.tree import MAX_BYTES
+from bespeak.text.source.tree import MAX_BYTES, Location
 
 if TYPE_CHECKING:
-    from bespeak.checks.lint.context import Context
     from bespeak.checks.lint.fixer import FixResult
+    from bespeak.checks.lint.subject import Context
 
 STDIN: Final = "<stdin>"
 
@@ -70,7 +64,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LintResult:
     """Result of a run."""
 
     findings: tuple[Finding, ...]
@@ -82,7 +76,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class FixedDocument:
     """Result of fixing a document."""
 
     path: Path
@@ -114,7 +108,7 @@ class Project:
         self._configs = configs
         self._options = options
         self._judges: dict[Path | None, Judge] = {}
-        self._surroundings = Surroundings()
+        self._surroundings = Deployments()
         self._documents: dict[Path, _Document] = {}
         self._remote: dict[str, _Document] = {}
         """Fetched documents by address. They belong to no deployment."""
@@ -270,11 +264,11 @@ class Project:
         own = next((one for one in subject.endpoints if one.endpoint is endpoint), None) if subject else None
         return own.place(finding) if own else finding
 
-    def mend(self, known: Baseline | None, *, unsafe: bool) -> list[Mended]:
+    def mend(self, known: Baseline | None, *, unsafe: bool) -> list[FixedDocument]:
         """Compute the fixes of all findings that are not in the baseline. The files on disk are not changed."""
         from bespeak.checks.lint.fixer import fix_text  # noqa: PLC0415 - most runs mend nothing
 
-        mended: list[Mended] = []
+        mended: list[FixedDocument] = []
         for path, document in list(self._documents.items()):
             fixable = any(finding.diagnostic.fix for finding in document.examined.findings)
             text = self._source(document) if fixable else None
@@ -287,7 +281,7 @@ class Project:
                 finding = document.judge.finding(failed, relative_to(path, document.judge.config.base))
                 document.examined = replace(document.examined, findings=(finding, *document.examined.findings))
                 continue
-            mended.append(Mended(path, document.shown, text, result))
+            mended.append(FixedDocument(path, document.shown, text, result))
             if result.text != text:
                 self._texts[document.shown] = result.text
                 self._look(path, document.shown, document.judge, result.text)
@@ -325,7 +319,7 @@ class Project:
         text = self._texts.get(document.shown) or read_text(document.path, MAX_BYTES)
         return text if isinstance(text, str) else None
 
-    def outcome(self, baseline: Baseline | None = None) -> Outcome:
+    def outcome(self, baseline: Baseline | None = None) -> LintResult:
         """Return the findings in order, without those in the baseline."""
         findings: list[Finding] = []
         failed, baselined = False, 0
@@ -344,7 +338,7 @@ class Project:
             findings += stale
         files = tuple(sorted(document.shown for document in self._all() if document.counts))
         ignored = sum(document.examined.ignored for document in self._all())
-        return Outcome(tuple(sorted(findings, key=order)), files, failed, ignored, baselined)
+        return LintResult(tuple(sorted(findings, key=order)), files, failed, ignored, baselined)
 
     def new_baseline(self, old: Baseline) -> Baseline:
         """Return a baseline with all present findings that may be hidden."""

@@ -1,8 +1,8 @@
-"""Reads a text for the rules: detects the kind of document and its endpoints."""
+"""Reads a text or a Python file for the rules: detects the kind of document and its endpoints."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,11 +12,9 @@ from bespeak.documents.deployment.folder import AGENT_SUFFIX
 from bespeak.documents.notation_text import parse_notation
 from bespeak.documents.rules import UNKNOWN_DOCUMENT
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.reading.findings import Findings
-from bespeak.text.reading.table import Table
-from bespeak.text.reading.untyped import as_list, as_mapping
-from bespeak.text.source.span import Location
-from bespeak.text.source.tree import Tree
+from bespeak.text.reading.table import Findings, Table, as_list, as_mapping
+from bespeak.text.source.python_tree import PythonSource, PythonTree
+from bespeak.text.source.tree import Location, Span, Tree, plain
 
 
 def read_subject(text: str, file: str, kind: Kind | None = None) -> Subject | Diagnostic:
@@ -98,7 +96,7 @@ def _server(tree: Tree) -> Subject:
 
 
 def _recipes(tree: Tree) -> Subject:
-    from bespeak.documents.deployment.recipes_toml import recipes_of  # noqa: PLC0415 - as above
+    from bespeak.documents.deployment.endpoint_toml import recipes_of  # noqa: PLC0415 - as above
 
     recipes, found = recipes_of(_table(tree), tree.file)
     return Subject(kind="recipes", tree=tree, found=tuple(found), recipes=recipes)
@@ -156,3 +154,42 @@ def _listed(endpoints: tuple[Endpoint, ...], written: object) -> list[Declared]:
         Declared(endpoint, f"/endpoints/{index}", entry)
         for endpoint, (index, entry) in zip(endpoints, usable, strict=False)
     ]
+
+
+def python_subject(text: str, file: str, endpoints: Sequence[Endpoint]) -> Subject:
+    """Place endpoints in the text that declared them."""
+    text, _ = plain(text)
+    source = PythonSource(text)
+    spans: dict[str, Span] = {}
+    written: list[dict[str, Any]] = []
+    declared: list[Declared] = []
+    for number, endpoint in enumerate(endpoints):
+        at = f"/endpoints/{number}"
+        line = endpoint.location.line if endpoint.location else 1
+        spans |= {f"{at}{inside}": span for inside, span in source.spans(line, endpoint.method, endpoint.path).items()}
+        written.append(_written(endpoint))
+        declared.append(Declared(endpoint, at, written[-1]))
+    tree = PythonTree(text, file, {"endpoints": written}, spans)
+    return Subject(kind="endpoint", tree=tree, endpoints=tuple(declared))
+
+
+def _written(endpoint: Endpoint) -> dict[str, Any]:
+    """Return what an author may have written; texts in it are not comments."""
+    semantic = endpoint.semantic
+    block = {
+        "intent": semantic.intent,
+        "outcome": semantic.outcome,
+        "mcp_tool_name": semantic.mcp_tool_name,
+        "concepts": list(semantic.concepts),
+        "parameter_hints": dict(semantic.parameter_hints),
+        "state_transition": dict(semantic.state_transition),
+        "confidence_guidance": semantic.confidence_guidance,
+    }
+    return {
+        "method": endpoint.method,
+        "path": endpoint.path,
+        "description": endpoint.description,
+        "semantic": {name: value for name, value in block.items() if value},
+        "input_schema": endpoint.input_schema,
+        "output_schema": endpoint.output_schema,
+    }

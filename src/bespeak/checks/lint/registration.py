@@ -1,28 +1,60 @@
-"""Normative rules for registration: one endpoint, all endpoints together, the policies."""
+"""Normative rules for registration: one endpoint, all endpoints together, the policies, the compositions.
+
+Readers check the encoding of files; contracts written in Python are checked here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from difflib import get_close_matches
+from typing import Any, Final
 
-from bespeak.checks.lint import encoding
 from bespeak.checks.lint.failed_check import attempt
-from bespeak.checks.lint.rules import (
-    error,
-    handler,
-    mcp_upstream,
-    method,
-    path,
-    path_collision,
-    policy,
-    schema,
-    semantic,
-    upstream,
-)
+from bespeak.checks.lint.rules import composition, error, handler, method, path, policy, schema, semantic, upstream
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import Composition
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
-from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.contract.service import Service
+from bespeak.text.diagnostics.diagnostic import Diagnostic, brief, has_errors
+from bespeak.text.reading.rules import WRONG_VALUE
+from bespeak.text.source.pointer import child
+from bespeak.text.source.tree import Location
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_ADVICE: Final = "Remove it; text from the command line or the environment may be in another encoding than UTF-8."
+
+
+def check_endpoint_encoding(endpoint: Endpoint) -> Iterator[Diagnostic]:
+    """Check the texts of an endpoint beside its schemas, which must be JSON in any case."""
+    for at, text in _unencodable(replace(endpoint, input_schema={}, output_schema={}), ""):
+        yield WRONG_VALUE.at(endpoint, at, f"{brief(text)} contains half a surrogate pair", _ADVICE)
+
+
+def check_service_encoding(service: Service) -> Iterator[Diagnostic]:
+    """Check the texts of a service beside its endpoints."""
+    for at, text in _unencodable(replace(service, endpoints=()), ""):
+        yield WRONG_VALUE.inside(at, f"{brief(text)} contains half a surrogate pair", _ADVICE)
+
+
+def _unencodable(value: Any, at: str) -> Iterator[tuple[str, str]]:
+    """Find texts that UTF-8 cannot encode, with their pointers. Names of files may be such texts."""
+    if isinstance(value, str):
+        if _SURROGATE.search(value):
+            yield at, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _unencodable(key, at)
+            yield from _unencodable(inner, child(at, str(key)))
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            yield from _unencodable(inner, child(at, index))
+    elif is_dataclass(value) and not isinstance(value, Location | type):
+        for field in fields(value):
+            yield from _unencodable(getattr(value, field.name), child(at, field.name))
 
 
 def check_endpoint(
@@ -41,26 +73,103 @@ def check_contract(endpoint: Endpoint, catalog: Catalog, policies: Policies) -> 
     yield from attempt(schema.check_endpoint, endpoint, endpoint=endpoint)
     yield from attempt(error.check_endpoint, endpoint, endpoint=endpoint)
     yield from attempt(policy.check, endpoint, verbs, endpoint=endpoint)
-    yield from attempt(encoding.check_endpoint, endpoint, endpoint=endpoint)
+    yield from attempt(check_endpoint_encoding, endpoint, endpoint=endpoint)
 
 
 def check_binding(endpoint: Endpoint, recipes: Sequence[Recipe]) -> Iterator[Diagnostic]:
     """Check what AGTP-API requires of a handler; a published contract contains none."""
     yield from attempt(handler.check, endpoint, {recipe.name for recipe in recipes}, endpoint=endpoint)
     yield from attempt(upstream.check, endpoint, endpoint=endpoint)
-    yield from attempt(mcp_upstream.check, endpoint, endpoint=endpoint)
+    yield from attempt(upstream.check_mcp, endpoint, endpoint=endpoint)
 
 
 def check_service(endpoints: Iterable[Endpoint]) -> list[tuple[Endpoint, Diagnostic]]:
     """Find the endpoints that collide with an earlier one, each with its finding (AGTP-API 5.4, 6.1)."""
-    claims = path_collision.PathClaims()
+    claims = path.PathClaims()
     return [
         (endpoint, finding)
         for endpoint in endpoints
-        for finding in attempt(path_collision.check, endpoint, claims, endpoint=endpoint)
+        for finding in attempt(path.check_collision, endpoint, claims, endpoint=endpoint)
     ]
 
 
 def effective_policies(policies: Policies, catalog: Catalog) -> tuple[Policies, list[Diagnostic]]:
     """Return the policies in force; warn of entries whose method the catalog lacks (AGTP-API 9.4)."""
     return policy.effective(policies, catalog)
+
+
+Key = tuple[str, str]
+
+
+def check_compositions(
+    composed: Sequence[Endpoint], recipes: Mapping[str, Recipe], served: Mapping[Key, Endpoint], policies: Policies
+) -> Iterator[tuple[Endpoint, Mapping[Key, Endpoint] | None, list[Diagnostic]]]:
+    """Yield each composition with the endpoints that it calls, or None if it cannot be served, and its findings.
+
+    `served` are endpoints that can be called. A composition may call another one, which then comes first.
+    """
+    if not composed:
+        return
+    known = dict(served)
+    sizes = {key: _size(endpoint, known, recipes) for key, endpoint in served.items()}
+    waiting = {endpoint.key: (endpoint, _recipe(endpoint, recipes)) for endpoint in composed}
+    while True:
+        ready = [key for key, (_, recipe) in waiting.items() if all(called in known for called in recipe.calls)]
+        if not ready:
+            break
+        for key in ready:
+            endpoint, recipe = waiting.pop(key)
+            called = {one: known[one] for one in recipe.calls}
+            size = sum(sizes[step.endpoint] for step in recipe.steps)
+            found = list(attempt(composition.check, endpoint, recipe, called, policies, size, endpoint=endpoint))
+            found += attempt(composition.check_values, endpoint, recipe, called, endpoint=endpoint)
+            if has_errors(found):
+                yield endpoint, None, found
+            else:
+                known[key], sizes[key] = endpoint, size
+                yield endpoint, called, found
+    for endpoint, recipe in waiting.values():
+        yield endpoint, None, [_stuck(endpoint, recipe, waiting, known)]
+
+
+def _recipe(endpoint: Endpoint, recipes: Mapping[str, Recipe]) -> Recipe:
+    assert isinstance(endpoint.handler, Composition)
+    return recipes[endpoint.handler.recipe]
+
+
+def _size(endpoint: Endpoint, served: Mapping[Key, Endpoint], recipes: Mapping[str, Recipe]) -> int:
+    """Count the calls that a call of an endpoint makes: one, or those of its steps."""
+    if not isinstance(endpoint.handler, Composition) or endpoint.handler.recipe not in recipes:
+        return 1
+    steps = (served.get(step.endpoint) for step in recipes[endpoint.handler.recipe].steps)
+    return sum(1 if step is None else _size(step, served, recipes) for step in steps)
+
+
+def _stuck(
+    endpoint: Endpoint, recipe: Recipe, waiting: Mapping[Key, tuple[Endpoint, Recipe]], known: Mapping[Key, Endpoint]
+) -> Diagnostic:
+    """Report why a composition has no place in any order: a step is missing, or the steps form a cycle."""
+    missing = next((called for called in recipe.calls if called not in known and called not in waiting), None)
+    if missing is not None:
+        named = [" ".join(key) for key, other in known.items() if not other.internal]
+        near = get_close_matches(" ".join(missing), named, n=2)
+        return composition.missing_step(endpoint, recipe, missing, near)
+    way = _way_back(endpoint.key, waiting)
+    if way is not None:
+        return composition.cycle(endpoint, recipe, way)
+    return composition.missing_step(endpoint, recipe, next(called for called in recipe.calls if called in waiting), ())
+
+
+def _way_back(start: Key, waiting: Mapping[Key, tuple[Endpoint, Recipe]]) -> list[Endpoint] | None:
+    """Return the compositions by way of which one calls itself; None if it does not."""
+    seen: set[Key] = set()
+    ways: list[tuple[Key, list[Endpoint]]] = [(start, [])]
+    while ways:
+        key, way = ways.pop(0)
+        for called in waiting[key][1].calls:
+            if called == start:
+                return way
+            if called in waiting and called not in seen:
+                seen.add(called)
+                ways.append((called, [*way, waiting[called][0]]))
+    return None

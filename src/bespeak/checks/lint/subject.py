@@ -1,16 +1,18 @@
-"""Subject of a check: a parsed document with its endpoints and their places."""
+"""Subject of a check: a parsed document with its endpoints and their places, and the context for the rules."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
+from bespeak.contract.service import Vocabulary
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.reading.untyped import as_mapping
+from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.tree import Tree
 
 if TYPE_CHECKING:
@@ -89,3 +91,22 @@ class Subject:
     def data(self) -> Mapping[str, Any]:
         """Document as plain data; empty if it is not a mapping."""
         return as_mapping(self.tree.data)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Context of a document."""
+
+    catalog: Catalog
+    policies: Policies = field(default_factory=Policies)
+    recipes: Sequence[Recipe] = ()
+    vocabulary: Vocabulary | None = None
+    """Vocabulary of the AGIS document that contains the endpoint."""
+    level: int = 1
+    """Conformance level of AGIS 3.3 that the author targets: 1 or 2."""
+    allowed_verbs: frozenset[str] = frozenset()
+    """Verbs, in capitals, that the author exempts from passes 2 and 3."""
+    agis: bool = True
+    """True for an AGIS document; elsewhere the catalog decides which verbs are valid."""
+    allowed_segments: frozenset[str] = frozenset()
+    """Path segments that the author exempts from pass 4."""

@@ -15,16 +15,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief
 from bespeak.text.reading.table import IGNORES as KEY
-from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import child, nodes, parent
-from bespeak.text.source.span import Location
-from bespeak.text.source.text_edit import TextEdit, deletion
-from bespeak.text.source.tree import Span, Tree
+from bespeak.text.source.tree import Change, Location, Span, TextEdit, Tree, deletion
 
 UNUSED: Final = Rule(
     ("D190", "unused-ignore", "SHOULD", "bespeak"),

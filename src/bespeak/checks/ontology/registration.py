@@ -1,26 +1,49 @@
-"""Judgement of a registration: a document becomes a command for the store, or findings say why not."""
+"""Judgement of a registration: a document becomes a command for the store, or findings say why not.
+
+An ontology must be consistent with the core (IoA 5.4).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import msgspec
 
-from bespeak.checks.ontology.consistency import check_consistency
-from bespeak.contract.ontology.namespace import DEFAULT, Namespace, is_iri
-from bespeak.contract.ontology.ontology import Ontology
+from bespeak.contract.ontology.core import DEFAULT, Namespace, is_iri
+from bespeak.contract.ontology.ontology import Meanings, Ontology
+from bespeak.contract.ontology.rules import CAPABILITY_RANGE
 from bespeak.documents.ontology.canonical import canonical_quads, content_digest
-from bespeak.documents.ontology.contexts import Contexts
-from bespeak.documents.ontology.limits import LIMITS, Limits
-from bespeak.documents.ontology.notation import RdfNotation
+from bespeak.documents.ontology.contexts import LIMITS, Contexts, OntologyLimits
 from bespeak.documents.ontology.reader import read_ontology
 from bespeak.documents.ontology.rules import BAD_IRI, IDENTITY, TOO_LARGE, VERSION
+from bespeak.documents.ontology.triples import RdfNotation
 from bespeak.state.identity.artifact_signature import ArtifactStatement
-from bespeak.state.store.commands.ontologies import MOST_CONTENT, RegisterArtifact, compress
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
-from bespeak.text.source.span import Location
+from bespeak.state.store.commands.semantics import MOST_CONTENT, RegisterArtifact, compress
+from bespeak.text.diagnostics.diagnostic import Diagnostic, brief, has_errors
+from bespeak.text.source.tree import Location
+
+
+def check_consistency(
+    ontology: Ontology, known: Iterable[Ontology] = (), namespace: Namespace = DEFAULT, *, closed: bool = True
+) -> Iterator[Diagnostic]:
+    """Yield what breaks the range of hasCapability; `known` are ontologies that this one may refer to.
+
+    Unless `closed`, terms that none of them declares may be declared elsewhere, and are not judged.
+    """
+    meanings = Meanings([*known, ontology], namespace)
+    for agent, capabilities in ontology.agents.items():
+        if agent not in meanings.agents and (closed or agent in meanings):
+            yield CAPABILITY_RANGE.found(_message(agent, agent, "an ioa:Agent"))
+        for capability in capabilities:
+            if capability not in meanings.capabilities and (closed or capability in meanings):
+                yield CAPABILITY_RANGE.found(_message(agent, capability, "an ioa:Capability"))
+
+
+def _message(agent: str, value: str, wanted: str) -> str:
+    path = f"ioa:hasCapability of {brief(agent)}"
+    return CAPABILITY_RANGE.message.format(path=path, value=brief(value), other=wanted)
+
 
 _DECISIVE = frozenset({IDENTITY.id, VERSION.id})
 """Rules that are advice for a reader, and conditions for the registry."""
@@ -51,7 +74,7 @@ def judge_registration(
     known: Iterable[Ontology] = (),
     namespace: Namespace = DEFAULT,
     contexts: Contexts | None = None,
-    limits: Limits = LIMITS,
+    limits: OntologyLimits = LIMITS,
 ) -> Judged:
     """Read an ontology and prepare its registration. Only a document without errors is registered."""
     ontology, findings = read_ontology(

@@ -1,14 +1,57 @@
-"""The catalog of approved verbs: look-up, categories, deprecation, legacy verbs (AGTP-API 3)."""
+"""The catalog of approved verbs: look-up, near matches, categories, legacy verbs, versions (AGTP-API 3, 4).
+
+Near matches are found by look-ups, because a stranger's typo must not cost a server time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final, NamedTuple
 
-from bespeak.contract.deprecation import format_warning
-from bespeak.contract.grammar.near_words import NearWords
+from bespeak.contract.endpoint import format_warning
+
+_MOST: Final = 3
+_LONGEST: Final = 40
+"""Limit of a text's length; a longer one is not a typo."""
+_SHORTEST_STEM: Final = 4
+
+
+class NearWords:
+    """An index of words by what remains when one letter is deleted.
+
+    Two words that differ by one inserted, deleted, replaced or swapped letter have such a remainder in common.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._words = frozenset(words)
+        self._rests: dict[str, list[str]] = {}
+        for word in sorted(self._words):
+            for rest in set(_rests(word)):
+                self._rests.setdefault(rest, []).append(word)
+
+    def near(self, text: str) -> list[str]:
+        """Return up to three words: by a typo, or the stem of the text (BOOKING: BOOK)."""
+        wanted = text.upper()
+        if len(wanted) > _LONGEST:
+            return []
+        found = {word for rest in _rests(wanted) for word in self._rests.get(rest, ())}
+        found.update(self._stems(wanted))
+        return sorted(found, key=lambda word: (abs(len(word) - len(wanted)), word))[:_MOST]
+
+    def _stems(self, wanted: str) -> Iterator[str]:
+        for end in range(len(wanted) - 1, _SHORTEST_STEM - 1, -1):
+            if wanted[:end] in self._words:
+                yield wanted[:end]
+                return
+
+
+def _rests(word: str) -> Iterator[str]:
+    yield word
+    for at in range(len(word)):
+        yield word[:at] + word[at + 1 :]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,3 +127,29 @@ class Catalog:
     def verbs_in(self, category: str) -> list[Verb]:
         """Return the verbs of a category, primary or not, in the catalog's order."""
         return [verb for verb in self.verbs.values() if category in verb.categories]
+
+
+_VERSION = re.compile(r"(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(?:[-+][0-9A-Za-z.+-]{1,64})?")
+
+
+class Version(NamedTuple):
+    """A parsed version, ordered. Labels after `-` or `+` do not count."""
+
+    major: int
+    minor: int
+    patch: int
+
+
+def parse_version(text: str) -> Version | None:
+    """Parse a version; return None if it is not valid."""
+    match = _VERSION.fullmatch(text)
+    return Version(int(match[1]), int(match[2]), int(match[3])) if match else None
+
+
+def common_version(preferred: str, mine: Iterable[str], theirs: Iterable[str]) -> str | None:
+    """Return the version to use: the preferred one if both support it, else the highest common one, else None."""
+    shared = set(mine) & set(theirs)
+    if preferred in shared:
+        return preferred
+    ranked = [(parsed, text) for text in shared if (parsed := parse_version(text)) is not None]
+    return max(ranked)[1] if ranked else None

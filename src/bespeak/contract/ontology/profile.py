@@ -1,8 +1,14 @@
-"""A semantic profile: what one interaction means (IoA 5.3)."""
+"""A semantic profile, what one interaction means (IoA 5.3), and the verdict about it (IoA 5.4, 11.3)."""
 
 from __future__ import annotations
 
+from typing import Any, Final, Literal
+
 import msgspec
+
+from bespeak.contract.ontology import rules
+from bespeak.contract.ontology.rules import ProfileRule
+from bespeak.text.diagnostics.diagnostic import brief
 
 
 class TermBinding(msgspec.Struct, frozen=True):
@@ -37,3 +43,57 @@ class SemanticProfile(msgspec.Struct, frozen=True, kw_only=True):
     context: ProfileContext | None = None
     id: str | None = None
     """IRI of the profile itself, if it has one."""
+
+
+Status = Literal["accept", "renegotiate", "reject"]
+
+_LONGEST: Final = 300
+
+_STATED: Final = {
+    rule.id: rule.reason for rule in vars(rules).values() if isinstance(rule, ProfileRule) and rule.reason
+}
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """A rule that a document breaks, and where."""
+
+    rule: str
+    """Id of the rule, `I227`."""
+    path: str
+    """JSON Pointer in the payload, with the member names of the base context."""
+    value: Any
+    """Value at that place; long texts and nested values are shortened."""
+    message: str
+    reason: str
+    """Constant text for the answer to a peer."""
+
+    @classmethod
+    def of(cls, rule: ProfileRule, path: str, value: Any = None, other: Any = None) -> Violation:
+        """Make a violation with the message of its rule."""
+        return cls(rule.id, path, _shortened(value), rule.text(path, value, other), rule.reason or rule.summary)
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Outcome of a validation, and every violation that was found."""
+
+    status: Status
+    violations: tuple[Violation, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """Reason for the answer to a peer; empty if nothing was found.
+
+        A conflict of meaning is named before a missing member: Figure 9 lacks capabilityRefs and does not mention it.
+        """
+        if not self.violations:
+            return ""
+        return next((one.reason for one in self.violations if one.rule in _STATED), self.violations[0].reason)
+
+
+ACCEPTED: Final = Verdict("accept")
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}..."
+    return value if value is None or isinstance(value, bool | float) else brief(value)

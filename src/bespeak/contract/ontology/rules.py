@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.diagnostics.diagnostic import Rule, brief
 
 
 @dataclass(frozen=True, slots=True)

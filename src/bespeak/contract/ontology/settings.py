@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from bespeak.contract.ontology.namespace import DEFAULT, Namespace, is_iri, parse_base
-from bespeak.text.reading.setting import RULE, Setting, setting
+from bespeak.contract.ontology.core import DEFAULT, Namespace, is_iri, parse_base
+from bespeak.text.reading.settings import RULE, Setting, setting
 
 _KEY: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 

@@ -1,9 +1,12 @@
-"""Subschemas of a schema: the keywords that hold them, and walks over them."""
+"""Subschemas: the keywords that hold them, walks over them, local references, and copies for other places."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
+from urllib.parse import unquote
+
+from bespeak.text.source.pointer import unescaped, value_at
 
 MAX_DEPTH: Final = 128
 """Limit of JSON levels in a schema: far beyond practical use, far below the limit of a native stack."""
@@ -62,3 +65,255 @@ def with_children(schema: Mapping[str, Any], change: Callable[[dict[str, Any]], 
         else:
             made[key] = [changed(part) for part in value] if isinstance(value, list) else changed(value)
     return made
+
+
+REFERENCES: Final = ("$ref", "$dynamicRef")
+
+
+def local_pointer(reference: object) -> str | None:
+    """Return the JSON Pointer of a reference into its own document; None for an anchor or another document.
+
+    The fragment is decoded before it is split (RFC 6901 6), as validators do.
+    """
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return None
+    fragment = unquote(reference[1:])
+    return fragment if not fragment or fragment.startswith("/") else None
+
+
+def target(reference: object, root: object, default: Any = None) -> Any:
+    """Return what a local reference names in the document `root`; `default` if it names nothing there."""
+    at = local_pointer(reference)
+    return default if at is None else value_at(root, at, default)
+
+
+def resolve(schema: object, root: object, *, most: int) -> Mapping[str, Any]:
+    """Follow the `$ref` of a schema, and that of its target, at most `most` times, because references may form a cycle.
+
+    Keywords beside a reference override its target. A dangling reference adds nothing.
+    """
+    found: Mapping[str, Any] = schema if isinstance(schema, Mapping) else {}
+    for _ in range(most):
+        reference = found.get("$ref")
+        if not isinstance(reference, str):
+            break
+        named = target(reference, root)
+        beside = {key: value for key, value in found.items() if key != "$ref"}
+        found = {**named, **beside} if isinstance(named, Mapping) else beside
+    return found
+
+
+def inline(schema: Any, root: object, *, most: int = 8) -> Any:
+    """Replace the local reference of a schema, and those of its alternatives, by their targets.
+
+    References below `most` levels stay: they may form a cycle.
+    """
+    if not isinstance(schema, Mapping) or not most:
+        return schema
+    if target(schema.get("$ref"), root) is not None:
+        return inline(resolve(schema, root, most=1), root, most=most - 1)
+    found = dict(schema)
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(schema.get(keyword), list):
+            found[keyword] = [inline(option, root, most=most - 1) for option in schema[keyword]]
+    return found
+
+
+def rewrite(node: Any, change: Callable[[str], str | None]) -> Any:
+    """Copy a schema with every reference changed; one that becomes None is left out."""
+    if isinstance(node, list):
+        return [rewrite(item, change) for item in node]
+    if not isinstance(node, Mapping):
+        return node
+    copied: dict[str, Any] = {}
+    for key, value in node.items():
+        if key in REFERENCES and isinstance(value, str):
+            reference = change(value)
+            if reference is not None:
+                copied[key] = reference
+        elif key in DATA_KEYWORDS:
+            copied[key] = value
+        elif key in NAMING_KEYWORDS and isinstance(value, Mapping):
+            copied[key] = {name: rewrite(item, change) for name, item in value.items()}
+        else:
+            copied[key] = rewrite(value, change)
+    return copied
+
+
+_LISTS: Final = ("allOf", "anyOf", "oneOf")
+_SINGLE: Final = ("not", "if", "then", "else")
+_ANCHORS: Final = ("$anchor", "$dynamicAnchor")
+
+Place = tuple[str | int, ...]
+
+
+class Steps:
+    """The nodes of a schema, and the steps between those that check the same value."""
+
+    def __init__(self, nodes: list[tuple[Place, dict[str, Any]]]) -> None:
+        self._nodes = nodes
+        self._root = nodes[0][1]
+        resources = {at: node for at, node in nodes if at and "$id" in node}
+        self._base: dict[int, dict[str, Any]] = {}
+        """Enclosing schema with an `$id`, by the id of a node, if it is not the root."""
+        if resources:
+            for at, node in nodes:
+                around = next((resources[at[:end]] for end in range(len(at), 0, -1) if at[:end] in resources), None)
+                if around is not None:
+                    self._base[id(node)] = around
+        self._anchors = {
+            f"#{node[key]}": node for _, node in nodes for key in _ANCHORS if isinstance(node.get(key), str)
+        }
+
+    def all(self) -> Iterator[dict[str, Any]]:
+        """Return every node."""
+        return (node for _, node in self._nodes)
+
+    def of(self, node: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the schemas that check the same value as a node does."""
+        found: list[Any] = [item for key in _LISTS if isinstance(node.get(key), list) for item in node[key]]
+        found += [node[key] for key in _SINGLE if key in node]
+        dependent = node.get("dependentSchemas")
+        found += dependent.values() if isinstance(dependent, dict) else ()
+        found += [self._target(node[key], node) for key in REFERENCES if key in node]
+        return [step for step in found if isinstance(step, dict)]
+
+    def _target(self, reference: Any, node: Mapping[str, Any]) -> Any:
+        if not isinstance(reference, str):
+            return None
+        here: Any = self._base.get(id(node), self._root)
+        if reference in ("", "#"):
+            return here
+        return target(reference, here) if reference.startswith("#/") else self._anchors.get(reference)
+
+
+_COMPOSING: Final = COMPOSING | {"dependentSchemas"}
+"""Keywords whose declared fields `additionalProperties: false` would forbid."""
+
+
+def closing_keyword(schema: Mapping[str, Any]) -> str:
+    """Return the keyword that closes a schema, if set to false, without forbidding declared fields."""
+    return "unevaluatedProperties" if _COMPOSING & schema.keys() else "additionalProperties"
+
+
+def is_closed(schema: Mapping[str, Any]) -> bool:
+    """Return True if a schema refuses undeclared fields. An `additionalProperties` schema counts as declaring them."""
+    if "additionalProperties" in schema:
+        return schema["additionalProperties"] is False
+    return schema.get("unevaluatedProperties") is False
+
+
+def closed(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Close a schema that does not say whether other fields are allowed: one that nobody reads is a mistake."""
+    if "additionalProperties" in schema or "unevaluatedProperties" in schema:
+        return schema
+    return {**schema, closing_keyword(schema): False}
+
+
+Parts = tuple[str, ...]
+"""Place inside a schema, as the parts of its JSON Pointer."""
+
+_NAMES: Final = frozenset({"$id", "$anchor", "$dynamicAnchor", "$schema"})
+"""Keywords that name a schema or a place in it. Two schemas may use one name, and a `$id` would change what `#`
+means.
+"""
+
+_ANNOTATIONS: Final = ("default", "examples")
+
+
+def transplant(schema: Mapping[str, Any], refer: Callable[[Parts], str]) -> dict[str, Any]:
+    """Copy a schema; `refer` turns the target of each reference into the new reference.
+
+    Anchors and `$id` are resolved and removed. In a standalone schema a `$dynamicRef` has one target, so it becomes a
+    plain reference. References to other documents stay unchanged. Defaults and examples that contain a `$ref` are
+    removed, because readers of larger documents would mistake the data for schemas.
+    """
+    return _Transplant(schema, refer).copy
+
+
+def references(schema: Mapping[str, Any]) -> Iterator[Parts]:
+    """Return the places inside a schema that it refers to."""
+    found: list[Parts] = []
+
+    def note(parts: Parts) -> str:
+        found.append(parts)
+        return ""
+
+    transplant(schema, note)
+    return iter(found)
+
+
+class _Transplant:
+    """State of one copy."""
+
+    def __init__(self, schema: Mapping[str, Any], refer: Callable[[Parts], str]) -> None:
+        self._refer = refer
+        self._anchors: dict[tuple[Parts, str], Parts] = {}
+        self._find_anchors(schema, (), ())
+        self.copy: dict[str, Any] = self._copy(schema, (), ())
+
+    def _find_anchors(self, node: Any, at: Parts, base: Parts) -> None:
+        if isinstance(node, list):
+            for index, item in enumerate(node):
+                self._find_anchors(item, (*at, str(index)), base)
+        elif isinstance(node, Mapping):
+            base = at if _is_resource(node) else base
+            for keyword in ("$anchor", "$dynamicAnchor"):
+                if isinstance(node.get(keyword), str):
+                    self._anchors[base, node[keyword]] = at
+            for place, inner in _below(node, at):
+                self._find_anchors(inner, place, base)
+
+    def _copy(self, node: Any, at: Parts, base: Parts) -> Any:
+        if isinstance(node, list):
+            return [self._copy(item, (*at, str(index)), base) for index, item in enumerate(node)]
+        if not isinstance(node, Mapping):
+            return node
+        base = at if _is_resource(node) else base
+        copied: dict[str, Any] = {}
+        for keyword, value in node.items():
+            if keyword in REFERENCES and isinstance(value, str):
+                continue
+            if keyword in NAMING_KEYWORDS and isinstance(value, Mapping):
+                copied[keyword] = {name: self._copy(inner, (*at, keyword, name), base) for name, inner in value.items()}
+            elif keyword in DATA_KEYWORDS:
+                if keyword not in _ANNOTATIONS or not _looks_referring(value):
+                    copied[keyword] = value
+            elif keyword not in _NAMES or not isinstance(value, str):
+                copied[keyword] = self._copy(value, (*at, keyword), base)
+        led = [self._lead(node[keyword], base) for keyword in REFERENCES if isinstance(node.get(keyword), str)]
+        if led:
+            copied = {"$ref": led[0], **copied}
+        if len(led) > 1:
+            copied["allOf"] = [*copied.get("allOf", ()), {"$ref": led[1]}]
+        return copied
+
+    def _lead(self, reference: str, base: Parts) -> str:
+        """Return the new reference."""
+        at = local_pointer(reference)
+        if at is not None:
+            return self._refer(base + tuple(unescaped(part) for part in at.split("/")[1:]))
+        anchored = self._anchors.get((base, unquote(reference[1:]))) if reference.startswith("#") else None
+        return reference if anchored is None else self._refer(anchored)
+
+
+def _is_resource(node: Mapping[str, Any]) -> bool:
+    """Return True if a schema is a document of its own, so that `#` in it refers to itself."""
+    found = node.get("$id")
+    return isinstance(found, str) and not found.startswith("#")
+
+
+def _looks_referring(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_looks_referring, value))
+    return isinstance(value, Mapping) and ("$ref" in value or any(map(_looks_referring, value.values())))
+
+
+def _below(node: Mapping[str, Any], at: Parts) -> Iterator[tuple[Parts, Any]]:
+    """Return the values in schema position directly below a schema."""
+    for keyword, value in node.items():
+        if keyword in NAMING_KEYWORDS and isinstance(value, Mapping):
+            for name, inner in value.items():
+                yield (*at, keyword, name), inner
+        elif keyword not in DATA_KEYWORDS:
+            yield (*at, keyword), value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.contract.standard.method import (
+from bespeak.contract.standard.definition import (
     ANYTHING,
     COUNT,
     LINE,

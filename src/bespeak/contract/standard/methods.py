@@ -1,14 +1,16 @@
-"""All standard methods that an operator can enable, and the names by which the configuration chooses them."""
+"""All standard methods that an operator can enable, and the settings that choose them: `[methods]`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from bespeak.contract.standard.communicate import COMMUNICATE
-from bespeak.contract.standard.method import StandardMethod
+from bespeak.contract.standard.definition import StandardMethod
 from bespeak.contract.standard.orchestrate import ORCHESTRATE
 from bespeak.contract.standard.transact import TRANSACT
+from bespeak.text.reading.settings import setting
 
 ALL: Final = "*"
 
@@ -32,4 +34,22 @@ def choose_methods(names: Iterable[str]) -> tuple[str, ...]:
         method.name
         for method in STANDARD.values()
         if ALL in chosen or method.name in chosen or method.category.upper() in chosen
+    )
+
+
+def _known(name: str) -> str | None:
+    return name if is_choice(name) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodSettings:
+    """Standard methods that the server offers at `/` beside those of every server."""
+
+    enable: tuple[str, ...] = setting(
+        (),
+        "Names of methods, categories of them, or `*` for all.",
+        parse=_known,
+        form="a standard method, a category or *",
+        advice="`bespeak methods list` shows them.",
+        suggested=(ALL, *CATEGORIES, *STANDARD),
     )

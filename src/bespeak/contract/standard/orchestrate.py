@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.contract.standard.method import (
+from bespeak.contract.standard.definition import (
     ANYTHING,
     COUNT,
     EXPRESSION,
@@ -25,7 +25,7 @@ from bespeak.contract.standard.method import (
     one_of,
 )
 from bespeak.protocol import status
-from bespeak.protocol.exchange.task_id import LONGEST_TASK_ID
+from bespeak.protocol.exchange.header_values import LONGEST_TASK_ID
 
 RUNS: Final = "activation:run"
 

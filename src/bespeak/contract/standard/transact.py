@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from bespeak.contract.standard.method import (
+from bespeak.contract.standard.definition import (
     ANYTHING,
     FLAG,
     LINE,

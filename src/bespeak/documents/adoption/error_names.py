@@ -7,10 +7,10 @@ from typing import Final
 
 from bespeak.contract.endpoint import DeclaredError
 from bespeak.contract.handler import UPSTREAM_ERRORS
-from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.facade import Candidate
 from bespeak.documents.adoption.guess import Guess
 from bespeak.documents.adoption.naming import words
-from bespeak.documents.adoption.plain_text import first_sentence, plain_text
+from bespeak.documents.adoption.sanitizer import first_sentence, plain_text
 
 _NAMES: Final = {
     "400": "invalid_input",

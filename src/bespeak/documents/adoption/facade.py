@@ -1,13 +1,78 @@
-"""One endpoint in front of an upstream, and the document it was derived from."""
+"""A callable of an upstream, the endpoint in front of it, and the danger of a wrong guess about it.
+
+An importer turns each OpenAPI operation, MCP tool or A2A skill into a `Candidate`, and each candidate into a
+`Facade`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urlsplit
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.rate import Rate
-from bespeak.documents.adoption.candidate import Candidate
+from bespeak.contract.handler import ExternalService
+from bespeak.contract.limits import Rate
 from bespeak.documents.adoption.guess import Guess
+from bespeak.documents.adoption.naming import singular, words
+from bespeak.text.language.operation_class import operation_classes
+
+READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing, if an upstream keeps to HTTP (RFC 9110 9.2.1)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One callable that is to become an endpoint. Every field is the upstream's claim, not a fact."""
+
+    name: str = ""
+    """Identifier upstream: an operationId, the name of a tool without its service, the id of a skill."""
+    full_name: str = ""
+    """Whole identifier, if `name` is only a part of it."""
+    name_kind: str = "the name"
+    """Word for that identifier in the reasons of guesses."""
+    method: str | None = None
+    """HTTP method in capitals; None if the upstream is not called by HTTP methods."""
+    path: str | None = None
+    """Path as described, `/pets/{petId}`; None if the upstream has no paths."""
+    summary: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    service: str = ""
+    """First segment of its path, if the upstream has no paths but several services."""
+    returns_list: bool = False
+    """True if the output schema is a list."""
+    failures: Mapping[str, str] = field(default_factory=dict)
+    """Descriptions of the documented 4xx and 5xx statuses, by status: `404`, `4XX`."""
+    successes: frozenset[str] = frozenset()
+    """Documented 2xx statuses."""
+    starts_job: bool = False
+    """True if the answer names work that goes on after it: a job, a task."""
+    has_readable_state: bool = False
+    """True if another call returns the state that this one overwrites."""
+    is_undone: bool = False
+    """True if another call takes back what this one does: the DELETE beside a POST."""
+    signs: tuple[str, ...] = ()
+    """Reasons beside its words to believe that a call changes something: `its field 'action' may be 'delete'`."""
+    program: str = ""
+    """Field that holds a program, which may do anything: `sql`, `code`, `expression`."""
+    read_only: bool | None = None
+    """Hint of an upstream without methods (MCP `readOnlyHint`); None if it gives none."""
+    destructive: bool | None = None
+    """Hint `destructiveHint` of MCP."""
+    idempotent: bool | None = None
+    """Hint `idempotentHint` of MCP."""
+
+    @property
+    def claims_to_read(self) -> bool:
+        """True if the method or the hints say that a call changes nothing."""
+        return self.method in READING if self.method else self.read_only is True and self.destructive is not True
+
+    @property
+    def origin(self) -> str:
+        """Name for a reader who knows the upstream: `GET /pets`, `list_pets`."""
+        return f"{self.method} {self.path}" if self.method else self.full_name or self.name
 
 
 def made_by(command: str) -> str:
@@ -16,7 +81,7 @@ def made_by(command: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class ImportOrigin:
     """The document that facades are derived from."""
 
     command: str
@@ -64,3 +129,61 @@ class Facade:
     """File that an earlier import wrote for it; empty for a new one."""
     text: str = ""
     """Text of that file, if nothing in it changes."""
+
+
+DANGERS: Final = {
+    "money": "moves money",
+    "deletion": "deletes",
+    "irreversible": "cannot be undone",
+    "reading": "counts as reading, although its HTTP method changes things",
+    "doubt": "is in doubt",
+    "": "",
+}
+"""Dangers with their phrases, the worst first; the empty key means that there is no danger."""
+
+_DOUBTFUL: Final = 0.5
+"""Confidence below which a guess is in doubt."""
+_WEIGHTY: Final = ("/method", "/path", "/semantic/impact", "/semantic/is_idempotent", "/handler")
+"""Parts of an endpoint that decide what a call does."""
+_MONEY: Final = frozenset(
+    {
+        *("pay", "payment", "charge", "payout", "refund", "purchase", "checkout", "debit", "credit", "deposit"),
+        *("withdrawal", "withdraw", "donation", "donate", "transfer", "billing", "settlement", "topup", "buy", "sell"),
+        *("invoice", "disbursement", "remittance", "payroll", "tip", "wire"),
+    }
+)
+
+
+def is_weighty(at: str) -> bool:
+    """Return True if a part of an endpoint decides what a call does."""
+    return at.startswith(_WEIGHTY)
+
+
+def danger_of(endpoint: Endpoint, guesses: Iterable[tuple[str, float]] = ()) -> str:
+    """Return the worst danger of an endpoint, a key of DANGERS. `guesses` are pointers with their confidence."""
+    impact, handler = endpoint.semantic.impact, endpoint.handler
+    method = handler.method if isinstance(handler, ExternalService) else ""
+    if impact != "informational":
+        if not _MONEY.isdisjoint(_acted_on(endpoint)):
+            return "money"
+        classes = operation_classes(endpoint.method.lower())
+        if method == "DELETE" or (classes is not None and classes.main == "DELETE"):
+            return "deletion"
+        if impact == "irreversible":
+            return "irreversible"
+    elif method and method not in READING:
+        return "reading"
+    doubtful = any(confidence < _DOUBTFUL and is_weighty(at) for at, confidence in guesses)
+    return "doubt" if doubtful else ""
+
+
+def _acted_on(endpoint: Endpoint) -> set[str]:
+    """Return the words for what a call does: its method and the last names in the paths, here and upstream."""
+    handler = endpoint.handler
+    paths = [endpoint.path, urlsplit(handler.url).path if isinstance(handler, ExternalService) else ""]
+    last = [[part for part in path.split("/") if part and "{" not in part][-1:] for path in paths]
+    return {
+        singular(word)
+        for part in (endpoint.method, *(name for names in last for name in names))
+        for word in words(part)
+    }

@@ -1,4 +1,7 @@
-"""Impact of a call, guessed conservatively: no description says whether a change can be undone (AGTP-API 14.1)."""
+"""Impact of a call, guessed conservatively: no description says whether a change can be undone (AGTP-API 14.1).
+
+A PUT that adds a record is not idempotent, whatever its method promises (RFC 9110 9.2.2).
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,41 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from bespeak.contract.catalog.catalog import Catalog
-from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.evidence import acts, only_reads
+from bespeak.documents.adoption.facade import Candidate
 from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
 from bespeak.documents.adoption.naming import singular, words
-from bespeak.documents.adoption.read_evidence import acts, only_reads
-from bespeak.documents.adoption.repetition import adds_record
-from bespeak.documents.adoption.tool_verb import change_words
 from bespeak.documents.adoption.verb_choice import VerbChoice, is_reading
-from bespeak.documents.adoption.verb_words import changes
-from bespeak.text.language.meanings import NOT_UNDOING
+from bespeak.documents.adoption.verb_words import change_words, changes
+from bespeak.text.language.lexicon import NOT_UNDOING
 from bespeak.text.language.operation_class import operation_classes
+
+_RECORDS: Final = frozenset(
+    {"version", "revision", "history", "event", "comment", "snapshot", "log", "entry", "activity", "annotation"}
+)
+"""Things that are added to a history and not replaced."""
+_ADDING: Final = re.compile(
+    r"\b(?:add|append|creat|record|publish|post|sav|upload|start)(?:e?s|ing|e)? "
+    r"(?:(?:a|an|another|one|more|new|next|further) )*(?:\w+ )?"
+    rf"(?P<record>{'|'.join(sorted(_RECORDS))})s?\b"
+)
+
+
+def adds_record(candidate: Candidate) -> str:
+    """Return why each PUT adds a record, such as another version; empty if nothing says so."""
+    if candidate.method != "PUT":
+        return ""
+    if candidate.successes == {"201"}:
+        return "each PUT is answered with 201, so it creates something"
+    last = (candidate.path or "").rstrip("/").rpartition("/")[2]
+    named = words(last) if "{" not in last else []
+    # `/comments/{id}` names one comment, which a PUT replaces; `/comments` gets another one.
+    if named and singular(named[-1]) in _RECORDS:
+        return f"a PUT to '{last}' may add to a history"
+    text = " ".join(words(f"{candidate.summary[:500]} {candidate.description[:500]}"))
+    found = _ADDING.search(text.lower())
+    return f"its text says that it adds: '{found.group()}'" if found else ""
+
 
 _READ_CATEGORIES: Final = frozenset({"discovery", "retrieval", "analysis"})
 _UNDONE_BY: Final = frozenset(

@@ -14,8 +14,8 @@ from itertools import pairwise
 from typing import Final
 from urllib.parse import unquote
 
-from bespeak.contract.grammar.path_syntax import leaking_segment
-from bespeak.documents.adoption.candidate import Candidate
+from bespeak.contract.grammar.syntax import leaking_segment
+from bespeak.documents.adoption.facade import Candidate
 from bespeak.documents.adoption.naming import (
     hyphenated,
     is_plural,
@@ -26,8 +26,7 @@ from bespeak.documents.adoption.naming import (
     without_manner,
     words,
 )
-from bespeak.text.language.lexicon import lexicon
-from bespeak.text.language.meanings import meanings
+from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.segment import judge_segment
 

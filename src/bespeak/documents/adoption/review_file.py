@@ -10,22 +10,17 @@ from typing import Any, Final
 import tomli
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.documents.adoption.danger import DANGERS, danger_of, is_weighty
+from bespeak.documents.adoption.facade import DANGERS, danger_of, is_weighty
 from bespeak.documents.adoption.guess import MARKER, UNREVIEWED
 from bespeak.documents.deployment.deployment import Deployment
 from bespeak.documents.deployment.folder import CONFIGURATIONS
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.rules import MALFORMED
 from bespeak.text.reading.text_file import read_text
-from bespeak.text.source.change import Change
-from bespeak.text.source.flow_edit import line_end, line_start, whole_lines
-from bespeak.text.source.place_edit import placed_edits
-from bespeak.text.source.places import Place
+from bespeak.text.source.json_edit import line_end, line_start, placed_edits, whole_lines
 from bespeak.text.source.pointer import child, value_at
-from bespeak.text.source.text_edit import TextEdit, apply_edits, deletion
-from bespeak.text.source.toml_comments import toml_comments
-from bespeak.text.source.toml_tree import TomlTree, parse_toml
-from bespeak.text.source.tree import Span, SyntaxFault
+from bespeak.text.source.toml_tree import TomlTree, parse_toml, toml_comments
+from bespeak.text.source.tree import Change, Place, Span, SyntaxFault, TextEdit, apply_edits, deletion
 
 SETTINGS: Final = "SETTINGS"
 """Word in place of a method for the guesses of the configuration."""

@@ -8,22 +8,20 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.evidence import acts
+from bespeak.documents.adoption.facade import Candidate
 from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
 from bespeak.documents.adoption.naming import is_plural, plural, singular, words
-from bespeak.documents.adoption.plain_text import first_sentence, plain_text
-from bespeak.documents.adoption.read_evidence import acts
+from bespeak.documents.adoption.sanitizer import first_sentence, plain_text
 from bespeak.documents.adoption.verb_choice import is_list
 from bespeak.text.language.consistency import judge
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.injection import addressed, link, role_marker
-from bespeak.text.language.lexicon import lexicon
-from bespeak.text.language.meanings import meanings
-from bespeak.text.language.mechanism import mechanism
+from bespeak.text.language.intent import mechanism
+from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.operation_class import operation_classes
-from bespeak.text.language.sentence import is_english
+from bespeak.text.language.sentence import is_english, is_several
 from bespeak.text.language.sentence import words as sentence_words
-from bespeak.text.language.sentence_count import is_several
 from bespeak.text.language.verb_form import lemmas
 
 _VOWELS: Final = "aeiou"

@@ -8,15 +8,14 @@ from functools import lru_cache
 from typing import Final
 
 from bespeak.contract.catalog.catalog import Catalog
-from bespeak.documents.adoption.candidate import READING, Candidate
+from bespeak.documents.adoption.evidence import contradicts, only_reads
+from bespeak.documents.adoption.facade import READING, Candidate
 from bespeak.documents.adoption.naming import is_plural, words
-from bespeak.documents.adoption.read_evidence import contradicts, only_reads
-from bespeak.documents.adoption.tool_verb import METHODS, change_words, tool_words
-from bespeak.documents.adoption.verb_words import Said, changes, said_words
-from bespeak.text.language.action_intent import action_intent
-from bespeak.text.language.meanings import meanings
+from bespeak.documents.adoption.verb_words import METHODS, Said, change_words, changes, said_words, tool_words
+from bespeak.text.language.consistency import fitting_verbs, third_person
+from bespeak.text.language.lexicon import meanings
 from bespeak.text.language.operation_class import operation_classes
-from bespeak.text.language.suggestion import fitting_verbs, third_person
+from bespeak.text.language.verb_form import action_intent
 
 _SAID: Final = {
     **dict.fromkeys(("get", "show", "view", "read", "return", "returns", "give", "display"), ("FETCH", "RETRIEVE")),

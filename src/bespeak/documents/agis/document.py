@@ -1,21 +1,28 @@
-"""An AGIS document (AGIS 8): one file with the whole contract of a service. It does not bind endpoints to code."""
+"""An AGIS document (AGIS 8): one file with the whole contract of a service, and the service it describes.
+
+It does not bind endpoints to code: they have no handlers until a configuration binds them.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
-from bespeak.contract.data_manifest import DataManifest
+from bespeak.contract.catalog.catalog import Catalog
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.vocabulary import Vocabulary
+from bespeak.contract.grammar.syntax import is_method_name
+from bespeak.contract.policy import LEGACY_VERBS, MethodPolicy, Policies
+from bespeak.contract.service import UNSPECIFIED, DataManifest, ServerIdentity, Service, Vocabulary
 from bespeak.documents.agis.references import MOST_BROUGHT, SharedSchemas
 from bespeak.documents.agis.shape import declared_endpoints, read_data_manifest, read_endpoint, read_vocabulary
 from bespeak.documents.agis.structure import check_structure
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.rules import UNREADABLE
-from bespeak.text.reading.untyped import as_mapping, as_optional_text, as_text
-from bespeak.text.source.expansion import expand_tree
+from bespeak.text.reading.table import as_mapping, as_optional_text, as_text
+from bespeak.text.source.shorthand import expand_tree
 from bespeak.text.source.tree import Tree
 
 
@@ -90,3 +97,47 @@ def read_agis(tree: Tree) -> tuple[AgisDocument | None, list[Diagnostic]]:
         advice = "Indirect uses count too. Use fewer, or split the document."
         findings.append(UNREADABLE.found(message, tree.locate("/schemas", key=True), "/schemas", advice))
     return document, findings
+
+
+_HOST: Final = re.compile(r"agtp://(?:[^@/?#]*+@)?(?:\[(?P<six>[^\]]*+)\]|(?P<host>[^:/?#]++))")
+
+
+def agis_service(document: AgisDocument, catalog: Catalog | None = None) -> Service:
+    """Build the service of a document. Verbs that are not in the catalog become custom methods, as AGIS 1.3 allows."""
+    catalog = catalog or load_bundled()
+    endpoints = tuple(entry.endpoint for entry in document.endpoints)
+    custom = tuple(dict.fromkeys(endpoint.method for endpoint in endpoints if _is_custom(endpoint.method, catalog)))
+    return Service(
+        identity=ServerIdentity(
+            server_id=host_of(document.agtp) or "localhost",
+            operator=document.operator or UNSPECIFIED,
+            contact=document.contact or "",
+            name=document.service,
+        ),
+        endpoints=tuple(_with_capability(endpoint, custom) for endpoint in endpoints),
+        policies=Policies(methods=MethodPolicy(custom=custom)),
+        catalog=catalog.version,
+        document_version=document.version,
+        description=document.description,
+        agtp=document.agtp or None,
+        vocabulary=document.vocabulary,
+        data_manifest=document.data_manifest,
+        schemas=document.schemas,
+    )
+
+
+def host_of(address: str) -> str | None:
+    """Return the host of an AGTP address."""
+    found = _HOST.match(address)
+    return (found["six"] or found["host"]) if found else None
+
+
+def _is_custom(method: str, catalog: Catalog) -> bool:
+    return is_method_name(method) and method not in catalog.names and method not in LEGACY_VERBS
+
+
+def _with_capability(endpoint: Endpoint, custom: tuple[str, ...]) -> Endpoint:
+    """Add a capability to an endpoint whose custom method has no category to inherit."""
+    if endpoint.semantic.capability or endpoint.method not in custom:
+        return endpoint
+    return replace(endpoint, semantic=replace(endpoint.semantic, capability="transaction"))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from bespeak.contract.schema.reference import rewrite
+from bespeak.contract.schema.subschemas import rewrite
 from bespeak.text.source.pointer import unescaped
 
 _SHARED: Final = "#/schemas/"

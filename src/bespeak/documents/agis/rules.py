@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.diagnostics.diagnostic import Rule
 
 MISSING_FIELD: Final = Rule(
     ("D120", "missing-field", "MUST", "AGIS 8.1, 9.1 pass 1"),

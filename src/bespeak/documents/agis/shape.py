@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from bespeak.contract.cost import read_cost
-from bespeak.contract.data_manifest import DataClass, DataManifest
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import DeclaredError, Endpoint
+from bespeak.contract.endpoint import CAPABILITIES, DeclaredError, Deprecation, Endpoint, Semantic
 from bespeak.contract.handler import OpaqueHandler
-from bespeak.contract.schema.closing import closing_keyword
-from bespeak.contract.schema.compile import DIALECT
-from bespeak.contract.semantic import CAPABILITIES, Semantic
-from bespeak.contract.vocabulary import Vocabulary
+from bespeak.contract.limits import read_cost
+from bespeak.contract.schema.subschemas import closing_keyword
+from bespeak.contract.schema.validation import DIALECT
+from bespeak.contract.service import DataClass, DataManifest, Vocabulary
 from bespeak.documents.agis.references import SharedSchemas, target
-from bespeak.text.reading.untyped import as_list, as_mapping, as_optional_text, as_text, as_texts
+from bespeak.text.reading.table import as_list, as_mapping, as_optional_text, as_text, as_texts
 from bespeak.text.source.pointer import child
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 UNBOUND: Final = OpaqueHandler(type="")
 """Handler of an endpoint that is declared but not bound."""

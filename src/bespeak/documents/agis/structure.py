@@ -14,10 +14,9 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, Final
 
-from bespeak.contract.cost import read_cost
+from bespeak.contract.limits import read_cost
 from bespeak.contract.rules import COST
-from bespeak.contract.schema.compile import Validator, compile_schema
-from bespeak.contract.schema.violation import Violation
+from bespeak.contract.schema.validation import Validator, Violation, compile_schema
 from bespeak.documents.agis.rules import (
     ADDRESS,
     EMPTY_ENDPOINTS,
@@ -31,14 +30,10 @@ from bespeak.documents.agis.rules import (
 )
 from bespeak.documents.agis.shape import declared_endpoints
 from bespeak.documents.schemas import load_schema
-from bespeak.text.diagnostics.brief import brief, unquoted
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.reading.table import kind
-from bespeak.text.reading.untyped import as_list, as_mapping
-from bespeak.text.source.change import Change
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, brief, unquoted
+from bespeak.text.reading.table import as_list, as_mapping, kind
 from bespeak.text.source.pointer import child, unescaped, value_at
-from bespeak.text.source.tree import Tree
+from bespeak.text.source.tree import Change, Tree
 
 _MOST: Final = 100
 """Limit of reported findings: a broken document can break every rule in every line."""

@@ -1,15 +1,344 @@
-"""A parameter in one line of a /.well-known/ai document: `integer, optional, max 50 -- how many to return`."""
+"""A parameter in one line of a /.well-known/ai document: `integer, optional, max 50 -- how many to return`.
+
+Constraints are `max 50`, `a|b|c`, `of integer` and the like.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bespeak.contract.schema.shape import shape_of
-from bespeak.documents.ai.param_constraint import read_constraint, split, write_constraints
-from bespeak.documents.ai.returns_notation import FORMATS
+import msgspec
+
+from bespeak.contract.schema.shape import Shape, shape_of
+from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.documents.ai.returns_notation import FORMATS, KINDS, parse_fields, write_fields
+
+ANYTHING: Final = "any JSON value"
+_OBJECT: Final = "JSON object"
+_NULL: Final = "or null"
+_MOST_VALUES: Final = 40
+_LONGEST: Final = 200
+"""Maximum length of one constraint, in characters; longer ones appear only in documents with the whole schema."""
+_LONGEST_PATTERN: Final = 60
+_MOST: Final = 1 << 63
+_COUNTS: Final = ("minLength", "maxLength", "minItems", "maxItems")
+_EXCLUSIVE: Final = ("exclusiveMinimum", "exclusiveMaximum")
+
+_BARE: Final = re.compile(r"[A-Za-z0-9_./:@+-]+")
+_NUMBER: Final = r"(-?[0-9][0-9eE.+-]*)"
+_UNIT: Final = r"(?:\s*(characters?|chars?|items?|elements?|entries))?"
+_BOUND: Final = re.compile(
+    rf"(min|max|minimum|maximum|at least|at most|>=|<=|above|below|>|<)[\s:=]*{_NUMBER}{_UNIT}", re.IGNORECASE
+)
+_LENGTH: Final = re.compile(rf"(?:(min|max)[\s_-]*)?length[\s:=]*{_NUMBER}", re.IGNORECASE)
+_ITEMS: Final = re.compile(rf"(min|max)[\s_-]*items[\s:=]*{_NUMBER}", re.IGNORECASE)
+_RANGE: Final = re.compile(rf"(?:between\s+)?{_NUMBER}\s*(?:\.\.|to|and|–|-)\s*{_NUMBER}{_UNIT}", re.IGNORECASE)
+_DEFAULT: Final = re.compile(r"(?:default(?:s to)?|defaults)\b[\s:=]*(.*)", re.IGNORECASE)
+_FORMAT: Final = re.compile(r"(?:format[\s:=]+)?([A-Za-z0-9-]+)", re.IGNORECASE)
+_NAMED: Final = re.compile(r"(pattern|multiple of|only|of|or)[\s:=]+(.+)", re.IGNORECASE)
+_CHOICE: Final = re.compile(r"(?:(?:one of|enum|values)[\s:=]+)?(.*)", re.IGNORECASE)
+
+_BOUNDS: Final[Mapping[str, tuple[str, str]]] = {
+    "string": ("minLength", "maxLength"),
+    "array": ("minItems", "maxItems"),
+}
+"""Keywords for a bound without a unit, by type, if the type is not a number."""
+_NUMBER_FORMS: Final[Mapping[str, str]] = {
+    "minimum": "min {}",
+    "maximum": "max {}",
+    "exclusiveMinimum": "above {}",
+    "exclusiveMaximum": "below {}",
+    "multipleOf": "multiple of {}",
+}
+_BOUND_FORMS: Final[Mapping[str, Mapping[str, str]]] = {
+    "string": {"minLength": "min length {}", "maxLength": "max length {}"},
+    "array": {"minItems": "min {} items", "maxItems": "max {} items"},
+    "boolean": {},
+    "object": {},
+}
+_SYNONYMS: Final = {"yyyy-mm-dd": "date", "datetime": "date-time", "iso8601": "date-time", "url": "uri", "guid": "uuid"}
+
+
+def write_constraints(shape: Shape, root: Mapping[str, Any]) -> Iterator[str]:
+    """Yield every constraint that the notation can express, without commas outside of brackets and quotes."""
+    schema = shape.schema
+    plain = shape.kind == "string" and not shape.others
+    if not shape.kind:
+        yield ANYTHING
+    if shape.kind == "object":
+        inner = write_fields(shape, root, _LONGEST, typed=True)
+        yield f"{_OBJECT} {{{inner}}}" if inner else _OBJECT
+    if shape.kind == "array":
+        yield from _write_items(schema, root)
+    if shape.kind == "string":
+        yield from _write_text(schema)
+    yield from _write_bounds(shape)
+    yield from _write_values(schema, plain=plain)
+    yield from (f"or {kind}" for kind in shape.others)
+    if shape.nullable:
+        yield _NULL
+    if "default" in schema:
+        value = _token(schema["default"], plain=plain)
+        if value is not None:
+            yield f"default {value}"
+
+
+def _write_items(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[str]:
+    if "items" not in schema:
+        return
+    item = shape_of(schema["items"], root)
+    values = [*_write_values(item.schema, plain=item.kind == "string" and not item.others)]
+    if values and "|" in values[0]:
+        yield f"of {values[0]}"
+    elif item.kind == "object":
+        inner = write_fields(item, root, _LONGEST, typed=True)
+        yield f"of {{{inner}}}" if inner else "of object"
+    elif item.kind:
+        form = item.schema.get("format")
+        yield f"of {form if item.kind == 'string' and form in FORMATS else item.kind}"
+
+
+def _write_text(schema: Mapping[str, Any]) -> Iterator[str]:
+    form, pattern = schema.get("format"), schema.get("pattern")
+    if form in FORMATS:
+        yield form
+    if isinstance(pattern, str) and len(pattern) <= _LONGEST_PATTERN:
+        yield f"pattern {_quoted(pattern)}"
+
+
+def _write_bounds(shape: Shape) -> Iterator[str]:
+    for keyword, form in _BOUND_FORMS.get(shape.kind, _NUMBER_FORMS).items():
+        value = shape.schema.get(keyword)
+        if value is None or isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        number = _token(value, plain=False)
+        if number not in (None, "null"):
+            yield form.format(number)
+    if shape.kind == "array" and shape.schema.get("uniqueItems") is True:
+        yield "unique"
+
+
+def _write_values(schema: Mapping[str, Any], *, plain: bool) -> Iterator[str]:
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    if not isinstance(values, list) or not values:
+        return
+    tokens = [_token(value, plain=plain) for value in values[:_MOST_VALUES]]
+    text = "|".join(token for token in tokens if token is not None)
+    if None in tokens or len(values) > _MOST_VALUES or len(text) > _LONGEST:
+        yield f"one of {len(values)} values"
+    else:
+        yield text if len(values) > 1 else f"only {text}"
+
+
+def _token(value: object, *, plain: bool) -> str | None:
+    """Write a value of a constraint; with `plain`, text that is unambiguous without quotes has none."""
+    try:
+        text = _quoted(value) if isinstance(value, str) and plain else msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return text if len(text) <= _LONGEST else None
+
+
+def _quoted(text: str) -> str:
+    bare = _BARE.fullmatch(text) is not None and "--" not in text and text != "null"
+    return text if bare else msgspec.json.encode(text).decode()
+
+
+def read_constraint(text: str, kind: str, schema: dict[str, Any]) -> bool:
+    """Add a constraint to the schema of a type; return False if the constraint is unknown or not valid."""
+    for read in _READERS:
+        changed = dict(schema)
+        if read(text, kind, changed) and _is_sound(changed):
+            schema.clear()
+            schema.update(changed)
+            return True
+    return False
+
+
+def _is_sound(schema: Mapping[str, Any]) -> bool:
+    """Return True if the keywords read are valid in a schema; `max -1` and a broken pattern are not."""
+    counts = (schema.get(keyword, 0) for keyword in _COUNTS)
+    if not all(isinstance(count, int) and count >= 0 for count in counts):
+        return False
+    bounds = [schema[keyword] for keyword in _EXCLUSIVE if keyword in schema]
+    if None in bounds or not (schema.get("multipleOf", 1) or 0) > 0:
+        return False
+    return "pattern" not in schema or isinstance(compile_schema({"pattern": schema["pattern"]}), Validator)
+
+
+def _read_word(text: str, kind: str, schema: dict[str, Any]) -> bool:
+    word = text.lower()
+    if word in (_NULL, "nullable"):
+        types = schema.get("type")
+        schema["type"] = [*(types if isinstance(types, list) else [types or kind]), "null"]
+    elif word in ("unique", "unique items"):
+        schema["uniqueItems"] = True
+    elif word == ANYTHING.lower():
+        schema.pop("type", None)
+    elif word.startswith(_OBJECT.lower()):
+        inner = text[len(_OBJECT) :].strip()
+        schema.pop("type", None)
+        schema |= parse_fields(inner[1:-1]) if inner.startswith("{") else {"type": "object"}
+    else:
+        return False
+    return True
+
+
+def _read_default(text: str, kind: str, schema: dict[str, Any]) -> bool:
+    found = _DEFAULT.fullmatch(text)
+    if found is None or not found[1]:
+        return False
+    schema["default"] = _value(found[1], kind)
+    return True
+
+
+def _read_bound(text: str, kind: str, schema: dict[str, Any]) -> bool:
+    if (length := _LENGTH.fullmatch(text)) is not None:
+        number = _number(length[2])
+        for keyword in {"min": ["minLength"], "max": ["maxLength"]}.get(
+            (length[1] or "").lower(), ["minLength", "maxLength"]
+        ):
+            schema[keyword] = number
+        return True
+    if (items := _ITEMS.fullmatch(text)) is not None:
+        schema["minItems" if items[1].lower() == "min" else "maxItems"] = _number(items[2])
+        return True
+    if (between := _RANGE.fullmatch(text)) is not None:
+        low, high = _number(between[1]), _number(between[2])
+        if low is None or high is None or low > high:
+            return False
+        return _bound(schema, kind, between[3], low, low=True) and _bound(schema, kind, between[3], high, low=False)
+    found = _BOUND.fullmatch(text)
+    if found is None:
+        return False
+    word, number = found[1].lower(), _number(found[2])
+    if word in ("above", "below", ">", "<"):
+        schema["exclusiveMinimum" if word in ("above", ">") else "exclusiveMaximum"] = number
+        return number is not None
+    return _bound(schema, kind, found[3], number, low=word in ("min", "minimum", "at least", ">="))
+
+
+def _bound(schema: dict[str, Any], kind: str, unit: str | None, number: float | None, *, low: bool) -> bool:
+    if number is None:
+        return False
+    if unit:
+        kind = "string" if unit.lower().startswith("char") else "array"
+    lowest, highest = _BOUNDS.get(kind, ("minimum", "maximum"))
+    schema[lowest if low else highest] = number
+    return True
+
+
+def _read_named(text: str, kind: str, schema: dict[str, Any]) -> bool:
+    found = _NAMED.fullmatch(text)
+    if found is None:
+        return False
+    word, rest = found[1].lower(), found[2].strip()
+    if word == "pattern":
+        schema["pattern"] = str(_value(rest, "string"))
+    elif word == "multiple of":
+        schema["multipleOf"] = _number(rest)
+    elif word == "only":
+        schema["enum"] = [_value(rest, kind)]
+    elif word == "of" and kind == "array":
+        schema["items"] = _read_items(rest)
+    elif rest.lower() in KINDS:
+        types = schema.get("type")
+        schema["type"] = [*(types if isinstance(types, list) else [types or kind]), rest.lower()]
+    else:
+        return False
+    return True
+
+
+def _read_items(text: str) -> dict[str, Any]:
+    if text.startswith("{"):
+        return parse_fields(text[1:-1])
+    word = text.lower()
+    for name in (word, word.removesuffix("s")):
+        if name in KINDS:
+            return {"type": name}
+        if name in FORMATS:
+            return {"type": "string", "format": name}
+    if "|" in text:
+        values = [_value(part, "") for part in split(text, "|")]
+        return {"enum": values}
+    return {}
+
+
+def _read_choice(text: str, kind: str, schema: dict[str, Any]) -> bool:
+    found = _CHOICE.fullmatch(text)
+    values = split(found[1], "|") if found is not None else []
+    if len(values) < 2 or any(not value for value in values):
+        return False
+    schema["enum"] = [_value(value, kind) for value in values]
+    return True
+
+
+def _read_format(text: str, kind: str, schema: dict[str, Any]) -> bool:
+    found = _FORMAT.fullmatch(text)
+    word = found[1].lower() if found is not None else ""
+    form = _SYNONYMS.get(word, word)
+    if form not in FORMATS or kind not in ("string", ""):
+        return False
+    schema["format"] = form
+    return True
+
+
+_READERS: Final[tuple[Callable[[str, str, dict[str, Any]], bool], ...]] = (
+    _read_word,
+    _read_default,
+    _read_bound,
+    _read_named,
+    _read_choice,
+    _read_format,
+)
+
+
+def _value(text: str, kind: str) -> Any:
+    """Parse a value; text may be unquoted if a text is expected."""
+    text = text.strip()
+    if kind == "string" and text[:1] not in ('"', "[", "{"):
+        return None if text == "null" else text.strip("'")
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return text.strip("'\"`")
+    return value
+
+
+def _number(text: str) -> int | float | None:
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError):
+        return None
+    if isinstance(value, int):
+        return value if abs(value) < _MOST else None
+    return value if isinstance(value, float) and math.isfinite(value) else None
+
+
+def split(text: str, separator: str) -> list[str]:
+    """Split a text at separators outside of quotes and brackets."""
+    parts, start, level, quoted, at = [], 0, 0, False, 0
+    while at < len(text):
+        letter = text[at]
+        if quoted:
+            at += letter == "\\"
+            quoted = letter != '"'
+        elif letter == '"':
+            quoted = True
+        elif letter in "{[(":
+            level += 1
+        elif letter in "}])":
+            level = max(0, level - 1)
+        elif letter == separator and not level:
+            parts.append(text[start:at].strip())
+            start = at + 1
+        at += 1
+    return [*parts, text[start:].strip()]
+
 
 TYPES: Final = ("string", "integer", "number", "boolean", "array")
 """Types of ai-discovery 3.3. There is none for an object: it is a `string` with the constraint `JSON object`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.diagnostics.diagnostic import Rule
 
 UNREACHABLE: Final = Rule(
     ("W101", "web-document-unreachable", "MUST", "AI-Discovery 4"),

@@ -13,7 +13,7 @@ from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
 from bespeak.contract.service import UNSPECIFIED, ServerIdentity, Service
 from bespeak.contract.standard.methods import choose_methods
-from bespeak.documents.deployment.endpoint_toml import endpoint_of
+from bespeak.documents.deployment.endpoint_toml import endpoint_of, read_recipes, recipes_of
 from bespeak.documents.deployment.folder import (
     AGENTS,
     CONFIGURATIONS,
@@ -25,16 +25,14 @@ from bespeak.documents.deployment.folder import (
     list_files,
     list_tree,
 )
-from bespeak.documents.deployment.recipes_toml import read_recipes, recipes_of
 from bespeak.documents.deployment.rules import INCOMPLETE_IDENTITY
 from bespeak.documents.deployment.server_toml import ServerDocument, read_server, report_unread, server_of
 from bespeak.documents.rules import ENDPOINT_IN_TWO_FILES, NOTHING_TO_SERVE, UNKNOWN_DOCUMENT
 from bespeak.state.identity.agent_json import read_agent
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.text.diagnostics.diagnostic import Diagnostic, brief, has_errors
 from bespeak.text.reading.rules import DUPLICATE, UNREADABLE
 from bespeak.text.reading.text_file import read_text, toml_table
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 _ASSUMED: Final = ServerIdentity(server_id="localhost", operator=UNSPECIFIED, contact="")
 _OTHER_AGENT_FILES: Final = (".genesis.json", "trust-anchors.json")

@@ -1,24 +1,192 @@
-"""One endpoint per TOML file (AGTP-API A.1). Only the shape is read here; `lint` checks the drafts' rules."""
+"""Endpoint files and recipes: one endpoint per TOML file (AGTP-API A.1), and agtp-recipes.toml (AGTP-API 12.1).
+
+Only the shape is read here: semantic block, parameter lists, errors, deprecation. `lint` checks the rules of the
+drafts.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
 
-from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint import DeclaredError, Deprecation, Endpoint
 from bespeak.contract.handler import HandlerBinding
-from bespeak.documents.deployment.endpoint_shape import READERS
-from bespeak.documents.deployment.handler_shape import read_handler
-from bespeak.documents.rules import LOWERCASE_METHOD
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.reading.findings import Findings
-from bespeak.text.reading.rules import UNKNOWN_KEY
-from bespeak.text.reading.settings import read_values
-from bespeak.text.reading.table import Table
-from bespeak.text.source.change import Change
-from bespeak.text.source.span import Location
+from bespeak.contract.limits import Cost, read_cost
+from bespeak.contract.recipe import Recipe
+from bespeak.contract.rules import COST
+from bespeak.contract.schema.validation import DIALECT
+from bespeak.documents.deployment.handlers import read_handler
+from bespeak.documents.rules import ASSUMED_DEFAULT, LOWERCASE_METHOD
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, brief
+from bespeak.text.reading.rules import DUPLICATE, UNKNOWN_KEY
+from bespeak.text.reading.settings import VERB, Readers, read_settings, read_values, setting, table
+from bespeak.text.reading.table import Findings, Table
+from bespeak.text.reading.text_file import read_text, toml_table
+from bespeak.text.source.tree import Change, Location
+
+TYPES: Final = ("string", "integer", "number", "boolean", "object", "array", "null")
+"""Values of `type` in an entry of a parameter list."""
+
+KEYWORDS: Final = frozenset(
+    {
+        *("additionalProperties", "const", "contentEncoding", "contentMediaType", "default", "deprecated"),
+        *("description", "enum", "examples", "exclusiveMaximum", "exclusiveMinimum", "format", "items"),
+        *("maxItems", "maxLength", "maxProperties", "maximum", "minItems", "minLength", "minProperties"),
+        *("minimum", "multipleOf", "pattern", "prefixItems", "properties", "required", "title", "type"),
+        *("uniqueItems", "anyOf", "oneOf", "allOf"),
+    }
+)
+"""JSON Schema keywords allowed in an entry of a parameter list."""
+
+
+def _read_input_schema(endpoint: Table) -> dict[str, Any]:
+    """Read `input_schema` unchanged, or build a closed object from the lists under `input` (AGTP-API 13.3)."""
+    lists = endpoint.table("input")
+    if endpoint.has("input_schema"):
+        _refuse_both(endpoint, "input", "input_schema")
+        return endpoint.json("input_schema")
+    if lists is None:
+        if not endpoint.has("input"):
+            message = "no input is declared, so the endpoint takes none"
+            endpoint.findings.info(ASSUMED_DEFAULT, message, endpoint.at, "Write `input = {}` to say so.")
+        return _object_schema([], [], closed=True)
+    schema = _object_schema(lists.tables("required"), lists.tables("optional"), closed=True)
+    lists.finish()
+    return schema
+
+
+def _read_output_schema(endpoint: Table) -> dict[str, Any]:
+    """Read `output_schema` unchanged, or build an open object from the list `output`, with all entries required."""
+    entries = endpoint.tables("output")
+    if endpoint.has("output_schema"):
+        _refuse_both(endpoint, "output", "output_schema")
+        return endpoint.json("output_schema")
+    if not endpoint.has("output"):
+        message = "no output is declared, so the endpoint may answer with any object"
+        endpoint.findings.info(ASSUMED_DEFAULT, message, endpoint.at, "Write `output = []` to say so.")
+    return _object_schema(entries, [], closed=False)
+
+
+def _refuse_both(endpoint: Table, lists: str, schema: str) -> None:
+    if endpoint.has(lists):
+        message = f"`{lists}` and `{schema}` cannot be combined"
+        endpoint.findings.error(DUPLICATE, message, endpoint.pointer(schema), "Keep one of them.")
+
+
+def _object_schema(required: list[Table], optional: list[Table], *, closed: bool) -> dict[str, Any]:
+    properties: dict[str, Any] = {}
+    for entry in (*required, *optional):
+        name = entry.need_text("name")
+        if name in properties:
+            entry.findings.error(DUPLICATE, f"the name {brief(name)} is used twice", entry.pointer("name"))
+        properties[name] = _property(entry)
+    schema: dict[str, Any] = {"$schema": DIALECT, "type": "object", "properties": properties}
+    if required:
+        schema["required"] = [entry.data["name"] for entry in required if isinstance(entry.data.get("name"), str)]
+    schema["additionalProperties"] = not closed
+    return schema
+
+
+def _property(entry: Table) -> dict[str, Any]:
+    """Build the schema of one entry; its full `schema`, if given, takes precedence over the short keys."""
+    full = entry.json("schema")
+    kind = entry.value("type")
+    if isinstance(kind, str):
+        entry.choice("type", TYPES)
+    elif kind is None and not full:
+        entry.missing("type", f"One of {', '.join(TYPES)}.")
+    short: dict[str, Any] = {}
+    for key in entry.data:
+        if key in KEYWORDS:
+            value = entry.value(key)
+            if not isinstance(value, str):
+                entry.check_json(key)
+            if value is not None:
+                short[key] = value
+    entry.finish()
+    return {**short, **full}
+
+
+def _read_errors(endpoint: Table) -> tuple[DeclaredError, ...] | None:
+    """Read `errors`: an array of names, `list` in a table, a table of descriptions, or an array of tables."""
+    value = endpoint.value("errors")
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        return _described_errors(Table(value, endpoint.pointer("errors"), endpoint.findings))
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        return tuple(_read_error(entry) for entry in endpoint.tables("errors"))
+    return tuple(DeclaredError(name) for name in endpoint.texts("errors"))
+
+
+def _described_errors(table: Table) -> tuple[DeclaredError, ...]:
+    names = dict.fromkeys(table.texts("list"), "") if isinstance(table.value("list"), list) else {}
+    for name in table.data:
+        if not isinstance(table.value(name), list):
+            names[name] = table.text(name) or ""
+        elif name != "list":
+            table.wrong(name, "a string", table.value(name))
+    return tuple(DeclaredError(name, description) for name, description in names.items())
+
+
+def _read_error(entry: Table) -> DeclaredError:
+    error = DeclaredError(entry.need_text("name"), entry.text("description") or "")
+    entry.finish()
+    return error
+
+
+@dataclass(frozen=True, slots=True)
+class _Successor:
+    """The replacement."""
+
+    method: str | None = setting(None, "Its verb.", format=VERB)
+    path: str | None = setting(None, "Its path.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeprecationBlock:
+    """The `deprecated` block (AGTP-API 6.4)."""
+
+    deprecated_in: str = setting("", "The version that deprecated it.", required=True)
+    removed_in: str | None = setting(None, "The version that removes it.")
+    successor: _Successor = table(_Successor)
+
+
+def _read_deprecation(endpoint: Table) -> Deprecation | None:
+    inner = endpoint.table("deprecated")
+    if inner is None:
+        return None
+    block = read_settings(DeprecationBlock, inner)
+    return Deprecation(
+        deprecated_in=block.deprecated_in,
+        removed_in=block.removed_in,
+        successor_method=block.successor.method,
+        successor_path=block.successor.path,
+    )
+
+
+def _read_cost(endpoint: Table) -> Cost | None:
+    """Read the `cost` block: amounts by unit (core 7.7)."""
+    block = endpoint.table("cost")
+    if block is None:
+        return None
+    cost, faults = read_cost({unit: block.value(unit) for unit in block.data})
+    for fault in faults:
+        block.findings.error(
+            COST, fault.message, block.pointer(fault.at), 'Write it like tokens = 500 or USD = "0.02".'
+        )
+    return cost
+
+
+READERS: Final[Readers] = {
+    "input_schema": _read_input_schema,
+    "output_schema": _read_output_schema,
+    "errors": _read_errors,
+    "deprecated": _read_deprecation,
+    "cost": _read_cost,
+}
+"""Readers of the fields of an endpoint that files write in a form of their own."""
 
 
 def endpoint_of(root: Table, file: str) -> tuple[Endpoint | None, list[Diagnostic]]:
@@ -77,3 +245,27 @@ def _read_handler(block: Table) -> HandlerBinding | None:
 
 
 _READERS: Final = {**READERS, "method": _read_method, "handler": _read_handler}
+
+
+def read_recipes(path: Path) -> tuple[tuple[Recipe, ...], list[Diagnostic]]:
+    """Read the recipes in a file and collect findings."""
+    text = read_text(path)
+    return ((), [text]) if isinstance(text, Diagnostic) else parse_recipes(text, str(path))
+
+
+def parse_recipes(text: str, file: str) -> tuple[tuple[Recipe, ...], list[Diagnostic]]:
+    """Parse the recipes in a text; return none if any finding is an error."""
+    root = toml_table(text, file)
+    return ((), [root]) if isinstance(root, Diagnostic) else recipes_of(root, file)
+
+
+def recipes_of(root: Table, file: str) -> tuple[tuple[Recipe, ...], list[Diagnostic]]:
+    """Read the recipes in the root table of a document."""
+    recipes: dict[str, Recipe] = {}
+    for entry in root.tables("recipe"):
+        recipe = replace(read_settings(Recipe, entry), location=Location(file))
+        if recipe.name in recipes:
+            root.findings.error(DUPLICATE, f"the recipe {brief(recipe.name)} is declared twice", entry.pointer("name"))
+        recipes[recipe.name] = recipe
+    root.finish()
+    return () if root.findings.failed else tuple(recipes.values()), root.findings.found

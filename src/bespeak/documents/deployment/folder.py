@@ -1,15 +1,19 @@
-"""The files of a deployment folder in a stable order, and their standard names."""
+"""The files of a deployment folder: their standard names, a stable order, and the positions of findings in them."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from bespeak.documents.rules import FOLDER_REACHED_TWICE
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.rules import UNREADABLE
-from bespeak.text.source.span import Location
+from bespeak.text.reading.text_file import read_text
+from bespeak.text.source.toml_tree import TomlTree, parse_toml
+from bespeak.text.source.tree import Location
 
 CONFIGURATIONS: Final = ("bespeak.toml", "agtp-server.toml")
 RECIPES: Final = "agtp-recipes.toml"
@@ -98,3 +102,25 @@ def _entries(folder: Path, findings: list[Diagnostic]) -> list[os.DirEntry[str]]
 
 def _unreadable(folder: Path, error: OSError) -> Diagnostic:
     return UNREADABLE.found(f"the folder cannot be read: {error.strerror}", Location(str(folder)))
+
+
+def with_positions(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Add the line and column of its pointer to each finding, if the file can be read as TOML."""
+    trees: dict[str, TomlTree | None] = {}
+    return [_placed(finding, trees) for finding in findings]
+
+
+def _placed(finding: Diagnostic, trees: dict[str, TomlTree | None]) -> Diagnostic:
+    location = finding.location
+    if location is None or location.line or not finding.pointer or not location.file.endswith(".toml"):
+        return finding
+    if location.file not in trees:
+        trees[location.file] = _tree(location)
+    tree = trees[location.file]
+    return replace(finding, location=tree.locate(finding.pointer)) if tree else finding
+
+
+def _tree(location: Location) -> TomlTree | None:
+    text = read_text(Path(location.file))
+    tree = parse_toml(text, location.file) if isinstance(text, str) else None
+    return tree if isinstance(tree, TomlTree) else None

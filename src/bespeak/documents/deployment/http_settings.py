@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from bespeak.documents.deployment.rules import LANGUAGE_TAG, PROXY_ADDRESS, UNKNOWN_CATEGORY, WEB_ADDRESS
 from bespeak.protocol.address import split_url
-from bespeak.text.reading.setting import setting
+from bespeak.text.reading.settings import setting
 
 CATEGORIES: Final = (
     *("productivity", "ecommerce", "finance", "news", "weather", "maps", "search", "data", "communication"),

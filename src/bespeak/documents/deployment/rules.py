@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.diagnostics.diagnostic import Rule
 
 INCOMPLETE_IDENTITY: Final = Rule(
     ("Y820", "incomplete-identity", "SHOULD", "reading files"),

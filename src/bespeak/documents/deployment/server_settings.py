@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from bespeak.contract.agent import DISCLOSURES
-from bespeak.contract.rate import RateLimits
+from bespeak.contract.limits import RateLimits
 from bespeak.contract.service import UNSPECIFIED, ServerIdentity
 from bespeak.documents.deployment.rules import CONTRADICTION
-from bespeak.text.reading.setting import setting, table
+from bespeak.text.reading.settings import setting, table
 from bespeak.text.reading.table import Table
 
 

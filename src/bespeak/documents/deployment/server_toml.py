@@ -1,25 +1,28 @@
-"""bespeak.toml: the configuration of a server. agtp-server.toml is read too; settings without effect are reported."""
+"""bespeak.toml: the configuration of a server. agtp-server.toml is read too; settings without effect are reported.
+
+A configuration may name an AGIS document. Then it serves the endpoints of the document, and its own identity and
+policies take precedence.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.data_set import DataSet, bind_sources
 from bespeak.contract.delivery import DeliverySettings
-from bespeak.contract.duration import read_duration
+from bespeak.contract.limits import read_duration
 from bespeak.contract.negotiation import NegotiationSettings
 from bespeak.contract.ontology.settings import SemanticSettings
+from bespeak.contract.payments import PaymentSettings
 from bespeak.contract.policy import Policies
 from bespeak.contract.procedure import Procedure
-from bespeak.contract.service import ServerIdentity
-from bespeak.contract.standard.payments import PaymentSettings
-from bespeak.contract.standard.settings import MethodSettings
-from bespeak.contract.vocabulary import Vocabulary
-from bespeak.documents.deployment.handlers_toml import HandlerEntry, read_handlers
+from bespeak.contract.service import UNSPECIFIED, DataManifest, ServerIdentity, Service, Vocabulary
+from bespeak.contract.standard.methods import MethodSettings
+from bespeak.documents.deployment.folder import CONFIGURATIONS, is_same, is_there
+from bespeak.documents.deployment.handlers import HandlerEntry, read_handlers
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.rules import CONTRADICTION, DATA_SET, INCOMPLETE_IDENTITY, NO_EFFECT, PROCEDURE
 from bespeak.documents.deployment.server_settings import (
@@ -38,11 +41,11 @@ from bespeak.state.identity.settings import AuthSettings
 from bespeak.state.store.settings import CaseSettings, IdempotencySettings, SessionSettings, StoreSettings
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.rules import MISSING_KEY
-from bespeak.text.reading.setting import declared, is_guarding, optional_table, setting, table, tables
-from bespeak.text.reading.settings import read_settings
+from bespeak.text.reading.settings import declared, is_guarding, optional_table, read_settings, setting, table, tables
 from bespeak.text.reading.table import Table
 from bespeak.text.reading.text_file import read_text, toml_table
 from bespeak.text.source.pointer import child
+from bespeak.text.source.tree import Location
 
 _SERVER_UNUSED: Final = ("amg_version",)
 _POLICIES_UNUSED: Final = ("negotiable", "rcns_enabled")
@@ -270,3 +273,72 @@ def _report_keys(block: Table, keys: tuple[str, ...]) -> None:
         name = block.at[1:].replace("/", ".")
         message = f"this server does not act on [{name}] {', '.join(used[:20])}"
         block.findings.warning(NO_EFFECT, message, block.pointer(used[0]))
+
+
+def configuration_naming(document: Path) -> tuple[Path | None, list[Diagnostic]]:
+    """Find the configuration beside a document that serves it; return findings if that one cannot be read."""
+    for name in CONFIGURATIONS:
+        path = document.parent / name
+        if not is_there(path):
+            continue
+        server, findings = read_server(path)
+        if server.document is not None and is_same(server.document, document):
+            return path, []
+        if not server.given:
+            return None, findings
+    return None, []
+
+
+def served_with(
+    service: Service, given: ServerIdentity | None, policies: Policies | None, catalog: str | None
+) -> Service:
+    """Apply a configuration to the service of a document; the configuration takes precedence."""
+    identity = service.identity
+    if given is not None:
+        said = given.operator != UNSPECIFIED
+        identity = replace(
+            given,
+            name=given.name or identity.name,
+            server_id=given.server_id or identity.server_id,
+            operator=given.operator if said else identity.operator,
+            contact=given.contact or identity.contact,
+        )
+    if policies is not None:
+        policies = with_custom(policies, service.policies.methods.custom)
+    return replace(
+        service, identity=identity, policies=policies or service.policies, catalog=catalog or service.catalog
+    )
+
+
+def with_document(files: Service, described: Service, server: ServerDocument) -> Service:
+    """Combine the service of a folder with that of the document its configuration names."""
+    said = served_with(described, server.identity, server.policies, server.main.catalog)
+    return replace(
+        files,
+        identity=said.identity,
+        endpoints=(*said.endpoints, *files.endpoints),
+        policies=said.policies,
+        catalog=said.catalog,
+        document_version=server.main.document_version or said.document_version,
+        description=server.main.description or said.description,
+        agtp=said.agtp,
+        vocabulary=said.vocabulary,
+        data_manifest=said.data_manifest,
+        schemas=said.schemas,
+    )
+
+
+def with_custom(policies: Policies, verbs: Iterable[str]) -> Policies:
+    """Return policies that also admit these methods, which are not in the catalog."""
+    custom = tuple(dict.fromkeys((*policies.methods.custom, *verbs)))
+    return replace(policies, methods=replace(policies.methods, custom=custom))
+
+
+def check_identity(identity: ServerIdentity, document: Path) -> Iterable[Diagnostic]:
+    """Warn if operator or contact is missing, which every manifest carries (AGTP-API 8.3)."""
+    missing = [name for name in ("operator", "contact") if getattr(identity, name) in ("", UNSPECIFIED)]
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        message = f"`{'` and `'.join(missing)}` {verb} missing, but required in every manifest (AGTP-API 8.3)"
+        advice = f"Add them to the document, or to [server] of a {CONFIGURATIONS[0]} that names it."
+        yield INCOMPLETE_IDENTITY.found(message, Location(str(document)), advice=advice)

@@ -1,14 +1,101 @@
-"""Messages that carry an envelope: where it is in them, and the validation that comes with it (IoA 11)."""
+"""Messages that carry a semantic envelope, NLIP messages among them (IoA 11): where it is, and its validation."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
 
-from bespeak.documents.envelope.envelope import Envelope, Validation
-from bespeak.documents.envelope.nlip import read_nlip
-from bespeak.documents.envelope.reader import EnvelopeReader
+from bespeak.documents.envelope.reader import EnvelopeReader, SemanticEnvelope, Validation
+
+LABEL: Final = "semprofile"
+"""Label of the submessage that holds the envelope."""
+
+_MOST_PARTS: Final = 100
+
+
+class Submessage(msgspec.Struct, frozen=True):
+    """A part of an NLIP message."""
+
+    label: str
+    format: str
+    subformat: str
+    content: Any
+
+
+class NlipMessage(msgspec.Struct, frozen=True):
+    """An NLIP message: its own content, and the parts beside it."""
+
+    content: Any = ""
+    format: str = "text"
+    subformat: str = "en"
+    message_type: str = "Request"
+    parts: tuple[Submessage, ...] = ()
+
+    @property
+    def envelope(self) -> Any:
+        """Content of the part with the envelope: the labelled one, else the only structured one that is JSON-LD."""
+        labelled = [one.content for one in self.parts if one.label.lower() == LABEL]
+        others = [
+            one.content
+            for one in self.parts
+            if one.format.lower() == "structured" and isinstance(one.content, dict) and "@context" in one.content
+        ]
+        found = labelled or others
+        return found[0] if len(found) == 1 else None
+
+
+def read_nlip(message: Any) -> NlipMessage | None:
+    """Read an NLIP message, or return None for another kind of value.
+
+    The draft writes member names in capitals, the NLIP standard in small letters; both are read.
+    """
+    members = _members(message)
+    parts = members.get("submessages", [])
+    if not {"format", "content"} <= set(members) or not isinstance(parts, list) or len(parts) > _MOST_PARTS:
+        return None
+    return NlipMessage(
+        content=members["content"],
+        format=str(members["format"])[:100],
+        subformat=str(members.get("subformat", ""))[:100],
+        message_type=str(members.get("messagetype", ""))[:100],
+        parts=tuple(_part(one) for one in parts if isinstance(one, dict)),
+    )
+
+
+def write_nlip(message: NlipMessage, envelope: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Write an NLIP message as Figure 11 shows it; an envelope becomes its last part."""
+    parts: Sequence[Submessage] = message.parts
+    if envelope is not None:
+        kept = [one for one in parts if one.label.lower() != LABEL]
+        parts = [*kept, Submessage(LABEL, "structured", "json", dict(envelope))]
+    return {
+        "MessageType": message.message_type,
+        "Format": message.format,
+        "Subformat": message.subformat,
+        "Content": message.content,
+        "Submessages": [
+            {"Label": one.label, "Format": one.format, "Subformat": one.subformat, "Content": one.content}
+            for one in parts
+        ],
+    }
+
+
+def _part(value: dict[str, Any]) -> Submessage:
+    members = _members(value)
+    label, kind, subformat = (str(members.get(name, ""))[:100] for name in ("label", "format", "subformat"))
+    content = members.get("content")
+    if isinstance(content, str) and kind.lower() == "structured" and subformat.lower() == "json":
+        with suppress(ValueError, RecursionError):  # some senders write the JSON as a text
+            content = msgspec.json.decode(content)
+    return Submessage(label, kind, subformat, content)
+
+
+def _members(value: Any) -> dict[str, Any]:
+    return {str(name).lower(): one for name, one in value.items()} if isinstance(value, dict) else {}
+
 
 MEMBER: Final = "semantic"
 """Member of a message that holds the envelope (Figure 8)."""
@@ -33,7 +120,7 @@ def find_payload(message: Any) -> Carried:
     return Carried(message)
 
 
-def read_message(message: Any, reader: EnvelopeReader) -> Envelope:
+def read_message(message: Any, reader: EnvelopeReader) -> SemanticEnvelope:
     """Read the envelope of a message. A validation beside it counts too: the draft's braces allow both readings."""
     envelope = reader.parse(find_payload(message).payload)
     if envelope.validation is not None or not isinstance(message, dict):

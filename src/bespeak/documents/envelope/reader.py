@@ -1,32 +1,287 @@
-"""Reader of semantic payloads: the fast path for plain ones with a known context, pyld for all others."""
+"""Reader of semantic envelopes (IoA 6.2) and capability registrations (IoA 6.3), with what is wrong in them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.ontology.namespace import DEFAULT, Namespace
-from bespeak.contract.ontology.rules import CONTEXT, PROFILE_SIZE, PROFILE_TYPE
-from bespeak.contract.ontology.verdict import Violation
-from bespeak.documents.envelope.envelope import Envelope, envelope_of
-from bespeak.documents.envelope.expansion import core_node, expand_nodes, types_of
-from bespeak.documents.envelope.fast_path import NotPlain, read_plain
-from bespeak.documents.envelope.limits import (
+from bespeak.contract.ontology.core import DEFAULT, RDFS, Namespace, is_iri
+from bespeak.contract.ontology.ontology import Term
+from bespeak.contract.ontology.profile import ProfileContext, SemanticProfile, TermBinding, Violation
+from bespeak.contract.ontology.rules import (
+    CAPABILITY_RANGE,
+    CAPABILITY_REFS,
+    CONTEXT,
+    INTENT_REF,
+    ONTOLOGY_ID,
+    ONTOLOGY_VERSION,
+    PROFILE_SIZE,
+    PROFILE_TYPE,
+    PROFILE_VALUE,
+    REGISTRATION_CONSTRAINTS,
+    REGISTRATION_ID,
+    REGISTRATION_TYPE,
+    ProfileRule,
+)
+from bespeak.documents.envelope.expansion import (
+    LABEL,
     MOST_BYTES,
     MOST_ITEMS,
     MOST_KEY,
     MOST_REGISTRATION,
     MOST_REGISTRATION_ITEMS,
     MOST_TABLES,
+    MOST_TEXT,
+    MOST_VALUES,
+    Compiled,
+    Node,
+    NotPlain,
+    Unfit,
+    compile_context,
+    core_node,
+    expand_nodes,
+    read_plain,
+    types_of,
 )
-from bespeak.documents.envelope.members import Node
-from bespeak.documents.envelope.registration import Registration, registration_of
-from bespeak.documents.envelope.term_table import Compiled, compile_context
-from bespeak.documents.ontology.contexts import Contexts
-from bespeak.documents.ontology.core_context import shipped_contexts
+from bespeak.documents.ontology.contexts import Contexts, shipped_contexts
+
+_IRI: Final = "one absolute IRI"
+_LITERAL: Final = "one text or number"
+_NODE: Final = "an object"
+
+
+class Validation(msgspec.Struct, frozen=True):
+    """Result of a validation, as a message carries it (Figure 9)."""
+
+    status: str
+    reason: str = ""
+
+
+class SemanticEnvelope(msgspec.Struct, frozen=True):
+    """What was read."""
+
+    profile: SemanticProfile | None = None
+    """Profile as far as it could be read, with empty texts for what is missing; None if there is nothing to judge."""
+    violations: tuple[Violation, ...] = ()
+    """Violations of the rules for members, which no policy accepts."""
+    validation: Validation | None = None
+
+
+def envelope_of(node: Node, profile_type: str) -> SemanticEnvelope:
+    """Make an envelope from the members of its node."""
+    found: list[Violation] = []
+    types = node.get("@type", ())
+    if profile_type not in types:
+        found.append(Violation.of(PROFILE_TYPE, "/type", types[0] if len(types) == 1 else (list(types) or None)))
+    iri = node.get("@id")
+    if isinstance(iri, Unfit):
+        found.append(Violation.of(PROFILE_VALUE, "/id", iri.value, _IRI))
+        iri = None
+    profile = SemanticProfile(
+        id=iri,
+        ontology_id=_one(node, "ontologyId", found, "", ONTOLOGY_ID) or "",
+        ontology_version=_text(node, "ontologyVersion", found, "", ONTOLOGY_VERSION) or "",
+        capability_refs=_many(node, "capabilityRefs", found, CAPABILITY_REFS, required=True),
+        intent_ref=_one(node, "intentRef", found, "", INTENT_REF) or "",
+        profile_version=_text(node, "profileVersion", found) if "profileVersion" in node else None,
+        alignment_refs=_many(node, "alignmentRef", found) if "alignmentRef" in node else (),
+        context=_context(node, found) if "profileContext" in node else None,
+    )
+    validation = _validation(node, found) if "validation" in node else None
+    return SemanticEnvelope(profile, tuple(found), validation)
+
+
+def _context(node: Node, found: list[Violation]) -> ProfileContext | None:
+    inner = _one(node, "profileContext", found, "", wanted=_NODE)
+    if inner is None:
+        return None
+    at = "/profileContext"
+    bindings = inner.get("termBindings", ())
+    if len(bindings) > MOST_VALUES:
+        path = f"{at}/termBindings"
+        found.append(Violation.of(PROFILE_SIZE, path, len(bindings), f"{MOST_VALUES} values"))
+        bindings = ()
+    return ProfileContext(
+        domain=_one(inner, "domain", found, at) if "domain" in inner else None,
+        term_bindings=tuple(_binding(one, found, f"{at}/termBindings/{number}") for number, one in enumerate(bindings)),
+        source_lang=_text(inner, "sourceLang", found, at) if "sourceLang" in inner else None,
+        target_lang=_text(inner, "targetLang", found, at) if "targetLang" in inner else None,
+    )
+
+
+def _binding(one: Any, found: list[Violation], at: str) -> TermBinding:
+    if type(one) is Unfit:
+        found.append(Violation.of(PROFILE_VALUE, at, one.value, _NODE))
+        return TermBinding("", "")
+    term = _text(one, "term", found, at, PROFILE_VALUE)
+    return TermBinding(term or "", _one(one, "sense", found, at, PROFILE_VALUE) or "")
+
+
+def _validation(node: Node, found: list[Violation]) -> Validation | None:
+    inner = _one(node, "validation", found, "", wanted=_NODE)
+    if inner is None:
+        return None
+    status, reason = (_text(inner, name, found, "/validation") for name in ("status", "reason"))
+    return Validation(status or "", reason or "")
+
+
+def _one(
+    node: Node, name: str, found: list[Violation], at: str, rule: ProfileRule | None = None, *, wanted: str = _IRI
+) -> Any:
+    """Return the only value of a member, else None. With a rule it is required; the same value twice is one."""
+    values = node.get(name, ())
+    if len(values) == 1:
+        value = values[0]
+        if type(value) is not Unfit:
+            return value
+    elif not values and rule is None:
+        return None
+    elif len(values) > 1 and all(one == values[0] for one in values) and type(values[0]) is not Unfit:
+        return values[0]
+    shown = [one.value if type(one) is Unfit else one for one in values]
+    found.append(
+        Violation.of(rule or PROFILE_VALUE, f"{at}/{name}", shown[0] if len(shown) == 1 else shown or None, wanted)
+    )
+    return None
+
+
+def _text(node: Node, name: str, found: list[Violation], at: str = "", rule: ProfileRule | None = None) -> str | None:
+    """Return the only literal of a member as a text. A number is its shortest text: the draft allows both (5.3)."""
+    values = node.get(name, ())
+    if len(values) == 1 and type(values[0]) is str and 0 < len(values[0]) <= MOST_TEXT:
+        return values[0]  # what nearly every sender writes
+    value = _one(node, name, found, at, rule, wanted=_LITERAL)
+    if value is None:
+        return None
+    try:
+        text = value if type(value) is str else str(value)
+    except ValueError:  # Python does not write integers of thousands of digits
+        text = ""
+    if not text and rule is not None:
+        found.append(Violation.of(rule, f"{at}/{name}", value, _LITERAL))
+    elif len(text) > MOST_TEXT:
+        found.append(Violation.of(PROFILE_SIZE, f"{at}/{name}", len(text), f"{MOST_TEXT} characters"))
+        return None
+    return text
+
+
+def _many(
+    node: Node, name: str, found: list[Violation], rule: ProfileRule = PROFILE_VALUE, *, required: bool = False
+) -> tuple[str, ...]:
+    """Return the IRIs of a member without repetitions."""
+    values = node.get(name, ())
+    if len(values) > MOST_VALUES:
+        found.append(Violation.of(PROFILE_SIZE, f"/{name}", len(values), f"{MOST_VALUES} values"))
+        return ()
+    if required and not values:
+        found.append(Violation.of(rule, f"/{name}", list(values) if name in node else None))
+    if len(values) == 1 and type(values[0]) is str:
+        return (values[0],)
+    for number, one in enumerate(values):
+        if type(one) is Unfit:
+            found.append(Violation.of(rule, f"/{name}/{number}", one.value, "an absolute IRI"))
+    return tuple(dict.fromkeys(one for one in values if type(one) is not Unfit))
+
+
+_MOST: Final = 2_000
+"""Capabilities of one registration."""
+
+
+class Registration(msgspec.Struct, frozen=True):
+    """What was read."""
+
+    capabilities: tuple[Term, ...] = ()
+    agents: Mapping[str, tuple[str, ...]] = {}
+    """IRIs of capabilities by the IRI of their agent."""
+    violations: tuple[Violation, ...] = ()
+
+
+def registration_of(expanded: list[Any], namespace: Namespace) -> Registration:
+    """Read the capabilities of expanded nodes: at the top, in a graph, or inside of their agents."""
+    return _Reading(namespace).read(expanded)
+
+
+class _Reading:
+    def __init__(self, namespace: Namespace) -> None:
+        self._namespace = namespace
+        self._found: list[Violation] = []
+        self._terms: list[Term] = []
+        self._agents: dict[str, dict[str, None]] = {}
+
+    def read(self, expanded: list[Any]) -> Registration:
+        several = len(expanded) > 1
+        declared = {one["@id"]: one for one in expanded if isinstance(one, dict) and isinstance(one.get("@id"), str)}
+        for number, one in enumerate(expanded):
+            at = f"/@graph/{number}" if several else ""
+            types = types_of(one)
+            if self._namespace("Agent") in types:
+                self._read_agent(one, at, declared)
+            if self._namespace("Capability") in types:
+                self._read_capability(one, at)
+            elif not types:
+                self._found.append(Violation.of(REGISTRATION_TYPE, f"{at}/type"))
+        if not self._terms and not self._found:
+            self._found.append(Violation.of(REGISTRATION_TYPE, "/type"))
+        if len(self._terms) > _MOST:
+            self._found.append(Violation.of(PROFILE_SIZE, "", len(self._terms), f"{_MOST} capabilities"))
+        agents = {agent: tuple(capabilities) for agent, capabilities in self._agents.items()}
+        return Registration(tuple(self._terms), agents, tuple(self._found))
+
+    def _read_agent(self, expanded: Mapping[str, Any], at: str, declared: Mapping[str, Any]) -> None:
+        agent = expanded.get("@id", "")
+        for number, one in enumerate(expanded.get(self._namespace("hasCapability"), ())):
+            path = f"{at}/hasCapability/{number}"
+            iri = one.get("@id", "")
+            types = {*types_of(one), *types_of(declared.get(iri))}
+            if "@value" in one or (types and self._namespace("Capability") not in types):
+                # A reference to what the payload does not declare is judged with the ontologies.
+                self._found.append(Violation.of(CAPABILITY_RANGE, path, iri or one.get("@value"), "an ioa:Capability"))
+                continue
+            if len(one) > 1:
+                self._read_capability(one, path)
+            if is_iri(agent) and is_iri(iri):
+                self._agents.setdefault(agent, {})[iri] = None
+
+    def _read_capability(self, expanded: Mapping[str, Any], at: str) -> None:
+        node = core_node(expanded, "Capability", self._namespace)
+        iri = node.get("@id")
+        if not isinstance(iri, str):
+            self._found.append(Violation.of(REGISTRATION_ID, f"{at}/id", iri.value if iri else None))
+            iri = ""
+        inputs, outputs = (tuple(self._constraints(node, name, at)) for name in ("inputs", "outputs"))
+        for agent in node.get("providedBy", ()):
+            if isinstance(agent, dict) and isinstance(agent.get("@id"), str) and iri:
+                self._agents.setdefault(agent["@id"], {})[iri] = None
+        above = [one.get("@id") for one in expanded.get(f"{RDFS}subClassOf", ()) if isinstance(one, dict)]
+        self._terms.append(
+            Term(
+                iri=iri,
+                kind="individual",
+                types=tuple(one for one in types_of(expanded) if is_iri(one)),
+                labels=tuple(self._texts(node, LABEL, at)),
+                inputs=inputs,
+                outputs=outputs,
+                parents=tuple(one for one in above if isinstance(one, str) and is_iri(one)),
+            )
+        )
+
+    def _constraints(self, node: Node, name: str, at: str) -> Iterator[str]:
+        texts = list(self._texts(node, name, at))
+        if not node.get(name):
+            self._found.append(Violation.of(REGISTRATION_CONSTRAINTS, f"{at}/{name}", None))
+        return iter(texts)
+
+    def _texts(self, node: Node, name: str, at: str) -> Iterator[str]:
+        for number, one in enumerate(node.get(name, ())):
+            if isinstance(one, Unfit):
+                rule = PROFILE_VALUE if name == LABEL else REGISTRATION_CONSTRAINTS
+                self._found.append(Violation.of(rule, f"{at}/{name}/{number}", one.value, "a text"))
+            else:
+                yield one if isinstance(one, str) else str(one)[:100]
+
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -46,13 +301,13 @@ class EnvelopeReader:
         # The first message does not wait for the import of pyld.
         self._compiled(_encode(namespace.context))
 
-    def parse(self, document: Any) -> Envelope:
+    def parse(self, document: Any) -> SemanticEnvelope:
         """Read a semantic envelope; every fault is a violation of the result."""
         node = self._fast(document, "SemanticProfile")
         if node is None:
             node = self._slow_profile(document)
         if isinstance(node, tuple):
-            return Envelope(violations=node)
+            return SemanticEnvelope(violations=node)
         return envelope_of(node, self._profile)
 
     def parse_registration(self, document: Any) -> Registration:
@@ -140,6 +395,6 @@ def default_reader() -> EnvelopeReader:
     return EnvelopeReader()
 
 
-def parse(document: Any) -> Envelope:
+def parse(document: Any) -> SemanticEnvelope:
     """Read a semantic envelope with the shipped contexts."""
     return default_reader().parse(document)

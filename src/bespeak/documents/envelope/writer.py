@@ -7,11 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.ontology.namespace import DEFAULT, Namespace
-from bespeak.contract.ontology.profile import ProfileContext, SemanticProfile
-from bespeak.contract.ontology.term import Term
-from bespeak.contract.ontology.verdict import Verdict
-from bespeak.documents.ontology.core_context import core_context
+from bespeak.contract.ontology.core import DEFAULT, Namespace
+from bespeak.contract.ontology.ontology import Term
+from bespeak.contract.ontology.profile import ProfileContext, SemanticProfile, Verdict
+from bespeak.documents.ontology.contexts import core_context
 
 _DELIMITERS: Final = frozenset(":/?#[]@")
 """Last characters of a namespace that JSON-LD accepts as a prefix."""

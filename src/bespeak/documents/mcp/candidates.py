@@ -1,21 +1,112 @@
-"""Tools as candidates for endpoints: names without their service, sentences, hints, and signs of a change."""
+"""Tools as candidates for endpoints: names without their service, the sentence of the goal, hints, signs of change."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from bespeak.documents.adoption.candidate import Candidate
-from bespeak.documents.adoption.deed_text import deeds, sentences
-from bespeak.documents.adoption.field_signs import change_signs, program_field
-from bespeak.documents.adoption.naming import singular, words
-from bespeak.documents.adoption.plain_text import first_sentence
-from bespeak.documents.adoption.taking_back import takes_back
-from bespeak.documents.mcp.tool_list import ListedTool, ToolList
-from bespeak.documents.mcp.tool_name import ToolName, split_names
-from bespeak.documents.mcp.tool_text import goal
+from bespeak.documents.adoption.evidence import change_signs, deeds, program_field, sentences, takes_back
+from bespeak.documents.adoption.facade import Candidate
+from bespeak.documents.adoption.naming import MANNERS, singular, words
+from bespeak.documents.adoption.sanitizer import first_sentence
+from bespeak.documents.adoption.verb_words import base, is_verb
+from bespeak.documents.mcp.tools import ListedTool, ToolList
+from bespeak.text.language.head_verb import head_verbs
+from bespeak.text.language.lexicon import lexicon
 from bespeak.text.language.operation_class import operation_classes
+
+_ARTICLES: Final = frozenset({"a", "an", "the"})
+_NOTHING: Final = frozenset({"api", "mcp", "rest", "tool", "tools"})
+"""Prefixes that do not name a service."""
+_FEW: Final = 2
+"""Tools that a prefix must have in common."""
+_LONGEST: Final = 2
+"""Words of a prefix: `browserbase_stagehand_act`."""
+
+
+class ToolName(NamedTuple):
+    """The parts of one name."""
+
+    namespace: str
+    """Service that the name begins with, in words joined by hyphens; empty if it begins with none."""
+    bare: str
+    """The rest in snake_case, without articles: `create_comment` of `API-create-a-comment`."""
+
+
+def split_names(names: Sequence[str], title: str = "") -> list[ToolName]:
+    """Split the names of all tools of one server with a title.
+
+    A prefix names a service if all tools have it, or if in most of its tools a verb and a thing follow it:
+    `jira_get_issue`. The first word of `collection-schema` and `screencast_start` is a thing.
+    """
+    parts = [words(name) for name in names]
+    prefixes = _prefixes(parts, frozenset(words(title)))
+    return [_split(one, prefixes) for one in parts]
+
+
+def _prefixes(parts: Sequence[tuple[str, ...]], title: frozenset[str]) -> frozenset[tuple[str, ...]]:
+    rests: defaultdict[tuple[str, ...], list[tuple[str, ...]]] = defaultdict(list)
+    for one in parts:
+        for length in range(1, min(_LONGEST, len(one) - 1) + 1):
+            rests[one[:length]].append(one[length:])
+    return frozenset(
+        prefix
+        for prefix, after in rests.items()
+        if len(after) >= _FEW
+        and MANNERS.isdisjoint(prefix)
+        and _names_service(prefix, after, shared=len(after) == len(parts), titled=title.issuperset(prefix))
+    )
+
+
+def _names_service(prefix: tuple[str, ...], rests: Sequence[tuple[str, ...]], *, shared: bool, titled: bool) -> bool:
+    acting = [rest for rest in rests if _acts(rest[0])]
+    follows = any(len(rest) > 1 for rest in acting)
+    if len(prefix) > 1:
+        # The second word may be the thing: browser_mouse_down.
+        return len(acting) == len(rests) and all(len(rest) > 1 for rest in rests) and not any(map(_acts, prefix))
+    if follows and 2 * len(acting) >= len(rests):
+        return not _acts(prefix[-1]) or (titled and shared)
+    # Tools that have only their thing in common are not of a service of that name: user_create, user_delete.
+    return shared and (follows or not acting) and (titled or not any(map(_acts, prefix)))
+
+
+def _acts(word: str) -> bool:
+    """Return True if a word before others is rather a verb: `list`, `search`, `start`."""
+    counts = lexicon().counts(word)
+    return is_verb(word) or word == "list" or (base(word) == word and counts.verb > counts.noun)
+
+
+def _split(parts: tuple[str, ...], prefixes: frozenset[tuple[str, ...]]) -> ToolName:
+    cut = next((length for length in range(_LONGEST, 0, -1) if parts[:length] in prefixes), 0)
+    *inner, last = parts[cut:] or ("",)
+    rest = [part for part in inner if part not in _ARTICLES] + [last]
+    service = [part for part in parts[:cut] if part not in _NOTHING]
+    return ToolName("-".join(service), "_".join(rest))
+
+
+_SEEN: Final = 4_000
+"""Characters of a description that are searched."""
+_PURPOSE: Final = re.compile(r"^\W*(?:purpose|what it does|overview|summary)\b\W*$", re.IGNORECASE | re.MULTILINE)
+"""A heading before the sentence that matters."""
+_TOOL_TEXT_FEW: Final = 3
+"""Words from which a line counts as a sentence."""
+
+
+def goal(description: str) -> str:
+    """Return the first sentence that says what a tool does, without headings, bullets and labels before it."""
+    first = ""
+    purpose = _PURPOSE.search(description[:_SEEN])
+    for line in sentences(description[purpose.end() :] if purpose else description):
+        sentence = first_sentence(line)
+        if len(sentence.split()) < _TOOL_TEXT_FEW and not head_verbs(sentence):
+            continue
+        if head_verbs(sentence):
+            return sentence
+        first = first or sentence
+    return first
+
 
 _ARITHMETIC: Final = {"add": "sum", "sum": "sum", "subtract": "difference", "multiply": "product", "divide": "quotient"}
 

@@ -1,27 +1,100 @@
-"""The tools of an MCP server as endpoints in front of it: one for each tool, with every guess (AGIS C.3)."""
+"""Import of an MCP server: its tools, prompts and resources as endpoints in front of it, with every guess (AGIS C.3).
+
+What a person has reviewed after an earlier import stays; a tool that has changed is reviewed again.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, count
+from pathlib import Path
+from typing import Any, Final
 
 from bespeak.contract.catalog.catalog import Catalog
-from bespeak.contract.endpoint import DeclaredError, Endpoint
-from bespeak.contract.handler import TOOL_ERROR, McpTool
-from bespeak.contract.mcp_server import McpServer, schema_digest
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.contract.endpoint import DeclaredError, Endpoint, Semantic
+from bespeak.contract.grammar.syntax import leaking_segment
+from bespeak.contract.handler import TOOL_ERROR, McpServer, McpTool, schema_digest
+from bespeak.contract.mcp_tool import without_content
+from bespeak.documents.adoption.deployment import Imported, make_deployment
 from bespeak.documents.adoption.error_names import shape_errors
-from bespeak.documents.adoption.facade import Facade, Variable
+from bespeak.documents.adoption.facade import Candidate, Facade, ImportOrigin, Variable
 from bespeak.documents.adoption.guess import Guess, LeftOut
 from bespeak.documents.adoption.judgement import Judgement, choose_scopes, judge_all
-from bespeak.documents.adoption.naming import unused, words
+from bespeak.documents.adoption.naming import hyphenated, unused, words
+from bespeak.documents.adoption.sanitizer import PlainText, plain_text
+from bespeak.documents.agis.canonical import write_yaml
 from bespeak.documents.mcp.candidates import as_candidates
-from bespeak.documents.mcp.reviewed import Reviewed
-from bespeak.documents.mcp.tool_list import ListedTool, ToolList
-from bespeak.documents.mcp.tool_schema import fit_input, fit_output
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.language.instruction import instruction
+from bespeak.documents.mcp.tools import ListedTool, Offer, ToolList, fit_input, fit_output
+from bespeak.documents.projections.agis_document import complete_agis, project_agis
+from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
+from bespeak.text.language.injection import instruction
+from bespeak.text.language.segment import judge_segment
+from bespeak.text.reading.text_file import read_text
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """An endpoint that a person has reviewed, and its file."""
+
+    endpoint: Endpoint
+    file: str
+    """Path of the file in the folder."""
+    text: str
+
+    def renew(self, made: Facade) -> Facade:
+        """Return the facade of the same tool as it is now, with the reviewed decisions.
+
+        If its schemas are those that were reviewed, the file stays as it is unless the server is reached in another
+        way. Otherwise it waits for a review again.
+        """
+        new, old = made.endpoint, self.endpoint
+        assert isinstance(new.handler, McpTool)
+        assert isinstance(old.handler, McpTool)
+        same = old.handler.mcp.input_digest == new.handler.mcp.input_digest
+        # Only tools have a digest.
+        same = same and (bool(new.handler.mcp.tool) or old.input_schema == new.input_schema)
+        # Earlier imports did not declare the content blocks of a tool without a schema.
+        undeclared = {"type": "object"} == old.output_schema == without_content(new.output_schema)
+        same = same and (old.output_schema == new.output_schema or undeclared)
+        if same:
+            handler = replace(old.handler, mcp=new.handler.mcp)
+            kept = handler == old.handler
+            endpoint = replace(old, handler=handler)
+            return replace(made, endpoint=endpoint, guesses=(), file=self.file, text=self.text if kept else "")
+        guess = Guess(
+            at="/input_schema",
+            text="the schemas of the tool as they are now",
+            why="they have changed since the review",
+            confidence=0.5,
+            risk="high",
+        )
+        endpoint = replace(
+            old,
+            handler=new.handler,
+            input_schema=new.input_schema,
+            output_schema=new.output_schema,
+            reviewed=False,
+        )
+        return replace(made, endpoint=endpoint, guesses=(guess,), file=self.file, text="")
+
+
+def reviewed_tools(endpoints: Iterable[Endpoint], folder: Path) -> Mapping[str, Reviewed]:
+    """Return the reviewed endpoints of a folder by the tools that they call."""
+    found: dict[str, Reviewed] = {}
+    for endpoint in endpoints:
+        if not isinstance(endpoint.handler, McpTool) or not endpoint.reviewed or endpoint.location is None:
+            continue
+        path = Path(endpoint.location.file)
+        text = read_text(path)
+        if not isinstance(text, Diagnostic) and path.resolve().is_relative_to(folder.resolve()):
+            file = path.resolve().relative_to(folder.resolve()).as_posix()
+            called = endpoint.handler.mcp
+            found.setdefault(called.tool or called.named, Reviewed(endpoint, file, text))
+    return found
+
 
 _TIMEOUT: Final = 60.0
 _NAME: Final = re.compile(r"[a-z0-9_]{1,64}")
@@ -38,10 +111,10 @@ def make_facades(
     """
     known = reviewed or {}
     left_out: list[LeftOut] = []
-    for count, tool in enumerate(listed.tools, 1):
+    for place, tool in enumerate(listed.tools, 1):
         spoken = instruction(tool.name, field=True)
         if spoken is not None:
-            left_out.append(LeftOut(f"tool {count} of the list", f"its name is a text that {spoken.kind}"))
+            left_out.append(LeftOut(f"tool {place} of the list", f"its name is a text that {spoken.kind}"))
     if left_out:
         named = tuple(tool for tool in listed.tools if instruction(tool.name, field=True) is None)
         listed = replace(listed, tools=named)
@@ -127,3 +200,156 @@ def _renamed(name: str, published: str) -> Iterator[Guess]:
     if published != name:
         text, why = f"published as {published}", f"the name {brief(name)} is not one that AGIS 6.2 allows"
         yield Guess(at="/semantic/mcp_tool_name", text=text, why=why, confidence=0.9)
+
+
+MOST_ARGUMENTS: Final = 40
+"""Arguments of a prompt."""
+LONGEST_URI: Final = 2_000
+_METHOD: Final = "FETCH"
+_LONGEST_TEXT: Final = 400
+_LONGEST_SLUG: Final = 48
+_TEXT: Final = {"type": "string", "maxLength": 20_000}
+_PROMPTED: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "description": {"type": "string"},
+        "messages": {"type": "array", "items": {"type": "object", "required": ["role", "content"]}},
+    },
+    "required": ["messages"],
+}
+_READ: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "properties": {"contents": {"type": "array", "items": {"type": "object", "required": ["uri"]}}},
+    "required": ["contents"],
+}
+
+
+def make_offers(
+    offers: tuple[Offer, ...],
+    server: McpServer,
+    title: str,
+    catalog: Catalog,
+    reviewed: Mapping[str, Reviewed],
+) -> tuple[list[Facade], list[LeftOut]]:
+    """Make the endpoints of prompts and resources; `reviewed` are those of an earlier import by `kind key`."""
+    facades: list[Facade] = []
+    left_out: list[LeftOut] = []
+    taken = {one.endpoint.path for one in reviewed.values()}
+    for offer in offers:
+        fault = _fault(offer)
+        if fault:
+            left_out.append(LeftOut(f"the {offer.kind} {offer.name[:80]}", fault))
+            continue
+        plain = _path(offer, catalog)
+        path = next(one for one in chain((plain,), (f"{plain}-{at}" for at in count(2))) if one not in taken)
+        taken.add(path)
+        made = _facade(offer, path, server, title)
+        known = reviewed.get(f"{offer.kind} {offer.key}")
+        facades.append(made if known is None else known.renew(made))
+    return facades, left_out
+
+
+def _fault(offer: Offer) -> str:
+    if not offer.key or not offer.key.isprintable() or len(offer.key) > LONGEST_URI:
+        return f"its name must be printable text of at most {LONGEST_URI} characters"
+    names = [name for name, _, _ in offer.arguments]
+    if len(names) > MOST_ARGUMENTS or len(set(names)) != len(names) or not all(name.isprintable() for name in names):
+        return f"it must have at most {MOST_ARGUMENTS} arguments with different names"
+    return ""
+
+
+def _path(offer: Offer, catalog: Catalog) -> str:
+    slug = hyphenated(offer.name)[:_LONGEST_SLUG].strip("-") or offer.kind
+    # AGTP-API 5.1: no segment is a method, or says an action. The prompt keeps its name for clients of MCP.
+    verdict = judge_segment(slug, _METHOD)
+    is_fine = leaking_segment(f"/{slug}", catalog.names) is None and (verdict is None or verdict.tier != "error")
+    return f"/{offer.kind}s/{slug if is_fine else 'entry'}"
+
+
+def _facade(offer: Offer, path: str, server: McpServer, title: str) -> Facade:
+    candidate = Candidate(
+        name=offer.name, full_name=offer.key, name_kind=f"the {offer.kind}", description=offer.description
+    )
+    variables = tuple(Variable(name, "a variable that the MCP server needs") for name in server.variables)
+    has_credential = bool(variables or server.token_file)
+    scopes, scope_guess = choose_scopes(title, "informational", has_credential=has_credential)
+    named = plain_text(offer.title or offer.name, 80)
+    said = plain_text(offer.description, _LONGEST_TEXT)
+    shown = named.text or offer.kind
+    described = {name: plain_text(text, _LONGEST_TEXT) for name, text, _ in offer.arguments}
+    called = replace(server, prompt=offer.name) if offer.kind == "prompt" else replace(server, resource=offer.uri)
+    endpoint = Endpoint(
+        method=_METHOD,
+        path=path,
+        description=said.text or f"Returns the {offer.kind} {shown}.",
+        semantic=Semantic(
+            intent=f"Fetch the {offer.kind} {shown}.",
+            actor="agent",
+            outcome=f"The {'messages' if offer.kind == 'prompt' else 'contents'} are returned.",
+            capability="retrieval",
+            confidence=0.8,
+            impact="informational",
+            is_idempotent=True,
+        ),
+        input_schema={
+            "type": "object",
+            "properties": {
+                name: {**_TEXT, **({"description": text.text} if text.text else {})} for name, text in described.items()
+            },
+            "required": [name for name, _, required in offer.arguments if required],
+            "additionalProperties": False,
+        },
+        output_schema=dict(_PROMPTED if offer.kind == "prompt" else _READ),
+        errors=(
+            DeclaredError(TOOL_ERROR, f"The server refuses the {offer.kind}; the message says why."),
+            *shape_errors(candidate, has_credential=has_credential).errors,
+        ),
+        handler=McpTool(mcp=called, timeout_seconds=_TIMEOUT),
+        namespace=f"{offer.kind}s",
+        required_scopes=scopes,
+        reviewed=False,
+    )
+    lost = (*_offer_losses("/description", said), *_offer_losses("/semantic/intent", named))
+    unsafe = (guess for text in described.values() for guess in _offer_losses("/input_schema", text))
+    return Facade(candidate, endpoint, (*scope_guess, *lost, *unsafe), variables)
+
+
+def _offer_losses(at: str, text: PlainText) -> Iterator[Guess]:
+    if text.fault:
+        why = "the server's text is not fit for a contract"
+        yield Guess(at=at, text=f"without {text.fault}", why=why, confidence=0.5, risk="high")
+
+
+DOCUMENT: Final = "service.agis"
+COMMAND: Final = "mcp"
+"""Subcommand of `bespeak import`."""
+
+
+def import_tools(
+    listed: ToolList,
+    server: McpServer,
+    notes: Sequence[LeftOut] = (),
+    reviewed: Mapping[str, Reviewed] | None = None,
+) -> Imported:
+    """Make the deployment of a server: endpoint files, and the same contract as an AGIS document (AGIS C.3).
+
+    `notes` lists what its reader skipped or changed. `reviewed` are endpoints of an earlier import by their tools.
+    """
+    catalog = load_bundled()
+    facades, left_out = make_facades(listed, server, catalog, reviewed)
+    offered, unusable = make_offers(listed.offers, server, listed.title, catalog, reviewed or {})
+    facades, left_out = [*facades, *offered], [*left_out, *unusable]
+    origin = ImportOrigin(
+        command=COMMAND,
+        form="the tools of an MCP server",
+        title=listed.title,
+        version=listed.version,
+        description=listed.instructions,
+        source=listed.source,
+    )
+    imported = make_deployment(origin, facades, left_out, notes)
+    if facades:
+        head = f"# {origin.made_by}. A copy of the endpoint files. After a review, use `bespeak export agis`.\n"
+        document = complete_agis(project_agis(imported.service), catalog)
+        imported.files[DOCUMENT] = head + write_yaml(document)
+    return imported

@@ -1,4 +1,7 @@
-"""Canonical N-Quads of a document: one text for one meaning, whatever the notation (RDFC-1.0)."""
+"""Canonical N-Quads of a document: one text for one meaning, whatever the notation (RDFC-1.0).
+
+The registry keeps ontologies in this form; their digest is checked before they are used.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from bespeak.contract.ontology.namespace import DEFAULT, Namespace
-from bespeak.documents.ontology.contexts import Contexts
-from bespeak.documents.ontology.core_context import shipped_contexts
-from bespeak.documents.ontology.fault import DocumentRefused
-from bespeak.documents.ontology.limits import LIMITS, Limits
-from bespeak.documents.ontology.notation import RdfNotation, notation_of
+from bespeak.contract.ontology.core import DEFAULT, Namespace
+from bespeak.contract.ontology.ontology import Ontology
+from bespeak.documents.ontology.contexts import LIMITS, Contexts, DocumentRefused, OntologyLimits, shipped_contexts
+from bespeak.documents.ontology.reader import read_ontology
 from bespeak.documents.ontology.rules import BLANK_NODES, TOO_LARGE
-from bespeak.documents.ontology.triples import parse_quads
+from bespeak.documents.ontology.triples import RdfNotation, notation_of, parse_quads
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.state.store.commands.semantics import MOST_CONTENT, Artifact
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 _MOST_WORK: Final = 3e7
 """Steps of the canonicalization; about two seconds."""
@@ -33,7 +36,7 @@ def canonical_quads(
     *,
     namespace: Namespace = DEFAULT,
     contexts: Contexts | None = None,
-    limits: Limits = LIMITS,
+    limits: OntologyLimits = LIMITS,
 ) -> bytes | Diagnostic:
     """Return the sorted N-Quads of a document with canonical names for blank nodes, or why there are none."""
     from pyoxigraph import CanonicalizationAlgorithm, Dataset  # noqa: PLC0415 - an extra
@@ -120,3 +123,22 @@ def _group_work(group: set[str], links: Mapping[str, list[tuple[_Role, str]]], l
         near = Counter((role, looks[other]) for role, other in set(links.get(name, ())) if other in group)
         orders += sum(math.lgamma(count + 1) for count in near.values())
     return len(group) ** 3 * math.exp(min(orders, 100.0))
+
+
+# What was admitted to the registry is read whole, even if the default limits have become lower since.
+_LIMITS = OntologyLimits(size=MOST_CONTENT, triples=10_000_000, characters=4 * MOST_CONTENT)
+
+
+def read_registered(artifact: Artifact, namespace: Namespace = DEFAULT) -> Ontology | Fault:
+    """Read a registered ontology, or say why it must not be used."""
+    row = artifact.row
+    if content_digest(artifact.content) != row.digest:
+        return Fault(f"the content of {row.id} {row.version} was changed: it does not have the registered digest")
+    ontology, findings = read_ontology(
+        *(artifact.content, f"{row.id} {row.version}", "nquads"),
+        id=row.id,
+        version=row.version,
+        namespace=namespace,
+        limits=_LIMITS,
+    )
+    return ontology if ontology is not None else Fault(findings[0].message)

@@ -1,21 +1,59 @@
-"""JSON-LD contexts: shipped or registered ones are written into a document, and all others are refused."""
+"""JSON-LD contexts: shipped or registered ones are written into a document, and all others are refused.
+
+The base context is generated from the table of the core ontology (IoA 6.1). `OntologyLimits` bounds the work that a
+document from a stranger can cause.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NoReturn
 
 import msgspec
 
-from bespeak.documents.ontology.fault import DocumentRefused
-from bespeak.documents.ontology.limits import Limits
+from bespeak.contract.ontology.core import CLASSES, DEFAULT, PROPERTIES, RDFS, Namespace
 from bespeak.documents.ontology.rules import BAD_CONTEXT, REMOTE_CONTEXT, TOO_LARGE
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.reading.json_text import json_value
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
+from bespeak.text.reading.json_data import json_value
 from bespeak.text.source.pointer import child
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
+
+
+class DocumentRefused(Exception):
+    """A document cannot be read further."""
+
+    def __init__(self, finding: Diagnostic) -> None:
+        super().__init__(str(finding))
+        self.finding = finding
+
+
+class OntologyLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Most of everything in one ontology. Time is bounded by the work: bytes, triples and characters."""
+
+    size: int = 32 * 1024 * 1024
+    """Bytes of the document."""
+    triples: int = 250_000
+    characters: int = 128 * 1024 * 1024
+    """Characters of all terms together: prefixes and entities make short documents long."""
+    depth: int = 64
+    """Nesting of elements, objects and lists: parsers are recursive."""
+    attributes: int = 256
+    """Attributes of an element, with its namespaces: the parser compares each with all others."""
+    triple_terms: int = 256
+    """Occurrences of `<<`, which nests triples in triples."""
+    label: int = 1_000
+    """Characters of a label or a comment."""
+    labels: int = 100
+    """Labels, synonyms or other values of one property of a term."""
+    contexts: int = 32
+    """JSON-LD contexts in one document."""
+    context_terms: int = 2_000
+    """Terms of all inline contexts together."""
+
+
+LIMITS: Final = OntologyLimits()
+
 
 Contexts = Mapping[str, Any]
 """Definitions of known contexts by their IRIs: the value that stands behind `@context`."""
@@ -24,7 +62,7 @@ Contexts = Mapping[str, Any]
 _ENTRIES: Final = frozenset({"@version", "@vocab", "@base", "@language", "@direction", "@protected", "@propagate"})
 
 
-def inline_contexts(data: bytes, file: str, contexts: Contexts, limits: Limits) -> bytes:
+def inline_contexts(data: bytes, file: str, contexts: Contexts, limits: OntologyLimits) -> bytes:
     """Write every known context into a JSON-LD document, or raise DocumentRefused at a pointer."""
     if 4 * len(data) > limits.size:  # as objects, JSON takes several times the memory of its text
         message = f"a JSON-LD ontology may have {limits.size // 4} bytes; got {len(data)}"
@@ -57,7 +95,7 @@ def _pointer(names: Sequence[str | int]) -> str:
 
 
 class _Inliner:
-    def __init__(self, contexts: Contexts, file: str, limits: Limits) -> None:
+    def __init__(self, contexts: Contexts, file: str, limits: OntologyLimits) -> None:
         self._known, self._file, self._limits = contexts, file, limits
         self._contexts = self._terms = 0
         self._protected: dict[str, Any] = {}
@@ -146,3 +184,33 @@ class _Inliner:
 
     def _refuse(self, rule: Rule, at: str, message: str, advice: str = "") -> NoReturn:
         raise DocumentRefused(rule.found(message, Location(self._file), at[:500], advice))
+
+
+def core_context(namespace: Namespace = DEFAULT) -> dict[str, Any]:
+    """Build the value of `@context` that the base context stands for.
+
+    Its terms are protected: a context behind it extends the terms and cannot redefine them.
+    """
+    context: dict[str, Any] = {
+        "@version": 1.1,
+        "@protected": True,
+        "ioa": {"@id": namespace.terms, "@prefix": True},
+        "id": "@id",
+        "type": "@type",
+        "label": f"{RDFS}label",
+    }
+    context |= {name: f"ioa:{name}" for name in CLASSES}
+    for name, one in PROPERTIES.items():
+        definition = {"@id": f"ioa:{name}"}
+        if one.is_object:
+            definition["@type"] = "@id"
+        if one.many:
+            definition["@container"] = "@set"
+        context[name] = definition if len(definition) > 1 else f"ioa:{name}"
+    return context
+
+
+@lru_cache(maxsize=8)
+def shipped_contexts(namespace: Namespace = DEFAULT) -> Mapping[str, Any]:
+    """Return the contexts that are part of this package, by their IRIs."""
+    return {namespace.context: core_context(namespace)}

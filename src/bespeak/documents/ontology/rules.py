@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.diagnostics.diagnostic import Rule
 
 TOO_LARGE: Final = Rule(
     ("I101", "ontology-too-large", "MUST", "reading ontologies"),

@@ -1,23 +1,110 @@
-"""Triples of a document as plain texts, parsed within limits."""
+"""Triples of an RDF document in Turtle, RDF/XML, JSON-LD or N-Quads, parsed within limits.
+
+RDF/XML is checked for depth and entities before it is parsed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final, Literal
+from xml.parsers import expat
 
-from bespeak.contract.ontology.namespace import is_iri
-from bespeak.documents.ontology.contexts import Contexts, inline_contexts
-from bespeak.documents.ontology.fault import DocumentRefused
-from bespeak.documents.ontology.limits import Limits
-from bespeak.documents.ontology.notation import RdfNotation
-from bespeak.documents.ontology.rules import BAD_IRI, MALFORMED, TOO_LARGE
-from bespeak.documents.ontology.xml_guard import check_xml
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.printable import printable
-from bespeak.text.source.span import Location
+from bespeak.contract.ontology.core import is_iri
+from bespeak.documents.ontology.contexts import Contexts, DocumentRefused, OntologyLimits, inline_contexts
+from bespeak.documents.ontology.rules import BAD_IRI, ENTITIES, MALFORMED, TOO_LARGE
+from bespeak.text.diagnostics.diagnostic import Diagnostic, brief, printable
+from bespeak.text.source.tree import Location
 
 if TYPE_CHECKING:
     from pyoxigraph import Quad
+
+RdfNotation = Literal["turtle", "rdfxml", "jsonld", "nquads"]
+
+MEDIA_TYPES: Final[Mapping[str, RdfNotation]] = {
+    "text/turtle": "turtle",
+    "application/rdf+xml": "rdfxml",
+    "application/ld+json": "jsonld",
+    "application/n-quads": "nquads",
+}
+
+_ENDINGS: Final[Mapping[str, RdfNotation]] = {
+    ".ttl": "turtle",
+    ".rdf": "rdfxml",
+    ".jsonld": "jsonld",
+    ".json": "jsonld",
+    ".nq": "nquads",
+    ".nt": "nquads",
+}
+
+
+def notation_of(file: str, data: bytes) -> RdfNotation:
+    """Return the notation of a document: by the ending of its file, else by its first characters.
+
+    Files that end in .owl or .xml may hold RDF/XML or Turtle.
+    """
+    by_name = _ENDINGS.get(PurePath(file).suffix.lower())
+    if by_name is not None:
+        return by_name
+    start = data[:256].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith((b"<?xml", b"<!", b"<rdf:")):
+        return "rdfxml"
+    # A Turtle document may begin with a blank node: `[` alone tells nothing.
+    return "jsonld" if start.startswith(b"{") or start.replace(b" ", b"")[:2] in (b"[{", b"[]", b"[\n") else "turtle"
+
+
+_LONGEST_ENTITY: Final = 256
+_MOST_ENTITIES: Final = 256
+
+
+def check_xml(data: bytes, file: str, limits: OntologyLimits) -> None:
+    """Raise DocumentRefused for a document that is not well-formed, too deep, or expands entities without bound.
+
+    The RDF parser is recursive and expands nested entities; this check, which does neither, runs before it.
+    """
+    parser = expat.ParserCreate("UTF-8", None)
+    depth = entities = longest = 0
+
+    def refuse(report: Callable[..., Diagnostic], message: str) -> None:
+        raise DocumentRefused(report(message, _place(parser, file)))
+
+    def enter(name: str, attributes: Mapping[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > limits.depth:
+            refuse(TOO_LARGE.found, f"elements may be nested {limits.depth} deep; <{name[:80]}> is deeper")
+        if len(attributes) > limits.attributes:
+            refuse(TOO_LARGE.found, f"<{name[:80]}> may have {limits.attributes} attributes; got {len(attributes)}")
+
+    def leave(name: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    def declare(name: str, parameter: bool, value: str | None, *rest: str | None) -> None:
+        nonlocal entities, longest
+        entities += 1
+        if value is None or parameter or "&" in value or "<" in value:
+            refuse(ENTITIES.found, f"the entity {name[:80]!r} must be a plain text inside the document")
+        elif len(value) > _LONGEST_ENTITY or entities > _MOST_ENTITIES:
+            refuse(ENTITIES.found, f"there may be {_MOST_ENTITIES} entities of {_LONGEST_ENTITY} characters")
+        else:
+            longest = max(longest, len(value))
+
+    parser.StartElementHandler, parser.EndElementHandler = enter, leave
+    parser.EntityDeclHandler = declare
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        reason = expat.errors.messages[error.code]
+        place = Location(file, error.lineno, error.offset + 1)
+        raise DocumentRefused(MALFORMED.found(f"this is not XML: {reason}", place)) from error
+    if data.count(b"&") * longest > limits.characters:
+        refuse(ENTITIES.found, f"the entities expand to more than {limits.characters} characters")
+
+
+def _place(parser: expat.XMLParserType, file: str) -> Location:
+    return Location(file, parser.CurrentLineNumber, parser.CurrentColumnNumber + 1)
+
 
 Triple = tuple[str, str, str, str | None]
 """Subject, predicate, object, and the language of a literal: empty for plain literals, None for resources. Blank nodes
@@ -26,7 +113,9 @@ begin with `_:`."""
 _FORMATS: Final = {"turtle": "TURTLE", "rdfxml": "RDF_XML", "jsonld": "JSON_LD", "nquads": "N_QUADS"}
 
 
-def parse_quads(data: bytes, notation: RdfNotation, file: str, contexts: Contexts, limits: Limits) -> Iterator[Quad]:
+def parse_quads(
+    data: bytes, notation: RdfNotation, file: str, contexts: Contexts, limits: OntologyLimits
+) -> Iterator[Quad]:
     """Yield the quads of a document; raise DocumentRefused at the first fault or limit."""
     import pyoxigraph  # noqa: PLC0415 - an extra
 
@@ -54,7 +143,9 @@ def parse_quads(data: bytes, notation: RdfNotation, file: str, contexts: Context
         raise DocumentRefused(MALFORMED.found(message, Location(file))) from error
 
 
-def read_triples(data: bytes, notation: RdfNotation, file: str, contexts: Contexts, limits: Limits) -> Iterator[Triple]:
+def read_triples(
+    data: bytes, notation: RdfNotation, file: str, contexts: Contexts, limits: OntologyLimits
+) -> Iterator[Triple]:
     """Yield the triples of a document with checked IRIs; graphs of a dataset are read as one."""
     from pyoxigraph import BlankNode, Literal, NamedNode  # noqa: PLC0415 - an extra
 
@@ -88,7 +179,7 @@ def read_triples(data: bytes, notation: RdfNotation, file: str, contexts: Contex
         yield subject, predicate, value, language
 
 
-def refuse_size(file: str, line: int, limits: Limits) -> None:
+def refuse_size(file: str, line: int, limits: OntologyLimits) -> None:
     """Raise DocumentRefused for a document with too many bytes."""
     message = f"an ontology may have {limits.size} bytes; line {line} is beyond"
     raise DocumentRefused(TOO_LARGE.found(message, Location(file, line, 1)))

@@ -1,12 +1,19 @@
-"""An OpenAPI description in one form for 2.0, 3.0 and 3.1, with every reference resolved."""
+"""An OpenAPI description in one form for 2.0, 3.0 and 3.1, with every reference resolved.
+
+Its operations can be selected by tag, path or operationId. Of several media types, one is chosen.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import translate
 from typing import Any, Final, Literal
 
-from bespeak.contract.rate import Rate
+from bespeak.contract.limits import Rate
+from bespeak.protocol.exchange.headers import FORM, essence
 
 Place = Literal["path", "query", "header", "cookie"]
 
@@ -145,3 +152,83 @@ class Description:
     """Limit of calls that the upstream states for all operations."""
     operations: tuple[Operation, ...] = ()
     schemes: Mapping[str, SecurityScheme] = field(default_factory=dict)
+
+
+def select_operations(
+    description: Description, include: Sequence[str] = (), exclude: Sequence[str] = ()
+) -> Description:
+    """Keep the operations that match a pattern of `include`; keep all if there is none."""
+    wanted, unwanted = _patterns(include), _patterns(exclude)
+    kept = tuple(
+        operation
+        for operation in description.operations
+        if (not wanted or _is_named(operation, wanted)) and not _is_named(operation, unwanted)
+    )
+    return replace(description, operations=kept)
+
+
+def with_server(description: Description, server: str) -> tuple[Description, Counter[str]]:
+    """Set the address of all operations, and count the operations of each described address that is replaced."""
+    base = server.rstrip("/")
+    replaced = Counter(one.base for one in description.operations if one.base and one.base != base)
+    operations = tuple(replace(operation, base=base) for operation in description.operations)
+    return replace(description, operations=operations), replaced
+
+
+def _patterns(texts: Iterable[str]) -> list[re.Pattern[str]]:
+    return [re.compile(translate(text)) for text in texts]
+
+
+def _is_named(operation: Operation, patterns: list[re.Pattern[str]]) -> bool:
+    names = (operation.path, operation.operation_id, f"{operation.method} {operation.path}", *operation.tags)
+    return any(pattern.match(name) for pattern in patterns for name in names if name)
+
+
+JSON: Final = "application/json"
+MULTIPART: Final = "multipart/form-data"
+
+_ANY: Final = frozenset({"*/*", "application/*", "*"})
+
+
+def is_json(media_type: str) -> bool:
+    """Return True if a body of this type is JSON."""
+    kind = essence(media_type)
+    return kind in {JSON, "text/json"} or kind.endswith("+json")
+
+
+def sent_type(media_type: str) -> str:
+    """Return the type to send: JSON if any type is allowed."""
+    return JSON if essence(media_type) in _ANY else media_type.strip()
+
+
+def preferred(offered: Iterable[str]) -> list[str]:
+    """Sort media types, the best first: JSON, forms, then in the given order."""
+    return sorted(offered, key=_rank)
+
+
+def default_schema(media_type: str) -> dict[str, Any]:
+    """Return the schema of a body that is described by its type only; bytes become base64 in a contract."""
+    kind = essence(media_type)
+    if is_json(kind) or kind in _ANY:
+        return {}
+    if kind in {FORM, MULTIPART}:
+        return {"type": "object"}
+    if kind.startswith("text/") or kind.endswith(("xml", "yaml", "javascript")):
+        return {"type": "string"}
+    return {"type": "string", "contentEncoding": "base64"}
+
+
+def is_binary(media_type: str) -> bool:
+    """Return True if a body of this type is neither text nor has parts."""
+    return "contentEncoding" in default_schema(media_type)
+
+
+def _rank(media_type: str) -> int:
+    kind = essence(media_type)
+    if kind == JSON:
+        return 0
+    if is_json(kind):
+        return 1
+    if kind in _ANY:
+        return 2
+    return {FORM: 3, MULTIPART: 4}.get(kind, 5)

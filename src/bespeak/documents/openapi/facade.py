@@ -1,31 +1,224 @@
-"""A description as endpoints in front of its upstream: one for each operation, with every guess."""
+"""Import of an OpenAPI description: an endpoint for each operation in front of its upstream, with every guess.
+
+A caller's identity is never forwarded (AGTP-API 12.3): the upstream only knows this server, whose credentials are in
+variables.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from bespeak.contract.catalog.catalog import Catalog
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.contract.endpoint import Deprecation, Endpoint
 from bespeak.contract.handler import UPSTREAM_METHODS, ExternalService
-from bespeak.documents.adoption.candidate import READING, Candidate
+from bespeak.documents.adoption.deployment import Imported, make_deployment
 from bespeak.documents.adoption.error_names import shape_errors
-from bespeak.documents.adoption.facade import Facade
-from bespeak.documents.adoption.field_signs import change_signs, program_field
+from bespeak.documents.adoption.evidence import change_signs, program_field, takes_back
+from bespeak.documents.adoption.facade import READING, Candidate, Facade, ImportOrigin, Variable
 from bespeak.documents.adoption.guess import Guess, LeftOut
 from bespeak.documents.adoption.judgement import Judgement, choose_scopes, judge_all
+from bespeak.documents.adoption.naming import singular, words
 from bespeak.documents.adoption.path_choice import PathChoice
-from bespeak.documents.openapi.credentials import CredentialChoice
-from bespeak.documents.openapi.description import Description, Operation
+from bespeak.documents.adoption.sanitizer import SchemaFitter
+from bespeak.documents.openapi.description import Description, Operation, SecurityScheme
 from bespeak.documents.openapi.input_shape import InputShape, shape_input
 from bespeak.documents.openapi.output_shape import Known, shape_output
-from bespeak.documents.openapi.schema_fit import SchemaFitter
-from bespeak.documents.openapi.siblings import Siblings
-from bespeak.protocol.exchange.headers import is_header_value
-from bespeak.text.diagnostics.brief import brief
+from bespeak.protocol.exchange.headers import is_header_name, is_header_value
+from bespeak.text.diagnostics.diagnostic import brief
+from bespeak.text.language.operation_class import operation_classes
+from bespeak.text.language.verb_form import two_word_verb
+
+_LONGEST_PREFIX: Final = 24
+_SUFFIXES: Final = {"bearer": "TOKEN", "basic": "BASIC", "apiKey": "API_KEY"}
+
+
+@dataclass(slots=True)
+class Credentials:
+    """Credentials to send to the upstream, and their variables."""
+
+    headers: dict[str, str] = field(default_factory=dict)
+    query: dict[str, str] = field(default_factory=dict)
+    cookies: dict[str, str] = field(default_factory=dict)
+    variables: tuple[Variable, ...] = ()
+    guesses: list[Guess] = field(default_factory=list)
+
+    @property
+    def is_sent(self) -> bool:
+        """True if the upstream gets a credential."""
+        return bool(self.headers or self.query or self.cookies)
+
+    @property
+    def parameters(self) -> frozenset[tuple[str, str]]:
+        """Places and names of the credentials: a described parameter that matches one is not an input."""
+        return frozenset(
+            (place, name)
+            for place, names in (("header", self.headers), ("query", self.query), ("cookie", self.cookies))
+            for name in names
+        )
+
+
+class CredentialChoice:
+    """Chooses credentials for the operations of one description; each scheme has one variable."""
+
+    def __init__(self, description: Description) -> None:
+        self._schemes = description.schemes
+        title = "_".join(words(description.title)).upper()[:_LONGEST_PREFIX].strip("_")
+        # The title is the description's choice: one called GitHub must not get an existing GITHUB_TOKEN.
+        self._prefix = f"UPSTREAM_{title}".rstrip("_")
+        kinds = [_kind(scheme) for scheme in self._schemes.values()]
+        self._alone = {kind for kind in kinds if kinds.count(kind) == 1}
+
+    def choose(self, operation: Operation) -> Credentials:
+        """Choose the first alternative that is supported; none if the upstream admits anonymous calls."""
+        alternatives = operation.security
+        if not alternatives or any(not alternative for alternative in alternatives):
+            return self._anonymous(alternatives)
+        for alternative in alternatives:
+            if all(self._is_possible(name) for name in alternative):
+                return self._meet(tuple(alternative), len(alternatives))
+        named = ", ".join(sorted({name for alternative in alternatives for name in alternative}))
+        kinds = {_kind(self._schemes[name]) for one in alternatives for name in one if name in self._schemes}
+        why = f"bespeak cannot send {', '.join(sorted(filter(None, kinds))) or named}"
+        guess = Guess(
+            at="/handler/url",
+            text="no credential is sent",
+            why=why,
+            confidence=0.2,
+            otherwise=f"a credential for {named}, without which the upstream refuses every call",
+            risk="high",
+        )
+        return Credentials(guesses=[guess])
+
+    def _anonymous(self, alternatives: tuple[Mapping[str, tuple[str, ...]], ...]) -> Credentials:
+        if len(alternatives) < 2:
+            return Credentials()
+        named = ", ".join(sorted({name for alternative in alternatives for name in alternative}))
+        why = "the upstream needs none, so agents reach only public data"
+        guess = Guess(at="/handler/url", text="no credential is sent", why=why, confidence=0.7, otherwise=named)
+        return Credentials(guesses=[guess])
+
+    def _is_possible(self, name: str) -> bool:
+        scheme = self._schemes.get(name)
+        if scheme is None:
+            return False
+        kind = _kind(scheme)
+        if kind == "apiKey":
+            fits = is_header_name(scheme.parameter) if scheme.place != "query" else bool(scheme.parameter)
+            return scheme.place in ("header", "query", "cookie") and fits
+        return kind in _SUFFIXES
+
+    def _meet(self, names: tuple[str, ...], alternatives: int) -> Credentials:
+        found = Credentials()
+        variables: list[Variable] = []
+        for name in names:
+            scheme = self._schemes[name]
+            variable = self._variable(scheme)
+            variables.append(variable)
+            value = f"${{{variable.name}}}"
+            if _kind(scheme) == "apiKey":
+                {"header": found.headers, "query": found.query, "cookie": found.cookies}[scheme.place][
+                    scheme.parameter
+                ] = value
+            else:
+                found.headers["Authorization"] = f"{'Basic' if _kind(scheme) == 'basic' else 'Bearer'} {value}"
+        found.variables = tuple(variables)
+        if alternatives > 1:
+            text, why = f"the credential is {' and '.join(names)}", f"the first of {alternatives} alternatives"
+            found.guesses.append(Guess(at="/handler/url", text=text, why=why, confidence=0.8))
+        return found
+
+    def _variable(self, scheme: SecurityScheme) -> Variable:
+        kind = _kind(scheme)
+        own = "" if kind in self._alone else "_".join(words(scheme.name)).upper()[:_LONGEST_PREFIX]
+        name = "_".join(filter(None, (self._prefix, own, _SUFFIXES[kind])))
+        what = {
+            "bearer": f"the access token ({scheme.kind}) of this server, without the word Bearer",
+            "basic": "base64 of user:password",
+            "apiKey": f"the key for the {scheme.place} {scheme.parameter}",
+        }[kind]
+        return Variable(name, what)
+
+
+def _kind(scheme: SecurityScheme) -> str:
+    """Return the supported form of a scheme: `bearer`, `basic` or `apiKey`; its own name if it is not supported."""
+    if scheme.kind in ("oauth2", "openIdConnect"):
+        return "bearer"
+    if scheme.kind == "http":
+        return scheme.scheme.lower()
+    return scheme.kind
+
+
+_CORRECTING: Final = frozenset({"DELETE", "PUT", "PATCH"})
+"""Methods on a thing that take back or correct its creation."""
+_REMOVING: Final = 0.5
+_ITEM: Final = "{}"
+
+Shape = tuple[str, ...]
+
+
+class Siblings:
+    """The operations of one description, by the shapes of their paths."""
+
+    def __init__(self, operations: Iterable[Operation]) -> None:
+        self._methods: defaultdict[tuple[str, Shape], set[str]] = defaultdict(set)
+        self._of_items: defaultdict[str, set[str]] = defaultdict(set)
+        self._commands: defaultdict[Shape, set[str]] = defaultdict(set)
+        self._deeds: defaultdict[tuple[Shape, Shape], set[str]] = defaultdict(set)
+        for one in operations:
+            for thing, word in _deeds(one):
+                self._deeds[thing].add(word)
+            shape = _shape(one.path)
+            self._methods[one.base, shape].add(one.method)
+            if len(shape) > 1 and shape[-1] == _ITEM:
+                self._of_items[shape[-2]].add(one.method)
+            elif one.method in ("POST", "PUT"):
+                self._commands[shape[:-1]].add("".join(words(shape[-1])) if shape else "")
+
+    def has_readable_state(self, operation: Operation) -> bool:
+        """Return True if a GET returns what this operation overwrites."""
+        return "GET" in self._methods[operation.base, _shape(operation.path)]
+
+    def is_undone(self, operation: Operation) -> bool:
+        """Return True if another operation deletes, corrects or reverses what this one does."""
+        shape = _shape(operation.path)
+        if any(takes_back(other, word) for thing, word in _deeds(operation) for other in self._deeds[thing]):
+            return True
+        if operation.method not in ("POST", "PUT") or not shape:
+            return False
+        if "DELETE" in self._methods[operation.base, shape]:
+            return True
+        if operation.method == "PUT" or shape[-1] == _ITEM:
+            return False
+        ending = (operation_classes(command) for command in self._commands[(*shape, _ITEM)])
+        removed = any(classes is not None and classes.of("DELETE") >= _REMOVING for classes in ending)
+        return removed or not _CORRECTING.isdisjoint(self._of_items[shape[-1]])
+
+
+def _shape(path: str) -> Shape:
+    """Return the segments of a path with all parameters alike."""
+    return tuple(_ITEM if "{" in segment else segment for segment in path.split("/") if segment)
+
+
+def _deeds(operation: Operation) -> Iterator[tuple[tuple[Shape, Shape], str]]:
+    """Yield each word of a name and of a command that may be the verb, with all it is about."""
+    shape = _shape(operation.path)
+    if operation.method in READING:
+        return
+    for name, around in ((operation.operation_id, ()), (shape[-1] if shape else "", shape[:-1])):
+        parts = tuple(singular(part) for part in words(name))
+        for at, part in enumerate(parts):
+            if parts[:at] or parts[at + 1 :] or around:
+                yield (around, parts[:at] + parts[at + 1 :]), part
+            joined = two_word_verb(part, parts[: at + 2], at)  # powerOff
+            if joined:
+                yield (around, parts[:at] + parts[at + 2 :]), joined
+
 
 _TIMEOUT: Final = 30.0
 _JOB_ID: Final = re.compile(r"(?:job|task|operation|run|execution|batch)_?id", re.IGNORECASE)
@@ -212,3 +405,19 @@ def _url(operation: Operation, choice: PathChoice, given: InputShape) -> tuple[s
     pairs = [f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in given.own_query]
     query = "&".join(filter(None, (quote(choice.url_path(own), safe=_SAFE), *pairs)))
     return f"{base}{path if path.startswith('/') or not path else '/' + path}{'?' + query if query else ''}", guesses
+
+
+def import_description(description: Description, notes: Sequence[LeftOut] = ()) -> Imported:
+    """Make the deployment of a description. `notes` lists the parts that the reader skipped or changed."""
+    facades, left_out = make_facades(description, load_bundled())
+    origin = ImportOrigin(
+        command="openapi",
+        form="an OpenAPI description",
+        title=description.title,
+        version=description.version,
+        description=description.description,
+        contact=description.contact,
+        source=description.source,
+        rate=description.rate,
+    )
+    return make_deployment(origin, facades, left_out, notes)

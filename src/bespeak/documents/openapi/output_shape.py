@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from bespeak.contract.schema.reference import resolve
+from bespeak.contract.schema.subschemas import resolve
+from bespeak.documents.adoption.definitions import Definitions
 from bespeak.documents.adoption.guess import Guess
-from bespeak.documents.openapi.adopted_definitions import Definitions
-from bespeak.documents.openapi.description import DocumentedResponse, Operation
-from bespeak.documents.openapi.media_types import default_schema, is_json, sent_type
-from bespeak.documents.openapi.schema_fit import SchemaFitter, bound
+from bespeak.documents.adoption.sanitizer import SchemaFitter, bound
+from bespeak.documents.openapi.description import DocumentedResponse, Operation, default_schema, is_json, sent_type
 
 _OPEN: Final[Mapping[str, Any]] = {"type": "object"}
 _LISTED: Final = "items"

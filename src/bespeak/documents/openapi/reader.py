@@ -1,22 +1,375 @@
-"""Reader of OpenAPI descriptions of all versions. No text makes it raise."""
+"""Reader of OpenAPI descriptions of all versions: operations with their servers, security and rate limits.
+
+No text makes it raise.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+from urllib.parse import urljoin, urlsplit
 
-from bespeak.documents.openapi.description import Description
-from bespeak.documents.openapi.document_text import parse_document
-from bespeak.documents.openapi.notices import Notices
-from bespeak.documents.openapi.operations import OperationReader
-from bespeak.documents.openapi.rate_limit import read_rate
-from bespeak.documents.openapi.references import References
-from bespeak.documents.openapi.rules import NOT_IMPORTED, NOT_OPENAPI
-from bespeak.documents.openapi.spot import Spot
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.source.garbage import without_collections
+from bespeak.contract.limits import SECONDS, Rate, parse_rate
+from bespeak.documents.openapi.bodies import AnswerReader, BodyReader
+from bespeak.documents.openapi.description import Description, Operation, SecurityScheme
+from bespeak.documents.openapi.document_text import Notices, Spot, parse_document
+from bespeak.documents.openapi.parameters import ParameterReader
+from bespeak.documents.openapi.references import References, is_reference
+from bespeak.documents.openapi.rules import (
+    DUPLICATE_OPERATION_ID,
+    NOT_IMPORTED,
+    NOT_OPENAPI,
+    UNCLEAR_SERVER,
+    UNUSABLE_SCHEME,
+)
+from bespeak.documents.openapi.schema_conversion import SchemaReader
+from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
+from bespeak.text.reading.rules import WRONG_VALUE
+from bespeak.text.reading.table import as_texts
+from bespeak.text.source.tree import without_collections
+
+_NAMES: Final = frozenset({"xratelimit", "xratelimits", "xratelimiting", "xthrottling", "xthrottle"})
+"""Names of the extension, in lower case and without hyphens."""
+_COUNTS: Final = ("limit", "requests", "count", "rate", "max", "calls", "maxrequests", "ratelimit")
+_PERIODS: Final = ("period", "interval", "window", "unit", "per", "duration", "timeunit", "seconds")
+_UNITS: Final = {
+    **dict.fromkeys(("s", "sec", "second", "seconds", "persecond", "1"), "s"),
+    **dict.fromkeys(("m", "min", "minute", "minutes", "perminute", "60", "1m", "60s"), "min"),
+    **dict.fromkeys(("h", "hour", "hours", "perhour", "3600", "1h"), "h"),
+    **dict.fromkeys(("d", "day", "days", "perday", "86400", "1d"), "day"),
+}
+_TEXT: Final = re.compile(r"([0-9]{1,9})\s*(?:requests?|calls?|reqs?)?\s*(?:/|per)\s*([a-z]{1,8})", re.IGNORECASE)
+_DEFAULT_UNIT: Final = "min"
+
+
+def read_rate(spot: Spot) -> Rate | None:
+    """Return the limit that an object of the description states in an extension; None if it states none."""
+    if not isinstance(spot.value, dict):
+        return None
+    for name, value in spot.value.items():
+        if isinstance(name, str) and name.lower().replace("-", "").replace("_", "") in _NAMES:
+            return _rate(value)
+    return None
+
+
+def _rate(value: Any) -> Rate | None:
+    if isinstance(value, dict):
+        members = {str(key).lower().replace("-", "").replace("_", ""): inner for key, inner in value.items()}
+        for unit in SECONDS:
+            # {"perMinute": 60} and the like.
+            named = next((key for key in members if _UNITS.get(key.removeprefix("requests")) == unit), None)
+            if named is not None and named not in _PERIODS:
+                return _of(members[named], unit)
+        count = next((members[key] for key in _COUNTS if key in members), None)
+        period = next((members[key] for key in _PERIODS if key in members), _DEFAULT_UNIT)
+        return _of(count, _UNITS.get(str(period).lower().strip(), ""))
+    if isinstance(value, str):
+        found = _TEXT.search(value)
+        return _of(found[1], _UNITS.get(found[2].lower(), "")) if found else _of(value.strip(), _DEFAULT_UNIT)
+    return _of(value, _DEFAULT_UNIT)
+
+
+def _of(count: object, unit: str) -> Rate | None:
+    rate = parse_rate(f"{count}/{unit}") if not isinstance(count, bool) else ""
+    return rate if isinstance(rate, Rate) else None
+
+
+Alternatives = tuple[Mapping[str, tuple[str, ...]], ...]
+
+_KINDS: Final = frozenset({"apiKey", "http", "oauth2", "openIdConnect", "mutualTLS"})
+_PLACES: Final = frozenset({"header", "query", "cookie"})
+
+
+class SecurityReader:
+    """Reads the security of one description."""
+
+    def __init__(self, root: Spot, references: References, notices: Notices, *, swagger: bool) -> None:
+        self._root = root
+        self._references = references
+        self._notices = notices
+        declared = root.below("securityDefinitions") if swagger else root.below("components", "securitySchemes")
+        self.schemes = {name: made for name, spot in declared.entries() if (made := self._scheme(name, spot))}
+        self._whole = self._alternatives(root.below("security"))
+
+    def read(self, operation: Spot) -> Alternatives:
+        """Read the security requirements of an operation: its own, else those of the whole description."""
+        own = operation.below("security")
+        return self._whole if own.value is None else self._alternatives(own)
+
+    def _scheme(self, name: str, given: Spot) -> SecurityScheme | None:
+        spot = self._references.follow(given)
+        if spot is None:
+            return None
+        kind, scheme = spot.text("type"), spot.text("scheme").lower()
+        if kind == "basic":  # as 2.0 calls it
+            kind, scheme = "http", "basic"
+        place, parameter = spot.text("in"), spot.text("name")
+        if kind not in _KINDS:
+            self._notices.error(
+                UNUSABLE_SCHEME, f"{brief(name)} has the unknown type {brief(kind)}, and is left out", spot
+            )
+            return None
+        if kind == "apiKey" and (place not in _PLACES or not parameter):
+            self._notices.error(
+                UNUSABLE_SCHEME, f"{brief(name)} does not say where its key goes, and is left out", spot
+            )
+            return None
+        if kind == "http" and not scheme:
+            self._notices.error(UNUSABLE_SCHEME, f"{brief(name)} does not name its scheme; bearer is assumed", spot)
+            scheme = "bearer"
+        return SecurityScheme(
+            name=name,
+            kind=kind,
+            place=place if kind == "apiKey" else "",
+            parameter=parameter if kind == "apiKey" else "",
+            scheme=scheme if kind == "http" else "",
+            description=spot.text("description"),
+        )
+
+    def _alternatives(self, spot: Spot) -> Alternatives:
+        if spot.value is not None and not isinstance(spot.value, list):
+            self._notices.error(WRONG_VALUE, f"`security` is {brief(spot.value)}, not a list", spot)
+        found: list[dict[str, tuple[str, ...]]] = []
+        for one in spot.items():
+            if not isinstance(one.value, dict):
+                self._notices.error(WRONG_VALUE, f"a requirement is {brief(one.value)}, not an object", one)
+                continue
+            unknown = [name for name in one.value if name not in self.schemes]
+            if unknown:
+                message = f"the scheme {brief(unknown[0])} is not declared, and this alternative is left out"
+                self._notices.error(UNUSABLE_SCHEME, message, one, "Declare it under components.securitySchemes.")
+                continue
+            found.append({name: as_texts(scopes) for name, scopes in one.value.items()})
+        return tuple(found)
+
+
+_VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
+
+
+class ServerReader:
+    """Reads the servers of one description."""
+
+    def __init__(self, root: Spot, base_url: str | None, notices: Notices) -> None:
+        self._root = root
+        self._base_url = base_url
+        self._notices = notices
+        self._known: dict[tuple[str, str], str | None] = {}
+
+    def read(self, item: Spot, operation: Spot) -> str:
+        """Return the base address of an operation, without a trailing slash; report and return empty if there is
+        none.
+        """
+        for level in (operation, item, self._root):
+            listed = level.below("servers")
+            if listed.value is None:
+                continue
+            if listed.key not in self._known:
+                self._known[listed.key] = self._first(listed)
+            base = self._known[listed.key]
+            if base is not None:
+                return base
+        return self._absolute("/", self._root)
+
+    def read_swagger(self, operation: Spot) -> str:
+        """Return the base address of a 2.0 operation: schemes, host and basePath."""
+        schemes = operation.value.get("schemes") or self._root.value.get("schemes")
+        offered = [scheme.lower() for scheme in as_texts(schemes)]
+        base = urlsplit(self._base_url or "")
+        host = self._root.text("host") or base.netloc
+        path = self._root.text("basePath")
+        scheme = next((one for one in ("https", "http") if one in offered), base.scheme or "https")
+        if not host or not _is_host(host):
+            self._notices.warning(
+                UNCLEAR_SERVER, "no server is described, so the upstream's address is unknown", self._root, _ADVICE
+            )
+            return ""
+        return f"{scheme}://{host}/{path.strip('/')}".rstrip("/")
+
+    def _first(self, listed: Spot) -> str | None:
+        """Return the first valid server; None if there is none."""
+        usable = [spot for spot in listed.items() if isinstance(spot.value, dict) and spot.text("url")]
+        if not usable:
+            if listed.value != []:
+                self._notices.warning(UNCLEAR_SERVER, "`servers` names no server", listed)
+            return None
+        if len(usable) > 1:
+            others = ", ".join(_shown(spot.text("url")) for spot in usable[1:4])
+            taken = brief(_shown(usable[0].text("url")))
+            message = f"{len(usable)} servers are described; {taken} is used, not {others[:200]}"
+            self._notices.info(
+                UNCLEAR_SERVER, message, listed, "Write another address into the endpoint files if you need it."
+            )
+        return self._absolute(self._filled(usable[0]), usable[0])
+
+    def _filled(self, server: Spot) -> str:
+        """Fill the variables of an address with their defaults."""
+
+        def value(found: re.Match[str]) -> str:
+            variable = server.below("variables", found[1])
+            values = variable.below("enum").value
+            default = variable.text("default") or (str(values[0]) if isinstance(values, list) and values else "")
+            if not default and "default" not in (variable.value or {}):
+                message = f"{{{found[1][:80]}}} in the address of the server has no default"
+                self._notices.warning(UNCLEAR_SERVER, message, server, "Write the address into the endpoint files.")
+                return found[0]
+            return default
+
+        return _VARIABLE.sub(value, server.text("url"))
+
+    def _absolute(self, url: str, at: Spot) -> str:
+        try:
+            whole = urljoin(self._base_url, url) if self._base_url else url
+            parts = urlsplit(whole)
+            host = parts.netloc
+        except ValueError:
+            whole, host, parts = url, "", None
+        _, at_sign, named = host.rpartition("@")
+        if at_sign:
+            message = "the address of the server contains a user or password, which is left out"
+            self._notices.warning(
+                UNCLEAR_SERVER, message, at, "Send credentials as a header whose value is a variable."
+            )
+        host = named
+        if parts is None or parts.scheme not in {"http", "https"} or not _is_host(host):
+            message = f"the server {brief(_shown(url))} is not a valid http or https address"
+            self._notices.warning(UNCLEAR_SERVER, message, at, _ADVICE)
+            return ""
+        return f"{parts.scheme}://{host}{parts.path}".rstrip("/")
+
+
+_ADVICE: Final = "Name the address of the upstream when you import."
+
+
+_HOST: Final = re.compile(r"(?:[\w{}.~-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?")
+
+
+def _shown(url: str) -> str:
+    """Remove user and password from an address."""
+    return re.sub(r"//[^/@]*@", "//", url)
+
+
+def _is_host(host: str) -> bool:
+    """Return True if a text is a host name or IP address, with an optional port; variables are allowed."""
+    found = _HOST.fullmatch(host)
+    return found is not None and int(found[1] or 0) < 65_536
+
+
+MAX_OPERATIONS: Final = 20_000
+
+_METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
+
+
+class OperationReader:
+    """Reads the operations of one description."""
+
+    def __init__(
+        self, root: Spot, references: References, notices: Notices, *, version: tuple[int, int], base_url: str | None
+    ) -> None:
+        swagger = version[0] == 2
+        modern = version >= (3, 1)
+        schemas = SchemaReader(references, notices, modern=modern)
+        self._root = root
+        self._references = references
+        self._notices = notices
+        self._swagger = swagger
+        self._modern = modern
+        self._parameters = ParameterReader(references, schemas, notices, swagger=swagger)
+        self._bodies = BodyReader(references, schemas, notices)
+        self._answers = AnswerReader(references, schemas, self._bodies, notices, swagger=swagger)
+        self._servers = ServerReader(root, base_url, notices)
+        self.security = SecurityReader(root, references, notices, swagger=swagger)
+        self._ids: dict[str, str] = {}
+
+    def read(self) -> Iterator[Operation]:
+        """Read all operations, path by path."""
+        count = 0
+        for path, item in self._items():
+            for method in _METHODS:
+                operation = item.below(method)
+                if operation.value is None:
+                    continue
+                if not isinstance(operation.value, dict):
+                    self._notices.error(
+                        WRONG_VALUE, f"`{method}` is {brief(operation.value)}, not an object", operation
+                    )
+                    continue
+                count += 1
+                if count > MAX_OPERATIONS:
+                    message = f"there are more than {MAX_OPERATIONS:,} operations; the others are left out"
+                    self._notices.error(NOT_IMPORTED, message, operation)
+                    return
+                yield self._operation(method.upper(), path, item, operation)
+
+    def _items(self) -> Iterator[tuple[str, Spot]]:
+        for written, given in self._root.below("paths").entries():
+            item = self._path_item(given)
+            if item is None:
+                continue
+            path = written.strip()
+            if not path.startswith("/"):
+                self._notices.warning(WRONG_VALUE, f"the path {brief(written)} does not start with a slash", given)
+                path = f"/{path}"
+            if "?" in path or "#" in path:
+                message = f"the path {brief(written)} contains a query or fragment, which is not part of a path"
+                advice = "A query is sent unchanged, a fragment is dropped. Describe them as parameters."
+                self._notices.warning(WRONG_VALUE, message, given, advice)
+            yield path, item
+
+    def _path_item(self, given: Spot) -> Spot | None:
+        if not isinstance(given.value, dict):
+            self._notices.error(WRONG_VALUE, f"a path is {brief(given.value)}, not an object", given)
+            return None
+        if not is_reference(given.value):
+            return given
+        target = self._references.follow(given)
+        own = {name: value for name, value in given.value.items() if name != "$ref"}
+        if target is None or not isinstance(target.value, dict):
+            return Spot(own, given.document, given.at) if own else None
+        return Spot({**target.value, **own}, target.document, given.at) if own else target
+
+    def _operation(self, method: str, path: str, item: Spot, operation: Spot) -> Operation:
+        if self._swagger:
+            body = self._bodies.read_swagger(item, operation, self._parameters, self._types(operation, "consumes"))
+            base = self._servers.read_swagger(operation)
+        else:
+            body = self._bodies.read(operation, method)
+            base = self._servers.read(item, operation)
+        if operation.value.get("callbacks"):
+            self._notices.info(
+                NOT_IMPORTED, "the callbacks of the operation are not imported", operation.below("callbacks")
+            )
+        return Operation(
+            method=method,
+            path=path,
+            base=base,
+            pointer=operation.at,
+            operation_id=self._id(operation),
+            summary=operation.text("summary") or item.text("summary"),
+            description=operation.text("description") or item.text("description"),
+            tags=tuple(tag.value for tag in operation.below("tags").items() if isinstance(tag.value, str)),
+            parameters=self._parameters.read(item, operation, path),
+            body=body,
+            answers=self._answers.read(operation, self._types(operation, "produces")),
+            security=self.security.read(operation),
+            deprecated=bool(operation.flag("deprecated")),
+            rate=read_rate(operation),
+        )
+
+    def _id(self, operation: Spot) -> str:
+        name = operation.text("operationId")
+        if name and self._ids.setdefault(name, operation.at) != operation.at:
+            message = f"the operationId {brief(name)} is also used by {self._ids[name]}; both operations are kept"
+            self._notices.warning(DUPLICATE_OPERATION_ID, message, operation, "Give one of them an id of its own.")
+        return name
+
+    def _types(self, operation: Spot, key: str) -> list[str]:
+        """Return the media types of 2.0: those of the operation, else those of the description."""
+        own = operation.value.get(key)
+        given = own if own is not None else self._root.value.get(key)
+        return list(filter(None, as_texts(given)))
+
 
 _VERSION: Final = re.compile(r"([0-9]{1,3})(?:\.([0-9]{1,3}))?(?:[.-].*)?", re.DOTALL)
 _WEB: Final = re.compile(r"https?://", re.IGNORECASE)

@@ -7,12 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
-from bespeak.documents.openapi.document_text import MAX_BYTES, parse_document
-from bespeak.documents.openapi.notices import Notices
+from bespeak.documents.openapi.document_text import MAX_BYTES, DescriptionFile, Notices, Spot, parse_document
 from bespeak.documents.openapi.rules import BROKEN_REFERENCE
-from bespeak.documents.openapi.spot import Document, Spot
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
 from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.pointer import ABSENT, nodes, value_at
 
@@ -27,11 +24,11 @@ _LONGEST: Final = 64
 class References:
     """The files of one description, and the targets of its references."""
 
-    def __init__(self, root: Document, notices: Notices) -> None:
+    def __init__(self, root: DescriptionFile, notices: Notices) -> None:
         self._root = root
         self._notices = notices
         self._folder = root.path.resolve().parent if root.path is not None else None
-        self._files: dict[Path, Document | None] = {}
+        self._files: dict[Path, DescriptionFile | None] = {}
         self._left = MAX_BYTES
         self._targets: dict[tuple[str, str], Spot | str] = {}
         """Targets of references, or the reason why there is none."""
@@ -72,9 +69,9 @@ class References:
             return None
         return found
 
-    def _find(self, reference: str, beside: Document) -> Spot | str:
+    def _find(self, reference: str, beside: DescriptionFile) -> Spot | str:
         file, _, fragment = reference.partition("#")
-        document: Document | str = beside
+        document: DescriptionFile | str = beside
         if file and file != beside.name:
             document = self._document(file, beside)
         if isinstance(document, str):
@@ -85,7 +82,7 @@ class References:
             return found if found is not None else "names an anchor that does not exist"
         return _walk(document, fragment) or "has no target"
 
-    def _document(self, file: str, beside: Document) -> Document | str:
+    def _document(self, file: str, beside: DescriptionFile) -> DescriptionFile | str:
         if _REMOTE.match(file):
             return "points to another server, and remote documents are not fetched"
         if beside.path is None or self._folder is None:
@@ -103,7 +100,7 @@ class References:
         document = self._files[path]
         return document if document is not None else "points to a file that cannot be read"
 
-    def _load(self, path: Path) -> Document | None:
+    def _load(self, path: Path) -> DescriptionFile | None:
         text = read_text(path, self._left)
         if isinstance(text, Diagnostic):
             self._notices.pass_on(text)
@@ -128,7 +125,7 @@ class References:
                 return found
         return None
 
-    def _anchors_of(self, document: Document) -> dict[str, Spot]:
+    def _anchors_of(self, document: DescriptionFile) -> dict[str, Spot]:
         anchors = self._anchors.get(document.name)
         if anchors is None:
             anchors = self._anchors[document.name] = {}
@@ -146,6 +143,6 @@ def is_reference(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("$ref"), str)
 
 
-def _walk(document: Document, at: str) -> Spot | None:
+def _walk(document: DescriptionFile, at: str) -> Spot | None:
     found = value_at(document.data, at, ABSENT)
     return None if found is ABSENT else Spot(found, document, at)

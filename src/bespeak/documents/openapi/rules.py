@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.diagnostics.diagnostic import Rule
 
 NOT_OPENAPI: Final = Rule(
     ("D160", "no-openapi-description", "MUST", "reading files"),

@@ -1,16 +1,20 @@
-"""Keywords without subschemas, converted to JSON Schema 2020-12 or dropped with a reason."""
+"""Keywords of OpenAPI schemas in JSON Schema 2020-12: converted, or dropped with a reason.
+
+Parts of an object (`allOf`) become one object, because closed parts would refuse each other's properties.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
 import jsonschema_rs
 
-from bespeak.contract.schema.pattern import needs_backtracking, slowness
-from bespeak.text.diagnostics.brief import brief
+from bespeak.contract.schema.safety import needs_backtracking, slowness
+from bespeak.contract.schema.subschemas import is_closed
+from bespeak.text.diagnostics.diagnostic import brief
 
 TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 MOST_VALUES: Final = 1_000
@@ -247,3 +251,108 @@ _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "contentEncoding": _text,
     "contentMediaType": _text,
 }
+
+
+WORDS: Final = frozenset({"title", "description", "deprecated", "default"})
+"""Keywords that describe a value without restricting it."""
+_COMPOSING: Final = frozenset({"$ref", "allOf", "anyOf", "oneOf", "not", "if"})
+
+
+def typed(made: dict[str, Any]) -> dict[str, Any]:
+    """Add the type that properties or items imply, if the author omitted it."""
+    if "type" in made or not made.keys().isdisjoint(_COMPOSING | {"enum", "const"}):
+        return made
+    if not made.keys().isdisjoint({"properties", "additionalProperties", "patternProperties", "required"}):
+        return {"type": "object", **made}
+    if not made.keys().isdisjoint({"items", "prefixItems"}):
+        return {"type": "array", **made}
+    return made
+
+
+def with_null(made: dict[str, Any], *, nullable: bool) -> dict[str, Any]:
+    """Allow null in a schema without the value null, which an endpoint file cannot hold."""
+    values = made.get("enum")
+    if values is not None and None in values:
+        nullable = True
+        kept = [value for value in values if value is not None]
+        if not kept:
+            return {**{name: made[name] for name in made if name in WORDS}, "type": "null"}
+        made = {**made, "enum": kept}
+    if not nullable:
+        return made
+    kind = made.get("type")
+    if "enum" not in made and "const" not in made and made.keys().isdisjoint(_COMPOSING):
+        if kind is None:
+            return made
+        kinds = kind if isinstance(kind, list) else [kind]
+        return {**made, "type": [*kinds, "null"]} if "null" not in kinds else made
+    if isinstance(kind, list) and "null" in kind:
+        rest = [name for name in kind if name != "null"]
+        made = {**made, "type": rest[0] if len(rest) == 1 else rest} if rest else made
+    words = {name: made[name] for name in made if name in WORDS}
+    bare = {name: value for name, value in made.items() if name not in WORDS}
+    if bare.keys() == {"anyOf"}:
+        null = {"type": "null"}
+        return {**words, "anyOf": bare["anyOf"] if null in bare["anyOf"] else [*bare["anyOf"], null]}
+    return {**words, "anyOf": [bare, {"type": "null"}]} if bare else words
+
+
+_PLAIN: Final = WORDS | {"type", "properties", "required", "additionalProperties"}
+"""Keywords of a part that can be merged."""
+
+_MOST: Final = 1_000
+"""Maximum number of properties in a merged object; larger parts stay references, to avoid copies."""
+
+
+def merge_objects(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Merge parts into one object, closed if one of them is; return None if they are not plain objects.
+
+    The first part may be the schema around the `allOf`: texts of an earlier part take precedence.
+    """
+    if not all(_is_plain(part) for part in parts) or sum(len(part.get("properties", ())) for part in parts) > _MOST:
+        return None
+    further = [part["additionalProperties"] for part in parts if isinstance(part.get("additionalProperties"), dict)]
+    if any(one != further[0] for one in further[1:]):
+        return None
+    merged: dict[str, Any] = {}
+    for part in parts:
+        merged.update({name: part[name] for name in part if name in WORDS and name not in merged})
+    merged["type"] = "object"
+    properties: dict[str, Any] = {}
+    required: dict[str, None] = {}
+    for part in parts:
+        for name, schema in part.get("properties", {}).items():
+            properties[name] = _both(properties[name], schema) if name in properties else schema
+        required.update(dict.fromkeys(part.get("required", ())))
+    if properties:
+        merged["properties"] = properties
+    if required:
+        merged["required"] = list(required)
+    if any(part.get("additionalProperties") is False for part in parts):
+        merged["additionalProperties"] = False
+    elif further:
+        merged["additionalProperties"] = further[0]
+    return merged
+
+
+def opened(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a part without the keyword that closes it."""
+    closing = ("additionalProperties", "unevaluatedProperties") if is_closed(part) else ()
+    return {name: value for name, value in part.items() if name not in closing}
+
+
+def _is_plain(part: Mapping[str, Any]) -> bool:
+    return part.keys() <= _PLAIN and part.get("type", "object") == "object"
+
+
+def _both(one: Any, other: Any) -> Any:
+    """Merge two descriptions of a property. A part that only adds texts does not count as a description."""
+    if one == other or not other.keys() - WORDS:
+        return {**other, **one}
+    if not one.keys() - WORDS:
+        return {**one, **other}
+    bare_one = {name: value for name, value in one.items() if name not in WORDS}
+    bare_other = {name: value for name, value in other.items() if name not in WORDS}
+    if bare_one == bare_other:
+        return {**one, **other}
+    return {"allOf": [one, other]}

@@ -7,13 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.capability_id import capability_ids, group_of
 from bespeak.contract.confirmation import asks_person
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint_names import capability_ids, describe_tool, group_of
 from bespeak.contract.policy import Policies
-from bespeak.contract.schema.sample import sample
+from bespeak.contract.schema.shape import sample
 from bespeak.contract.service import UNSPECIFIED, Service
-from bespeak.contract.tool_description import describe_tool
 from bespeak.documents.ai.param_notation import cut
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.protocol.exchange.headers import MEDIA_JSON

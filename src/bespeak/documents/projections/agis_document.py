@@ -1,17 +1,23 @@
-"""The AGIS document of a service (AGIS 8): everything a caller may know, without handlers."""
+"""The AGIS document of a service (AGIS 8): everything a caller may know, without handlers.
+
+What AGIS asks for and other contracts do not say can be derived. The summary at /.well-known/agis.json is enough to
+decide whether to read the document (AGIS 11.1).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from bespeak.contract.endpoint import DeclaredError, Endpoint
-from bespeak.contract.schema.compile import DIALECT
-from bespeak.contract.semantic import Semantic
-from bespeak.contract.service import UNSPECIFIED, Service
-from bespeak.contract.vocabulary import Vocabulary
+from bespeak.contract.catalog.catalog import Catalog
+from bespeak.contract.confirmation import needs_confirmation
+from bespeak.contract.endpoint import DeclaredError, Endpoint, Semantic
+from bespeak.contract.policy import Policies
+from bespeak.contract.schema.validation import DIALECT
+from bespeak.contract.service import UNSPECIFIED, Service, Vocabulary
 from bespeak.documents.agis.references import unbundle
 from bespeak.documents.agis.shape import AGIS_CAPABILITY, AGIS_VERSION, AGTP_CAPABILITY
+from bespeak.documents.deployment.http_settings import HttpSettings
 
 
 def project_agis(service: Service) -> dict[str, Any]:
@@ -113,3 +119,132 @@ def _error(error: DeclaredError) -> Any:
 
 def _said(block: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in block.items() if value is not None}
+
+
+_GUIDANCE: Final = {"informational": 0.5, "reversible": 0.7, "irreversible": 0.85}
+"""Confidence to require by impact. AGIS 6.2 asks for 0.85 where nothing can be undone, and allows less elsewhere."""
+_VERSION: Final = "0.0.0"
+"""Version of a service that has none."""
+_SHOWN: Final = 3
+
+
+def complete_agis(document: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
+    """Return the document with the members that AGIS requires or recommends and that can be derived."""
+    endpoints = [_completed_endpoint(entry, catalog) for entry in document["endpoints"]]
+    _name_tools(endpoints)
+    vocabulary = {"domain": str(document["service"]).lower(), **document["vocabulary"]}
+    derived = {
+        "description": _description(endpoints),
+        "version": _VERSION,
+        "vocabulary": _in_order(vocabulary, "declared_verbs"),
+        "endpoints": endpoints,
+    }
+    # The order of the document stays; new members go behind the address.
+    start = ("agis", "service", "agtp", "description", "version")
+    return _in_order({**derived, **document, "vocabulary": derived["vocabulary"], "endpoints": endpoints}, *start)
+
+
+def _in_order(members: Mapping[str, Any], *first: str) -> dict[str, Any]:
+    return {**{key: members[key] for key in first if key in members}, **members}
+
+
+def _description(endpoints: list[dict[str, Any]]) -> str:
+    names = [f"{endpoint['method']} {endpoint['path']}" for endpoint in endpoints]
+    more = len(names) - _SHOWN
+    return f"Offers {', '.join(names[:_SHOWN])}{f' and {more} more' if more > 0 else ''}."
+
+
+def _completed_endpoint(entry: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
+    semantic = dict(entry["semantic"])
+    verb = catalog.verbs.get(entry["method"])
+    if "capability" not in semantic and verb is not None:
+        category = verb.categories[0]
+        nearest = AGIS_CAPABILITY.get(category)
+        semantic |= {"capability": nearest, AGTP_CAPABILITY: category} if nearest else {"capability": category}
+    semantic.setdefault(
+        "confidence_guidance", _GUIDANCE.get(semantic.get("impact_tier", ""), _GUIDANCE["irreversible"])
+    )
+    return {**entry, "semantic": semantic}
+
+
+def _name_tools(endpoints: list[dict[str, Any]]) -> None:
+    """Name the MCP tools that would share a name, which AGIS C derives from method and first segment."""
+    short = [_short_name(endpoint) for endpoint in endpoints]
+    taken = {endpoint["semantic"].get("mcp_tool_name") for endpoint in endpoints} | set(short)
+    seen: set[str] = set()
+    for endpoint, name in zip(endpoints, short, strict=True):
+        if name in seen and "mcp_tool_name" not in endpoint["semantic"]:
+            unique = whole = _whole_name(endpoint)
+            number = 2
+            while unique in taken:
+                unique, number = f"{whole}_{number}", number + 1
+            endpoint["semantic"]["mcp_tool_name"] = unique
+            taken.add(unique)
+        seen.add(name)
+
+
+def _short_name(endpoint: Mapping[str, Any]) -> str:
+    """Return the default name of a tool: method and first segment."""
+    first = endpoint["path"].lstrip("/").partition("/")[0].strip("{}").replace("-", "_")
+    return f"{endpoint['method']}_{first}".lower()
+
+
+def _whole_name(endpoint: Mapping[str, Any]) -> str:
+    """Return a name with all segments: fetch_notes_text, fetch_notes_by_note_id."""
+    segments = [part for part in endpoint["path"].split("/") if part]
+    words = [part.replace("-", "_") for part in segments if not part.startswith("{")]
+    words += [f"by_{part.strip('{}')}" for part in segments[-1:] if part.startswith("{")]
+    return "_".join((endpoint["method"], *words)).lower()
+
+
+SUMMARY_PATH: Final = "/.well-known/agis.json"
+
+
+def project_summary(
+    service: Service,
+    endpoints: Iterable[Endpoint],
+    settings: HttpSettings,
+    *,
+    version: str,
+    policies: Policies | None = None,
+    mcp: str | None = None,
+) -> dict[str, Any]:
+    """Build every field of AGIS 11.1, null for unknown values; `mcp_tools_list` is omitted if MCP is not served.
+
+    `version` is that of the manifest, `mcp` the URL of the MCP server. Of the data manifest only the class names
+    appear, and not even those if anonymous callers may not see the manifest.
+    """
+    listed = [endpoint for endpoint in endpoints if endpoint.is_listed]
+    vocabulary = service.vocabulary or Vocabulary()
+    manifest = service.data_manifest
+    hidden = manifest is None or manifest.pre_auth_discovery is False
+    capabilities = [AGIS_CAPABILITY.get(each.semantic.capability, each.semantic.capability) for each in listed]
+    return {
+        "agis": AGIS_VERSION,
+        "service": service.identity.name or service.identity.server_id,
+        "agtp": service.address,
+        # HTTP clients get it from GET /.
+        "agis_document": f"{settings.url}/" if settings.url else service.address,
+        "methods": list(dict.fromkeys(endpoint.method for endpoint in listed)),
+        "domain": vocabulary.domain,
+        "namespace": vocabulary.namespace,
+        "negotiable": vocabulary.negotiable,
+        "capability_summary": list(dict.fromkeys(filter(None, capabilities))),
+        "data_classes": [] if hidden or manifest is None else [entry.name for entry in manifest.available_data],
+        "pre_auth_discovery": manifest is not None and manifest.pre_auth_discovery is True,
+        "version": version,
+        "interaction_protocols": _protocols(listed, vocabulary, policies or service.policies),
+        "related_services": list(settings.related_services),
+        **({} if mcp is None else {"mcp_tools_list": mcp}),
+    }
+
+
+def _protocols(listed: Sequence[Endpoint], vocabulary: Vocabulary, policies: Policies) -> list[str]:
+    found = ["request"]
+    if vocabulary.negotiable:
+        found.append("negotiate")
+    if any(needs_confirmation(endpoint, policies) for endpoint in listed):
+        found.append("confirm")
+    if any(endpoint.semantic.impact == "informational" for endpoint in listed):
+        found.append("query")
+    return found

@@ -1,4 +1,7 @@
-"""The server manifest on the wire: the contract without handler details (AGTP-API 8)."""
+"""The server manifest on the wire: the contract without handler details (AGTP-API 8).
+
+DISCOVER /methods returns a compact inventory of it (AGTP-API 5.8).
+"""
 
 from __future__ import annotations
 
@@ -124,3 +127,12 @@ def content_version(content: Mapping[str, Any]) -> str:
     """Return a revision string that depends only on the content, so that workers and restarts agree."""
     canonical = msgspec.json.encode(content, order="sorted")
     return "v-" + hashlib.sha256(canonical).hexdigest()[:12]
+
+
+def project_inventory(endpoints: Iterable[Endpoint]) -> list[dict[str, str]]:
+    """List method, path and description of every published endpoint."""
+    return [
+        {"method": endpoint.method, "path": endpoint.path, "description": endpoint.description}
+        for endpoint in endpoints
+        if not endpoint.internal
+    ]

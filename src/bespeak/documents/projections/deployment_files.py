@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService, HandlerBinding, McpTool, RegisteredFunction
-from bespeak.contract.schema.compile import DIALECT
+from bespeak.contract.schema.validation import DIALECT
 from bespeak.contract.service import DEFAULT_CATALOG, Service
 from bespeak.documents.toml_text import toml_text
-from bespeak.text.diagnostics.printable import printable
+from bespeak.text.diagnostics.diagnostic import printable
 
 HANDLERS: Final = "handlers"
 """Module that holds the functions."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from bespeak.contract.capability_id import capability_id
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.ontology.namespace import DEFAULT, OWL, RDFS, is_iri
+from bespeak.contract.endpoint_names import capability_id
+from bespeak.contract.ontology.core import DEFAULT, OWL, RDFS, is_iri
 from bespeak.contract.service import Service
 
 PATH: Final = "/capabilities.jsonld"

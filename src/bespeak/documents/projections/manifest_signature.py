@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 import msgspec
 from joserfc.jwk import OKPKey
 
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.identity.jws import ALGORITHM, PrivateKey, PublicKey, parse_jws, sign_detached
 from bespeak.state.identity.key_text import key_id, parse_jwk, public_jwk
 

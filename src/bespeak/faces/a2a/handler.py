@@ -40,8 +40,7 @@ from a2a.utils.task import (
 )
 
 from bespeak.errors import StoreError
-from bespeak.faces.a2a.caller import Caller
-from bespeak.faces.a2a.skill_calls import SkillCalls
+from bespeak.faces.a2a.calls import Caller, SkillCalls
 from bespeak.faces.a2a.tasks import LONGEST_ID, Held, Tasks
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused, unauthorized

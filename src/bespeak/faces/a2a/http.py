@@ -12,11 +12,10 @@ from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
 from a2a.utils.constants import VERSION_HEADER
 from starlette.requests import Request
 
-from bespeak.contract.schema.size import is_within
-from bespeak.faces.a2a.call_reading import Wanted, read_call
-from bespeak.faces.a2a.caller import Caller
+from bespeak.contract.schema.validation import is_within
+from bespeak.faces.a2a.calls import Caller, SkillCalls
 from bespeak.faces.a2a.handler import CALLER, SkillHandler
-from bespeak.faces.a2a.skill_calls import SkillCalls
+from bespeak.faces.a2a.skills import Wanted, read_call
 from bespeak.faces.a2a.tasks import Tasks
 from bespeak.faces.http.asgi import HttpResponse, Receive, Scope, Send, send_response
 from bespeak.faces.http.dispatched import DispatchBackend, judge

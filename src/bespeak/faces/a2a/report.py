@@ -11,13 +11,12 @@ from a2a.helpers.proto_helpers import new_data_part, new_text_part
 from a2a.types import Artifact, Message, Part, Role, Task, TaskState
 from google.protobuf.json_format import ParseError  # type: ignore[import-untyped]  # protobuf has no annotations
 
-from bespeak.contract.schema.size import is_within
-from bespeak.contract.tool_error import Granting, error_members
-from bespeak.faces.a2a.exact_numbers import write_large
-from bespeak.faces.a2a.skill import Skill
+from bespeak.contract.mcp_tool import Granting, error_members
+from bespeak.contract.schema.validation import is_within
+from bespeak.faces.a2a.skills import Skill, write_large
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import MEDIA_JSON
-from bespeak.protocol.exchange.outcome import Outcome
+from bespeak.protocol.exchange.refusal import Outcome
 from bespeak.state.store.commands.a2a_tasks import FINISHED, WAITING, WORKING
 
 WAITING_STATES: Final = frozenset({TaskState.TASK_STATE_AUTH_REQUIRED, TaskState.TASK_STATE_INPUT_REQUIRED})

@@ -21,7 +21,6 @@ from bespeak.errors import StoreError
 from bespeak.faces.a2a.report import bounded, stage_of, tell
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.a2a_tasks import (
     CANCELS,
     FINISHED,
@@ -38,7 +37,7 @@ from bespeak.state.store.commands.a2a_tasks import (
     SaveTask,
 )
 from bespeak.state.store.commands.idempotency import FindKey, RecordKey
-from bespeak.state.store.store import Store, level_of
+from bespeak.state.store.store import Command, Conflict, Store, level_of
 
 _logger = logging.getLogger(__name__)
 

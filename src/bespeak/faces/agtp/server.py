@@ -3,16 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from typing import Any
 
-from bespeak.faces.agtp.connection import AgtpConnection
-from bespeak.faces.capacity import Capacity
-from bespeak.faces.connection import Shared
+from bespeak.faces.connection import FaceConnection, Shared
+from bespeak.faces.limits import DEFAULT_TIMEOUTS, Capacity, Timeouts
 from bespeak.faces.server import FaceServer
-from bespeak.faces.timeouts import DEFAULT_TIMEOUTS, Timeouts
-from bespeak.protocol.exchange.handler import Handler
-from bespeak.protocol.exchange.messages import Connection, Malformed
-from bespeak.protocol.translation import to_bytes
-from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
+from bespeak.protocol.exchange.messages import Connection, Handler, Malformed, Request, Response
+from bespeak.protocol.translation import RequestReader, to_bytes
+from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
+
+
+class AgtpConnection(FaceConnection[Request]):
+    """Passes the requests of a wire reader to the handler."""
+
+    __slots__ = ("_handler",)
+
+    reader: RequestReader
+
+    def __init__(self, shared: Shared, handler: Handler, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(shared, RequestReader(limits), loop)
+        self._handler = handler
+
+    def begin(self, peer: Connection) -> None:
+        """Record the peer's address and certificate; every request carries them to the handler."""
+        self.peer = self.reader.connection = peer
+
+    def answer(self, request: Request) -> bytes | Coroutine[Any, Any, bytes]:
+        """Answer a request; return a coroutine only if the answer has to be awaited."""
+        answer = self._handler(request)
+        return to_bytes(answer) if isinstance(answer, Response) else _encode(answer)
+
+    def refuse(self, fault: Malformed) -> bytes:
+        """Answer a message that could not be parsed."""
+        return to_bytes(self._handler.malformed(fault, self.peer))
+
+
+async def _encode(answer: Coroutine[Any, Any, Response]) -> bytes:
+    return to_bytes(await answer)
 
 
 class AgtpServer(FaceServer):

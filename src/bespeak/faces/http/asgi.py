@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, NamedTuple
 
 from bespeak.protocol import status
-from bespeak.protocol.wire.limits import RESPONSE_LIMITS
+from bespeak.protocol.wire.messages import RESPONSE_LIMITS
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -7,10 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.confirmation import asks_person
+from bespeak.contract.confirmation import ListedCall, asks_person
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.filled_path import fill_path
-from bespeak.contract.listed_call import ListedCall
+from bespeak.contract.grammar.syntax import fill_path
 from bespeak.faces.http.asgi import Scope
 from bespeak.faces.http.face import connection_of
 from bespeak.faces.http.translation import read_headers
@@ -18,23 +17,18 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.headers import MEDIA_AGIS
 from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
-from bespeak.protocol.exchange.outcome import Outcome, refused
 from bespeak.protocol.exchange.principal import Principal
-from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.fault import Fault
-from bespeak.runtime.advisories import CATALOG_WARNING, ENDPOINT_WARNING
-from bespeak.runtime.call import Call, RoutedCall
-from bespeak.runtime.composite import list_calls
-from bespeak.runtime.disclosure import may_discover, undisclosed
+from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
+from bespeak.runtime.call import Call, RoutedCall, may_discover, parties_of, undisclosed
 from bespeak.runtime.dispatcher import Dispatcher
-from bespeak.runtime.gates.identity import identity_gate
-from bespeak.runtime.gates.purchase import purchase_gate
-from bespeak.runtime.gates.rate import address_rate_gate, agent_rate_gate, endpoint_rate_gate
-from bespeak.runtime.gates.scope import scope_gate
-from bespeak.runtime.parties import parties_of
+from bespeak.runtime.gates.authority import identity_gate, scope_gate
+from bespeak.runtime.gates.limits import address_rate_gate, agent_rate_gate, endpoint_rate_gate
+from bespeak.runtime.payments.gate import purchase_gate
+from bespeak.runtime.route import CATALOG_WARNING, ENDPOINT_WARNING
 from bespeak.runtime.route_table import RouteTable
 from bespeak.runtime.server import Server
-from bespeak.state.identity.authentication import Outdated
+from bespeak.runtime.workflows.listed_calls import list_calls
+from bespeak.state.identity.credentials import Outdated
 
 PASSED: Final = (
     names.AGENT_ID,

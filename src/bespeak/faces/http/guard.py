@@ -8,15 +8,13 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.faces.http.asgi import HttpResponse, Message, Receive, Scope
-from bespeak.faces.http.face import refusal
-from bespeak.faces.http.origin import Forbidden, Origins
-from bespeak.faces.http.page import Page
-from bespeak.faces.http.problem import condition_of
-from bespeak.faces.http.translation import read_headers
+from bespeak.faces.http.face import Forbidden, Origins, refusal
+from bespeak.faces.http.site import Page
+from bespeak.faces.http.translation import condition_of, read_headers
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Malformed
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
+from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
 
 METADATA: Final = "/.well-known/oauth-protected-resource"
 """Path of protected-resource metadata, before the path of the resource (RFC 9728 3.1)."""

@@ -13,9 +13,8 @@ from bespeak.faces.http.asgi import Headers
 from bespeak.faces.http.translation import read_headers
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Malformed
-from bespeak.protocol.wire.limits import Limits
-from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Pause
-from bespeak.protocol.wire.request_heads import LONGEST, MOST
+from bespeak.protocol.wire.head import LONGEST, MOST
+from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Limits, Pause
 
 _logger = logging.getLogger(__name__)
 

@@ -1,20 +1,326 @@
-"""HTTP over TCP and TLS."""
+"""HTTP over TCP and TLS: the server, its end of one connection, and responses sent in parts."""
 
 from __future__ import annotations
 
 import asyncio
+import functools
+import http
+import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextvars import copy_context
 from email.utils import formatdate
+from typing import Any, Final, Protocol, runtime_checkable
+from urllib.parse import unquote
 
-from bespeak.faces.capacity import Capacity
-from bespeak.faces.connection import Shared
-from bespeak.faces.http.asgi import Application
-from bespeak.faces.http.face import HttpFace
-from bespeak.faces.http.protocol import HttpConnection, Serving, encode_refusal
+from bespeak.faces.connection import FaceConnection, Shared
+from bespeak.faces.http.asgi import Application, Headers, HttpResponse, Message, Receive, Scope, Send, call_application
+from bespeak.faces.http.face import CLOSE, CONNECTION, HttpFace, failed
+from bespeak.faces.http.reader import Asked, Head, Heads, RequestReader
+from bespeak.faces.limits import DEFAULT_TIMEOUTS, Capacity, Timeouts
 from bespeak.faces.server import FaceServer
-from bespeak.faces.timeouts import DEFAULT_TIMEOUTS, Timeouts
 from bespeak.protocol.exchange.messages import Connection, Malformed
+from bespeak.runtime.concurrency import Finished, begin
+
+_CHUNKED: Final = (b"transfer-encoding", b"chunked")
+_LAST: Final = b"0\r\n\r\n"
+
+WritePart = Callable[[bytes], Awaitable[None]]
+"""Writes bytes to the peer; waits while it does not read."""
+EncodeHead = Callable[[HttpResponse], bytes]
+"""Encodes a response, here one without its body."""
+
+
+class Stream:
+    """The `receive` and `send` callables of one call of an application. A response with a length is not chunked."""
+
+    def __init__(self, body: bytes, write: WritePart, encode: EncodeHead, *, chunked: bool) -> None:
+        """Stream to a peer; without `chunked`, as in HTTP/1.0, the end of the connection is the end of the body."""
+        self._body: bytes | None = body
+        self._write = write
+        self._encode = encode
+        self._chunked = chunked
+        self._head = b""
+        self.begun = False
+        """True if the response has begun."""
+        self.complete = False
+        self.gone = asyncio.Event()
+        """Event that is set when the peer is gone or the server stops."""
+
+    async def receive(self) -> Message:
+        """Return the request; after that, wait until the peer is gone."""
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the response. A head without a length is sent at once: the body may take long to begin."""
+        if message["type"] == "http.response.start" and not self.begun:
+            headers: Headers = list(message.get("headers", ()))
+            self._chunked = self._chunked and not any(name == b"content-length" for name, _ in headers)
+            self.begun = True
+            head = self._encode(
+                HttpResponse(message["status"], [*headers, *([_CHUNKED] if self._chunked else [])], b"")
+            )
+            if self._chunked:
+                await self._write(head)
+            else:
+                self._head = head
+        elif message["type"] == "http.response.body" and self.begun and not self.complete:
+            part = message.get("body", b"")
+            self.complete = not message.get("more_body", False)
+            if self._chunked:
+                part = b"%x\r\n%b\r\n" % (len(part), part) if part else b""
+                part += _LAST if self.complete else b""
+            head, self._head = self._head, b""
+            if head or part:
+                await self._write(head + part)
+        else:
+            raise RuntimeError(f"The application sent an unexpected {message['type']!r}.")
+
+
+_logger = logging.getLogger(__name__)
+
+PROMPTED: Final = "bespeak.prompted"
+"""Key in the scope's state that is True if the application was given the chance to answer at once."""
+
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+@runtime_checkable
+class Prompt(Protocol):
+    """An application that answers some requests without the calls of ASGI."""
+
+    def answer(self, head: Head, body: bytes, peer: Connection) -> HttpResponse | Application | None:
+        """Answer a request, at once or by an application for it alone; return None to be called as usual."""
+        ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer any request."""
+        ...
+
+
+class Serving:
+    """State shared by the connections of one HTTP server, in addition to `Shared`."""
+
+    __slots__ = ("app", "date", "face", "heads", "prompt", "streamed")
+
+    def __init__(
+        self, face: HttpFace, app: Application | None, streamed: Mapping[str, Application | Prompt] | None
+    ) -> None:
+        self.face = face
+        self.app = app
+        """The middleware around the face; None if none is configured."""
+        self.streamed = streamed
+        """Applications by path that send their responses in parts; None if there are none."""
+        self.prompt = {path: app for path, app in (streamed or {}).items() if isinstance(app, Prompt)}
+        """Those of them that may answer at once."""
+        self.heads: Heads = {}
+        self.date = b""
+        """The `Date` header line."""
+
+
+class HttpConnection(FaceConnection[Asked]):
+    """Passes the requests of an HTTP reader to the face."""
+
+    __slots__ = ("_serving", "_stream", "_writable")
+
+    reader: RequestReader
+
+    def __init__(self, shared: Shared, serving: Serving, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(shared, RequestReader(serving.face.limits, serving.heads), loop)
+        self._serving = serving
+        self._stream: Stream | None = None
+        self._writable: asyncio.Event | None = None
+
+    def begin(self, peer: Connection) -> None:
+        """Record the peer. Over HTTP, documents introduce the server, so no answer counts as the first."""
+        peer.face = "http"
+        peer.answered = 1
+        self.peer = peer
+
+    def answer(self, request: Asked) -> bytes | Coroutine[Any, Any, bytes]:
+        """Answer a request; return a coroutine only if the answer has to be awaited."""
+        streamed = self._serving.streamed
+        if streamed is not None and request.head.path in streamed:
+            return self._answer_beside(request, streamed[request.head.path])
+        try:
+            answer = self._ask_face(request) if self._serving.app is None else self._ask_application(request)
+        except Exception as error:  # noqa: BLE001 - it is logged, and the peer gets an answer in any case
+            answer = failed(error)
+        return self._encode(answer, request) if isinstance(answer, HttpResponse) else self._wait_for(answer, request)
+
+    def refuse(self, fault: Malformed) -> bytes:
+        """Answer a message that could not be parsed."""
+        return encode_refusal(self._serving, fault, self.peer)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Tell a streaming application that its peer is gone."""
+        super().connection_lost(error)
+        self._end_stream()
+
+    def eof_received(self) -> bool:
+        """Take the end of input for the end of a stream: its readers close the connection to leave."""
+        self._end_stream()
+        return super().eof_received()
+
+    def drain(self) -> None:
+        """End a stream, which might last for ever; close as soon as no request is in progress."""
+        self._end_stream()
+        super().drain()
+
+    def resume_writing(self) -> None:
+        """Let a streaming application go on."""
+        super().resume_writing()
+        if self._writable is not None:
+            self._writable.set()
+
+    def _end_stream(self) -> None:
+        if self._stream is not None:
+            self._stream.gone.set()
+        if self._writable is not None:
+            self._writable.set()
+
+    def _answer_beside(self, asked: Asked, app: Application) -> bytes | Coroutine[Any, Any, bytes]:
+        """Let an application beside the face answer, at once if it can."""
+        prompt, found = self._serving.prompt.get(asked.head.path), None
+        if prompt is not None:
+            try:
+                found = prompt.answer(asked.head, asked.body, self.peer)
+            except Exception as error:  # noqa: BLE001 - as in `answer`
+                found = failed(error)
+        return self._encode(found, asked) if isinstance(found, HttpResponse) else self._send_parts(asked, found or app)
+
+    async def _send_parts(self, asked: Asked, app: Application) -> bytes:
+        """Let an application answer in parts; return what is left to write."""
+        stream = self._stream = Stream(
+            asked.body,
+            self._write_part,
+            functools.partial(self._encode, asked=asked),
+            chunked=asked.head.version == "1.1",
+        )
+        if asked.head.version != "1.1":
+            self.closing = True
+        if self._lost:
+            stream.gone.set()
+        try:
+            scope = self._scope(asked)
+            scope["state"][PROMPTED] = asked.head.path in self._serving.prompt
+            await app(scope, stream.receive, stream.send)
+            if not (stream.complete or stream.gone.is_set()):
+                raise RuntimeError("The application returned without a complete response.")
+        except Exception as error:
+            if not stream.begun:
+                return self._encode(failed(error), asked)
+            _logger.error("The streaming application failed", exc_info=error)
+        finally:
+            self._stream = None
+        if not stream.complete:
+            self.closing = True  # only the end of the connection tells that the response is not complete
+        return b""
+
+    async def _write_part(self, part: bytes) -> None:
+        """Write a part of a response; wait while the peer does not read. Drop it if the peer is gone."""
+        if self._leaving:
+            return
+        self._answers.append(part)
+        self.flush()
+        while self._paused and not self._leaving:
+            self._writable = asyncio.Event()
+            await self._writable.wait()
+        self._writable = None
+
+    def _await_data(self) -> None:
+        """Wait for bytes; send 100 Continue to a peer that waits for it, in its turn."""
+        if self.reader.expects and not self._paused:
+            self.reader.expects = False
+            self._answers.append(_CONTINUE)
+        super()._await_data()
+
+    def _ask_face(self, asked: Asked) -> HttpResponse | Coroutine[Any, Any, HttpResponse]:
+        """Call the face directly. The client is the peer: trusted proxies need middleware."""
+        face, connection = self._serving.face, self.peer
+        head, body = asked
+        headers = head.headers
+        if isinstance(headers, Malformed):
+            return face.malformed(headers, connection)
+        headers = headers.copy()  # many requests may share the head
+        found = face.admit(head.http_method, head.path, headers)
+        return found if isinstance(found, HttpResponse) else face.call(found, head.query, headers, body, connection)
+
+    def _ask_application(self, asked: Asked) -> HttpResponse | Coroutine[Any, Any, HttpResponse]:
+        app = self._serving.app
+        assert app is not None
+        begun = begin(call_application(app, self._scope(asked), asked.body), copy_context())
+        if not isinstance(begun, Finished):
+            return begun
+        reply: HttpResponse = begun.value
+        return reply
+
+    def _scope(self, asked: Asked) -> Scope:
+        head, transport = asked.head, self.transport
+        server, client = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
+        return {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": head.version,
+            "server": server[:2] if server else None,
+            "client": client[:2] if client else None,
+            "scheme": "https" if self.peer.secure else "http",
+            "method": head.http_method,
+            "root_path": "",
+            "path": unquote(head.path),
+            "raw_path": head.path.encode("latin-1"),
+            "query_string": head.query.encode("latin-1"),
+            "headers": list(head.pairs),
+            "state": {CONNECTION: self.peer},
+            "extensions": {},
+        }
+
+    async def _wait_for(self, answer: Coroutine[Any, Any, HttpResponse], asked: Asked) -> bytes:
+        try:
+            reply = await answer
+        except Exception as error:  # noqa: BLE001 - as above
+            reply = failed(error)
+        return self._encode(reply, asked)
+
+    def _encode(self, reply: HttpResponse, asked: Asked) -> bytes:
+        headers = reply.headers
+        closes = not asked.head.keep_alive or self.shared.draining or self.closing
+        if reply.status >= 400 and CLOSE in headers:
+            headers.remove(CLOSE)
+            closes = True
+        if closes:
+            self.closing = True
+            headers = [*headers, CLOSE]
+        body = b"" if asked.head.http_method == "HEAD" else reply.body
+        return encode_reply(self._serving, reply.status, headers, body)
+
+
+def encode_refusal(serving: Serving, fault: Malformed, connection: Connection) -> bytes:
+    """Encode a reply after which the connection is closed."""
+    try:
+        reply = serving.face.malformed(fault, connection)
+    except Exception as error:  # noqa: BLE001 - as above
+        reply = failed(error)
+    return encode_reply(serving, *reply)
+
+
+def encode_reply(serving: Serving, number: int, headers: list[tuple[bytes, bytes]], body: bytes) -> bytes:
+    """Encode a reply."""
+    lines = [b"%b: %b\r\n" % pair for pair in headers]
+    return b"".join((_status_line(number), serving.date, *lines, b"\r\n", body))
+
+
+@functools.lru_cache(maxsize=128)
+def _status_line(number: int) -> bytes:
+    try:
+        phrase = http.HTTPStatus(number).phrase
+    except ValueError:
+        phrase = ""
+    return b"HTTP/1.1 %d %b\r\n" % (number, phrase.encode())
 
 
 class HttpServer(FaceServer):

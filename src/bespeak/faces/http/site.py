@@ -1,16 +1,110 @@
-"""The HTTP view of one route table: paths with verbs, encoded headers, namespaces and documents."""
+"""The HTTP view of one route table: documents at fixed paths, content negotiation at `/`, paths with verbs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Final
 
 from bespeak.contract.http_route import split_verb
-from bespeak.faces.http.asgi import Headers
-from bespeak.faces.http.negotiation import Root
-from bespeak.faces.http.page import Page
-from bespeak.faces.http.translation import encode_block
+from bespeak.faces.http.asgi import Headers, HttpResponse
+from bespeak.faces.http.translation import Target, encode_block
+from bespeak.protocol.exchange.headers import ACCEPT, MEDIA_AGIS, MEDIA_MANIFEST, entity_tag, is_held, negotiate
 from bespeak.runtime.route_table import RouteTable
+
+DAY: Final = 86400
+"""Cache lifetime in seconds that ai-discovery recommends."""
+
+
+class Page:
+    """The document at one path. Its content is built on the first request."""
+
+    def __init__(self, content: Callable[[], bytes], content_type: str, *, vary: str | None = None) -> None:
+        self._content = content
+        self._content_type = content_type
+        self._vary = vary
+
+    @cached_property
+    def body(self) -> bytes:
+        """The document."""
+        return self._content()
+
+    @cached_property
+    def etag(self) -> str:
+        """Entity tag of the body."""
+        return entity_tag(self.body)
+
+    @cached_property
+    def _kept_by(self) -> Headers:
+        kept = [
+            (b"etag", self.etag.encode()),
+            (b"cache-control", b"public, max-age=%d" % DAY),
+            # Documents are public, so pages of other origins may read them too.
+            (b"access-control-allow-origin", b"*"),
+        ]
+        if self._vary is not None:
+            kept.append((b"vary", self._vary.encode()))
+        return kept
+
+    @cached_property
+    def headers(self) -> Headers:
+        """Headers of the document."""
+        described = [
+            (b"content-type", self._content_type.encode()),
+            (b"content-length", b"%d" % len(self.body)),
+            (b"x-content-type-options", b"nosniff"),
+        ]
+        return described + self._kept_by
+
+    @cached_property
+    def _whole(self) -> HttpResponse:
+        return HttpResponse(200, self.headers, self.body)
+
+    @cached_property
+    def _unchanged(self) -> HttpResponse:
+        return HttpResponse(304, self._kept_by, b"")
+
+    def make(self) -> None:
+        """Build the content now, before the first request."""
+        self._whole  # noqa: B018 - the access builds it
+
+    def answer(self, headers: Mapping[str, str]) -> HttpResponse:
+        """Return the document, or 304 if the client holds the current version."""
+        return self._unchanged if is_held(self.etag, headers) else self._whole
+
+
+_DISCOVER: Final = Target("/", "DISCOVER", reads=False)
+"""Target of the manifest. Not marked as reading: its input is not flat, so GET may not call it; without input it
+only reads.
+"""
+
+
+class Root:
+    """Documents by media type, plus the manifest, which only the dispatcher has.
+
+    With no documents, where discovery is not public, the dispatcher decides who gets the manifest or the AGIS document.
+    An `Accept` that does not name the manifest selects the AGIS document.
+    """
+
+    def __init__(self, pages: Mapping[str, Page]) -> None:
+        """Offer `pages`; the first one is the default."""
+        self._pages = pages
+        self._offers = (*(pages or (MEDIA_AGIS,)), MEDIA_MANIFEST)
+
+    def make(self) -> None:
+        """Build the documents now."""
+        for page in self._pages.values():
+            page.make()
+
+    def answer(self, headers: dict[str, str]) -> HttpResponse | Target:
+        """Return the document for these headers, or the target to call for it."""
+        chosen = negotiate(headers, self._offers)
+        page = self._pages.get(chosen)
+        if page is not None:
+            return page.answer(headers)
+        headers[ACCEPT] = chosen
+        return _DISCOVER
+
 
 Pages = Mapping[str, Page | Root]
 """Documents by their paths."""

@@ -1,16 +1,188 @@
-"""The tools that a server offers, and what it lists: all of them, or a search if there are too many."""
+"""What an MCP server offers: the service behind it, the tools it lists, and a search if there are too many."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from bespeak.contract.capability_id import group_of, grouped
-from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.mcp_tool import make_tools, offered_by
+from bespeak.contract.confirmation import ListedCall
+from bespeak.contract.endpoint import Endpoint, Semantic
+from bespeak.contract.endpoint_index import EndpointIndex
+from bespeak.contract.endpoint_names import group_of, grouped
+from bespeak.contract.handler import OpaqueHandler
+from bespeak.contract.mcp_tool import Tool, check_arguments, make_tools, offered_by
 from bespeak.documents.deployment.server_settings import McpSettings
-from bespeak.faces.mcp.capability_search import CapabilitySearch, join_within
+from bespeak.protocol import status
+from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
+from bespeak.runtime.route_table import RouteTable
+
+USUALLY_FOUND: Final = 5
+"""Number of capabilities that a search returns unless it says otherwise."""
+MOST_FOUND: Final = 20
+_LONGEST_NAME: Final = 80
+_MOST_DESCRIBED: Final = 400
+"""Characters for the namespaces in the description of the search."""
+_MOST_NAMESPACES: Final = 100
+
+_FIND: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "query": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 1000,
+            "description": "What is to be done, and to what: cancel an order",
+        },
+        "limit": {"type": "integer", "minimum": 1, "maximum": MOST_FOUND, "default": USUALLY_FOUND},
+    },
+    "required": ["query"],
+    "additionalProperties": False,
+}
+_CALL: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 200},
+        "arguments": {"type": "object", "description": "Arguments that match the inputSchema of the capability"},
+        "fields": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Only these members of the output: rooms.room_id",
+        },
+        "compact": {"type": "boolean", "description": "Leave out empty members"},
+    },
+    "required": ["name"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A tool that is to be called, with its arguments."""
+
+    tool: Tool
+    arguments: dict[str, Any]
+    shape: Mapping[str, Any] = field(default_factory=dict)
+    """`fields` and `compact`, as they were given."""
+
+
+class CapabilitySearch:
+    """The two tools that stand for many."""
+
+    def __init__(self, tools: Mapping[str, Tool]) -> None:
+        self._tools = tools
+        self._namespaces = list(grouped(tool.endpoint for tool in tools.values()))
+        finding, calling = _free_name("find_capability", tools), _free_name("call_capability", tools)
+        named = join_within(self._namespaces, _MOST_DESCRIBED)
+        self.finder = _own_tool(
+            finding,
+            _FIND,
+            f"Find capabilities of this service by what they do. There are {len(tools)}, in {named}. "
+            f"Returns name, inputSchema and impact of each; call one with {calling}.",
+            "informational",
+        )
+        # Annotations of the worst that a capability can do; clients see no others.
+        self.caller = _own_tool(
+            calling,
+            _CALL,
+            f"Call a capability by the name that {finding} returned. "
+            "If it cannot be undone, a person confirms the call before it runs.",
+            "irreversible",
+        )
+
+    @cached_property
+    def _index(self) -> EndpointIndex:
+        return EndpointIndex([tool.endpoint for tool in self._tools.values()], list(self._tools))
+
+    def find(self, arguments: dict[str, Any]) -> Outcome:
+        """Return the capabilities that match a query best."""
+        invalid = check_arguments(self.finder.endpoint, self.finder.input, arguments)
+        if invalid is not None:
+            return invalid
+        query, listed = arguments["query"], list(self._tools.values())
+        exact = self._tools.get(query.strip())
+        ranked = [listed[place] for _, place in self._index.rank(query)]
+        found = ranked if exact is None else [exact, *(tool for tool in ranked if tool is not exact)]
+        shown = found[: int(arguments.get("limit", USUALLY_FOUND))]
+        output: dict[str, Any] = {"capabilities": [_describe(tool) for tool in shown], "matches": len(found)}
+        if not found:
+            output["namespaces"] = self._namespaces[:_MOST_NAMESPACES]
+            output["advice"] = "Nothing shares a word with the query. Name the thing, as one of the namespaces does."
+        return Outcome(status.OK, output)
+
+    def unwrap(self, arguments: dict[str, Any]) -> Wanted | Outcome:
+        """Return the capability that is to be called, or a refusal."""
+        invalid = check_arguments(self.caller.endpoint, self.caller.input, arguments)
+        if invalid is not None:
+            return invalid
+        name = arguments["name"]
+        tool = self._tools.get(name)
+        if tool is not None:
+            return Wanted(tool, arguments.get("arguments", {}), arguments)
+        near = get_close_matches(name[:_LONGEST_NAME], self._tools, 3)
+        meant = f"; did you mean {' or '.join(near)}?" if near else "."
+        message = f"This service has no capability {name[:_LONGEST_NAME]!r}{meant}"
+        remedy = f"Search with {self.finder.name} and call with a name that it returns."
+        return refused(Refused(status.NOT_FOUND, "capability-not-found", message, {"remedy": remedy}))
+
+
+def join_within(names: Iterable[str], most: int) -> str:
+    """Join names by commas; beyond `most` characters, say how many are left out."""
+    shown: list[str] = []
+    left_out, size = 0, 0
+    for name in names:
+        size += len(name) + 2
+        if size > most:
+            left_out += 1
+        else:
+            shown.append(name)
+    return ", ".join(shown) + (f" and {left_out} more" if left_out else "")
+
+
+def _describe(tool: Tool) -> dict[str, Any]:
+    entry = tool.entry
+    return {
+        "name": tool.name,
+        "description": entry["description"],
+        "inputSchema": entry["inputSchema"],
+        "annotations": entry["annotations"],
+        "impact": tool.endpoint.semantic.impact,
+    }
+
+
+def _free_name(name: str, tools: Mapping[str, Tool]) -> str:
+    while name in tools:
+        name += "_"
+    return name
+
+
+def _own_tool(name: str, schema: dict[str, Any], description: str, impact: str) -> Tool:
+    """Make a tool of the server itself, of an endpoint that exists nowhere else."""
+    reads = impact == "informational"
+    endpoint = Endpoint(
+        method="SEARCH" if reads else "INVOKE",
+        path="/capabilities",
+        description=description,
+        semantic=Semantic(
+            intent=description,
+            actor="agent",
+            outcome="",
+            capability="discovery" if reads else "domain_spanning",
+            confidence=1.0,
+            impact=impact,
+            is_idempotent=reads,
+            mcp_tool_name=name,
+        ),
+        input_schema=schema,
+        output_schema={"type": "object"},
+        handler=OpaqueHandler(type="registered_function" if reads else "external_service"),
+    )
+    (tool,) = make_tools([endpoint]).values()
+    entry = {member: value for member, value in tool.entry.items() if member != "_meta"}
+    return replace(tool, entry={**entry, "description": description})
+
 
 _MOST_INSTRUCTIONS: Final = 1_500
 """Characters for the namespaces in the instructions of a server."""
@@ -58,3 +230,71 @@ class Catalog:
 
 def _verbs(endpoints: Sequence[Endpoint]) -> str:
     return ", ".join(list(dict.fromkeys(one.method.lower() for one in endpoints))[:_MOST_VERBS])
+
+
+class Backend(Protocol):
+    """A service that can be called: inside this process, or at an address."""
+
+    @property
+    def name(self) -> str:
+        """Name of the service."""
+        ...
+
+    @property
+    def server_id(self) -> str:
+        """Server id of the service."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Version of its contract."""
+        ...
+
+    async def endpoints(self, *, refresh: bool = False) -> Sequence[Endpoint]:
+        """Return the endpoints. The same object is returned until they change; `refresh` looks for changes."""
+        ...
+
+    def own(self, request: Any) -> RouteTable | None:
+        """Return what exists for the caller of a request; None if that is what exists for everyone."""
+        ...
+
+    async def document(self, media_type: str, request: Any) -> bytes | None:
+        """Return the manifest or the AGIS document, as the caller may see it; None if there is none for it."""
+        ...
+
+    def caller(self, request: Any) -> str:
+        """Return a text that identifies the caller of a request, for confirmations; `request` is None over stdio."""
+        ...
+
+    def parties(self, request: Any) -> tuple[str, ...]:
+        """Return everyone behind a request, as far as it is known: none of them may confirm a call of it."""
+        ...
+
+    async def calls(
+        self, endpoint: Endpoint, arguments: Mapping[str, Any], request: Any
+    ) -> tuple[ListedCall, ...] | Fault:
+        """List the calls that a composite would make; nothing for another endpoint. A fault says why it cannot."""
+        ...
+
+    def is_confirmed(self, endpoint: Endpoint) -> bool:
+        """Return True if the service itself lets another party confirm every call of an endpoint."""
+        ...
+
+    def refuse(
+        self,
+        endpoint: Endpoint,
+        request: Any,
+        arguments: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Outcome | None:
+        """Refuse a call that the service is known to refuse, so that no user is asked in vain.
+
+        The caller lacks authority, or a purchase with these valid arguments and headers is not in order.
+        """
+        ...
+
+    async def call(
+        self, endpoint: Endpoint, arguments: Mapping[str, Any], headers: Mapping[str, str], request: Any
+    ) -> Outcome:
+        """Call an endpoint with the authority of the caller. `headers` are added to those of the backend."""
+        ...

@@ -13,20 +13,18 @@ from bespeak.faces.http.asgi import Application, HttpResponse, Receive, Scope, S
 from bespeak.faces.http.dispatched import PRINCIPAL, DispatchBackend, judge
 from bespeak.faces.http.face import connection_of
 from bespeak.faces.http.guard import METADATA, Guard, replayed
-from bespeak.faces.http.protocol import PROMPTED
 from bespeak.faces.http.reader import Head
+from bespeak.faces.http.server import PROMPTED
 from bespeak.faces.http.translation import read_headers
 from bespeak.faces.mcp.lane import Lane
-from bespeak.faces.mcp.live_sessions import LiveSessions
 from bespeak.faces.mcp.message import Message, Unreadable, read_message
 from bespeak.faces.mcp.server import ToolServer
-from bespeak.faces.mcp.sessions import Sessions
+from bespeak.faces.mcp.sessions import LiveSessions, Sessions
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Connection, Malformed
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import Call
-from bespeak.runtime.disclosure import may_discover
+from bespeak.runtime.call import Call, may_discover
 
 _INTERVAL: Final = 1.0
 """Seconds between looks for new endpoints, which other processes may have added to the store."""

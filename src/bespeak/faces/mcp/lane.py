@@ -1,52 +1,268 @@
-"""The fast lane: plain requests for tools, answered without the SDK.
-
-Whatever is not plain is left to the SDK, so messages are refused by it alone. What is answered here is answered as the
-SDK would, and passes the same gates: `tests/faces/mcp/differential.py` compares both ways.
-"""
+"""The fast lane: plain requests for tools, answered without the SDK."""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+import asyncio
+import json
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import nullcontext
-from functools import partial
-from typing import Any, Final
+from functools import lru_cache, partial
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
+import mcp_types as types
 import msgspec
-from mcp.server.streamable_http import REQUEST_CANCELLED
+from mcp.server.streamable_http import REQUEST_CANCELLED, check_accept_headers
 from mcp.shared.inbound import X_MCP_HEADER_KEY
 from mcp_types import SERVER_INFO_META_KEY
-from mcp_types.methods import serialize_server_result
+from mcp_types.methods import serialize_server_result, validate_client_request
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
+from msgspec import UNSET, Raw, UnsetType, field
+from pydantic import ValidationError
+from starlette.requests import Request
 
-from bespeak.contract.mcp_tool import Tool
+from bespeak.contract.mcp_tool import META, Tool
 from bespeak.faces.http.asgi import Application, Headers, HttpResponse
 from bespeak.faces.http.dispatched import DispatchBackend, judge, passed
 from bespeak.faces.http.guard import Guard
-from bespeak.faces.mcp.capability_search import Wanted
-from bespeak.faces.mcp.live_sessions import LiveSessions
-from bespeak.faces.mcp.plain_message import (
-    CALL,
-    LIST,
-    MODERN,
-    Envelopes,
-    PlainCall,
-    PlainList,
-    PlainMessage,
-    accepts_both,
-    read_plain,
-)
-from bespeak.faces.mcp.plain_request import PlainRequest
+from bespeak.faces.mcp.catalog import Wanted
+from bespeak.faces.mcp.results import read_shape
 from bespeak.faces.mcp.server import ToolServer
-from bespeak.faces.mcp.shape import read_shape
-from bespeak.faces.mcp.token_progress import TokenProgress
-from bespeak.faces.mcp.waiting import Waiting
+from bespeak.faces.mcp.sessions import LiveSession, LiveSessions, Waiting, event
+from bespeak.faces.progress import Progress
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, METHOD_GRAMMAR, is_header_value
 from bespeak.protocol.exchange.messages import Connection
-from bespeak.protocol.exchange.outcome import Outcome
-from bespeak.runtime.call import Call
-from bespeak.runtime.disclosure import may_discover
+from bespeak.protocol.exchange.refusal import Outcome
+from bespeak.runtime.call import Call, may_discover
+
+MODERN: Final = "2026-07-28"
+"""Revision of the protocol without a handshake."""
+CALL: Final = "tools/call"
+LIST: Final = "tools/list"
+
+RequestId = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | str
+"""Id of a request that can be written as it was read."""
+
+_ABSENT: Final = Raw()
+_RESERVED: Final = b'"io.modelcontextprotocol/'
+_OWN: Final = frozenset({"modelcontextprotocol", "mcp", META.removesuffix("/")})
+"""Labels of prefixes in `_meta` that mean something here, or may do so one day."""
+_MOST_ENVELOPES: Final = 256
+_LONGEST_ENVELOPE: Final = 4096
+"""Bounds of what is remembered, because clients choose it."""
+
+
+class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """The `_meta` of a request. Clients of the modern era repeat the reserved members, and those before have none."""
+
+    version: str | UnsetType = field(name=types.PROTOCOL_VERSION_META_KEY, default=UNSET)
+    capabilities: Raw = field(name=types.CLIENT_CAPABILITIES_META_KEY, default=_ABSENT)
+    client: Raw = field(name=types.CLIENT_INFO_META_KEY, default=_ABSENT)
+    level: Raw = field(name=types.LOG_LEVEL_META_KEY, default=_ABSENT)
+    token: RequestId | UnsetType = field(name="progressToken", default=UNSET)
+    key: str | None = field(name=f"{META}idempotency-key", default=None)
+    traceparent: str | UnsetType = UNSET
+    tracestate: str | UnsetType = UNSET
+    baggage: str | UnsetType = UNSET
+
+    @property
+    def reserved(self) -> int:
+        """Number of reserved members."""
+        given = (self.version is not UNSET) + (self.capabilities is not _ABSENT)
+        return given + (self.client is not _ABSENT) + (self.level is not _ABSENT)
+
+
+_NONE: Final = Envelope()
+
+
+class _CallParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    name: str
+    arguments: dict[str, Any] | None = None
+    envelope: Envelope = field(name="_meta", default=_NONE)
+
+
+class PlainCall(msgspec.Struct, tag_field="method", tag=CALL, frozen=True, forbid_unknown_fields=True, gc=False):
+    """A call that continues nothing: no answer of a user, no state of an earlier request."""
+
+    jsonrpc: Literal["2.0"]
+    id: RequestId
+    params: _CallParams
+
+
+class _ListParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    envelope: Envelope = field(name="_meta", default=_NONE)
+
+
+class PlainList(msgspec.Struct, tag_field="method", tag=LIST, frozen=True, forbid_unknown_fields=True, gc=False):
+    """A request for the first page of tools."""
+
+    jsonrpc: Literal["2.0"]
+    id: RequestId
+    params: _ListParams = _ListParams()
+
+
+class _OpenEnvelope(Envelope, frozen=True, forbid_unknown_fields=False, gc=False):
+    """An envelope with members of other vendors."""
+
+
+class _OpenCallParams(_CallParams, frozen=True, gc=False):
+    envelope: _OpenEnvelope = field(name="_meta", default=_OpenEnvelope())
+
+
+class _OpenCall(PlainCall, tag=CALL, frozen=True, gc=False):
+    params: _OpenCallParams
+
+
+class _OpenListParams(_ListParams, frozen=True, gc=False):
+    envelope: _OpenEnvelope = field(name="_meta", default=_OpenEnvelope())
+
+
+class _OpenList(PlainList, tag=LIST, frozen=True, gc=False):
+    params: _OpenListParams = _OpenListParams()
+
+
+PlainMessage = PlainCall | PlainList
+_decode: Final[Callable[[bytes], PlainMessage]] = msgspec.json.Decoder(PlainMessage).decode
+_decode_foreign: Final[Callable[[bytes], PlainMessage]] = msgspec.json.Decoder(_OpenCall | _OpenList).decode
+_MEMBERS: Final = frozenset(Envelope.__struct_encode_fields__)
+
+
+def read_plain(body: bytes) -> PlainMessage | None:
+    """Read a message; return None if it is not plain."""
+    try:
+        try:
+            message = _decode(body)
+        except msgspec.ValidationError:
+            return _read_foreign(body)
+        if not body.isascii():
+            body.decode()  # raw members are not decoded
+        if body.count(_RESERVED) != message.params.envelope.reserved or b"\\" in body:
+            _parse(body)  # a raw member may occur twice, and both are parsed
+    except (ValueError, RecursionError):
+        return None
+    return message
+
+
+def _parse(text: bytes) -> Any:
+    """Parse JSON as it is parsed on the way to the SDK, and then by it. Raises ValueError if either refuses it."""
+    msgspec.json.decode(text)
+    return json.loads(text)
+
+
+def _read_foreign(body: bytes) -> PlainMessage:
+    """Read a message with members of other vendors in `_meta`, which nobody here reads. Raises ValueError otherwise."""
+    message = _decode_foreign(body)
+    if not all(name in _MEMBERS or _is_foreign(name) for name in _parse(body).get("params", {}).get("_meta", ())):
+        raise ValueError("A member of _meta is reserved.")
+    return message
+
+
+def _is_foreign(name: str) -> bool:
+    """Return True for a member whose prefix is neither reserved nor ours."""
+    prefix, slash, _ = name.partition("/")
+    return bool(slash) and prefix.isascii() and _OWN.isdisjoint(prefix.lower().split("."))
+
+
+@lru_cache(64)
+def accepts_both(accept: str) -> bool:
+    """Return True if a client takes JSON and event streams, by the SDK's rule."""
+    if not accept.isascii():
+        return False
+    return all(check_accept_headers(Request({"type": "http", "headers": [(b"accept", accept.encode())]})))
+
+
+class Envelopes:
+    """Envelopes that the SDK's own models have accepted."""
+
+    def __init__(self) -> None:
+        self._known: set[tuple[bytes, bytes, bytes]] = set()
+
+    def accept(self, envelope: Envelope) -> bool:
+        """Return True if the SDK accepts an envelope of the modern era; it is asked once."""
+        if envelope.version != MODERN or envelope.capabilities is _ABSENT:
+            return False
+        key = bytes(envelope.capabilities), bytes(envelope.client), bytes(envelope.level)
+        if key in self._known:
+            return True
+        if sum(map(len, key)) > _LONGEST_ENVELOPE or not _is_valid_envelope(*key):
+            return False
+        if len(self._known) >= _MOST_ENVELOPES:
+            self._known.clear()
+        self._known.add(key)
+        return True
+
+
+def _is_valid_envelope(capabilities: bytes, client: bytes, level: bytes) -> bool:
+    named = {
+        types.CLIENT_CAPABILITIES_META_KEY: capabilities,
+        types.CLIENT_INFO_META_KEY: client,
+        types.LOG_LEVEL_META_KEY: level,
+    }
+    try:
+        meta = {name: _parse(text) for name, text in named.items() if text}
+        params = {"name": "x", "_meta": {types.PROTOCOL_VERSION_META_KEY: MODERN, **meta}}
+        validate_client_request(CALL, MODERN, params)
+        types.CallToolRequestParams.model_validate(params, by_name=False)
+    except (ValidationError, ValueError, RecursionError):
+        return False
+    return True
+
 
 _ENCODE: Final = msgspec.json.Encoder().encode
+_JSON: Final = (b"content-type", b"application/json")
+_STREAM: Final[Headers] = [
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"connection", b"keep-alive"),
+    (b"content-type", b"text/event-stream"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class PlainRequest(NamedTuple):
+    """A request with its verified caller."""
+
+    message: PlainMessage
+    call: Call
+    sent: dict[str, str]
+    """Headers that apply to the call."""
+    is_modern: bool
+    session: LiveSession | None
+    """Session of an earlier revision; None if there are none."""
+
+    def reply(self, member: bytes, value: bytes) -> HttpResponse:
+        """Write the answer in the form of the client's era."""
+        body = b'{"jsonrpc":"2.0","id":%b,"%b":%b}' % (_ENCODE(self.message.id), member, value)
+        if self.is_modern:
+            return HttpResponse(200, [(b"content-length", b"%d" % len(body)), _JSON], body)
+        body = event(body)
+        return HttpResponse(200, [*self.stream, (b"content-length", b"%d" % len(body))], body)
+
+    @property
+    def stream(self) -> Headers:
+        """Headers of a stream of events."""
+        if self.session is None:
+            return _STREAM
+        return [*_STREAM, (b"mcp-session-id", self.session.session_id.encode())]
+
+
+class TokenProgress(Progress):
+    """Sends notifications before the answer that a call waits for."""
+
+    def __init__(self, token: int | str) -> None:
+        super().__init__(self._notify)
+        self._name = token
+        self._waiting: asyncio.Future[Waiting] = asyncio.get_running_loop().create_future()
+
+    def follow(self, waiting: Waiting) -> None:
+        """Send notifications before an answer."""
+        self._waiting.set_result(waiting)
+
+    async def _notify(self, done: float, total: float | None, message: str | None) -> None:
+        news = {"progressToken": self._name, "progress": done, "total": total, "message": message}
+        params = {name: value for name, value in news.items() if value is not None}
+        notification = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+        await (await self._waiting).notify(_ENCODE(notification))
+
+
 _VERSIONS: Final = frozenset({MODERN, None, *HANDSHAKE_PROTOCOL_VERSIONS})
 """Values of MCP-Protocol-Version, which clients of the first revisions do not send."""
 _DEEPEST: Final = 150
@@ -121,14 +337,14 @@ class Lane:
             return None
         tool = self._plain.get(params.name)
         if tool is not None:
-            return Wanted(tool, arguments) if _is_valid(tool, arguments) else None
+            return Wanted(tool, arguments) if _are_valid_arguments(tool, arguments) else None
         search, named = self._tools.catalog.search, arguments.get("name")
         if params.name != search.caller.name or not isinstance(named, str) or named not in self._plain:
             return None
         wanted = search.unwrap(arguments)
         if isinstance(wanted, Outcome) or read_shape(wanted.tool, wanted.shape) is not None:
             return None
-        return wanted if _is_valid(wanted.tool, wanted.arguments) else None
+        return wanted if _are_valid_arguments(wanted.tool, wanted.arguments) else None
 
     def _is_consistent(self, message: PlainMessage, headers: Mapping[str, str]) -> bool:
         """Return True if a message of the modern era has a valid envelope, and headers that repeat its contents."""
@@ -234,7 +450,7 @@ class Lane:
         return not (repeats or self._tools.asks(tool) or self._backend.is_confirmed(tool.endpoint))
 
 
-def _is_valid(tool: Tool, arguments: dict[str, Any]) -> bool:
+def _are_valid_arguments(tool: Tool, arguments: dict[str, Any]) -> bool:
     """Return True if the arguments of a call are valid."""
     try:
         return tool.input is not None and tool.input.is_valid(arguments)

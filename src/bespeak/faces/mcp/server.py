@@ -1,10 +1,13 @@
-"""The MCP server of a service, on the official SDK: both protocol eras, one set of handlers."""
+"""The MCP server of a service, on the official SDK: both protocol eras, one set of handlers.
+
+`Audience` holds the clients that are told when lists change.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -14,35 +17,87 @@ from mcp.server.caching import CacheHint, apply_cache_hint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
-from mcp.server.subscriptions import ListenHandler
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from bespeak.contract.confirmation import LONGEST, declined, question, unlisted
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.listed_call import unlisted
-from bespeak.contract.mcp_result import result_of
-from bespeak.contract.mcp_tool import META, Tool
-from bespeak.contract.tool_error import check_arguments
-from bespeak.contract.tool_question import LONGEST, declined, question
+from bespeak.contract.mcp_tool import META, Tool, check_arguments, result_of
 from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.faces.asking import ANSWER, FORM, Asking
-from bespeak.faces.mcp.audience import Audience
-from bespeak.faces.mcp.backend import Backend
-from bespeak.faces.mcp.bounded_result import Results
-from bespeak.faces.mcp.capability_search import Wanted
-from bespeak.faces.mcp.catalog import Catalog
-from bespeak.faces.mcp.kept_result import KeptResults
-from bespeak.faces.mcp.reading import Reading
-from bespeak.faces.mcp.shape import FIELDS_MEMBER, read_shape, shape_in
+from bespeak.faces.mcp.catalog import Backend, Catalog, Wanted
+from bespeak.faces.mcp.resources import Reading
+from bespeak.faces.mcp.results import FIELDS_MEMBER, KeptResults, Results, read_shape, shape_in
 from bespeak.faces.progress import Progress
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.headers import is_header_value
-from bespeak.protocol.exchange.outcome import Outcome, refused
-from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
 from bespeak.runtime.route_table import RouteTable
 from bespeak.state.store.commands.cases import ACCEPTED, Case
+
+MOST_TOLD: Final = 1_000
+"""Sessions that are told; those that were silent for longest are forgotten first."""
+_PATIENCE: Final = 5.0
+"""Seconds for a client to take a notification."""
+
+
+class Audience:
+    """Tells clients of changes. No request waits for a client that does not read."""
+
+    def __init__(self) -> None:
+        self.bus = InMemorySubscriptionBus()
+        self._sessions: dict[str | None, ServerSession] = {}
+        """Latest session of each connection of the handshake era, by its id; None is that of stdio."""
+        self._telling: set[asyncio.Task[None]] = set()
+
+    def meet(self, context: ServerRequestContext[Any, Any]) -> None:
+        """Remember the connection of a client of the handshake era."""
+        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            key = getattr(context.request, "headers", {}).get("mcp-session-id")
+            self._sessions.pop(key, None)
+            self._sessions[key] = context.session
+            if len(self._sessions) > MOST_TOLD:
+                del self._sessions[next(iter(self._sessions))]
+
+    def forget(self, session_id: str) -> None:
+        """Forget a connection that has ended."""
+        self._sessions.pop(session_id, None)
+
+    async def announce(self, uris: Iterable[str], *, tools: bool = True) -> None:
+        """Tell all clients that the endpoints have changed, and the resources at `uris`.
+
+        `tools` is False if the list of tools is a search, which is the same.
+        """
+        events: list[ServerEvent] = [ToolsListChanged()] if tools else []
+        for event in (*events, PromptsListChanged(), ResourcesListChanged(), *map(ResourceUpdated, uris)):
+            await self.bus.publish(event)
+        for key, session in self._sessions.items():
+            task = asyncio.create_task(self._tell(key, session, tools=tools))
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
+
+    async def _tell(self, key: str | None, session: ServerSession, *, tools: bool) -> None:
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                if tools:
+                    await session.send_tool_list_changed()
+                await session.send_prompt_list_changed()
+                await session.send_resource_list_changed()
+        except Exception:  # noqa: BLE001 - the client is gone or does not read
+            if self._sessions.get(key) is session:
+                del self._sessions[key]
+
 
 _logger = logging.getLogger(__name__)
 

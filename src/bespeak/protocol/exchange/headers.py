@@ -1,7 +1,10 @@
-"""Header names of the drafts, and header blocks that are encoded once and sent often."""
+"""Header names and media types of the drafts, content negotiation by `Accept`, and entity tags."""
 
 from __future__ import annotations
 
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from bespeak.protocol.wire import abnf
@@ -65,3 +68,111 @@ class HeaderBlock:
 
 
 NO_HEADERS: Final = HeaderBlock()
+
+
+FORM: Final = "application/x-www-form-urlencoded"
+
+_NAME: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_MEDIA_TYPE: Final = re.compile(
+    rf'{_NAME}/{_NAME}(?:[ \t]*;[ \t]*{_NAME}=(?:{_NAME}|"[^"\\\x00-\x1f\x7f-\U0010ffff]*"))*'
+)
+"""RFC 9110 8.3.1, without backslashes in parameters."""
+
+
+def is_media_type(text: str) -> bool:
+    """Return True if a text is one media type, with or without parameters."""
+    return len(text) <= 200 and _MEDIA_TYPE.fullmatch(text) is not None and "*" not in essence(text)
+
+
+def essence(media_type: str) -> str:
+    """Return a media type without parameters, in lower case (RFC 9110 8.3.1)."""
+    return media_type.partition(";")[0].strip().lower()
+
+
+def is_json(media_type: str) -> bool:
+    """Return True if a media type is JSON: application/json or with the suffix +json."""
+    kind, _, name = essence(media_type).partition("/")
+    return kind == "application" and (name == "json" or name.endswith("+json"))
+
+
+def foreign_charset(media_type: str) -> str | None:
+    """Return the first charset of a media type that is not read as UTF-8; None if there is none."""
+    for parameter in media_type.split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        charset = value.strip().strip('"')
+        if name.strip().lower() == "charset" and charset.lower() not in ("utf-8", "utf8", "us-ascii"):
+            return charset
+    return None
+
+
+AGIS_TYPES: Final = (MEDIA_AGIS, f"{MEDIA_AGIS}+json")
+"""Media types of the AGIS document."""
+_LONGEST: Final = 1024
+"""Limit of an Accept header in characters."""
+
+
+def prefers_agis(headers: Mapping[str, str]) -> bool:
+    """Return True if `Accept` names the AGIS document and nothing with a higher weight. Wildcards do not count."""
+    ranges = _ranges(headers)
+    agis = max(ranges.get(name, 0.0) for name in AGIS_TYPES)
+    return agis > 0 and agis >= max(ranges.get(name, 0.0) for name in (MEDIA_MANIFEST, MEDIA_JSON))
+
+
+def names_manifest(headers: Mapping[str, str]) -> bool:
+    """Return True if `Accept` names the manifest by a type of its own."""
+    return _ranges(headers).get(MEDIA_MANIFEST, 0.0) > 0
+
+
+def negotiate(headers: Mapping[str, str], offers: Sequence[str]) -> str:
+    """Choose the offer with the highest weight, then the most specific, then the first; the first if none is
+    acceptable.
+
+    No request is refused for its `Accept`: another representation is better than none.
+    """
+    ranges = _ranges(headers)
+    best, suited = offers[0], (0.0, 0)
+    for offer in offers:
+        kind = offer.partition("/")[0]
+        names = (offer, f"{kind}/*", "*/*")
+        nearest = next((place for place, name in enumerate(names) if name in ranges), None)
+        if nearest is not None and ranges[names[nearest]] > 0:
+            suits = (ranges[names[nearest]], -nearest)
+            if suited[0] == 0 or suits > suited:
+                best, suited = offer, suits
+    return best
+
+
+def _ranges(headers: Mapping[str, str]) -> dict[str, float]:
+    """Parse the media ranges with their weights; return nothing for a header that is too long."""
+    accept = headers.get(ACCEPT)
+    if accept is None or len(accept) > _LONGEST:
+        return {}
+    ranges: dict[str, float] = {}
+    for entry in accept.lower().split(","):
+        name, *parameters = (part.strip() for part in entry.split(";"))
+        ranges[name] = max(ranges.get(name, 0.0), _weight(parameters))
+    return ranges
+
+
+def _weight(parameters: list[str]) -> float:
+    """Return the q of a media range (RFC 9110 12.4.2): 1 unless it has a number from 0 to 1."""
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip() == "q":
+            try:
+                weight = float(value)
+            except ValueError:
+                return 0.0
+            return weight if 0 <= weight <= 1 else 0.0
+    return 1.0
+
+
+def entity_tag(body: bytes) -> str:
+    """Return the tag, in quotes."""
+    return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+
+
+def is_held(tag: str, headers: Mapping[str, str]) -> bool:
+    """Return True if a request names the tag, weak or strong, in If-None-Match."""
+    held = headers.get(IF_NONE_MATCH)
+    return held is not None and any(each.strip().removeprefix("W/") in ("*", tag) for each in held.split(","))

@@ -1,12 +1,112 @@
-"""Principal: the calling agent, its authority and how both were verified."""
+"""Principal: the calling agent, its authority, and the scope tokens `domain:action` that it holds."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final
 
 import msgspec
 
-from bespeak.protocol.exchange.scope import NO_SCOPES, Scopes
+# Core 7.5:  scope-token = segment 1*( ":" segment )
+#            segment     = 1*( ALPHA / DIGIT / "-" / "_" ) / "*"       (lower case)
+_TOKEN = re.compile(r"(?:[a-z0-9_-]+|\*)(?::(?:[a-z0-9_-]+|\*))+")
+
+_MOST_COMMAS: Final = 255
+"""Limit of commas at which a header is split; a rest with another comma is not a valid token."""
+
+
+def is_scope_token(token: str) -> bool:
+    """Return True if the text is a valid scope token."""
+    return _TOKEN.fullmatch(token) is not None
+
+
+def covers(granted: str, wanted: str) -> bool:
+    """Return True if a granted token covers another: segment by segment, `*` for any, a last `*` for any tail."""
+    if granted == wanted:
+        return True
+    have, want = granted.split(":"), wanted.split(":")
+    if len(have) > len(want) or (len(have) < len(want) and have[-1] != "*"):
+        return False
+    return all(mine in ("*", theirs) for mine, theirs in zip(have, want, strict=False))
+
+
+def meet(one: str, other: str) -> str | None:
+    """Return the widest token that both cover, or None: `booking:*` and `*:room` give `booking:room`."""
+    short, long = sorted((one.split(":"), other.split(":")), key=len)
+    if len(short) < len(long) and short[-1] != "*":
+        return None
+    segments = []
+    for mine, theirs in zip(short, long, strict=False):
+        if mine != theirs and "*" not in (mine, theirs):
+            return None
+        segments.append(theirs if mine == "*" else mine)
+    return ":".join([*segments, *long[len(short) :]])
+
+
+class Scopes:
+    """A set of scope tokens. Immutable; compared by content."""
+
+    __slots__ = ("_tokens", "_wild")
+
+    def __init__(self, tokens: Iterable[str] = ()) -> None:
+        self._tokens = frozenset(tokens)
+        self._wild = tuple(token for token in self._tokens if "*" in token)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._tokens))
+
+    def __contains__(self, token: object) -> bool:
+        return token in self._tokens
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scopes) and other._tokens == self._tokens
+
+    def __hash__(self) -> int:
+        return hash(self._tokens)
+
+    def __repr__(self) -> str:
+        return f"Scopes({', '.join(self)})"
+
+    def __and__(self, other: Scopes) -> Scopes:
+        """Return the scopes that both sets cover."""
+        crossing = (meet(mine, theirs) for mine in self._wild for theirs in other._wild)
+        return Scopes(
+            [
+                *(token for token in self._tokens if other.covers(token)),
+                *(token for token in other._tokens if self.covers(token)),
+                *(token for token in crossing if token is not None),
+            ]
+        )
+
+    def covers(self, wanted: str) -> bool:
+        """Return True if a token of this set covers another."""
+        return wanted in self._tokens or any(covers(token, wanted) for token in self._wild)
+
+    def missing(self, wanted: Collection[str]) -> list[str]:
+        """Return the tokens that this set does not cover, in the order given."""
+        if self._tokens.issuperset(wanted):
+            return []
+        return [token for token in wanted if not self.covers(token)]
+
+
+NO_SCOPES = Scopes()
+
+
+def parse_scopes(value: str) -> Scopes | str:
+    """Parse an Authority-Scope header, or return its first text that is not a valid token.
+
+    Tokens beyond the limit are returned as one invalid text.
+    """
+    tokens = [token.strip(" \t") for token in value.split(",", _MOST_COMMAS)]
+    for token in tokens:
+        if not is_scope_token(token):
+            return token
+    return Scopes(tokens)
+
 
 _CANONICAL = re.compile(r"[0-9a-f]{64}")
 

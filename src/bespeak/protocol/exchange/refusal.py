@@ -1,8 +1,9 @@
-"""A refusal by a gate or a binding: a value with its status and what the agent needs to recover."""
+"""Failures as values: the fault of a parsed value, the refusal by a gate or a binding, and the outcome of a call."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -36,3 +37,43 @@ def unauthorized(code: str, message: str, **details: Any) -> Refused:
 def unprocessable(code: str, message: str) -> Refused:
     """Return a 422 for values that break a rule."""
     return Refused(status.UNPROCESSABLE, code, message)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The reply of a service to a call: an output, or a refusal."""
+
+    status: int
+    output: Any = None
+    """Output of a call that was carried out: JSON data, or text if the service does not send JSON."""
+    error: Mapping[str, Any] = field(default_factory=dict)
+    """Members of a refusal: code, message, details and others."""
+    retry_after: str | None = None
+    warning: str | None = None
+    """Warning that the endpoint or its verb is deprecated."""
+    mapping: str | None = None
+    """Header Semantic-Mapping of a call that was understood through alignments; None for any other."""
+
+    @property
+    def ok(self) -> bool:
+        """True if the call was carried out."""
+        return status.is_success(self.status)
+
+    @property
+    def confirmation_id(self) -> str | None:
+        """Case of a call that another party has to confirm; None for any other outcome."""
+        found = self.error.get("confirmation_id") if self.error.get("code") == "confirmation-required" else None
+        return found if isinstance(found, str) else None
+
+
+def refused(refusal: Refused) -> Outcome:
+    """Turn a refusal of our own into an outcome."""
+    return Outcome(refusal.status, error={"code": refusal.code, "message": refusal.message, **refusal.details})
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """What is wrong with a value, and in which part of it."""
+
+    message: str
+    at: str = ""
+    """The part that is wrong: a path segment, an entry of a list, a JSON Pointer into a schema."""

@@ -1,17 +1,53 @@
-"""Start line and headers of one message, from bytes to values. A malformed head is a Malformed, never an exception."""
+"""Start line and headers of one message, from bytes to values, with a cache of repeated heads.
+
+A malformed head is a Malformed, never an exception. Clients repeat their headers from request to request, so parsed
+heads are cached, with the ids that change per request kept separate.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from bespeak.protocol.wire import abnf
-from bespeak.protocol.wire.limits import Limits
-from bespeak.protocol.wire.memory import Memory
-from bespeak.protocol.wire.messages import Malformed
+from bespeak.protocol.wire.messages import Limits, Malformed
+
+ValueT = TypeVar("ValueT")
+
+
+class Memory(dict[bytes, ValueT]):
+    """`memory[text]` returns the parser's result for the text. A full cache is emptied.
+
+    This is the rule for every cache of what callers send, whatever holds it:
+
+    - The key has everything that the value depends on. A value with credentials is found only by a caller that sends
+      these credentials: nothing is stored for bytes that arrived at another time, or under a part of the request.
+    - Peers choose the texts and must not choose the size: it holds up to `most` texts of at most `longest` bytes.
+    - Values are not modified, since several requests share them.
+    - An entry that a stranger displaces costs others time and changes no answer. What took a proof to make, such as a
+      verified token, is cached apart from what anyone can cause to be made.
+    """
+
+    __slots__ = ("_longest", "_most", "_read")
+
+    def __init__(self, read: Callable[[bytes], ValueT], *, most: int, longest: int) -> None:
+        super().__init__()
+        self._read = read
+        self._most = most
+        self._longest = longest
+
+    def __missing__(self, text: bytes) -> ValueT:
+        value = self._read(text)
+        if len(text) <= self._longest:
+            if len(self) >= self._most:
+                self.clear()
+            self[text] = value
+        return value
+
 
 INVALID_REQUEST_LINE: Final = "invalid-request-line"
 INVALID_STATUS_LINE: Final = "invalid-status-line"
@@ -225,3 +261,69 @@ def _length(headers: Mapping[str, str], limits: Limits) -> int | Malformed:
 def _shown(text: str) -> str:
     """Escape and truncate text of the peer for a message."""
     return ascii(text if len(text) <= 60 else text[:57] + "...")
+
+
+MOST: Final = 512
+LONGEST: Final = 2048
+"""Number and length of cached heads: a repeated head costs one lookup."""
+
+CHANGING: Final = (
+    (b"\r\nTask-ID: ", "task-id"),
+    (b"\r\nRequest-ID: ", "request-id"),
+    (b"\r\nIdempotency-Key: ", "idempotency-key"),
+)
+"""Header lines that are cut out of a head before the lookup, spelled as clients do."""
+
+
+class RequestHeads(dict[bytes, RequestHead | Malformed]):
+    """`heads[head]` returns the result of `parse_request_head` for the head.
+
+    A head without ids is cached as a whole. Otherwise the rest of it is cached and the ids are added: a cached value
+    never depends on bytes other than its key.
+    """
+
+    __slots__ = ("_limits", "_rests")
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__()
+        self._limits = limits
+        # Lines that are cut out count too, so the rest may have fewer lines.
+        fewer = msgspec.structs.replace(limits, headers=limits.headers - len(CHANGING))
+        self._rests = Memory(functools.partial(parse_request_head, limits=fewer), most=MOST, longest=LONGEST)
+
+    def __missing__(self, head: bytes) -> RequestHead | Malformed:
+        # This is one function because it runs for every request with an id: calls cost as much as the work.
+        rest = head
+        ids: dict[str, str] = {}
+        for mark, name in CHANGING:
+            start = rest.find(mark)
+            if start >= 0:
+                end = rest.find(b"\r\n", start + 2)
+                value = rest[start + len(mark) : end]
+                if end < 0 or not value.isascii():
+                    return parse_request_head(head, self._limits)
+                ids[name] = value.decode()
+                rest = rest[:start] + rest[end:]
+        if not ids:
+            return self._remember(head)
+        known = self._rests[rest]
+        if isinstance(known, RequestHead):
+            headers = known.headers | ids
+            text = "".join(ids.values())
+            if len(headers) == len(known.headers) + len(ids) and text.isprintable() and " " not in text:
+                return RequestHead(known.method, known.path, known.query, MappingProxyType(headers), known.length)
+        return parse_request_head(head, self._limits)
+
+    def _remember(self, head: bytes) -> RequestHead | Malformed:
+        parsed = parse_request_head(head, self._limits)
+        if len(head) <= LONGEST:
+            if len(self) >= MOST:
+                self.clear()
+            self[head] = parsed
+        return parsed
+
+
+@functools.lru_cache(maxsize=8)
+def request_heads(limits: Limits) -> RequestHeads:
+    """Return the cache shared by all readers with these limits."""
+    return RequestHeads(limits)

@@ -7,17 +7,16 @@ from collections.abc import Iterator, Mapping
 from types import CoroutineType
 from typing import Any, Final
 
+from bespeak.contract.confirmation import UNKNOWN, ListedCall, bounded
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.listed_call import UNKNOWN, ListedCall, bounded
 from bespeak.contract.recipe import Recipe
-from bespeak.contract.schema.compile import compile_schema
+from bespeak.contract.schema.validation import compile_schema
 from bespeak.protocol import status
-from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.composition.plan import CompositionPlan, Key, plan_composition
 from bespeak.runtime.composition.run import SUCCESS, BoundStep, Run
-from bespeak.runtime.composition.scope import Scope, UnmetError
 from bespeak.runtime.composition.step import AUTHORIZED, VALID, ComposedCall, Steps
+from bespeak.runtime.composition.values import Scope, UnmetError
 from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import RouteTable
 

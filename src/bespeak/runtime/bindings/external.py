@@ -1,29 +1,198 @@
-"""Upstream HTTPS services: the external_service binding and its five upstream errors (AGTP-API 12.3)."""
+"""Upstream HTTPS services: the external_service binding and its five upstream errors (AGTP-API 12.3).
+
+The description of an upstream is checked before the first call.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 import httpx
 import msgspec
 
+from bespeak.checks.lint.rules.handler import UPSTREAM_SETUP
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.handler import UPSTREAM_ERRORS, ExternalService
-from bespeak.contract.schema.compile import Validator
-from bespeak.contract.schema.violation import Violation
+from bespeak.contract.handler import UPSTREAM_ERRORS, ExternalService, fill_placeholders
+from bespeak.contract.schema.validation import Validator, Violation
 from bespeak.protocol import status
-from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.headers import is_header_name, is_header_value
+from bespeak.protocol.exchange.messages import Context
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.bindings.upstream_answer import decode_answer, decode_text, rename, retry_after
 from bespeak.runtime.bindings.upstream_outcome import MAX_RESPONSE_BYTES, UpstreamOutcome
 from bespeak.runtime.bindings.upstream_pool import UpstreamPool
-from bespeak.runtime.bindings.upstream_request import RequestPlan
-from bespeak.runtime.bindings.upstream_setup import check_setup, resolve_credentials, upstream_url
+from bespeak.runtime.bindings.upstream_request import Credentials, RequestPlan
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.json_data import RepeatedKeyError, decode_json
+from bespeak.text.source.pointer import child
+
+LONGEST_WAIT: Final = 24 * 3600
+"""Maximum Retry-After in seconds; a longer wait is shortened to one day."""
+
+_RETRY_STATUSES: Final = frozenset({httpx.codes.TOO_MANY_REQUESTS, httpx.codes.SERVICE_UNAVAILABLE})
+# Text encodings. Python has others, some of which take quadratic time or are not text encodings.
+_CHARSET: Final = re.compile(
+    r"(?:utf-?(?:8|16|32)(?:-?[lb]e)?|(?:us-)?ascii|iso-?8859-?\d\d?|latin-?1|(?:windows-|cp)125\d"
+    r"|shift[_-]jis|euc-(?:jp|kr)|gb(?:k|2312|18030)|big5|koi8-[ru])",
+    re.IGNORECASE,
+)
+
+
+def decode_answer(body: bytes | bytearray) -> Any:
+    """Decode a JSON body; raise ValueError with the reason if it is not valid."""
+    try:
+        return decode_json(body)
+    except RepeatedKeyError:
+        raise ValueError("has a repeated key") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise ValueError("is not JSON") from None
+
+
+def decode_text(body: bytes | bytearray, charset: str | None, encoding: str | None) -> str:
+    """Decode a text body by its declared charset, else UTF-8; raise ValueError if it is not valid."""
+    if encoding is not None and encoding.strip().lower() not in ("", "identity"):
+        # Identity was requested. Some charsets would decode compressed bytes without an error.
+        raise ValueError("is compressed, although no compression was requested")
+    if charset is not None and _CHARSET.fullmatch(charset) is None:
+        raise ValueError("has an unknown charset")
+    try:
+        return body.decode(charset or "utf-8")
+    except (UnicodeDecodeError, LookupError):
+        raise ValueError("is not valid text in its charset") from None
+
+
+def retry_after(code: int, headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the Retry-After header of the upstream, to pass it on (RFC 9110 10.2.3)."""
+    value = headers.get("retry-after", "").strip() if code in _RETRY_STATUSES else ""
+    seconds = _seconds(value)
+    return () if seconds is None else (("Retry-After", str(min(max(seconds, 1), LONGEST_WAIT))),)
+
+
+def _seconds(value: str) -> int | None:
+    if value.isascii() and value.isdigit():
+        return int(value[:10])
+    try:
+        when = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):
+        return None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return int((when - datetime.now(UTC)).total_seconds())
+
+
+def rename(fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Rename upstream fields to the names of the contract; if two collide, the renamed one wins."""
+    renamed = {name: value for name, value in fields.items() if name not in names}
+    renamed.update((names[name], value) for name, value in fields.items() if name in names)
+    return renamed
+
+
+_VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
+# RFC 3986 appendix B: everything before the path.
+_AUTHORITY: Final = re.compile(r"[^:/?#]+://[^/?#]*")
+
+
+def check_setup(endpoint: Endpoint, handler: ExternalService) -> list[Diagnostic]:
+    """Check the URL and the names of fields."""
+    return [*_check_url(endpoint, handler), *_check_transforms(endpoint, handler)]
+
+
+def upstream_url(handler: ExternalService) -> httpx.URL | None:
+    """Parse the URL with a sample value for each field; return None if it is not valid."""
+    try:
+        url = httpx.URL(fill_placeholders(handler.url, lambda _: "1"))
+    except httpx.InvalidURL:
+        return None
+    return url if url.host else None
+
+
+def resolve_credentials(
+    endpoint: Endpoint, handler: ExternalService, environment: Mapping[str, str]
+) -> Credentials | list[Diagnostic]:
+    """Resolve the configured headers, parameters and cookies from the environment, or return the findings."""
+    findings: list[Diagnostic] = []
+
+    def resolve(member: str, what: str, templates: Mapping[str, str]) -> dict[str, str]:
+        values: dict[str, str] = {}
+        for name, template in templates.items():
+            missing = [variable for variable in _VARIABLE.findall(template) if variable not in environment]
+            value = _VARIABLE.sub(lambda match: environment.get(match.group(1), ""), template)
+            fault, advice = f"the {what} {name!r} cannot be sent", _ADVICE[what]
+            if missing:
+                fault = f"the {what} {name!r} needs the environment variable {missing[0]!r}, which is not set"
+                advice = "Set it before the server starts."
+            if missing or not _is_sendable(what, name, value):
+                findings.append(UPSTREAM_SETUP.at(endpoint, child(f"/handler/{member}", name), fault, advice))
+            values[name] = value
+        return values
+
+    credentials = Credentials(
+        headers=resolve("headers", "header", handler.headers),
+        query=resolve("query_credentials", "parameter", handler.query_credentials),
+        cookies=resolve("cookie_credentials", "cookie", handler.cookie_credentials),
+    )
+    return findings or credentials
+
+
+_ADVICE: Final = {
+    "header": "Use printable ASCII on one line.",
+    "parameter": "Use printable characters on one line, and a name.",
+    "cookie": "Use printable ASCII without blanks, quotes, commas and semicolons.",
+}
+_COOKIE_VALUE: Final = re.compile(r"[!#-+\--:<-\[\]-~]*")
+"""RFC 6265 4.1.1: cookie-octets."""
+
+
+def _is_sendable(what: str, name: str, value: str) -> bool:
+    if what == "parameter":
+        return bool(name) and is_header_value(value)
+    if what == "cookie":
+        return is_header_name(name) and _COOKIE_VALUE.fullmatch(value) is not None
+    return is_header_name(name) and is_header_value(value) and value.isascii()
+
+
+def _check_url(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
+    at = "/handler/url"
+    shown = handler.url[:200]
+    authority = _AUTHORITY.match(handler.url)
+    if authority is None or upstream_url(handler) is None:
+        yield UPSTREAM_SETUP.at(endpoint, at, f"{shown!r} is not a usable URL", "Write https://host/path.")
+        return
+    if fill_placeholders(authority.group(), lambda _: "") != authority.group():
+        yield UPSTREAM_SETUP.at(
+            endpoint,
+            at,
+            f"the host of {shown!r} depends on the input",
+            "Put placeholders into the path: a caller must not choose the host.",
+        )
+        return
+    properties = endpoint.input_schema.get("properties", {})
+    for name in handler.path_fields:
+        if name not in properties:
+            message = f"the URL needs {name!r}, which the input schema does not declare"
+            yield UPSTREAM_SETUP.at(endpoint, at, message, "Declare it.")
+
+
+def _check_transforms(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
+    # A name may be in the query and in the body, but not twice in one of them.
+    with_body = handler.body_form != "none" and handler.body_field is None
+    places = [(with_body and name not in handler.query, theirs) for name, theirs in handler.input_transform.items()]
+    returned = list(handler.output_transform.values())
+    for member, names in (("input_transform", places), ("output_transform", returned)):
+        if len(set(names)) < len(names):
+            yield UPSTREAM_SETUP.at(
+                endpoint,
+                f"/handler/{member}",
+                f"{member} gives two fields the same upstream name, so one of them would be lost",
+                "Give each its own.",
+            )
+
 
 _MOST_VIOLATIONS: Final = 100
 _DRAINED_BYTES: Final = 64 * 1024

@@ -1,10 +1,15 @@
-"""Registered functions: a Python callable, given directly or by its dotted path (AGTP-API 12.2)."""
+"""Registered functions: Python callables, and the lifespan of what they share (AGTP-API 12.2)."""
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import importlib
+import inspect
+import logging
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from types import NoneType
 from typing import Any, Final, NamedTuple
@@ -12,14 +17,14 @@ from typing import Any, Final, NamedTuple
 from bespeak.checks.lint.rules.handler import NOT_IMPORTABLE, OPEN_RESULT, SIGNATURE, TYPE_ADVICE
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import RegisteredFunction
-from bespeak.errors import ContractError
-from bespeak.protocol.exchange.context import Context
-from bespeak.runtime.functions.adapted_type import show_type
-from bespeak.runtime.functions.calling import HandlerCall, plan_call
+from bespeak.errors import ConfigError, ContractError
+from bespeak.protocol.exchange.messages import Context
+from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.functions.annotations import show_type
 from bespeak.runtime.functions.hints import closed_output
 from bespeak.runtime.functions.output_filter import OutputFilter
-from bespeak.runtime.functions.signature import MISSING, function_name, read_signature
-from bespeak.runtime.threads import run_in_thread
+from bespeak.runtime.functions.reading import locate
+from bespeak.runtime.functions.signature import MISSING, HandlerCall, function_name, plan_call, read_signature
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 _CONSTRAINTS: Final = frozenset({"required", "anyOf", "oneOf", "allOf", "$ref", "minProperties"})
@@ -113,3 +118,71 @@ def describe_failure(what: str, error: BaseException) -> str:
     ]
     place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     return f"{what} failed{place} with {type(error).__name__}: {error}"
+
+
+_logger = logging.getLogger(__name__)
+
+Resources = Callable[[], AbstractAsyncContextManager[Any]]
+"""Opens what the handlers share. The value of the context manager is `Context.state`."""
+
+
+def read_lifespan(function: Callable[..., Any]) -> Resources:
+    """Turn a generator function with one `yield` into a context manager. Raises ContractError for anything else."""
+    unwrapped = inspect.unwrap(function)
+    if [one for one in inspect.signature(function).parameters.values() if one.default is one.empty]:
+        raise ContractError(f"{locate(function)}: a lifespan function is called without arguments")
+    if inspect.isasyncgenfunction(function):
+        return asynccontextmanager(function)
+    if inspect.isgeneratorfunction(function):
+        return functools.partial(_blocking, contextmanager(function))
+    if function is not unwrapped and inspect.isasyncgenfunction(unwrapped):
+        return function  # already decorated with asynccontextmanager
+    raise ContractError(
+        f"{locate(function)}: a lifespan function must be a generator with one `yield`: open what the handlers share, "
+        "yield it, and close it after the yield"
+    )
+
+
+@asynccontextmanager
+async def _blocking(resources: Callable[[], Any]) -> AsyncIterator[Any]:
+    with resources() as state:
+        yield state
+
+
+class Lifespan:
+    """The resources of one process. They are opened and closed by the same task, as task groups require."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._closing = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def open(self) -> Any:
+        """Open the resources and return the value that the handlers see. Raises ConfigError if that fails."""
+        opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._hold(opened), name="lifespan")
+        try:
+            return await opened
+        except asyncio.CancelledError:
+            self._task.cancel()
+            raise
+        except Exception as error:
+            raise ConfigError(describe_failure("the lifespan function", error)) from error
+
+    async def close(self) -> None:
+        """Close the resources. Errors are logged: the server stops in any case."""
+        self._closing.set()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+            self._task = None
+
+    async def _hold(self, opened: asyncio.Future[Any]) -> None:
+        try:
+            async with self._resources() as state:
+                opened.set_result(state)
+                await self._closing.wait()
+        except (Exception, SystemExit) as error:
+            if opened.done():
+                _logger.exception("the lifespan function failed while the server stopped")
+            else:
+                opened.set_exception(error if isinstance(error, Exception) else RuntimeError(f"exit: {error}"))

@@ -8,10 +8,10 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.schema.compile import Validator
+from bespeak.contract.schema.validation import Validator
 from bespeak.protocol import status
+from bespeak.protocol.address_guard import describe_failure
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.pinned_transport import describe_failure
 from bespeak.runtime.answer import Answer
 
 _logger = logging.getLogger(__name__)

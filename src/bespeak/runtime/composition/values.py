@@ -1,20 +1,291 @@
-"""Sources as functions: each is compiled once, when its endpoint is registered."""
+"""Sources of a composition as functions, compiled once: paths, comparisons, and operations on lists."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from math import isfinite
 from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.schema.numbers import non_finite
-from bespeak.contract.schema.reference import inline
-from bespeak.contract.source import Condition, Source, sources_in
-from bespeak.runtime.composition.comparison import COMPARE
-from bespeak.runtime.composition.rows import Rows
-from bespeak.runtime.composition.scope import MISSING, Scope, UnmetError, is_there
+from bespeak.contract.recipe import Condition, Source, sources_in
+from bespeak.contract.schema.subschemas import inline
+from bespeak.contract.schema.validation import non_finite
 from bespeak.runtime.route import property_types
+
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?")
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+Normal = tuple[int, Any]
+"""Kind and value: equal values have equal normals, and normals of one kind have an order. They are hashable."""
+
+
+def normal(value: Any) -> Normal:
+    """Return the form of a value by which it is compared."""
+    kind = type(value)
+    if kind is str:
+        return _normal_text(value)
+    if kind is int or kind is float:
+        return 0, value
+    if kind is bool:
+        return 3, value
+    return 4, _encode(value)
+
+
+def _normal_text(text: str) -> Normal:
+    if _DATE.fullmatch(text) is None:
+        return 2, text
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return 2, text
+    return 1, moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+Test = Callable[[Any], bool]
+"""Compares a value with the wanted one."""
+
+
+def _equal(wanted: Any) -> Test:
+    right = normal(wanted)
+    return lambda value: normal(value) == right
+
+
+def _unequal(wanted: Any) -> Test:
+    right = normal(wanted)
+    return lambda value: normal(value) != right
+
+
+def _ordered(holds: Callable[[Any, Any], bool]) -> Callable[[Any], Test]:
+    def compare(wanted: Any) -> Test:
+        kind, right = normal(wanted)
+
+        def test(value: Any) -> bool:
+            left = normal(value)
+            return left[0] == kind and holds(left[1], right)
+
+        return test
+
+    return compare
+
+
+def _containing(wanted: Any) -> Test:
+    right = normal(wanted)
+    text = wanted.casefold() if type(wanted) is str else None
+
+    def test(value: Any) -> bool:
+        if type(value) is list:
+            return any(normal(each) == right for each in value)
+        return text is not None and type(value) is str and text in value.casefold()
+
+    return test
+
+
+def _within(wanted: Any) -> Test:
+    members = {normal(each) for each in wanted} if type(wanted) is list else set()
+    return lambda value: normal(value) in members
+
+
+COMPARE: Final[Mapping[str, Callable[[Any], Test]]] = {
+    "eq": _equal,
+    "ne": _unequal,
+    "lt": _ordered(lambda left, right: left < right),
+    "lte": _ordered(lambda left, right: left <= right),
+    "gt": _ordered(lambda left, right: left > right),
+    "gte": _ordered(lambda left, right: left >= right),
+    "contains": _containing,
+    "in": _within,
+}
+"""Comparisons by operator, with the wanted value on the right. Values of two kinds are neither equal nor in order."""
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = _Missing()
+"""No value, which is not the same as null."""
+
+
+def is_there(value: Any) -> bool:
+    """Return True for a value other than MISSING and null."""
+    return value is not MISSING and value is not None
+
+
+MOST_ROWS: Final = 1_000_000
+"""The most rows that the sources of one composition look at, so that no join blocks the server for long."""
+
+
+class UnmetError(Exception):
+    """A source that has no usable value. It never leaves the composition."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        self.message = message
+        super().__init__(message)
+
+
+class Scope:
+    """The values of one run. Closures of `values` read them."""
+
+    __slots__ = ("_rows", "captured", "indexes", "input")
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.input = given
+        self.captured: dict[str, Any] = {}
+        self.indexes: dict[int, Any] = {}
+        """Rows by the value of a field, by the identity of the source that looks them up."""
+        self._rows = MOST_ROWS
+
+    def capture(self, name: str, output: Any) -> None:
+        """Add the output of a step."""
+        self.captured[name] = output
+        self.indexes.clear()
+
+    def spend(self, rows: int) -> None:
+        """Count rows that are looked at. Raises UnmetError if they are too many."""
+        self._rows -= rows
+        if self._rows < 0:
+            raise UnmetError(
+                "too-many-rows", f"its lists need more than {MOST_ROWS:,} comparisons; ask for fewer elements"
+            )
+
+
+_Value = Callable[[Scope, Any], Any]
+_Condition = tuple[_Value, str, _Value | None]
+"""Left side, which reads the row; operator; right side, which reads what surrounds the list."""
+
+
+class Rows:
+    """The rows of a list that a source selects."""
+
+    def __init__(
+        self,
+        value: _Value,
+        conditions: Sequence[_Condition],
+        *,
+        sort: _Value | None = None,
+        limit: _Value | None = None,
+        pick: str = "all",
+        joined: int | None = None,
+    ) -> None:
+        """Prepare the operations.
+
+        `joined` is the number of an equation that is read once for each item of a surrounding list. The rows are then
+        found by an index: a join of two long lists must not compare each with each.
+        """
+        self._value = value
+        self._conditions = conditions
+        self._sort = sort
+        self._limit = limit
+        self._pick = pick
+        self._joined = joined
+
+    def read(self, scope: Scope, item: Any) -> Any:
+        """Return the list, the picked row, or MISSING. Raises UnmetError if a row must be picked and cannot be."""
+        rows = self._kept(scope, item)
+        if rows is None:
+            return MISSING if self._pick == "all" else _picked([], self._pick)
+        if self._sort is not None:
+            rows = _sorted(rows, self._sort(scope, item))
+        if self._limit is not None:
+            rows = _limited(rows, self._limit(scope, item))
+        return rows if self._pick == "all" else _picked(rows, self._pick)
+
+    def _kept(self, scope: Scope, item: Any) -> list[Any] | None:
+        """Return the rows that meet all conditions; None if there is no list."""
+        tests: list[Callable[[Any], bool]] = []
+        rows: list[Any] | None = None
+        for index, (left, op, right) in enumerate(self._conditions):
+            wanted = MISSING if right is None else right(scope, item)
+            if right is not None and not is_there(wanted):
+                continue
+            if index == self._joined:
+                rows = self._index(scope, item, left).get(normal(wanted), [])
+            else:
+                tests.append(_test(scope, left, op, wanted))
+        if rows is None:
+            rows = _as_list(self._value(scope, item))
+        if rows is None or not tests:
+            return rows
+        scope.spend(len(rows))
+        return [row for row in rows if all(test(row) for test in tests)]
+
+    def _index(self, scope: Scope, item: Any, left: _Value) -> dict[Normal, list[Any]]:
+        """Return the rows by the value of the left side, which is computed once for all items."""
+        found: dict[Normal, list[Any]] | None = scope.indexes.get(id(self))
+        if found is None:
+            found = scope.indexes[id(self)] = {}
+            rows = _as_list(self._value(scope, item)) or []
+            scope.spend(len(rows))
+            for row in rows:
+                key = left(scope, row)
+                if is_there(key):
+                    found.setdefault(normal(key), []).append(row)
+        return found
+
+
+def _as_list(value: Any) -> list[Any] | None:
+    """Return a list; a single value is a list of one. None if there is no value."""
+    if type(value) is list:
+        return value
+    return [value] if is_there(value) else None
+
+
+def _test(scope: Scope, left: _Value, op: str, wanted: Any) -> Callable[[Any], bool]:
+    if op in ("present", "absent"):
+        return lambda row: is_there(left(scope, row)) == (op == "present")
+    holds = COMPARE[op](wanted)
+
+    def test(row: Any) -> bool:
+        found = left(scope, row)
+        return holds(found) if is_there(found) else op == "ne"
+
+    return test
+
+
+def _sorted(rows: list[Any], order: Any) -> list[Any]:
+    """Sort rows by fields, `-field` for descending. Rows without the field come last; equal ones keep their order."""
+    fields = order if type(order) is list else [order]
+    if any(type(field) is not str or not field for field in fields):
+        raise UnmetError("invalid-order", "the order of a list must be the name of a field, or a list of names")
+    for field in reversed(fields):
+        names = tuple(field.removeprefix("-").split("."))
+        keyed = [(_first(row, names), row) for row in rows]
+        there = [(normal(key), row) for key, row in keyed if key is not None]
+        there.sort(key=_key, reverse=field.startswith("-"))
+        rows = [row for _, row in there] + [row for key, row in keyed if key is None]
+    return rows
+
+
+def _key(pair: tuple[Normal, Any]) -> Normal:
+    return pair[0]
+
+
+def _first(row: Any, names: tuple[str, ...]) -> Any:
+    for name in names:
+        row = row.get(name) if type(row) is dict else None
+    return row
+
+
+def _limited(rows: list[Any], limit: Any) -> list[Any]:
+    if not is_there(limit):
+        return rows
+    if type(limit) is not int or limit < 0:
+        raise UnmetError("invalid-limit", "the limit of a list must be a whole number that is not negative")
+    return rows[:limit]
+
+
+def _picked(rows: list[Any], pick: str) -> Any:
+    if not rows:
+        raise UnmetError("no-element", "no element of the list fits")
+    if pick == "only" and len(rows) > 1:
+        raise UnmetError("several-elements", f"{len(rows)} elements of the list fit, and only one may")
+    return rows[0]
+
 
 Value = Callable[[Scope, Any], Any]
 """`(scope, item) -> value`, or MISSING."""
@@ -70,7 +341,7 @@ def compile_members(sources: Mapping[str, Source], schema: Schema | None = None,
 
 def compile_conditions(conditions: tuple[Condition, ...]) -> Callable[[Scope, Any], bool]:
     """Compile conditions that must all be met. Both sides of each are read in the same scope."""
-    tests = [_test(condition) for condition in conditions]
+    tests = [_test_values(condition) for condition in conditions]
 
     def holds(scope: Scope, item: Any) -> bool:
         return all(test(scope, item) for test in tests)
@@ -178,7 +449,7 @@ def _reads_item(source: Source) -> bool:
     return any(inner.kind == "item" for inner in sources_in(source))
 
 
-def _test(condition: Condition) -> Callable[[Scope, Any], bool]:
+def _test_values(condition: Condition) -> Callable[[Scope, Any], bool]:
     left, op = compile_value(condition.left), condition.op
     if condition.right is None:
         return lambda scope, item: is_there(left(scope, item)) == (op == "present")

@@ -1,9 +1,25 @@
-"""What is read from a data set: selection, order and position. Functions that are a source may take it as a hint."""
+"""Queries of data sets: selection, order and position. Functions that are a source may take them as a hint.
+
+Cursors tell where a page ended. They are neither secret nor signed, since they cannot widen what the filters give.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import cmp_to_key
 from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.data_set import DataColumn
+from bespeak.errors import DataSourceError
 
 OPERATORS: Final = ("eq", "min", "max", "contains", "in")
 """`min` and `max` include their value; `contains` ignores case. No operator selects a row without a value."""
@@ -38,3 +54,180 @@ class DataQuery:
     def value(self, column: str, op: str = "eq") -> Any:
         """Return the value that a column is compared with; None if it is not."""
         return next((one.value for one in self.filters if (one.column, one.op) == (column, op)), None)
+
+
+_DIGITS: Final = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:E[+-]?[0-9]{1,3})?")
+"""A number as Decimal writes it."""
+_TRUTH: Final = {0: False, 1: True, "true": True, "false": False}
+
+
+def to_json(column: DataColumn, value: Any) -> Any:
+    """Convert a value of a source to that of an answer; None for none, such as NaN, which JSON does not have.
+
+    Raises DataSourceError if it does not have the type of the column.
+    """
+    if value is None:
+        return None
+    try:
+        return _convert(column.kind, value)
+    except (ValueError, TypeError, ArithmeticError, msgspec.DecodeError) as error:
+        raise DataSourceError(f"the column {column.name!r} has a value that is not of type {column.kind}") from error
+
+
+def _convert(kind: str, value: Any) -> Any:
+    match kind:
+        case "string":
+            return value if isinstance(value, str) else str(value)
+        case "integer":
+            return _integer(value)
+        case "number":
+            return _number(value)
+        case "boolean":
+            return _TRUTH[value] if value in _TRUTH else _refuse(value)
+        case "date":
+            text = value.isoformat()[:10] if isinstance(value, date) else value
+            return date.fromisoformat(text).isoformat()
+        case "date-time":
+            return instant(value).isoformat().replace("+00:00", "Z")
+    found = msgspec.json.decode(value) if isinstance(value, str | bytes) else msgspec.to_builtins(value)
+    return found if isinstance(found, list if kind == "array" else dict | list) else _refuse(found)
+
+
+def _integer(value: Any) -> int:
+    number = value if isinstance(value, int) else Decimal(value)
+    return int(number) if not isinstance(value, bool) and number == int(number) else _refuse(value)
+
+
+def _number(value: Any) -> int | float | None:
+    number: int | float = value if isinstance(value, int) else float(value)
+    if isinstance(value, bool):
+        _refuse(value)
+    return number if math.isfinite(number) else None
+
+
+def _refuse(value: Any) -> Any:
+    raise ValueError(value)
+
+
+def instant(value: Any) -> datetime:
+    """Parse a time in ISO 8601, or take one; without an offset it is in UTC."""
+    moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def to_position(column: DataColumn, value: Any) -> Any:
+    """Convert a value of a source to that of a cursor: like an answer's, but numbers keep all digits."""
+    exact = isinstance(value, Decimal) and value.is_finite()
+    return str(value) if exact else to_json(column, value)
+
+
+def from_position(column: DataColumn, value: Any) -> Any:
+    """Return the value of a cursor, which may be forged. Raises DataSourceError if it is not of the column's type."""
+    text = isinstance(value, str)
+    if column.kind in ("integer", "number") and text:
+        fits = _DIGITS.fullmatch(value) is not None
+    else:
+        fits = value is None or text is (column.kind != "boolean" and column.kind not in ("integer", "number"))
+    if not fits:
+        raise DataSourceError(f"the value of {column.name!r} is not of type {column.kind}")
+    return value if text and column.kind in ("string", "integer", "number") else to_json(column, value)
+
+
+def to_comparable(column: DataColumn, value: Any) -> Any:
+    """Convert a value of an answer, a filter or a cursor to one that Python can sort."""
+    if value is None:
+        return None
+    if column.kind == "date-time":
+        return instant(value)
+    return Decimal(value) if column.kind in ("integer", "number") and isinstance(value, str) else value
+
+
+LONGEST_CURSOR: Final = 4096
+"""Maximum length of a cursor in characters."""
+_MOST_SKIPPED: Final = 1_000_000
+
+
+class _Cursor(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    query: str
+    after: list[bool | int | float | str | None]
+    skip: int | None = None
+
+
+def write_cursor(query: DataQuery, after: Sequence[Any], skip: int | None) -> str:
+    """Write the cursor of the page that follows."""
+    text = msgspec.json.encode(_Cursor(_digest(query), list(after), skip))
+    return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+
+
+def read_cursor(text: str, query: DataQuery, columns: Sequence[DataColumn]) -> tuple[tuple[Any, ...], int | None] | str:
+    """Return the position and the rows to skip, or what is wrong. `columns` are those of the query's order."""
+    try:
+        cursor = msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=_Cursor)
+    except (ValueError, msgspec.MsgspecError, RecursionError):
+        return "the cursor is not one of this endpoint"
+    if cursor.query != _digest(query):
+        return "the cursor belongs to another query: keep filters and order between pages"
+    if len(cursor.after) != len(columns) or (cursor.skip is None) is not (query.skip is None):
+        return "the cursor is not one of this endpoint"
+    if cursor.skip is not None and not 0 <= cursor.skip <= _MOST_SKIPPED:
+        return "the cursor is not one of this endpoint"
+    try:
+        return tuple(map(from_position, columns, cursor.after)), cursor.skip
+    except DataSourceError:
+        return "the cursor is not one of this endpoint"
+
+
+def _digest(query: DataQuery) -> str:
+    asked = [[(one.column, one.op, one.value) for one in query.filters], query.order]
+    return hashlib.sha256(msgspec.json.encode(asked)).hexdigest()[:12]
+
+
+Row = Mapping[str, Any]
+
+
+def select(rows: Iterable[Row], columns: Mapping[str, DataColumn], query: DataQuery) -> list[Row]:
+    """Return the rows of a page, in order."""
+    tests = [_test(columns[one.column], one) for one in query.filters]
+    order = [columns[name] for name, _ in query.order]
+
+    def position(row: Row) -> list[Any]:
+        return [to_comparable(column, to_json(column, row.get(column.name))) for column in order]
+
+    def compare(one: list[Any], other: list[Any]) -> int:
+        for (_, descending), mine, theirs in zip(query.order, one, other, strict=True):
+            if mine == theirs:
+                continue
+            if mine is None or theirs is None:
+                return 1 if mine is None else -1
+            return -1 if (mine < theirs) is not descending else 1
+        return 0
+
+    found = [(position(row), row) for row in rows if all(test(row) for test in tests)]
+    if query.after is not None:
+        start = [to_comparable(column, value) for column, value in zip(order, query.after, strict=True)]
+        least = 1 if query.skip is None else 0
+        found = [one for one in found if compare(one[0], start) >= least]
+    found.sort(key=lambda one: cmp_to_key(compare)(one[0]))
+    skip = query.skip or 0
+    return [row for _, row in found[skip : skip + query.limit]]
+
+
+def _test(column: DataColumn, wanted: DataFilter) -> Callable[[Row], bool]:
+    compare = _OPERATORS[wanted.op]
+    many = wanted.op == "in"
+    value = [to_comparable(column, one) for one in wanted.value] if many else to_comparable(column, wanted.value)
+
+    def test(row: Row) -> bool:
+        own = to_comparable(column, to_json(column, row.get(column.name)))
+        return own is not None and compare(own, value)
+
+    return test
+
+
+_OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "eq": lambda own, value: bool(own == value),
+    "min": lambda own, value: bool(own >= value),
+    "max": lambda own, value: bool(own <= value),
+    "contains": lambda own, value: value.lower() in own.lower(),
+    "in": lambda own, value: own in value,
+}

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.runtime.concurrency import Turns
 from bespeak.runtime.expressions import child
 from bespeak.runtime.expressions.child import HEAD, MOST_RESULT, Asked, Told
-from bespeak.runtime.turns import Turns
 
 LONGEST: Final = 4000
 """Characters of an expression."""

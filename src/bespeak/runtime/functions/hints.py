@@ -9,15 +9,26 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect as kinds
 
-from bespeak.contract.schema.compile import DIALECT, compile_schema
-from bespeak.contract.schema.reference import target
-from bespeak.contract.schema.subschemas import nodes
+from bespeak.contract.schema.subschemas import nodes, target
+from bespeak.contract.schema.validation import DIALECT, compile_schema
 from bespeak.errors import ContractError
-from bespeak.protocol.fault import Fault
-from bespeak.runtime.functions.adapted_type import show_type
-from bespeak.runtime.functions.foreign_types import NO_SCHEMA, Side, describe_foreign, describes_itself, dump_foreign
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.runtime.functions.annotations import (
+    NO_SCHEMA,
+    PLAIN_TYPES,
+    Object,
+    Side,
+    describe_foreign,
+    describes_itself,
+    dump_foreign,
+    extra_items,
+    is_plain,
+    read_types,
+    reason,
+    show_type,
+    walk,
+)
 from bespeak.runtime.functions.signature import MISSING, Parameter, Signature
-from bespeak.runtime.functions.type_tree import PLAIN_TYPES, Object, extra_items, is_plain, read_types, reason, walk
 
 _REF: Final = "#/$defs/"
 _Schema = dict[str, Any]

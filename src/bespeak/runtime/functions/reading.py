@@ -1,18 +1,138 @@
-"""Everything a handler function declares about its endpoint, read once even if it serves many."""
+"""Everything a handler function declares about its endpoint, read once even if it serves many.
+
+That is its docstring, its types, and the names of the errors that its source refuses with.
+"""
 
 from __future__ import annotations
 
+import ast
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import Any, Final
 
+from bespeak.contract.handler import Refusal
 from bespeak.errors import ContractError
-from bespeak.runtime.functions.docstring import Prose, parse_docstring
 from bespeak.runtime.functions.hints import input_schema, output_schema
-from bespeak.runtime.functions.refusals import refused_names
 from bespeak.runtime.functions.signature import read_signature
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
+
+_HEADINGS: Final = {
+    "outcome": "outcome",
+    "errors": "errors",
+    "args": "parameters",
+    "arguments": "parameters",
+    "parameters": "parameters",
+    "returns": "other",
+    "raises": "other",
+    "example": "other",
+    "examples": "other",
+    "note": "other",
+    "notes": "other",
+}
+_HEADING: Final = re.compile(r"([A-Za-z]+):(?:\s+(.*))?")
+_ENTRY: Final = re.compile(r"(\s*)([A-Za-z_][A-Za-z0-9_.-]*)(?:\s*\([^)]*\))?:\s*(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """A parsed docstring."""
+
+    intent: str = ""
+    """The first paragraph."""
+    outcome: str = ""
+    """The paragraph that begins with `Outcome:`."""
+    parameters: dict[str, str] = field(default_factory=dict)
+    """The entries under `Args:`."""
+    errors: dict[str, str] = field(default_factory=dict)
+    """The entries under `Errors:`."""
+
+
+@lru_cache(maxsize=1024)
+def parse_docstring(text: str | None) -> Prose:
+    """Parse a docstring. Text outside the first paragraph and the known headings is for people only.
+
+    Cached: functions made by a factory, possibly thousands, share one docstring.
+    """
+    parts: dict[str, list[str]] = {"intent": [], "outcome": [], "parameters": [], "errors": [], "other": []}
+    current = "intent"
+    for line in inspect.cleandoc(text or "").splitlines():
+        heading = _HEADING.fullmatch(line)
+        if heading and heading[1].lower() in _HEADINGS:
+            current = _HEADINGS[heading[1].lower()]
+            parts[current].append(heading[2] or "")
+        elif not line.strip() and current in ("intent", "outcome") and any(parts[current]):
+            current = "other"
+        else:
+            parts[current].append(line)
+    return Prose(
+        intent=_joined(parts["intent"]),
+        outcome=_joined(parts["outcome"]),
+        parameters=_entries(parts["parameters"]),
+        errors=_entries(parts["errors"]),
+    )
+
+
+def _joined(lines: Iterable[str]) -> str:
+    return " ".join(" ".join(lines).split())
+
+
+def _entries(lines: Iterable[str]) -> dict[str, str]:
+    """Parse `name: text` entries; a line indented deeper than the first entry continues the one before."""
+    found: dict[str, list[str]] = {}
+    margin: int | None = None
+    name = ""
+    for line in lines:
+        entry = _ENTRY.fullmatch(line)
+        if entry and (margin is None or len(entry[1]) <= margin):
+            margin, name = len(entry[1]), entry[2]
+            found[name] = [entry[3]]
+        elif name and line.strip():
+            found[name].append(line)
+    return {name: _joined(texts) for name, texts in found.items()}
+
+
+def refused_names(function: Callable[..., Any]) -> Iterator[tuple[str, int]]:
+    """Return each name in a `Refusal("name", ...)` of the function with its line.
+
+    Names computed at run time, and refusals in called functions, are only seen by the dispatcher.
+    """
+    plain = inspect.unwrap(function)
+    if not isinstance(plain, FunctionType):
+        return
+    called = {name for name in _names(plain.__code__) if plain.__globals__.get(name) is Refusal or name == "Refusal"}
+    if not called:
+        return
+    try:
+        lines, first = inspect.getsourcelines(plain)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and node.args and _called(node.func) in called:
+            name = node.args[0]
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                yield name.value, first + node.lineno - 1
+
+
+def _called(target: ast.expr) -> str | None:
+    if isinstance(target, ast.Attribute):
+        return target.attr
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Return the names used in code, nested functions included: a cheap test before the source is read."""
+    yield from code.co_names
+    yield from code.co_varnames
+    yield from code.co_freevars
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
 
 
 @dataclass(frozen=True, slots=True)

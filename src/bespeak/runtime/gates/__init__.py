@@ -11,24 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from bespeak.contract.deprecation import Deprecation
+from bespeak.contract.endpoint import Deprecation
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.call import Call, RoutedCall, may_discover, undisclosed
 from bespeak.runtime.composition.step import AUTHORIZED, UNDOES, UNLIMITED, VALID
-from bespeak.runtime.disclosure import may_discover, undisclosed
-from bespeak.runtime.gates.budget import budget_gate
-from bespeak.runtime.gates.confirmation import confirmation_gate
-from bespeak.runtime.gates.identity import identity_gate
+from bespeak.runtime.gates.authority import confirmation_gate, identity_gate, scope_gate
 from bespeak.runtime.gates.input import input_gate, semantic_input_gate, step_input_gate
-from bespeak.runtime.gates.path import path_gate
-from bespeak.runtime.gates.policy import policy_gate
-from bespeak.runtime.gates.purchase import purchase_gate
-from bespeak.runtime.gates.rate import address_rate_gate, agent_rate_gate, endpoint_rate_gate
-from bespeak.runtime.gates.route import route_gate
-from bespeak.runtime.gates.scope import scope_gate
+from bespeak.runtime.gates.limits import address_rate_gate, agent_rate_gate, budget_gate, endpoint_rate_gate
+from bespeak.runtime.gates.route import path_gate, policy_gate, route_gate, vocabulary_gate
 from bespeak.runtime.gates.semantic import semantic_gate, semantic_step_gate
-from bespeak.runtime.gates.vocabulary import vocabulary_gate
-from bespeak.state.identity.authentication import Outdated
+from bespeak.runtime.payments.gate import purchase_gate
+from bespeak.state.identity.credentials import Outdated
 
 if TYPE_CHECKING:
     from bespeak.runtime.server import Server

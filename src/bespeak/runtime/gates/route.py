@@ -1,14 +1,161 @@
-"""404 and 405: find the endpoint. Wildcard invocations by mutual consent end here too."""
+"""404, 405, 454, 459 and 460: the method and path of a request, and the endpoint they lead to.
+
+Legacy verbs become AGTP methods here, where opted in, and redirects of the method policy are followed.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import unquote
 
+from bespeak.checks.lint.rules.method import method_findings
+from bespeak.contract.grammar.syntax import check_path
 from bespeak.contract.http_route import get_obstacle
 from bespeak.protocol import status
-from bespeak.protocol.exchange.refusal import Refused, authorization_required
-from bespeak.runtime.call import Call, RoutedCall
-from bespeak.runtime.disclosure import find_visible
+from bespeak.protocol.exchange.headers import METHOD_GRAMMAR
+from bespeak.protocol.exchange.refusal import Fault, Refused, authorization_required
+from bespeak.runtime.call import Call, RoutedCall, find_visible
+from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
+
+
+def path_gate(call: Call) -> Refused | None:
+    """Refuse malformed paths and method names in them. Registered literal paths were checked at registration."""
+    if call.path in call.routes.router.literals:
+        return None
+    fault = check_path(call.path, call.routes.catalog.names)
+    if fault is None and ("{" in call.path or "%" in call.path):
+        fault = _check_values(call.path)
+    if fault is None:
+        return None
+    return Refused(
+        status.GRAMMAR_VIOLATION if call.speaks_agis else status.ENDPOINT_VIOLATION,
+        "endpoint-violation",
+        f"The path is not allowed: {fault.message[:300]}.",
+        {"path": call.path[:300], "segment": fault.at[:120]},
+    )
+
+
+def _check_values(path: str) -> Fault | None:
+    """Find faults that only a request path can have: template parameters, or bytes that are not valid text."""
+    for segment in path.split("/"):
+        if "{" in segment:
+            return Fault("a request path needs values in place of {parameters}", segment)
+        try:
+            unquote(segment, errors="strict")
+        except UnicodeDecodeError:
+            return Fault(f"{segment[:80]!r} does not decode to UTF-8 text", segment)
+    return None
+
+
+GRAMMAR: Final = "AGIS/1.0"
+
+_SHOWN: Final = 64
+
+
+def check_method_grammar(call: Call) -> Refused | None:
+    """Run passes 2 and 3 on the method of a request that asks for them. Warnings do not refuse it."""
+    asked = call.request.headers[METHOD_GRAMMAR]
+    if asked.strip().upper() != GRAMMAR:
+        # A caller that names a grammar relies on it, so an unknown one must not be ignored.
+        return Refused(
+            status.BAD_REQUEST,
+            "unsupported-grammar",
+            f"This server applies the method grammar {GRAMMAR}, not {brief(asked)}; say that, or leave the header out.",
+            {"method_grammar": asked[:80], "supported": [GRAMMAR]},
+        )
+    findings = _judge(call)
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if errors:
+        return Refused(
+            status.GRAMMAR_VIOLATION,
+            "grammar-violation",
+            f"{errors[0].message}. {errors[0].help}",
+            {"method": call.method[:_SHOWN], "grammar": GRAMMAR, "findings": [_as_members(error) for error in errors]},
+        )
+    # AGIS 4.1(e): methods are compared without regard to case.
+    call.method = call.method.upper()
+    return None
+
+
+def _judge(call: Call) -> list[Diagnostic]:
+    """Check a method: a declared verb is checked for its form only, any other custom method is accepted."""
+    service = call.routes.service
+    declared = service.vocabulary.declared_verbs if service.vocabulary else ()
+    custom = call.routes.policies.methods.custom if call.method.upper() not in declared else ()
+    return method_findings(call.method, custom, call.routes.catalog, declared)
+
+
+def _as_members(finding: Diagnostic) -> dict[str, str]:
+    return {"rule": finding.rule, "message": finding.message, "help": finding.help}
+
+
+# AGTP-API 3.6: what a legacy verb means when no endpoint of the preferred verb is on the path.
+_LEGACY: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
+    "GET": ("QUERY", {}),
+    "POST": ("EXECUTE", {}),
+    "PUT": ("EXECUTE", {"idempotency_key": None}),  # None: the caller has to send one
+    "DELETE": ("EXECUTE", {"action": "delete"}),
+    "PATCH": ("EXECUTE", {"action": "modify"}),
+}
+
+
+def vocabulary_gate(call: Call) -> Refused | None:
+    """Admit catalog and custom methods, including deprecated ones: a deprecated verb is never a 459 (4.4)."""
+    routes = call.routes
+    if METHOD_GRAMMAR in call.request.headers:
+        # AGIS 1.3: the grammar decides instead of the catalog, so that a Tier 4 method reaches routing.
+        return check_method_grammar(call)
+    method = call.method
+    if method in routes.admitted:
+        return None
+    if method in routes.policies.methods.legacy:
+        _translate_legacy(call)
+        return None
+    catalog = routes.catalog
+    near = catalog.near(method)
+    legacy = catalog.legacy.get(method)
+    if legacy is not None:
+        message = f"{method} is a legacy verb, which this server does not accept; use {legacy.preferred}."
+    else:
+        advice = f" Did you mean {', '.join(near)}?" if near else " `DISCOVER /methods` lists the methods here."
+        message = f"{_shown(method)} is not in method catalog {catalog.version}.{advice}"
+    return Refused(
+        status.METHOD_VIOLATION,
+        "method-violation",
+        message,
+        {"method": _shown(method), "catalog_version": catalog.version, "suggestions": near},
+    )
+
+
+def _translate_legacy(call: Call) -> None:
+    """Translate a legacy verb by what is registered on the path (AGTP-API 3.6)."""
+    asked, routes = call.method, call.routes
+    # Verbs that the policy disallows or redirects stay unchanged: the policy gate handles them.
+    if asked in routes.policies.methods.disallow or routes.redirects.follow(asked, call.path)[0] != asked:
+        return
+    preferred = routes.catalog.legacy[asked].preferred
+    if find_visible(call, preferred, call.path) is not None:
+        call.method = preferred
+        return
+    call.method, preset = _LEGACY[asked]
+    call.preset = dict(preset)
+
+
+def _shown(method: str) -> str:
+    return method if len(method) <= 64 else method[:61] + "..."
+
+
+def policy_gate(call: Call) -> Refused | None:
+    """Follow a redirect, then check the method in force against the policy."""
+    routes = call.routes
+    if routes.redirects:
+        call.method, call.path = routes.redirects.follow(call.method, call.path)
+    if call.method in routes.allowed:
+        return None
+    requested = call.request.method
+    return routes.not_allowed(requested, call.path, f"The policy of this server does not allow {requested}.")
+
 
 _BY_POST: Final = (("Allow", "POST, OPTIONS"),)
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.messages.message import address_messages
-from bespeak.runtime.messages.origin import (
+from bespeak.runtime.messages.message import (
     EXACTLY_ONCE,
     PUBLICATION,
     PUBLISHED,
@@ -19,19 +18,20 @@ from bespeak.runtime.messages.origin import (
     STOPPED,
     Origin,
     Pending,
+    address_messages,
     decode_origin,
 )
-from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.messages import (
     Advance,
     AdvanceMany,
     ListSubscribers,
     NewMessage,
+    PutOutbox,
     Subscriber,
     channel_mark,
 )
-from bespeak.state.store.commands.outbox import PutOutbox
 from bespeak.state.store.commands.records import Record
+from bespeak.state.store.store import Conflict
 
 if TYPE_CHECKING:
     from bespeak.runtime.server import Server

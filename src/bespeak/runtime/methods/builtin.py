@@ -6,36 +6,64 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from bespeak.contract.endpoint import DeclaredError, Endpoint
+from bespeak.contract.endpoint import DeclaredError, Endpoint, Semantic
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.ontology.settings import SemanticSettings
-from bespeak.contract.schema.compile import DIALECT
-from bespeak.contract.semantic import Semantic
-from bespeak.contract.standard.method import StandardMethod, object_of
+from bespeak.contract.schema.validation import DIALECT
+from bespeak.contract.standard.definition import StandardMethod, object_of
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.call import REQUIRES_RESOURCES, REQUIRES_STORE, RoutedCall, not_available
 from bespeak.runtime.composition.step import StepTaker
-from bespeak.runtime.methods.agents import AGENT_METHODS, agents
-from bespeak.runtime.methods.confirm import confirm
+from bespeak.runtime.floor import FLOOR
+from bespeak.runtime.messages.methods_inbox import MESSAGES, messages
+from bespeak.runtime.methods.cases import confirm, escalate
 from bespeak.runtime.methods.delegate import delegate
-from bespeak.runtime.methods.describe import describe
-from bespeak.runtime.methods.discover import discover, discover_methods
-from bespeak.runtime.methods.documents import FETCH_DOCUMENT, PATH, fetch_document
-from bespeak.runtime.methods.escalate import escalate
-from bespeak.runtime.methods.execute import execute
-from bespeak.runtime.methods.floor import FLOOR
+from bespeak.runtime.methods.discovery import AGENT_METHODS, agents, describe, discover, discover_methods
 from bespeak.runtime.methods.inspect import INSPECT, inspect
 from bespeak.runtime.methods.lifecycle import CHANGES, lifecycle
-from bespeak.runtime.methods.messages import MESSAGES, messages
-from bespeak.runtime.methods.needs import STORE
 from bespeak.runtime.methods.notify import notify
-from bespeak.runtime.methods.plan import plan
-from bespeak.runtime.methods.proposals import PROPOSAL_METHODS, proposals
-from bespeak.runtime.methods.propose import propose
 from bespeak.runtime.methods.query import query
-from bespeak.runtime.methods.resume import resume
 from bespeak.runtime.methods.standard import HANDLERS, implemented
-from bespeak.runtime.methods.suspend import suspend
-from bespeak.runtime.methods.unavailable import find_missing, unavailable
+from bespeak.runtime.methods.suspension import resume, suspend
+from bespeak.runtime.negotiation.methods import PROPOSAL_METHODS, proposals, propose
+from bespeak.runtime.reports.methods import DOCUMENT_PATH, FETCH_DOCUMENT, fetch_document
+from bespeak.runtime.workflows.methods_execute import execute
+from bespeak.runtime.workflows.methods_plan import plan
+
+MISSING: Final[Mapping[str, str]] = {
+    "SUMMARIZE": "a summarizer",
+}
+"""Requirement of each method; an operator who can fulfil it binds the method to a handler at `/`."""
+
+_STATEFUL: Final = frozenset(
+    {
+        *("DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "NOTIFY", "RESUME", "INSPECT"),
+        *(change.method.name for change in CHANGES),
+    }
+)
+
+
+def find_missing(method: str, *, stored: bool, searchable: bool) -> str | None:
+    """Return what a server lacks to carry out a built-in method at `/`; None if it works.
+
+    All published documents say what this function says.
+    """
+    if method == "QUERY" and not searchable:
+        return REQUIRES_RESOURCES
+    return REQUIRES_STORE if method in _STATEFUL and not stored else MISSING.get(method)
+
+
+def unavailable(method: str) -> Callable[[RoutedCall], Refused]:
+    """Build the handler of a floor method that this server admits but cannot carry out."""
+    advice = f" The operator of this server can bind {method} / to a handler."
+    refused = not_available(method, MISSING[method], advice)
+
+    def answer(_: RoutedCall) -> Refused:
+        return refused
+
+    return answer
+
 
 _CONTEXT: Final[Mapping[str, Any]] = {"type": "object"}
 """Core 4: every floor method takes an optional `context` object."""
@@ -110,10 +138,13 @@ def builtin_endpoints(
         *(_endpoint(method, path, agents) for path, method in AGENT_METHODS),
         *(_endpoint(method, path, proposals) for path, method in PROPOSAL_METHODS if negotiates),
         *((_endpoint(MESSAGES, "/messages", messages),) if stored else ()),
-        *(_with_missing(_endpoint(STANDARD[name], "/", HANDLERS[name]), None if stored else STORE) for name in chosen),
+        *(
+            _with_missing(_endpoint(STANDARD[name], "/", HANDLERS[name]), None if stored else REQUIRES_STORE)
+            for name in chosen
+        ),
         # Documents exist where reports are made.
         *(
-            replace(_endpoint(FETCH_DOCUMENT, PATH, fetch_document), enabled=True)
+            replace(_endpoint(FETCH_DOCUMENT, DOCUMENT_PATH, fetch_document), enabled=True)
             for name in chosen
             if name == "REPORT" and stored
         ),
@@ -123,8 +154,12 @@ def builtin_endpoints(
 
 def _with_meaning(handlers: dict[str, Callable[..., Any]]) -> Iterable[StandardMethod]:
     """Extend the floor methods for a server with a semantic layer, whose modules most servers do not need."""
-    from bespeak.runtime.methods.semantic_control import PARAMETERS, describing, proposing  # noqa: PLC0415
-    from bespeak.runtime.methods.semantic_discover import discovering  # noqa: PLC0415
+    from bespeak.runtime.semantic.methods import (  # noqa: PLC0415
+        PARAMETERS,
+        describing,
+        discovering,
+        proposing,
+    )
 
     handlers["DISCOVER"] = discovering(handlers["DISCOVER"])
     handlers["DESCRIBE"] = describing(handlers["DESCRIBE"])
@@ -136,7 +171,7 @@ def _with_meaning(handlers: dict[str, Callable[..., Any]]) -> Iterable[StandardM
 
 def _registry_endpoints(settings: SemanticSettings) -> Iterable[Endpoint]:
     """List the endpoints of the registry of ontologies, whose modules most servers do not need."""
-    from bespeak.runtime.methods import ontologies  # noqa: PLC0415
+    from bespeak.runtime.semantic import methods_ontologies as ontologies  # noqa: PLC0415
     from bespeak.runtime.semantic.registry import open_registry  # noqa: PLC0415
 
     register = ontologies.register_ontology(open_registry(settings))

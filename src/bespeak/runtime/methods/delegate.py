@@ -17,15 +17,14 @@ from bespeak.contract.agent import ACTIVE, Agent
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import DELEGATION_CHAIN
 from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.principal import is_scope_token
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.exchange.scope import is_scope_token
-from bespeak.runtime.agents import may_delegate
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.authority import Authority
-from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.methods.needs import invalid, not_available, read_time, refuse_without_needs, too_large
-from bespeak.state.store.command import Conflict
-from bespeak.state.store.commands.delegations import RecordDelegation
+from bespeak.runtime.call import RoutedCall, invalid, not_available, read_time, refuse_without_needs, too_large
+from bespeak.runtime.identity.agents import may_delegate
+from bespeak.runtime.identity.authority import Authority
+from bespeak.state.store.commands.agents import RecordDelegation
+from bespeak.state.store.store import Conflict
 
 if TYPE_CHECKING:
     from bespeak.state.identity.delegation import Chain
@@ -157,7 +156,7 @@ def _expiry(deadline: str | None, now: float) -> float | Refused:
 
 def _beyond(call: RoutedCall, delegator: Agent, wish: Wish) -> Refused | None:
     """Return a refusal if the request exceeds the delegator's authority."""
-    from bespeak.state.identity.delegation_grant import refuse_wider  # noqa: PLC0415 - loads cryptography, for delegators
+    from bespeak.state.identity.delegation import refuse_wider  # noqa: PLC0415 - loads cryptography, for delegators
 
     wider = refuse_wider(wish.delegator, wish.delegate, wish.scopes, call.principal.scopes)
     if wider is not None:
@@ -175,7 +174,7 @@ def _beyond(call: RoutedCall, delegator: Agent, wish: Wish) -> Refused | None:
 
 def _issue(call: RoutedCall, key: PrivateKey, wish: Wish, now: float) -> Chain | Refused:
     """Add a hop to the caller's chain, signed by this server for the caller."""
-    from bespeak.state.identity.delegation_grant import grant_authority  # noqa: PLC0415 - loads cryptography, for delegators
+    from bespeak.state.identity.delegation import grant_authority  # noqa: PLC0415 - loads cryptography, for delegators
 
     server_id = call.routes.service.identity.server_id
     # What this server signs for the caller ends with the credential by which it knows the caller.

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from bespeak.contract.standard.method import StandardMethod
+from bespeak.contract.standard.definition import StandardMethod
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Envelope
-from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.methods.floor import ID_SCHEMA, NEGOTIATED_ID_SCHEMA
-from bespeak.runtime.methods.needs import invalid, refuse_without_needs
-from bespeak.state.audit.reading import KeptRecord, payload_of
+from bespeak.runtime.call import RoutedCall, invalid, refuse_without_needs
+from bespeak.runtime.floor import ID_SCHEMA, NEGOTIATED_ID_SCHEMA
+from bespeak.state.audit.record import KeptRecord, payload_of
 from bespeak.state.store.commands.agents import ReadLifecycle
 from bespeak.state.store.commands.audit import ReadAudit, ReadChainHead
 from bespeak.state.store.commands.proposals import PENDING, REJECTED, ProposalRow, ReadProposal, proposal_id_of

@@ -10,16 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bespeak.contract.standard.method import StandardMethod
+from bespeak.contract.standard.definition import StandardMethod
 from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.methods.floor import ID_SCHEMA
-from bespeak.runtime.methods.needs import refuse_without_needs
-from bespeak.state.store.command import Conflict
+from bespeak.runtime.call import RoutedCall, refuse_without_needs
+from bespeak.runtime.floor import ID_SCHEMA
 from bespeak.state.store.commands.agents import RETIRED, SetAgentStatus, Transition
+from bespeak.state.store.store import Conflict
 
 MANAGE: Final = "agents:manage"
 """Scope that lets a caller change the state of other agents."""

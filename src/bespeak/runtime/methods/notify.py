@@ -13,18 +13,27 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.delivery.posting import AT_LEAST_ONCE, WAITING
-from bespeak.runtime.delivery.verification import answer_challenge
-from bespeak.runtime.messages.message import MOST_CONTENT, MOST_FROM_ONE, MOST_RECEIVED, USUAL, address_messages, new_id
-from bespeak.runtime.messages.origin import EXACTLY_ONCE, NOTIFICATION, Origin, send, too_much
-from bespeak.runtime.messages.recipients import Recipients, find_recipients
-from bespeak.runtime.methods.floor import FLOOR
-from bespeak.runtime.methods.needs import read_future, refuse_large, refuse_without_needs
-from bespeak.runtime.methods.transact.cancel import revoke
-from bespeak.state.store.command import Command, Conflict
+from bespeak.runtime.call import RoutedCall, read_future, refuse_large, refuse_without_needs
+from bespeak.runtime.entities.methods_cancel import revoke
+from bespeak.runtime.floor import FLOOR
+from bespeak.runtime.messages.message import (
+    EXACTLY_ONCE,
+    MOST_CONTENT,
+    MOST_FROM_ONE,
+    MOST_RECEIVED,
+    NOTIFICATION,
+    USUAL,
+    Origin,
+    address_messages,
+    new_id,
+    send,
+    too_much,
+)
+from bespeak.runtime.messages.posting import AT_LEAST_ONCE, WAITING
+from bespeak.runtime.messages.recipients import Recipients, answer_challenge, find_recipients
 from bespeak.state.store.commands.messages import PutMessages
 from bespeak.state.store.commands.records import PutRecord
+from bespeak.state.store.store import Command, Conflict
 
 MONITOR_CANCEL: Final = "monitor_cancel"
 _NOTIFY: Final = next(method for method in FLOOR if method.name == "NOTIFY")

@@ -6,37 +6,25 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.runtime.background import Carry
 from bespeak.runtime.composition.step import StepTaker
-from bespeak.runtime.due import Carry
+from bespeak.runtime.entities.methods import authorize, log, register, sign, transfer
+from bespeak.runtime.entities.methods_cancel import cancel
 from bespeak.runtime.messages.fanout import Fanout
-from bespeak.runtime.messages.origin import BROADCAST, NOTIFICATION, PUBLICATION
-from bespeak.runtime.methods.communicate.alert import alert
-from bespeak.runtime.methods.communicate.broadcast import broadcast
-from bespeak.runtime.methods.communicate.reply import reply
-from bespeak.runtime.methods.communicate.report import report
-from bespeak.runtime.methods.communicate.send import send
-from bespeak.runtime.methods.orchestrate.batch import batch
-from bespeak.runtime.methods.orchestrate.chain import chain
-from bespeak.runtime.methods.orchestrate.check import check
-from bespeak.runtime.methods.orchestrate.monitor import monitor
-from bespeak.runtime.methods.orchestrate.pause import pause
-from bespeak.runtime.methods.orchestrate.retry import retry
-from bespeak.runtime.methods.orchestrate.route import route
-from bespeak.runtime.methods.orchestrate.run import run
-from bespeak.runtime.methods.resume import resume
-from bespeak.runtime.methods.transact.authorize import authorize
-from bespeak.runtime.methods.transact.cancel import cancel
-from bespeak.runtime.methods.transact.log import log
-from bespeak.runtime.methods.transact.publish import publish
-from bespeak.runtime.methods.transact.purchase import purchase
-from bespeak.runtime.methods.transact.quote import quote
-from bespeak.runtime.methods.transact.register import register
-from bespeak.runtime.methods.transact.sign import sign
-from bespeak.runtime.methods.transact.submit import submit
-from bespeak.runtime.methods.transact.transfer import transfer
-from bespeak.runtime.payments.purchase import KIND as PURCHASE
-from bespeak.state.store.commands.kept_calls import KIND as CALL
+from bespeak.runtime.messages.message import BROADCAST, NOTIFICATION, PUBLICATION
+from bespeak.runtime.messages.methods_broadcast import alert, broadcast, publish
+from bespeak.runtime.messages.methods_inbox import reply
+from bespeak.runtime.messages.methods_send import send, submit
+from bespeak.runtime.methods.suspension import resume
+from bespeak.runtime.monitors.methods import check, monitor, retry
+from bespeak.runtime.monitors.methods_quote import quote
+from bespeak.runtime.monitors.methods_route import route
+from bespeak.runtime.payments.methods import purchase
+from bespeak.runtime.payments.purchases import PURCHASE
+from bespeak.runtime.reports.methods import report
+from bespeak.runtime.workflows.methods import batch, chain, pause, run
 from bespeak.state.store.commands.messages import ALERT
+from bespeak.state.store.commands.monitors import KEPT_CALL as CALL
 from bespeak.state.store.commands.monitors import MONITOR
 from bespeak.state.store.commands.steps import WORKFLOW
 

@@ -1,4 +1,4 @@
-"""What a monitor looks at, and which events that can have."""
+"""What a monitor observes, which events that can have, and the monitor as it is stored."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.protocol.exchange.principal import is_canonical_id
+from bespeak.runtime.identity.authority import Authority
+from bespeak.runtime.monitors.statistics import Summary
 from bespeak.state.store.commands.monitors import AGENT
 
 ENDPOINT: Final = "endpoint"
@@ -76,3 +78,47 @@ def parse_target(given: Any, server_names: tuple[str, ...]) -> Target | str:
     if not texts or not isinstance(given.get("parameters", {}), dict):
         return "needs a text `method`, and may have the texts `path` and `select` and an object `parameters`"
     return Target(ENDPOINT, path, method, given.get("parameters", {}), select)
+
+
+class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The last value of an event."""
+
+    value: Any = None
+    """The value, or its digest if it is large."""
+    beyond: bool = False
+    """True if it was on the far side of the threshold."""
+
+
+class View(msgspec.Struct, frozen=True):
+    """What one process has seen of an endpoint."""
+
+    at: float
+    summary: Summary
+
+
+class Monitor(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Content of the record of a monitor."""
+
+    target: Target
+    events: tuple[str, ...]
+    callback: str
+    """Agent-ID of the owner for its inbox, or an address that was verified."""
+    interval: float
+    authority: Authority
+    threshold: Any = None
+    version: int = 0
+    """Version of the record that is looked at, when it was."""
+    seen: dict[str, Seen] = {}
+    views: dict[str, View] = {}
+    """Views of the processes that share the store, by the id of each."""
+    ended: dict[str, Any] | None = None
+    """Code and message of the reason why it ended by itself; None while it looks."""
+
+
+_encode = msgspec.json.Encoder().encode
+decode: Final = msgspec.json.Decoder(Monitor).decode
+
+
+def encode(monitor: Monitor) -> str:
+    """Write a monitor."""
+    return _encode(monitor).decode()

@@ -1,38 +1,173 @@
-"""Evaluations 5 to 7 of a proposal: authority, capability and policy (AGTP-API 10.3)."""
+"""Evaluations 5 to 7 of a proposal: authority, capability and policy (AGTP-API 10.3, 16.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, Final
 from unicodedata import normalize
 from urllib.parse import quote, unquote
 
-from bespeak.checks.lint.rules.composition_value import find_gaps, write_path
+from bespeak.checks.lint.rules.composition import find_gaps, write_path
+from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.grammar.path_syntax import parse_template
+from bespeak.contract.grammar.syntax import parse_template
 from bespeak.contract.handler import Composition
-from bespeak.contract.negotiation import NegotiationSettings
-from bespeak.contract.recipe import Recipe, RecipeStep
-from bespeak.contract.source import Source
-from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import Call
-from bespeak.runtime.disclosure import may_discover, sees
-from bespeak.runtime.negotiation.authority import (
-    find_forbidden,
-    has_scopes,
-    list_parts,
-    may_use,
-    refuse_missing_scopes,
-    refuse_unauthorized_data,
+from bespeak.contract.negotiation import ForbiddenCombination, NegotiationSettings
+from bespeak.contract.recipe import Recipe, RecipeStep, Source
+from bespeak.protocol.exchange.principal import Principal
+from bespeak.protocol.exchange.refusal import Refused, authorization_required
+from bespeak.runtime.call import Call, may_discover, sees
+from bespeak.runtime.negotiation.plan import (
+    Contract,
+    Impossible,
+    Plan,
+    Promises,
+    claims_better,
+    has_internal,
+    loosen,
+    make_contract,
 )
-from bespeak.runtime.negotiation.contract import Contract, claims_better, has_internal, loosen, make_contract
-from bespeak.runtime.negotiation.plan import Impossible, Plan
-from bespeak.runtime.negotiation.promise import Promises
+from bespeak.runtime.negotiation.planner.vocabulary import noun_of, resource_of, stems
 from bespeak.runtime.negotiation.proposal import Proposal
-from bespeak.runtime.negotiation.recipe_match import match_recipe
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+
+Lookup = Callable[[tuple[str, str]], Endpoint | None]
+
+
+def has_scopes(principal: Principal, endpoint: Endpoint) -> bool:
+    """Return True if the caller holds every scope that the endpoint requires."""
+    return not principal.scopes.missing(endpoint.required_scopes)
+
+
+def is_admitted(settings: NegotiationSettings, endpoint: Endpoint) -> bool:
+    """Return True if the search for compositions may know an endpoint; the operator says which internal ones."""
+    return not endpoint.internal or any(fnmatchcase(str(endpoint), pattern) for pattern in settings.internal)
+
+
+def may_use(call: Call, settings: NegotiationSettings, endpoint: Endpoint) -> bool:
+    """Return True if a composition for the caller may contain the endpoint, scopes aside.
+
+    An internal one is used only where the operator allows it, and only with its scopes: asking for them would reveal
+    it.
+    """
+    route = call.routes.steps.get(endpoint.key)
+    if route is None or endpoint.builtin or endpoint.missing or endpoint.method not in call.routes.allowed:
+        return False
+    if route.synthesis_id is not None:
+        # Syntheses of syntheses would multiply: ten steps of ten steps of ten steps.
+        return False
+    if endpoint.internal:
+        return is_admitted(settings, endpoint) and has_scopes(call.principal, endpoint)
+    return sees(call, route)
+
+
+def refuse_missing_scopes(call: Call, scopes: Iterable[str]) -> Refused | None:
+    """Return the 262 of evaluation 5 if the caller lacks one of the scopes, or has none where one is required."""
+    principal, required = call.principal, sorted(set(scopes))
+    if required and principal.agent_id is None:
+        names = ", ".join(required)
+        return call.server.principals.credentials_missing(f"The proposed endpoint requires the scopes {names}")
+    missing = principal.scopes.missing(required)
+    if missing:
+        message = f"The proposed endpoint requires the scopes {', '.join(missing)}, which the agent does not hold."
+        return authorization_required(
+            "scope-required",
+            message,
+            missing_scopes=missing,
+            required_scopes=required,
+            declared_scopes=[*principal.scopes],
+        )
+    if call.routes.policies.scope_required_for_invocation and not principal.scopes:
+        message = "This server requires a scope for every call, so the proposed endpoint could not be called."
+        return authorization_required("scope-required", message)
+    return None
+
+
+def refuse_unauthorized_data(call: Call, proposed: Endpoint) -> Refused | None:
+    """Return the 262 for a proposal that names a data class in its path, if the caller lacks the scopes for it.
+
+    Core 4.6: authorization comes first. Otherwise 463 would tell which columns a class has, and which it has not.
+    """
+    said = set(resource_of(proposed.path, ()).nouns)
+    scopes = [
+        scope
+        for route in call.routes.steps.values()
+        if route.endpoint.data_class is not None and noun_of(stems(route.endpoint.data_class)) in said
+        for scope in route.endpoint.required_scopes
+    ]
+    return refuse_missing_scopes(call, scopes) if scopes else None
+
+
+def list_parts(endpoints: Iterable[Endpoint], recipes: Mapping[str, Recipe], lookup: Lookup) -> list[Endpoint]:
+    """List endpoints and, for compositions among them, everything that they call."""
+    found: dict[tuple[str, str], Endpoint] = {}
+    waiting = list(endpoints)
+    while waiting:
+        endpoint = waiting.pop()
+        if endpoint.key in found:
+            continue
+        found[endpoint.key] = endpoint
+        recipe = recipes.get(endpoint.handler.recipe) if isinstance(endpoint.handler, Composition) else None
+        called = () if recipe is None else (lookup(step.endpoint) for step in recipe.steps)
+        waiting += [part for part in called if part is not None]
+    return list(found.values())
+
+
+def find_forbidden(settings: NegotiationSettings, parts: Iterable[Endpoint]) -> ForbiddenCombination | None:
+    """Return the first combination of which a composition has every member; None if it has none."""
+    words = {word for part in parts for word in _words(part)}
+    for combination in settings.forbidden:
+        if all(any(fnmatchcase(word, pattern) for word in words) for pattern in combination.together):
+            return combination
+    return None
+
+
+def _words(endpoint: Endpoint) -> Iterator[str]:
+    """Yield the names under which an operator may forbid an endpoint."""
+    yield str(endpoint)
+    for scope in endpoint.required_scopes:
+        yield f"scope:{scope}"
+    if endpoint.data_class is not None:
+        yield f"data:{endpoint.data_class}"
+    if endpoint.namespace is not None:
+        yield f"namespace:{endpoint.namespace}"
+
+
+def match_recipe(
+    proposed: Endpoint,
+    recipes: Iterable[Recipe],
+    catalog: Catalog,
+    lookup: Callable[[tuple[str, str]], Endpoint | None],
+) -> Plan | None:
+    """Return the plan of the first recipe that answers the proposal; None if there is none."""
+    for recipe in recipes:
+        if recipe.pattern and _fits(recipe, proposed, catalog):
+            endpoints = [lookup(step.endpoint) for step in recipe.steps]
+            called = tuple(endpoint for endpoint in endpoints if endpoint is not None)
+            if len(called) == len(endpoints):
+                explanation = tuple(f"Calls {endpoint}." for endpoint in called)
+                return Plan(recipe=recipe, endpoints=called, quality=1.0, explanation=explanation)
+    return None
+
+
+def _fits(recipe: Recipe, proposed: Endpoint, catalog: Catalog) -> bool:
+    verb = catalog.verbs.get(proposed.method)
+    properties = proposed.input_schema.get("properties")
+    given = properties if isinstance(properties, dict) else {}
+    tests: dict[str, Callable[..., bool]] = {
+        "name_exact": lambda name: bool(name == proposed.method),
+        "name_regex": lambda pattern: re.fullmatch(pattern, proposed.method) is not None,
+        "category": lambda category: verb is not None and category in verb.categories,
+        "path_exact": lambda path: bool(path == proposed.path),
+        "path_regex": lambda pattern: re.fullmatch(pattern, proposed.path) is not None,
+        "has_parameters": lambda names: set(names) <= given.keys(),
+    }
+    return all(tests[key](value) for key, value in recipe.pattern.items() if value)
+
 
 IMPOSSIBLE: Final = "composition-impossible"
 POLICY: Final = "policy-refused"

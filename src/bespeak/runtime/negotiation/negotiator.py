@@ -14,28 +14,24 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.limits import MOST, Rate
 from bespeak.contract.negotiation import NegotiationSettings
-from bespeak.contract.rate import MOST, Rate
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import NEGOTIATION_ID, SESSION_ID
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.additions import StoredEndpoint, read_endpoint
 from bespeak.runtime.answer import Answer, Effects
 from bespeak.runtime.call import Call, RoutedCall
-from bespeak.runtime.negotiation.authority import is_admitted
-from bespeak.runtime.negotiation.conformance import check_conformance
-from bespeak.runtime.negotiation.contract import Contract
-from bespeak.runtime.negotiation.evaluation import IMPOSSIBLE, Evaluation, Rejection
-from bespeak.runtime.negotiation.filing import Filing
-from bespeak.runtime.negotiation.outcome import MOST_TURNS, escalate
-from bespeak.runtime.negotiation.plan import Impossible, Plan
+from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.negotiation.evaluation import IMPOSSIBLE, Evaluation, Rejection, is_admitted
+from bespeak.runtime.negotiation.outcome import MOST_TURNS, Filing, escalate
+from bespeak.runtime.negotiation.plan import Contract, Impossible, Plan
 from bespeak.runtime.negotiation.planner.planner import Planner
-from bespeak.runtime.negotiation.proposal import read_proposal
+from bespeak.runtime.negotiation.proposal import check_conformance, read_proposal
 from bespeak.runtime.negotiation.syntheses import Syntheses, register
 from bespeak.runtime.rate import Buckets, caller, network
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.route_table import RouteTable
-from bespeak.runtime.stored_endpoint import StoredEndpoint, read_endpoint
-from bespeak.runtime.threads import run_in_thread
 from bespeak.state.store.commands.proposals import Negotiation
 from bespeak.state.store.settings import SessionSettings
 from bespeak.state.store.store import Store

@@ -12,22 +12,19 @@ from dataclasses import replace
 from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.grammar.path_syntax import Template, parse_template
+from bespeak.contract.grammar.syntax import Template, parse_template
 from bespeak.contract.recipe import Recipe
 from bespeak.errors import BespeakError, ContractError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import CONTRACT_SYNTHESIZED, METHOD_GRAMMAR, SESSION_ID, SYNTHESIS_ID
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.additions import Additions
+from bespeak.runtime.additions import Additions, EndpointOrigin, StoredEndpoint, read_endpoint
+from bespeak.runtime.background import Follower
 from bespeak.runtime.call import Call, RoutedCall
-from bespeak.runtime.follower import Follower
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.route import Route
-from bespeak.runtime.route_table import RouteTable
-from bespeak.runtime.router import Router
-from bespeak.runtime.stored_endpoint import Origin, StoredEndpoint, read_endpoint
-from bespeak.state.store.command import Conflict
+from bespeak.runtime.route_table import Router, RouteTable
 from bespeak.state.store.commands.proposals import (
     APPROVED,
     REVOKED,
@@ -38,7 +35,7 @@ from bespeak.state.store.commands.proposals import (
     UseSynthesis,
     proposal_id_of,
 )
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Conflict, Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 _logger = logging.getLogger(__name__)
@@ -323,11 +320,11 @@ class Syntheses:
 
     async def _reconcile(self) -> None:
         """Make the endpoints of the server those of the published syntheses, also after a process has died."""
-        now, wanted = time.time(), dict[tuple[str, str], tuple[Synthesis, Origin]]()
+        now, wanted = time.time(), dict[tuple[str, str], tuple[Synthesis, EndpointOrigin]]()
         for one in sorted(self._known.values(), key=lambda one: one.row.revision):
             row = one.row
             if row.published and row.expires > now:
-                origin = Origin(synthesis_id=row.synthesis_id, expires=row.expires)
+                origin = EndpointOrigin(synthesis_id=row.synthesis_id, expires=row.expires)
                 wanted.setdefault((row.method, row.path), (one, origin))
         try:
             for key in set(self._additions.origins):
@@ -341,7 +338,7 @@ class Syntheses:
             _logger.error("the published syntheses are not all served: %s", error)
         self._schedule(min((origin.expires for _, origin in wanted.values()), default=None), now)
 
-    async def _serve(self, one: Synthesis, origin: Origin) -> None:
+    async def _serve(self, one: Synthesis, origin: EndpointOrigin) -> None:
         try:
             await self._additions.add(one.stored.endpoint, one.stored.recipe, origin)
         except ContractError as error:

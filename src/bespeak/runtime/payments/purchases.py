@@ -1,7 +1,8 @@
-"""The purchases of a server: carried through their phases, continued after a crash, never charged twice.
+"""Purchases: what is stored of each, carried through their phases, continued after a crash, never charged twice.
 
 With the ledger, a change of a purchase and the money that it moves are one transaction. A provider outside is asked
-after the purchase says what it is asked for, and each order has a key of its own: whoever continues repeats the order.
+after the purchase says what it is asked for, and each order has a key of its own: whoever continues repeats the
+order.
 """
 
 from __future__ import annotations
@@ -9,21 +10,106 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.standard.payments import LEDGER, PaymentSettings
+from bespeak.contract.payments import LEDGER, Money, PaymentSettings
 from bespeak.errors import ConfigError, StoreError
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.payments.ledger import LedgerProvider
-from bespeak.runtime.payments.provider import Declined, Done, Order, Outcome, Provider
-from bespeak.runtime.payments.purchase import EXPIRED, FAILED, HELD, HOLD, KIND, PENDING, RELEASE, Purchase, decode
-from bespeak.state.store.command import Command, Conflict
+from bespeak.runtime.payments.provider import Declined, Done, LedgerProvider, Order, Outcome, Provider
 from bespeak.state.store.commands.ledger import OpenAccount, account_of
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Conflict, Store
+
+PURCHASE: Final = "purchase"
+
+PENDING: Final = "pending"
+"""State of a purchase whose provider has to do something: its phase."""
+HELD: Final = "held"
+SETTLED: Final = "settled"
+CANCELLED: Final = "cancelled"
+EXPIRED: Final = "expired"
+FAILED: Final = "failed"
+
+HOLD: Final = "hold"
+SETTLE: Final = "settle"
+RELEASE: Final = "release"
+REFUND: Final = "refund"
+
+
+class Purchase(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Content of the record of a purchase."""
+
+    item: Any
+    principal_id: str
+    money: Money
+    merchant: dict[str, str]
+    """Merchant, manifest and intent that the buyer named."""
+    payment_method: str | None = None
+    immediate: bool = True
+    """True to settle without a CONFIRM."""
+    phase: str = HOLD
+    """What the provider is asked for while the purchase is pending."""
+    ends: str = SETTLED
+    """State after a release or a refund."""
+    refund: int | None = None
+    """Part of the amount that is given back, in smallest units; None if none is."""
+    reference: str | None = None
+    """Name of the payment with its provider."""
+    attempts: int = 0
+    """Answers of the provider in a row that left it open whether something was done."""
+    refusals: int = 0
+    """Refunds that the provider has declined; the next one is another order."""
+    fault: str | None = None
+    """Reason for which the provider declined."""
+    fault_code: str | None = None
+
+    @property
+    def part(self) -> Money:
+        """Amount that the phase moves."""
+        return self.money if self.refund is None else Money(self.refund, self.money.currency)
+
+    def with_phase(self, phase: str, ends: str, **changes: Any) -> Purchase:
+        """Return the purchase on its way to another state."""
+        return msgspec.structs.replace(self, phase=phase, ends=ends, attempts=0, **changes)
+
+    def done(self, reference: str | None) -> tuple[Purchase, str]:
+        """Return the purchase and its state after the provider has carried out the phase."""
+        now = msgspec.structs.replace(self, attempts=0, reference=reference or self.reference)
+        match self.phase:
+            case "hold" if self.immediate:
+                return now.with_phase(SETTLE, SETTLED), PENDING
+            case "hold":
+                return now, HELD
+            case "settle":
+                return now, SETTLED
+            case _:
+                return now, self.ends
+
+    def declined(self, code: str, fault: str) -> tuple[Purchase, str]:
+        """Return the purchase and its state after the provider has refused the phase."""
+        now = msgspec.structs.replace(self, fault=fault, fault_code=code)
+        match self.phase:
+            case "settle":
+                return now.with_phase(RELEASE, FAILED), PENDING
+            case "refund":
+                return msgspec.structs.replace(now, refund=None, refusals=self.refusals + 1), SETTLED
+            case _:
+                return now, FAILED
+
+    def key(self, purchase_id: str) -> str:
+        """Return the idempotency key of the order that the phase is."""
+        return f"{purchase_id}/{self.phase}" + (f"-{self.refusals}" if self.refusals else "")
+
+    def text(self) -> str:
+        """Return the content as JSON."""
+        return msgspec.json.encode(self).decode()
+
+
+decode: Final = msgspec.json.Decoder(Purchase).decode
+
 
 _logger = logging.getLogger(__name__)
 
@@ -92,7 +178,7 @@ class Purchases:
 
     async def find(self, purchase_id: str | None = None, key: str | None = None) -> Record | None:
         """Return the record of a purchase, by its id or the key under which it was stored."""
-        found: Record | None = await self._store.read(FindRecord((KIND,), purchase_id, key))
+        found: Record | None = await self._store.read(FindRecord((PURCHASE,), purchase_id, key))
         return found
 
     @property
@@ -115,7 +201,7 @@ class Purchases:
             delay, lifetime = self._times(state, after)
             change = ChangeRecord(
                 record.record_id,
-                (KIND,),
+                (PURCHASE,),
                 (PENDING,),
                 state,
                 version=record.version,
@@ -148,7 +234,7 @@ class Purchases:
         expired = decode(record.data).with_phase(RELEASE, EXPIRED)
         done = await self.carry_out(
             ChangeRecord(
-                *(record.record_id, (KIND,), (HELD,), PENDING),
+                *(record.record_id, (PURCHASE,), (HELD,), PENDING),
                 version=record.version,
                 fence=record.fence,
                 data=expired.text(),

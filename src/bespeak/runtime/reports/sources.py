@@ -6,14 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from statistics import median
 from typing import Any, Final
 
-from bespeak.contract.money import Money
+from bespeak.contract.payments import Money
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.payments.purchase import KIND as PURCHASE
-from bespeak.runtime.payments.purchase import decode as decode_purchase
-from bespeak.runtime.reports.report import MOST_ROWS, Cell, Findings, as_cell, sum_by
-from bespeak.runtime.reports.scope import Scope
+from bespeak.runtime.payments.purchases import PURCHASE
+from bespeak.runtime.payments.purchases import decode as decode_purchase
+from bespeak.runtime.reports.report import MOST_ROWS, Cell, Findings, Scope, as_cell, sum_by
 from bespeak.state.store.commands.records import FindRecord, ListRecords, Record
 from bespeak.state.store.commands.steps import WORKFLOW
 

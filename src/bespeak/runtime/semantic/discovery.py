@@ -10,15 +10,15 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.checks.alignment.behavioral import behavioral
+from bespeak.checks.alignment.signals import behavioral
 from bespeak.checks.alignment.translation import Translation
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.ontology.ontology import Term
 from bespeak.contract.ontology.profile import SemanticProfile
-from bespeak.contract.ontology.term import Term
 from bespeak.documents.envelope.writer import write_envelope
 from bespeak.protocol.exchange.principal import Principal
-from bespeak.runtime.semantic.outcome import WIDER
-from bespeak.runtime.semantic.snapshot import Snapshot
+from bespeak.runtime.semantic.knowledge import Snapshot
+from bespeak.runtime.semantic.negotiation import WIDER
 
 _LEAST_BEHAVIOR: Final = 0.3
 """Lowest agreement of inputs and outputs."""

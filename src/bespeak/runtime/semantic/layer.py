@@ -6,30 +6,58 @@ import dataclasses
 import hashlib
 import importlib.util
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, Final
 
 import msgspec
 
 from bespeak.checks.alignment.artifact import Trust
-from bespeak.checks.profile.judgement import judge
+from bespeak.checks.ontology.profile import judge
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.ontology.core import Namespace
+from bespeak.contract.ontology.ontology import Ontology, Term
 from bespeak.contract.ontology.profile import SemanticProfile
 from bespeak.contract.ontology.settings import SemanticSettings
+from bespeak.contract.service import Service
 from bespeak.documents.envelope.reader import EnvelopeReader
-from bespeak.documents.projections.jsonld import capability_iri
+from bespeak.documents.projections.jsonld import base_of, capability_iri, intent_iri
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import RouteTable
 from bespeak.runtime.semantic.discovery import MeaningIndex
-from bespeak.runtime.semantic.knowledge import Knowledge
-from bespeak.runtime.semantic.negotiation import Negotiation, Offer
-from bespeak.runtime.semantic.outcome import Outcome, write_mapping
-from bespeak.runtime.semantic.own_ontology import own_ontology
-from bespeak.runtime.semantic.snapshot import Snapshot
+from bespeak.runtime.semantic.knowledge import Knowledge, Snapshot
+from bespeak.runtime.semantic.negotiation import Negotiation, Offer, Outcome, write_mapping
 from bespeak.state.store.store import Store
+
+
+def own_ontology(service: Service, endpoints: Iterable[Endpoint], version: str, namespace: Namespace) -> Ontology:
+    """Return the vocabulary of a service in the version of its manifest."""
+    terms: dict[str, Term] = {}
+    for endpoint in endpoints:
+        if endpoint.is_listed:
+            capability, intent = capability_iri(service, endpoint), intent_iri(service, endpoint)
+            # What an endpoint does is a case of what its concepts mean.
+            terms[capability] = Term(
+                iri=capability,
+                kind="individual",
+                types=(namespace("Capability"),),
+                parents=endpoint.semantic.concepts,
+            )
+            terms[intent] = Term(iri=intent, kind="individual", types=(namespace("Intent"),), requires=(capability,))
+    return Ontology(id=base_of(service), version=version, terms=terms)
+
+
+def own_profile(service: Service, endpoint: Endpoint, ontology: Ontology) -> SemanticProfile:
+    """Return the profile with which an endpoint can be called in the vocabulary of its service."""
+    return SemanticProfile(
+        ontology_id=ontology.id,
+        ontology_version=ontology.version,
+        capability_refs=(capability_iri(service, endpoint),),
+        intent_ref=intent_iri(service, endpoint),
+    )
+
 
 WITHHELD: Final = "a sensitive term"
 """Words in the place of a term that a caller may not know."""

@@ -1,35 +1,110 @@
-"""The registry as agents use it: documents are judged, signatures verified, and nothing is registered by half."""
+"""The registry as agents use it: documents are judged and signatures verified before anything is registered."""
 
 from __future__ import annotations
 
 import importlib.util
+from functools import partial
 from typing import Final
 
 import msgspec
 
-from bespeak.checks.alignment.artifact import NO_TRUST, Trust
+from bespeak.checks.alignment.artifact import NO_TRUST, JudgedAlignment, Trust, judge_alignment
 from bespeak.checks.ontology.registration import Judged, judge_registration
-from bespeak.contract.ontology.namespace import Namespace
+from bespeak.contract.ontology.alignment import Alignment
+from bespeak.contract.ontology.core import DEFAULT, Namespace
+from bespeak.contract.ontology.ontology import Ontology, OntologyRef
 from bespeak.contract.ontology.settings import SemanticSettings
-from bespeak.documents.ontology.notation import RdfNotation
+from bespeak.documents.alignment.draft_json import read_json
+from bespeak.documents.alignment.notation import AlignmentNotation, read_alignment
+from bespeak.documents.alignment.rules import OTHER_ONTOLOGY
+from bespeak.documents.ontology.canonical import read_registered
+from bespeak.documents.ontology.triples import RdfNotation
 from bespeak.errors import ConfigError
-from bespeak.protocol.fault import Fault
-from bespeak.runtime.semantic.alignment_registration import AlignmentOffer, judge_offer
-from bespeak.runtime.semantic.offloading import run_beside
-from bespeak.runtime.turns import Turns
-from bespeak.state.audit.trusted_keys import parse_keys
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.runtime.concurrency import Turns
+from bespeak.runtime.semantic.offloading import run_beside, run_in_thread
 from bespeak.state.identity.artifact_signature import ArtifactStatement, signature_fault, verify_artifact
 from bespeak.state.identity.jws import PublicKey
-from bespeak.state.store.commands.ontologies import Quota, RegisterArtifact
+from bespeak.state.identity.key_files import parse_keys
+from bespeak.state.store.commands.semantics import Artifact, Quota, ReadArtifact, RegisterArtifact
 from bespeak.state.store.store import Store
-from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
+from bespeak.text.source.tree import Location
+
+
+class AlignmentOffer(msgspec.Struct, frozen=True, kw_only=True):
+    """A document to register, and what it may not say itself."""
+
+    data: bytes
+    file: str
+    notation: AlignmentNotation | None = None
+    id: str = ""
+    version: str = ""
+    signature: str = ""
+
+
+async def judge_offer(
+    store: Store, offer: AlignmentOffer, trust: Trust, namespace: Namespace = DEFAULT
+) -> JudgedAlignment:
+    """Judge an alignment against what is registered; parsing takes up to seconds, in which other calls go on."""
+    document = await run_in_thread(read_alignment, offer.data, offer.file, offer.notation)
+    if document.alignment is None:
+        return JudgedAlignment(document.findings)
+    read = document.alignment
+    named = frozenset(iri for rule in read.rules for iri in (rule.source, rule.target))
+    source, target = [await _ontology(store, ref, namespace, named) for ref in (read.source, read.target)]
+    if isinstance(source, Fault) or isinstance(target, Fault):
+        missing = [
+            OTHER_ONTOLOGY.found(one.message, Location(offer.file), f"/{side}OntologyId")
+            for side, one in (("source", source), ("target", target))
+            if isinstance(one, Fault)
+        ]
+        return JudgedAlignment([*document.findings, *missing])
+    latest = await _latest(store, read.id or offer.id)
+    judging = partial(
+        judge_alignment,
+        source=source,
+        target=target,
+        replaces=latest,
+        trust=trust,
+        signature=offer.signature,
+        for_registry=True,
+        id=offer.id,
+        version=offer.version,
+    )
+    return await run_in_thread(judging, offer.data, offer.file, offer.notation)
+
+
+async def _ontology(store: Store, ref: OntologyRef, namespace: Namespace, named: frozenset[str]) -> Ontology | Fault:
+    """Return the registered ontology with the named terms; the latest version if the artifact does not say one."""
+    found: Artifact | None = await store.read(ReadArtifact("ontology", ref.id, ref.version or None))
+    if found is None:
+        return Fault(f"the alignment refers to {brief(str(ref).strip())}, which is not registered")
+    return await run_beside(_read_terms, found, namespace, named, size=len(found.content))
+
+
+def _read_terms(found: Artifact, namespace: Namespace, named: frozenset[str]) -> Ontology | Fault:
+    """Read an ontology as far as an alignment refers to it."""
+    read = read_registered(found, namespace)
+    if isinstance(read, Fault):
+        return read
+    return msgspec.structs.replace(read, terms={iri: term for iri, term in read.terms.items() if iri in named})
+
+
+async def _latest(store: Store, id_: str) -> Alignment | None:
+    found: Artifact | None = await store.read(ReadArtifact("alignment", id_))
+    document = await run_in_thread(read_json, found.content, id_) if found else None
+    if found is None or document is None or document.alignment is None:
+        return None
+    return msgspec.structs.replace(document.alignment, signer=found.row.signer)
+
 
 _MOST_WAITING: Final = 256
 _MOST_OF_ONE: Final = 16
 """Documents of one agent that wait; agents take turns, so that none waits for all those of another."""
 
 
-class Offer(msgspec.Struct, frozen=True, kw_only=True):
+class OntologyOffer(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent wants to register."""
 
     document: bytes
@@ -55,7 +130,7 @@ class OntologyRegistry:
         """Return True if an agent may offer another document now."""
         return self._turns.has_room(actor)
 
-    async def judge(self, offer: Offer) -> RegisterArtifact | list[Diagnostic] | Fault:
+    async def judge(self, offer: OntologyOffer) -> RegisterArtifact | list[Diagnostic] | Fault:
         """Return the command that registers an offer, the findings of its document, or the fault of its signature."""
         async with self._turns.take(offer.actor):
             judged = await run_beside(_judge, offer, self.settings.namespace, size=len(offer.document))
@@ -95,7 +170,7 @@ class OntologyRegistry:
         return signature_fault(signed, statement) or signed.signer
 
 
-def _judge(offer: Offer, namespace: Namespace) -> Judged:
+def _judge(offer: OntologyOffer, namespace: Namespace) -> Judged:
     """Judge an ontology; the findings are those of the agent, who gets no more than the command."""
     judged = judge_registration(
         offer.document,

@@ -7,14 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.checks.alignment.policy import Policy
-from bespeak.checks.alignment.resolution import signed_pairs
+from bespeak.checks.alignment.policy import Policy, signed_pairs
 from bespeak.checks.alignment.translation import Translation, Translator
 from bespeak.contract.ontology.alignment import Alignment, MappingRule, Relation
 from bespeak.contract.ontology.matching import LOW_CONFIDENCE, UNCOVERED
 from bespeak.contract.ontology.ontology import Ontology
-from bespeak.contract.ontology.profile import SemanticProfile
-from bespeak.contract.ontology.verdict import Violation
+from bespeak.contract.ontology.profile import SemanticProfile, Violation
 
 _RELATIONS: Final[tuple[Relation, ...]] = ("equivalent", "broader")
 """Relations of a target that may stand for a term, the better one first."""

@@ -17,19 +17,17 @@ from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import BUDGET_LIMIT, CONFIRMATION_ID
 from bespeak.protocol.exchange.messages import Request
-from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.fault import Fault
-from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall
+from bespeak.protocol.exchange.refusal import Fault, Refused
+from bespeak.runtime.bindings.procedure import METHOD, path_of
+from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall, parties_of
 from bespeak.runtime.composition.step import UNDOES
+from bespeak.runtime.concurrency import Pace
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.runtime.gates import find_route
-from bespeak.runtime.gates.purchase import spent_by
-from bespeak.runtime.messages.announcement import announce
-from bespeak.runtime.parties import parties_of
-from bespeak.runtime.procedures import METHOD, path_of
+from bespeak.runtime.messages.message import announce
+from bespeak.runtime.payments.gate import spent_by
 from bespeak.runtime.route import Route
-from bespeak.runtime.turns import Pace
 from bespeak.runtime.workflows.journal import (
     SETTLED,
     TAKEN,
@@ -41,9 +39,16 @@ from bespeak.runtime.workflows.journal import (
     faulty_row,
     interrupted_row,
 )
-from bespeak.runtime.workflows.reference import INPUT, Room, expressions_in, resolve, variables_of
-from bespeak.runtime.workflows.spec import Spec, StepSpec, restore_call
-from bespeak.state.store.command import Conflict
+from bespeak.runtime.workflows.spec import (
+    INPUT,
+    Room,
+    Spec,
+    StepSpec,
+    expressions_in,
+    resolve,
+    restore_call,
+    variables_of,
+)
 from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, OpenCase, ReadCase
 from bespeak.state.store.commands.steps import (
     CANCELLED,
@@ -60,7 +65,7 @@ from bespeak.state.store.commands.steps import (
     WAITING,
     StepRow,
 )
-from bespeak.state.store.store import Store, level_of
+from bespeak.state.store.store import Conflict, Store, level_of
 
 _logger = logging.getLogger(__name__)
 

@@ -15,12 +15,11 @@ from bespeak.errors import StoreError
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.concurrency import Pace
 from bespeak.runtime.dispatcher import Dispatcher
-from bespeak.runtime.turns import Pace
 from bespeak.runtime.workflows.driving import KEPT, Drive
 from bespeak.runtime.workflows.journal import WorkflowJournal
 from bespeak.runtime.workflows.spec import Spec, decode, encode, restore_call
-from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.records import FindRecord, PutRecord, Record, topic_of
 from bespeak.state.store.commands.steps import (
     CANCELLED,
@@ -34,7 +33,7 @@ from bespeak.state.store.commands.steps import (
     ReleaseWorkflows,
     StepRow,
 )
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Conflict, Store
 
 _logger = logging.getLogger(__name__)
 

@@ -10,8 +10,7 @@ import msgspec
 
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Response
-from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.state.store.commands.steps import (
     CANCELLING,

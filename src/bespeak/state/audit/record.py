@@ -1,18 +1,25 @@
-"""The payload of an attribution record: who asked for what, and the result (core 10.3)."""
+"""Attribution records (core 10.3): the payload, and records and checkpoints as the store keeps them.
+
+Parts of a stored record can be read without verifying its signature.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from bespeak.protocol.exchange.base64url import encode64
+from bespeak.protocol.exchange.header_values import encode64
 from bespeak.protocol.exchange.headers import CONFIRMATION_ID, REQUEST_ID, SESSION_ID, TASK_ID
 from bespeak.protocol.exchange.instant import write_milliseconds
 from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.protocol.exchange.principal import Principal
+from bespeak.protocol.exchange.refusal import Fault
+
+if TYPE_CHECKING:
+    from bespeak.state.identity.jws import Jws
 
 VERSION: Final = "1"
 FIRST: Final = "0" * 64
@@ -173,3 +180,64 @@ def _response_id(response: Response) -> str | None:
         if name == "Response-ID":
             return value
     return None
+
+
+_LONGEST_COMPACT: Final = 1 << 22
+"""Maximum characters of a record or checkpoint; a checkpoint of the most streams has a tenth of that."""
+
+
+def jws_id(jws: str) -> str:
+    """Return the id of a JWS: SHA-256 of its text, in hexadecimal (core 10.3)."""
+    return sha256(jws.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def parse_compact(jws: str) -> Jws | None:
+    """Read a JWS, signed or not; return None if the text is not one. Its algorithm is judged with its signature."""
+    from bespeak.state.identity.jws import parse_jws  # noqa: PLC0415 - loads cryptography, which most servers do without
+
+    read = parse_jws(jws, longest=_LONGEST_COMPACT, algorithms=None)
+    return None if isinstance(read, Fault) else read
+
+
+class KeptRecord(msgspec.Struct, frozen=True, gc=False):
+    """A row of the trail, in the order of the table's columns."""
+
+    position: int
+    stream: str
+    sequence: int
+    agent_id: str
+    audit_id: str
+    jws: str
+
+
+class KeptCheckpoint(msgspec.Struct, frozen=True, gc=False):
+    """A row of the checkpoints."""
+
+    position: int
+    checkpoint_id: str
+    jws: str
+
+
+_PLACE: Final = msgspec.json.Decoder(Place)
+_MEMBERS: Final = msgspec.json.Decoder(dict[str, Any])
+
+
+def place_in(jws: Jws) -> Place | None:
+    """Return the place that a payload claims; None if it claims no place."""
+    place = jws.read_payload(_PLACE)
+    return None if isinstance(place, Fault) else place
+
+
+def place_of(jws: str) -> Place | None:
+    """Return the place that a record claims, without verifying its signature."""
+    compact = parse_compact(jws)
+    return None if compact is None else place_in(compact)
+
+
+def payload_of(jws: str) -> dict[str, Any] | None:
+    """Return the payload of a record, without verifying its signature."""
+    compact = parse_compact(jws)
+    if compact is None:
+        return None
+    payload = compact.read_payload(_MEMBERS)
+    return None if isinstance(payload, Fault) else payload

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from bespeak.protocol.exchange.base64url import encode64
+from bespeak.protocol.exchange.header_values import encode64
 from bespeak.state.audit.record import DIGEST_SIZE, FIRST, encode_header, roll
-from bespeak.state.store.command import Members, Sealed
+from bespeak.state.store.store import Members, Sealed
 
 if TYPE_CHECKING:
-    from bespeak.state.audit.signing_key import SigningKey  # loads cryptography, which an unsigned trail does without
+    from bespeak.state.identity.key_files import SigningKey  # loads cryptography, which an unsigned trail does without
 
 Signing = Literal["each", "checkpoints"]
 RECORD: Final = "JWT"

@@ -1,21 +1,22 @@
-"""Settings of the audit trail: `[audit]`."""
+"""Settings of the audit trail: `[audit]`, and the check of the input fields that it records."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from bespeak.state.audit.rules import (
+from bespeak.contract.endpoint import Endpoint
+from bespeak.state.rules import (
     CHECKPOINT_DISTANCE,
     RECORDED_FIELD_ENDPOINT,
     SECRET_RECORDED,
     SIGNING_WITHOUT_KEY,
     UNUSED_AUDIT_SETTING,
 )
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.reading.setting import declared, setting
+from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
+from bespeak.text.reading.settings import declared, setting
 from bespeak.text.reading.table import Table
 
 _REFERENCE_SWITCH: Final = "attribution_records_enabled"
@@ -116,3 +117,25 @@ class AuditSettings:
         if table.has("checkpoint_every") and self.checkpoint_every == table.value("checkpoint_every"):
             message = "`checkpoint_every` has no effect: a checkpoint is a signature, and there is no signing key"
             table.warning(UNUSED_AUDIT_SETTING, "checkpoint_every", message, 'Write signing_key = "FILE" in [server].')
+
+
+def unknown_fields(
+    fields: Mapping[tuple[str, str], tuple[str, ...]], endpoints: Iterable[Endpoint]
+) -> list[Diagnostic]:
+    """Return a warning for each endpoint and field of `[audit.fields]` that does not exist."""
+    served = {endpoint.key: endpoint for endpoint in endpoints}
+    findings = []
+    for (method, path), names in fields.items():
+        endpoint = served.get((method, path))
+        if endpoint is None:
+            message = f"audit.fields names {method} {path}, which is not a served endpoint"
+            advice = "Write the method and the path as the endpoint has them, {parameters} included."
+            findings.append(UNUSED_AUDIT_SETTING.found(message, advice=advice))
+            continue
+        known = endpoint.input_schema.get("properties", {})
+        for name in names:
+            if name not in known:
+                message = f"audit.fields names {name!r} of {method} {path}, which is not an input of that endpoint"
+                advice = f"It takes {', '.join(list(known)[:10]) or 'none'}."
+                findings.append(UNUSED_AUDIT_SETTING.found(message, advice=advice))
+    return findings

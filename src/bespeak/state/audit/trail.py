@@ -1,14 +1,20 @@
-"""The trail as a verification reads it: from a store or from an exported file."""
+"""The audit trail as a verification reads it: from a store, or from an exported file of JSON lines."""
 
 from __future__ import annotations
 
+import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
-from typing import Final
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Final
 
-from bespeak.state.audit.reading import KeptCheckpoint, KeptRecord
+import msgspec
+
+from bespeak.errors import ConfigError
+from bespeak.state.audit.record import KeptCheckpoint, KeptRecord, place_of
 from bespeak.state.store.commands.audit import CountAuditAgents, ReadAudit, ReadCheckpoint, ScanAudit, ScanCheckpoints
 from bespeak.state.store.store import Store
+from bespeak.text.reading.json_data import decode_json
 
 _PAGE: Final = 1000
 
@@ -69,3 +75,127 @@ class StoreTrail(Trail):
     async def agents(self) -> int:
         count: int = await self._store.read(CountAuditAgents())
         return count
+
+
+FORM: Final = "bespeak-audit/1"
+_LONGEST_LINE: Final = 4 * 1024 * 1024
+
+_encode = msgspec.json.Encoder().encode
+
+
+async def export_lines(store: Store) -> AsyncIterator[bytes]:
+    """Yield the lines of an export. The store may be written to meanwhile: the export ends where all references
+    resolve.
+
+    Checkpoints are read before records, so that the records they bind are included; if a record names a newer
+    checkpoint, reading continues with both.
+    """
+    trail = StoreTrail(store)
+    yield _encode({"form": FORM}) + b"\n"
+    checkpoints, position, written = 0, 0, set[str]()
+    named: set[str] = set()
+    grew = True
+    while grew:
+        grew = False
+        async for checkpoint in trail.checkpoints(checkpoints):
+            checkpoints, grew = checkpoint.position, True
+            written.add(checkpoint.checkpoint_id)
+            yield _line("checkpoint", checkpoint)
+        async for record in trail.records(position):
+            position = record.position
+            place = place_of(record.jws)
+            if place is not None and place.checkpoint_id:
+                named.add(place.checkpoint_id)
+            yield _line("record", record)
+        named -= written
+        if not named:
+            return
+
+
+def _line(kind: str, row: KeptRecord | KeptCheckpoint) -> bytes:
+    return _encode({"type": kind, **msgspec.structs.asdict(row)}) + b"\n"
+
+
+class FileTrail(Trail):
+    """The trail in an exported file. The index of ids is in a temporary database, not in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._index = sqlite3.connect("")  # a file without a name, which goes away with the connection
+        self._index.execute("CREATE TABLE lines (id TEXT NOT NULL, agent_id TEXT, line INTEGER NOT NULL)")
+        self._index.execute("CREATE INDEX by_id ON lines (id)")
+        try:
+            with path.open("rb") as file:
+                self._read_form(file)
+                self._index.executemany(
+                    "INSERT INTO lines VALUES (?, ?, ?)",
+                    (
+                        (row.audit_id, row.agent_id, row.position)
+                        if isinstance(row, KeptRecord)
+                        else (row.checkpoint_id, None, row.position)
+                        for row in self._rows(file)
+                    ),
+                )
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from error
+
+    def close(self) -> None:
+        """Close the temporary database."""
+        self._index.close()
+
+    async def checkpoints(self) -> AsyncIterator[KeptCheckpoint]:
+        for row in self._reread():
+            if isinstance(row, KeptCheckpoint):
+                yield row
+
+    async def records(self) -> AsyncIterator[KeptRecord]:
+        for row in self._reread():
+            if isinstance(row, KeptRecord):
+                yield row
+
+    async def find(self, audit_id: str) -> KeptRecord | None:
+        sql = "SELECT agent_id, line FROM lines WHERE id = ? AND agent_id IS NOT NULL ORDER BY line LIMIT 1"
+        found = self._index.execute(sql, (audit_id,)).fetchone()
+        return KeptRecord(found[1], "", 0, found[0], audit_id, "") if found is not None else None
+
+    async def find_checkpoint(self, checkpoint_id: str) -> KeptCheckpoint | None:
+        sql = "SELECT line FROM lines WHERE id = ? AND agent_id IS NULL LIMIT 1"
+        found = self._index.execute(sql, (checkpoint_id,)).fetchone()
+        return KeptCheckpoint(found[0], checkpoint_id, "") if found is not None else None
+
+    async def agents(self) -> int:
+        count: int = self._index.execute("SELECT COUNT(DISTINCT agent_id) FROM lines").fetchone()[0]
+        return count
+
+    def _reread(self) -> Iterator[KeptRecord | KeptCheckpoint]:
+        with self._path.open("rb") as file:
+            self._read_form(file)
+            yield from self._rows(file)
+
+    def _read_form(self, file: BinaryIO) -> None:
+        try:
+            form = decode_json(file.readline(_LONGEST_LINE))
+        except (ValueError, RecursionError):
+            form = None
+        if not isinstance(form, dict) or form.get("form") != FORM:
+            raise ConfigError(f"{self._path} is not an export of an audit trail: its first line does not say {FORM}")
+
+    def _rows(self, file: BinaryIO) -> Iterator[KeptRecord | KeptCheckpoint]:
+        """Yield the rows with the line number as position: the order of the file counts."""
+        number = 1
+        while line := file.readline(_LONGEST_LINE + 1):
+            number += 1
+            try:
+                if len(line) > _LONGEST_LINE:
+                    raise ValueError("it is too long")
+                yield _row(decode_json(line), number)
+            except (ValueError, RecursionError) as error:
+                raise ConfigError(f"line {number} of {self._path} is not a valid line of an export: {error}") from error
+
+
+def _row(line: Any, number: int) -> KeptRecord | KeptCheckpoint:
+    kind = line.get("type") if isinstance(line, dict) else None
+    if kind not in ("record", "checkpoint"):
+        raise ValueError("it is neither a record nor a checkpoint")
+    members = {**line, "position": number}
+    return msgspec.convert(members, KeptRecord) if kind == "record" else msgspec.convert(members, KeptCheckpoint)

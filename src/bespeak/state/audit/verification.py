@@ -1,29 +1,333 @@
 """Verification of a trail from its beginning, naming every change since it was written.
 
-Memory grows with the number of checkpoints and streams, not of records.
+Each stream is checked by itself, then against the checkpoints that claim something about it.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import Final, Literal
+
+import msgspec
 
 from bespeak.protocol.exchange.instant import read_instant
-from bespeak.state.audit.checkpoint import ENDS
-from bespeak.state.audit.checkpoint_check import CheckpointCheck
-from bespeak.state.audit.compact import jws_id, parse_compact
-from bespeak.state.audit.expectation import Expectation
-from bespeak.state.audit.reading import KeptRecord, place_in
-from bespeak.state.audit.record import FIRST, Place
+from bespeak.state.audit.checkpoints import BEGINS, ENDS, Checkpoint, read_checkpoint
+from bespeak.state.audit.record import (
+    DIGEST_SIZE,
+    FIRST,
+    KeptCheckpoint,
+    KeptRecord,
+    Place,
+    jws_id,
+    parse_compact,
+    place_in,
+    roll,
+)
 from bespeak.state.audit.sealer import RECORD
-from bespeak.state.audit.signature_status import judge
-from bespeak.state.audit.stream_check import StreamCheck
 from bespeak.state.audit.trail import Trail
-from bespeak.state.audit.trail_fault import Kind, TrailFault
-from bespeak.state.audit.trusted_keys import TrustedKeys
 from bespeak.state.identity.jws import Jws
+from bespeak.state.identity.key_files import TrustedKeys, check_signature
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """The configuration of the server, as far as it is known."""
+
+    sign: str | None = None
+    """Configured signing: `each`, `checkpoints` or `none`; None if the configuration is not known."""
+    server_ids: frozenset[str] = frozenset()
+    """Ids that the server has had; empty for any."""
+    replaced: Mapping[str, float] = field(default_factory=dict)
+    """Times at which keys were replaced, in seconds since 1970, by key id."""
+
+
+TrailFaultKind = Literal[
+    "changed", "removed", "reordered", "added", "forged", "unsigned", "truncated", "checkpoint", "foreign"
+]
+"""Kind of a fault. `forged`: the signature is not by a trusted key; `checkpoint`: the fault is in a checkpoint;
+`foreign`: it is of another server.
+"""
+
+
+class TrailFault(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A fault and the record it concerns."""
+
+    kind: TrailFaultKind
+    message: str
+    audit_id: str = ""
+    """Id of the record; empty if the record is missing and its id is unknown."""
+    stream: str = ""
+    sequence: int = 0
+    checkpoint_id: str = ""
+
+
+_MOST_GAPS: Final = 10_000
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """The claim of a checkpoint about a stream."""
+
+    count: int
+    digest: str
+    checkpoint_id: str
+    begins: bool = False
+    """True if signing began with this checkpoint."""
+    replaced: float = inf
+    """Time at which the key that vouches for it was replaced; infinity for the current key."""
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """Records missing from their place."""
+
+    first: int
+    last: int
+    behind: str
+    """Record found in their place."""
+
+
+class StreamCheck:
+    """Follows one stream from its first record."""
+
+    def __init__(self, stream: str) -> None:
+        self._stream = stream
+        self._digest = bytes(DIGEST_SIZE)
+        self._last = ""
+        self._gaps: list[Gap] = []
+        self._claims: list[Claim] = []
+        self.count = 0
+        self.bound = 0
+        """Number of records that checkpoints cover."""
+        self.adopted = 0
+        """Number of records from before signing began."""
+        self.has_first = False
+        """True if the first record of the stream was read."""
+        self.signing = ""
+        """Signing mode according to the first record, if that is signed."""
+        self._vouched: dict[float, int] = {}
+        self._told: set[str] = set()
+
+    def claim(self, claim: Claim) -> None:
+        """Add the claim of a checkpoint. All claims come before the records, in the order they were written."""
+        self._claims.append(claim)
+        self.bound = max(self.bound, claim.count)
+        self._vouched[claim.replaced] = max(claim.count, self._vouched.get(claim.replaced, 0))
+        if claim.begins:
+            self.adopted = max(self.adopted, claim.count)
+
+    def vouched_after(self, replaced: float) -> int:
+        """Return the number of records that are covered by keys newer than one replaced at this time."""
+        return max((count for time, count in self._vouched.items() if time > replaced), default=0)
+
+    def is_first(self, kind: str) -> bool:
+        """Return True for the first fault of a kind that would otherwise be reported for every record."""
+        if kind in self._told:
+            return False
+        self._told.add(kind)
+        return True
+
+    def begin(self) -> None:
+        """End the claims."""
+        self._claims.sort(key=lambda claim: claim.count, reverse=True)
+
+    def take(self, record: KeptRecord, place: Place | None) -> Iterator[TrailFault]:
+        """Yield the faults of the next record; `place` is None if the record cannot be trusted."""
+        sequence = record.sequence
+        if sequence <= self.count:
+            yield self._out_of_place(record)
+            return
+        told = place.stream_digest if place is not None else self._digest.hex()
+        if sequence > self.count + 1:
+            self._gaps.append(Gap(self.count + 1, sequence - 1, record.audit_id))
+            if len(self._gaps) > _MOST_GAPS:
+                yield self._missing(self._gaps.pop(0))
+            yield from self._judge(sequence - 1, told, record.audit_id)
+        elif told != self._digest.hex():
+            yield self._another(record)
+        self.count, self._last = sequence, record.audit_id
+        self._digest = roll(_bytes(told), _bytes(record.audit_id))
+        yield from self._judge(sequence, self._digest.hex(), record.audit_id)
+
+    def end(self) -> Iterator[TrailFault]:
+        """Yield the faults that are certain after the last record."""
+        for gap in self._gaps:
+            yield self._missing(gap)
+        if self._claims:
+            claim = self._claims[0]
+            lost = claim.count - self.count
+            yield TrailFault(
+                "truncated",
+                f"the stream ends with record {self.count}, and checkpoint {claim.checkpoint_id} had seen "
+                f"{claim.count}: {_records(lost)} cut off",
+                stream=self._stream,
+                sequence=self.count + 1,
+                checkpoint_id=claim.checkpoint_id,
+            )
+
+    def _judge(self, count: int, digest: str, audit_id: str) -> Iterator[TrailFault]:
+        while self._claims and self._claims[-1].count <= count:
+            claim = self._claims.pop()
+            if claim.count == count and claim.digest != digest:
+                yield TrailFault(
+                    "changed",
+                    f"it is not the record that checkpoint {claim.checkpoint_id} was signed over, or one before it "
+                    "is not",
+                    audit_id,
+                    self._stream,
+                    count,
+                    claim.checkpoint_id,
+                )
+
+    def _another(self, record: KeptRecord) -> TrailFault:
+        if record.sequence == 1:
+            message = "it is the first of its stream but refers to earlier records"
+            return TrailFault("forged", message, record.audit_id, self._stream, 1)
+        message = f"it is not the record that {record.audit_id} was sealed behind: changed or put in its place"
+        return TrailFault("changed", message, self._last, self._stream, record.sequence - 1)
+
+    def _out_of_place(self, record: KeptRecord) -> TrailFault:
+        sequence = record.sequence
+        for index, gap in enumerate(self._gaps):
+            if gap.first <= sequence <= gap.last:
+                self._gaps[index : index + 1] = [
+                    part
+                    for part in (Gap(gap.first, sequence - 1, gap.behind), Gap(sequence + 1, gap.last, gap.behind))
+                    if part.first <= part.last
+                ]
+                message = f"it comes after record {self.count} of its stream but belongs before {gap.behind}"
+                return TrailFault("reordered", message, record.audit_id, self._stream, sequence)
+        message = f"its stream has a record with the number {sequence} already: repeated or added"
+        return TrailFault("added", message, record.audit_id, self._stream, sequence)
+
+    def _missing(self, gap: Gap) -> TrailFault:
+        which = f"record {gap.first}" if gap.first == gap.last else f"records {gap.first} to {gap.last}"
+        message = f"{which} of the stream, before {gap.behind}: {_records(gap.last - gap.first + 1)} removed"
+        return TrailFault("removed", message, stream=self._stream, sequence=gap.first)
+
+
+def _records(count: int) -> str:
+    return "one record was" if count == 1 else f"{count} records were"
+
+
+def _bytes(text: str) -> bytes:
+    """Decode hexadecimal digits; return empty bytes for other text, which another fault reports."""
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return b""
+
+
+class _Seen(msgspec.Struct, frozen=True):
+    """A trusted checkpoint."""
+
+    checkpoint_id: str
+    content: Checkpoint
+    replaced: float
+    """Time at which its key was replaced; infinity for the current key."""
+
+
+class CheckpointCheck:
+    """Follows the checkpoints from the first one."""
+
+    def __init__(self, keys: TrustedKeys, expected: Expectation | None = None) -> None:
+        self._keys = keys
+        self._expected = expected or Expectation()
+        self._wanted: dict[str, str] = {}
+        """Checkpoints referred to but not seen yet, with the checkpoint that refers to them."""
+        self._seen: list[_Seen] = []
+        self._followers: dict[str, str] = {}
+        self.ids: set[str] = set()
+        self.claims: dict[str, list[Claim]] = {}
+        """Claims of the trusted checkpoints by stream, after `end`."""
+        self.count = 0
+        self.last = ""
+        self.signing = ""
+        """Change of signing that the last trusted checkpoint to record one has recorded, and its time."""
+        self.signing_at = ""
+
+    def take(self, kept: KeptCheckpoint) -> Iterator[TrailFault]:
+        """Yield the faults of the next checkpoint. An untrusted checkpoint makes no claims."""
+        self.count += 1
+        self.last = kept.checkpoint_id
+        repeated = kept.checkpoint_id in self.ids
+        self.ids.add(kept.checkpoint_id)
+        checkpoint = self._read(kept)
+        if isinstance(checkpoint, TrailFault):
+            yield checkpoint
+            return
+        if repeated:
+            yield _fault("it appears twice", kept.checkpoint_id)
+            return
+        follower = self._wanted.pop(kept.checkpoint_id, None)
+        if follower is not None:
+            yield _fault(f"it comes after {follower}, which follows it: the order was changed", kept.checkpoint_id)
+        content = checkpoint.content
+        previous = content.previous_checkpoint_id
+        if previous != FIRST:
+            if previous not in self.ids:
+                self._wanted[previous] = kept.checkpoint_id
+            other = self._followers.setdefault(previous, kept.checkpoint_id)
+            if other != kept.checkpoint_id:
+                yield _fault(f"it follows {previous}, which {other} already follows", kept.checkpoint_id)
+        if self._expected.server_ids and content.server_id not in self._expected.server_ids:
+            yield _foreign(checkpoint)
+        if content.signing not in ("", self.signing):
+            self.signing, self.signing_at = content.signing, content.issued_at
+        self._seen.append(checkpoint)
+
+    def end(self) -> Iterator[TrailFault]:
+        """Yield the faults that are certain after the last checkpoint."""
+        for missing, follower in self._wanted.items():
+            message = f"checkpoint {missing}, which {follower} follows, is not there"
+            yield TrailFault("checkpoint", message, checkpoint_id=missing)
+        # A checkpoint vouches for those it follows, so the newest key among its successors counts.
+        vouched: dict[str, float] = {}
+        for seen in reversed(self._seen):
+            best = max(seen.replaced, vouched.get(seen.checkpoint_id, 0.0))
+            previous = seen.content.previous_checkpoint_id
+            vouched[seen.checkpoint_id] = best
+            vouched[previous] = max(best, vouched.get(previous, 0.0))
+        for seen in self._seen:
+            best = vouched[seen.checkpoint_id]
+            if best <= seen.replaced and _is_later(seen.content.issued_at, seen.replaced):
+                yield _fault("it was signed with a replaced key, after that key was replaced", seen.checkpoint_id)
+            for bound in seen.content.streams:
+                begins = seen.content.signing == BEGINS
+                claim = Claim(bound.count, bound.digest, seen.checkpoint_id, begins, best)
+                self.claims.setdefault(bound.stream, []).append(claim)
+
+    def _read(self, kept: KeptCheckpoint) -> _Seen | TrailFault:
+        if jws_id(kept.jws) != kept.checkpoint_id:
+            return _fault("its content is not what its id was made of", kept.checkpoint_id)
+        compact, checkpoint = parse_compact(kept.jws), read_checkpoint(kept.jws)
+        if compact is None or checkpoint is None:
+            return _fault("it is not a valid checkpoint", kept.checkpoint_id)
+        verdict = check_signature(compact, self._keys)
+        if verdict == "unsigned":
+            return _fault("it is not signed", kept.checkpoint_id)
+        if verdict == "bad":
+            return _fault("its signature is not by the key it names", kept.checkpoint_id)
+        kid = compact.key_id
+        if verdict == "unknown-key":
+            return _fault(f"it is signed by {kid[:100]!r}, which is not a trusted key", kept.checkpoint_id)
+        return _Seen(kept.checkpoint_id, checkpoint, self._expected.replaced.get(kid, inf))
+
+
+def _is_later(issued_at: str, replaced: float) -> bool:
+    issued = read_instant(issued_at)
+    return issued is not None and issued > replaced
+
+
+def _foreign(seen: _Seen) -> TrailFault:
+    message = f"checkpoint {seen.checkpoint_id}: it is of the server {seen.content.server_id[:100]!r}"
+    return TrailFault("foreign", message, checkpoint_id=seen.checkpoint_id)
+
+
+def _fault(message: str, checkpoint_id: str) -> TrailFault:
+    return TrailFault("checkpoint", f"checkpoint {checkpoint_id}: {message}", checkpoint_id=checkpoint_id)
+
 
 _MOST_HEADS: Final = 100_000
 """Limit of chains whose last record is in memory; others are looked up."""
@@ -138,7 +442,7 @@ class Verification:
         self, record: KeptRecord, compact: Jws, place: Place, check: StreamCheck
     ) -> Iterator[TrailFault]:
         tally = self.tally
-        verdict = judge(compact, self._keys)
+        verdict = check_signature(compact, self._keys)
         tally.signed += verdict == "good"
         tally.unchecked += verdict == "unchecked"
         tally.unsigned += verdict == "unsigned"
@@ -146,11 +450,13 @@ class Verification:
             check.has_first = True
             check.signing = place.signing if verdict != "unsigned" else ""
         if check.is_first("server") and self._expected.server_ids and place.server_id not in self._expected.server_ids:
-            yield _fault("foreign", f"its stream is of the server {place.server_id[:100]!r}", record)
+            yield _verification_fault("foreign", f"its stream is of the server {place.server_id[:100]!r}", record)
         if verdict == "bad":
-            yield _fault("forged", "its signature is not by the key it names", record)
+            yield _verification_fault("forged", "its signature is not by the key it names", record)
         elif verdict == "unknown-key":
-            yield _fault("forged", f"it is signed by {compact.key_id[:100]!r}, which is not a trusted key", record)
+            yield _verification_fault(
+                "forged", f"it is signed by {compact.key_id[:100]!r}, which is not a trusted key", record
+            )
         elif verdict == "good":
             yield from self._judge_age(record, compact, place, check)
         elif verdict == "unsigned":
@@ -167,17 +473,17 @@ class Verification:
                 "it was signed with a replaced key, after that key was replaced. If the server has not been "
                 "restarted since, restart it"
             )
-            yield _fault("forged", message, record)
+            yield _verification_fault("forged", message, record)
 
     def _judge_missing(self, record: KeptRecord, place: Place, check: StreamCheck) -> Iterator[TrailFault]:
         """Check that a record may be without a signature. What the record itself says about it does not count."""
         if check.signing == "each":
-            yield _fault("unsigned", "it is not signed, although its stream signs each record", record)
+            yield _verification_fault("unsigned", "it is not signed, although its stream signs each record", record)
         elif check.signing == "checkpoints":
             must = self._expected.sign not in (None, "checkpoints") and place.sequence > check.bound
             if must and check.is_first("unsigned"):
                 message = "it is not signed, no checkpoint covers it, and the configuration does not allow that"
-                yield _fault("unsigned", message, record)
+                yield _verification_fault("unsigned", message, record)
         elif check.has_first:
             if place.sequence <= check.adopted:
                 self.tally.adopted += 1
@@ -198,7 +504,7 @@ class Verification:
             message = "it is not signed, and no checkpoint says that signing was off when it was written"
             if ended or not checkpoints.count:
                 message += ". If signing was switched on since the server last started, start it once"
-            yield _fault("unsigned", message, record)
+            yield _verification_fault("unsigned", message, record)
 
     async def _judge_link(self, record: KeptRecord, place: Place) -> TrailFault | None:
         """Check that the previous record in the agent's chain exists."""
@@ -209,15 +515,15 @@ class Verification:
         if previous == FIRST:
             if last is None:
                 return None
-            return _fault("forged", "it claims to be the first of its agent but is not", record)
+            return _verification_fault("forged", "it claims to be the first of its agent but is not", record)
         found = await self._trail.find(previous)
         if found is None:
             message = f"{previous}, the record before {record.audit_id} in the chain of its agent, is not there"
             return TrailFault("removed", message, previous, record.stream)
         if found.agent_id != record.agent_id:
-            return _fault("forged", f"it follows {previous}, a record of another agent", record)
+            return _verification_fault("forged", f"it follows {previous}, a record of another agent", record)
         if found.position > record.position:
-            return _fault("reordered", f"it comes before {previous}, which it follows", record)
+            return _verification_fault("reordered", f"it comes before {previous}, which it follows", record)
         return None
 
     def _advance(self, record: KeptRecord) -> None:
@@ -231,11 +537,11 @@ class Verification:
 def _read(record: KeptRecord) -> tuple[Jws, Place] | TrailFault:
     """Split a record and return its claimed place, or why it cannot be trusted."""
     if jws_id(record.jws) != record.audit_id:
-        return _fault("changed", "its content is not what its Audit-ID was made of", record)
+        return _verification_fault("changed", "its content is not what its Audit-ID was made of", record)
     compact = parse_compact(record.jws)
     place = place_in(compact) if compact is not None else None
     if compact is None or compact.header.get("typ") != RECORD or place is None:
-        return _fault("changed", "it is not a valid attribution record", record)
+        return _verification_fault("changed", "it is not a valid attribution record", record)
     told = (place.stream, place.sequence, place.agent_id)
     if told != (record.stream, record.sequence, record.agent_id):
         message = (
@@ -243,11 +549,11 @@ def _read(record: KeptRecord) -> tuple[Jws, Place] | TrailFault:
             f"{record.agent_id or '(anonymous)'}, and says that it is record {place.sequence} of {place.stream} "
             f"by {place.agent_id or '(anonymous)'}"
         )
-        return _fault("changed", message, record)
+        return _verification_fault("changed", message, record)
     return compact, place
 
 
-def _fault(kind: Kind, message: str, record: KeptRecord) -> TrailFault:
+def _verification_fault(kind: TrailFaultKind, message: str, record: KeptRecord) -> TrailFault:
     return TrailFault(kind, message, record.audit_id, record.stream, record.sequence)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.identity.jws import ALGORITHM, PrivateKey, PublicKey, read_token, sign_compact
 
 TYPE: Final = "bespeak-artifact+json"

@@ -10,7 +10,7 @@ from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.headers import AGENT_ID, AGENT_SIGNATURE, AUTHORIZATION
 from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.exchange.refusal import Refused, unauthorized
-from bespeak.state.identity.authentication import Authenticated, Outdated
+from bespeak.state.identity.credentials import Authenticated, Outdated
 from bespeak.state.identity.settings import CREDENTIALS, AuthSettings, TokenSettings
 
 if TYPE_CHECKING:

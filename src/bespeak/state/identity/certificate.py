@@ -18,8 +18,7 @@ from cryptography.x509.oid import NameOID
 
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused, unauthorized
-from bespeak.state.identity.authentication import Authenticated
-from bespeak.state.identity.key_mark import key_mark
+from bespeak.state.identity.credentials import Authenticated, key_mark
 
 _REMEMBERED: Final = 1024
 _LONGEST: Final = 32 * 1024

@@ -1,23 +1,110 @@
-"""Delegation chains: whose authority an agent acts with, verified hop by hop (core 7.6).
-
-The drafts leave the form of Delegation-Chain open. Ours is a list of tokens, separated by commas, from the first hop to
-the last. A token is a compact JWS by the delegator's registered Ed25519 key, or by the server's key for a delegator
-that the server has authenticated in another way. It is valid at one server and names the previous token by its hash.
-"""
+"""Delegation chains (core 4.8, 7.6): the tokens, granting them, and verifying a chain hop by hop."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
-from collections.abc import Callable
+import re
+import secrets
+from collections.abc import Callable, Collection
 from typing import Final
 
 import msgspec
 
 from bespeak.protocol import status
-from bespeak.protocol.exchange.refusal import Refused
-from bespeak.protocol.exchange.scope import Scopes
-from bespeak.state.identity.delegation_token import Break, Claims, read_token, token_hash
-from bespeak.state.identity.jws import PublicKey
+from bespeak.protocol.exchange.header_values import encode64
+from bespeak.protocol.exchange.principal import Scopes, is_canonical_id, is_scope_token
+from bespeak.protocol.exchange.refusal import Fault, Refused, unprocessable
+from bespeak.state.identity import jws
+from bespeak.state.identity.jws import ALGORITHM, PrivateKey, PublicKey, sign_compact
+
+LONGEST_TOKEN: Final = 4096
+MOST_SCOPES: Final = 64
+LONGEST_LIFE: Final = 366 * 24 * 3600
+"""Maximum lifetime of a delegation in seconds, for every issuer."""
+
+_TYPE: Final = "agtp-delegation+jwt"
+_ID: Final = re.compile(r"[\x21-\x7e]{1,128}")
+"""Pattern of a token id, which is stored and logged."""
+
+
+class Break(msgspec.Struct, frozen=True):
+    """The reason why a token is not valid or does not continue a chain."""
+
+    reason: str
+    """Machine-readable reason."""
+    message: str
+
+
+class Claims(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The claims of a token."""
+
+    iss: str
+    """Signer: the delegator's Agent-ID, or the server's id."""
+    sub: str
+    """Delegate."""
+    aud: str
+    """Server at which the token is valid."""
+    scope: tuple[str, ...]
+    depth: int
+    """Number of further hops allowed."""
+    exp: int
+    iat: int
+    jti: str
+    delegator: str | None = None
+    """Agent whose authority is delegated, if the server signs for it."""
+    parent: str | None = None
+    """Hash of the previous token; absent in a first hop."""
+
+    @property
+    def holder(self) -> str:
+        """Agent whose authority is delegated."""
+        return self.delegator or self.iss
+
+
+_CLAIMS: Final = msgspec.json.Decoder(Claims)
+
+
+def sign_token(claims: Claims, key: PrivateKey) -> str:
+    """Sign claims as a token."""
+    return sign_compact({"alg": ALGORITHM, "typ": _TYPE}, msgspec.json.encode(claims), key)
+
+
+def token_hash(token: str) -> str:
+    """Return the SHA-256 of a token in base64url, by which the next hop names it."""
+    return encode64(hashlib.sha256(token.encode()).digest()).decode()
+
+
+def read_token(token: str, server_id: str, key_of: Callable[[str], PublicKey | None]) -> Claims | Break:
+    """Return the claims of a token if their issuer signed it for this server. Times are not checked."""
+    read = jws.read_token(token, _CLAIMS, longest=LONGEST_TOKEN, typ=_TYPE)
+    if isinstance(read, Fault):
+        return Break("malformed", read.message)
+    envelope, claims = read
+    key = key_of(claims.iss)
+    if key is None:
+        return Break("key-unknown", "the key of its signer is not known here")
+    if not envelope.is_by(key):
+        return Break("signature-invalid", "it is not signed by the key of the issuer it names")
+    if claims.aud != server_id:
+        return Break("wrong-audience", "it is for another server")
+    return _unsound(claims, server_id) or claims
+
+
+def _unsound(claims: Claims, server_id: str) -> Break | None:
+    """Return what is wrong with signed claims."""
+    if claims.delegator is not None and claims.iss not in (server_id, claims.delegator):
+        return Break("malformed", "an agent passes on its own authority only")
+    if not is_canonical_id(claims.holder) or not is_canonical_id(claims.sub):
+        return Break("malformed", "delegator and delegate are agents, by their 64 hexadecimal digits")
+    if not 0 < len(claims.scope) <= MOST_SCOPES or not all(map(is_scope_token, claims.scope)):
+        return Break("malformed", f"it must have 1 to {MOST_SCOPES} valid scopes")
+    if _ID.fullmatch(claims.jti) is None:
+        return Break("malformed", "its id is not 1 to 128 visible ASCII characters")
+    if claims.exp - claims.iat > LONGEST_LIFE:
+        return Break("malformed", f"it does not end within {LONGEST_LIFE} seconds of its beginning")
+    return None
+
 
 _logger = logging.getLogger(__name__)
 
@@ -140,4 +227,104 @@ def _refuse(hop: int, reason: str, why: str) -> Refused:
         "authority-chain-broken",
         f"Delegation-Chain breaks at hop {hop}: {why}.",
         {"hop": hop, "reason": reason},
+    )
+
+
+def grant_authority(
+    *,
+    delegator: str,
+    delegate: str,
+    scopes: Collection[str],
+    held: Scopes,
+    server_id: str,
+    key: PrivateKey,
+    now: float,
+    lifetime: float,
+    depth: int = 0,
+    issuer: str | None = None,
+    parent: Chain | None = None,
+) -> Chain | Refused:
+    """Delegate authority: return the chain for the delegate, with a new last token signed with `key`.
+
+    `held` is the delegator's current authority, `parent` the chain it holds it by, if any. `issuer` is the server's id
+    when the server signs for the delegator. A token expires with its parent.
+    """
+    if not 0 < lifetime <= LONGEST_LIFE:
+        return unprocessable(
+            "invalid-lifetime",
+            f"A delegation must last 1 to {LONGEST_LIFE} seconds; got {lifetime:g}.",
+        )
+    refused = _cannot_grant(delegator, delegate, scopes, held, parent) or _too_deep(depth, parent)
+    if refused is not None:
+        return refused
+    wanted = tuple(sorted(set(scopes)))
+    expires = int(now + lifetime)
+    claims = Claims(
+        iss=issuer or delegator,
+        sub=delegate,
+        aud=server_id,
+        scope=wanted,
+        depth=depth,
+        exp=min(expires, parent.expires) if parent else expires,
+        iat=int(now),
+        jti=secrets.token_urlsafe(16),
+        delegator=delegator if issuer not in (None, delegator) else None,
+        parent=token_hash(parent.tokens[-1]) if parent else None,
+    )
+    token = sign_token(claims, key)
+    if len(token) > LONGEST_TOKEN:
+        return unprocessable(
+            "delegation-too-large", f"The scopes make a token of more than {LONGEST_TOKEN} characters."
+        )
+    hop = Hop(delegator, delegate, Scopes(wanted), depth, claims.exp, claims.jti)
+    return Chain((*parent.hops, hop), (*parent.tokens, token)) if parent else Chain((hop,), (token,))
+
+
+def _cannot_grant(
+    delegator: str, delegate: str, scopes: Collection[str], held: Scopes, parent: Chain | None
+) -> Refused | None:
+    if not is_canonical_id(delegate):
+        return unprocessable(
+            "invalid-canonical-id", f"A delegate must be 64 hexadecimal digits; got {delegate[:80]!r}."
+        )
+    if delegate == delegator or (parent is not None and delegate in parent.delegators):
+        message = "An agent holds its own authority already, so a delegation cannot lead back to it."
+        return unprocessable("delegation-to-itself", message)
+    bad = next((token for token in scopes if not is_scope_token(token)), None)
+    if bad is not None or not 0 < len(scopes) <= MOST_SCOPES:
+        got = len(scopes) if bad is None else repr(bad[:80])
+        return unprocessable(
+            "invalid-authority-scope", f"A delegation must have 1 to {MOST_SCOPES} valid scopes; got {got}."
+        )
+    return refuse_wider(delegator, delegate, scopes, held if parent is None else held & parent.scopes)
+
+
+def refuse_wider(delegator: str, delegate: str, scopes: Collection[str], held: Scopes) -> Refused | None:
+    """Refuse to delegate more than the delegator holds."""
+    wider = held.missing(sorted(set(scopes)))
+    if not wider:
+        return None
+    # Core 7.6: authority must not grow on its way through several hands, and an attempt is logged.
+    _logger.warning("delegation %s to %s refused: %s is beyond what is held", delegator, delegate, ", ".join(wider))
+    return Refused(
+        status.AUTHORIZATION_REQUIRED,
+        "scope-claim-invalid",
+        f"An agent can delegate only its own authority; {', '.join(wider)} is not part of it.",
+        {"type": "scope-required", "claimed": sorted(set(scopes)), "invalid": wider, "declared": list(held)},
+    )
+
+
+def _too_deep(depth: int, parent: Chain | None) -> Refused | None:
+    left = parent.hops[-1].depth - 1 if parent else LONGEST_CHAIN - 1
+    if 0 <= depth <= left:
+        return None
+    if left < 0:
+        message = "This authority was delegated without the right to delegate it further."
+    else:
+        message = f"max_depth must be 0 to {left}; got {depth}."
+    return Refused(
+        status.AUTHORIZATION_REQUIRED,
+        "delegation-depth-exceeded",
+        message,
+        {"type": "scope-required", "depth_left": left},
     )

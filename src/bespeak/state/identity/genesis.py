@@ -6,18 +6,15 @@ import secrets
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from bespeak.contract.genesis import GENESIS_VERSION, Genesis, canonical_genesis
-from bespeak.contract.trust import ORG_ASSERTED, SELF_SIGNED
+from bespeak.contract.agent import GENESIS_VERSION, ORG_ASSERTED, SELF_SIGNED, Genesis, canonical_genesis
 from bespeak.protocol import status
-from bespeak.protocol.exchange.base64url import encode64
-from bespeak.protocol.exchange.refusal import Refused, unprocessable
-from bespeak.protocol.fault import Fault
-from bespeak.state.identity.genesis_json import genesis_of
+from bespeak.protocol.exchange.header_values import encode64
+from bespeak.protocol.exchange.refusal import Fault, Refused, unprocessable
+from bespeak.state.identity.agent_json import genesis_of
 from bespeak.state.identity.jws import PrivateKey
 from bespeak.state.identity.key_text import parse_jwk
-from bespeak.text.reading.findings import Findings
-from bespeak.text.reading.table import Table
-from bespeak.text.source.span import Location
+from bespeak.text.reading.table import Findings, Table
+from bespeak.text.source.tree import Location
 
 
 def issue_genesis(

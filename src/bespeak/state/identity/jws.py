@@ -9,8 +9,8 @@ import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from bespeak.protocol.exchange.base64url import decode64, encode64
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.header_values import decode64, encode64
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.reading.json_data import decode_as, decode_json
 
 PrivateKey: TypeAlias = Ed25519PrivateKey

@@ -9,7 +9,7 @@ from typing import Any, Final
 from joserfc.errors import JoseError
 from joserfc.jwk import OKPKey
 
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.reading.json_data import decode_json
 
 _CURVE: Final = "Ed25519"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bespeak.protocol.address import Address, split_url
-from bespeak.state.identity.rules import (
+from bespeak.state.rules import (
     AUTH_TIME,
     CLIENT_AUTHORITIES_MISSING,
     CONTRADICTING_AUTH_MODES,
@@ -18,9 +18,8 @@ from bespeak.state.identity.rules import (
     UNSAFE_JWKS_URL,
     UNUSED_AUTH_TABLE,
 )
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.reading.setting import Setting, setting, table
-from bespeak.text.reading.settings import read_strings
+from bespeak.text.diagnostics.diagnostic import brief
+from bespeak.text.reading.settings import Setting, read_strings, setting, table
 from bespeak.text.reading.table import Table
 
 OPEN: Final = "open"

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.identity.jws import PrivateKey, PublicKey, read_token, sign_compact
 
 TYPE: Final = "agtp-signed+json"

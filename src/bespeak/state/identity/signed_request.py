@@ -43,8 +43,7 @@ from bespeak.protocol.exchange.headers import (
     TASK_ID,
 )
 from bespeak.protocol.exchange.messages import Connection, Request
-from bespeak.protocol.exchange.refusal import Refused, unauthorized
-from bespeak.protocol.fault import Fault
+from bespeak.protocol.exchange.refusal import Fault, Refused, unauthorized
 from bespeak.state.identity.jws import ALGORITHM, PrivateKey, PublicKey, is_signed, parse_jws, sign_detached
 
 COVERED: Final = (

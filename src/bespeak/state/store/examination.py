@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from bespeak.errors import ConfigError
-from bespeak.state.store.commands.record_survey import CountRecords, KindCount
-from bespeak.state.store.commands.tables import CountExpired, CountRows
-from bespeak.state.store.migrations import CURRENT
+from bespeak.state.store.commands.records import CountRecords, KindCount
 from bespeak.state.store.opening import open_store, postgres_needed, resolved
 from bespeak.state.store.settings import MEMORY, POSTGRES
-from bespeak.state.store.shape import shapes
+from bespeak.state.store.sql import CURRENT
 from bespeak.state.store.sqlite import read_with
 from bespeak.state.store.sqlite_file import connect, damage_of, explain, is_damage, version_of
+from bespeak.state.store.transfer import CountExpired, CountRows, shapes
 
 if TYPE_CHECKING:
-    from bespeak.state.store.postgres_address import Address, Connection
+    from bespeak.state.store.postgres_connection import Address, Connection
 
 RECORDS: Final = "records"
 """Table of the records, which are of many kinds."""
@@ -61,7 +60,7 @@ async def examine(place: str) -> Examination:
 async def upgrade(place: str) -> int:
     """Migrate the tables of a store that is not in use and return their previous version."""
     if place.startswith(POSTGRES):
-        from bespeak.state.store.postgres_schema import migrate  # noqa: PLC0415 - an extra
+        from bespeak.state.store.postgres_connection import migrate  # noqa: PLC0415 - an extra
 
         async with _connected(place) as (address, connection):
             return await migrate(address.name, connection)
@@ -116,8 +115,8 @@ def _examine_file(path: Path, *, quick: bool = False) -> Examination:
 
 
 async def _examine_postgres(place: str) -> Examination:
-    from bespeak.state.store.postgres_schema import version_of as version_in  # noqa: PLC0415 - an extra
-    from bespeak.state.store.postgres_unit import read  # noqa: PLC0415
+    from bespeak.state.store.postgres_connection import version_of as version_in  # noqa: PLC0415 - an extra
+    from bespeak.state.store.postgres_transaction import read  # noqa: PLC0415
 
     async with _connected(place) as (address, connection):
         version = await version_in(address.name, connection)
@@ -146,7 +145,7 @@ _POSTGRES_SIZE = (
 @asynccontextmanager
 async def _connected(place: str) -> AsyncIterator[tuple[Address, Connection]]:
     with postgres_needed():
-        from bespeak.state.store.postgres_address import Address  # noqa: PLC0415 - an extra
+        from bespeak.state.store.postgres_connection import Address  # noqa: PLC0415 - an extra
 
     address = Address(place, "full")
     try:

@@ -19,8 +19,8 @@ def open_store(place: str, *, role: Role = "visitor", durability: str = "full") 
     """Open the store at a place; raise ConfigError with the reason if that fails."""
     if place.startswith(POSTGRES):
         return _open_postgres(place, durability)
-    from bespeak.state.store.file_lock import FileLock  # noqa: PLC0415 - no file, no lock
     from bespeak.state.store.sqlite import SqliteStore  # noqa: PLC0415
+    from bespeak.state.store.sqlite_file import FileLock  # noqa: PLC0415 - no file, no lock
 
     if place == MEMORY:
         if role == "shared":

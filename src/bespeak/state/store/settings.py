@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bespeak.state.store.rules import IDEMPOTENCY_TIME, SESSION_SETTING, STORE_PASSWORD, UNKNOWN_STORE
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.reading.setting import setting
+from bespeak.state.rules import IDEMPOTENCY_TIME, SESSION_SETTING, STORE_PASSWORD, UNKNOWN_STORE
+from bespeak.text.diagnostics.diagnostic import brief
+from bespeak.text.reading.settings import setting
 from bespeak.text.reading.table import Table
 
 MEMORY: Final = "memory"

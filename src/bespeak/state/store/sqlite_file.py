@@ -1,14 +1,15 @@
-"""An SQLite file: opened with the store's settings, migrated, and its errors explained."""
+"""An SQLite file: opened with the store's settings, migrated, locked, and its errors explained."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 from pathlib import Path
 from typing import Final
 
 from bespeak.errors import ConfigError
-from bespeak.state.store.migrations import CURRENT, SQLITE_WORDS, statements
+from bespeak.state.store.sql import CURRENT, SQLITE_WORDS, statements
 
 BUSY_SECONDS: Final = 10.0
 """Seconds to wait for a locked file: longer than any transaction takes, shorter than callers wait."""
@@ -219,3 +220,43 @@ def _prepare(path: str, connection: sqlite3.Connection) -> None:
 def _prove_writable(connection: sqlite3.Connection) -> None:
     """Commit a change without effect, so that a write problem shows before the first promise."""
     connection.execute(f"PRAGMA user_version = {CURRENT}")
+
+
+if sys.platform != "win32":
+    import fcntl
+
+
+class FileLock:
+    """A lock held for the lifetime of the process; the system releases it when the process dies."""
+
+    def __init__(self, path: Path, *, exclusive: bool) -> None:
+        # Without locks every process takes part as one of several.
+        self.exclusive = exclusive and sys.platform != "win32"
+        try:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise ConfigError(
+                f"The store needs the file {path} beside it, which cannot be written: {error.strerror}. "
+                "Name a file in a folder that can be written with --store."
+            ) from error
+        try:
+            if sys.platform != "win32":
+                fcntl.flock(self._descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self.release()
+            raise ConfigError(
+                f"Another server uses the store {str(path).removesuffix('.lock')}. Stop it, name another file with "
+                "--store, or let one server run several processes with --workers."
+            ) from error
+        except OSError as error:
+            self.release()
+            raise ConfigError(
+                f"The file system of {path} has no locks ({error.strerror}), so two servers could use the store "
+                "at once. Name a file on a local disk with --store."
+            ) from error
+
+    def release(self) -> None:
+        """Release the lock."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

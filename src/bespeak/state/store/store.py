@@ -1,14 +1,147 @@
-"""The interface of the store: units of commands that are carried out completely or not at all."""
+"""The interface of the store: commands, and units of them that are carried out completely or not at all.
+
+A command is a small program that yields statements, is sent their rows and returns a result. A `Grouping` says how
+many commands of one kind become one statement on PostgreSQL.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Generator, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Protocol
+
+import msgspec
 
 from bespeak.errors import StoreError, StoreUnavailableError
-from bespeak.state.store.command import Command, Conflict, Sealer
+
+AGAIN: Final = object()
+"""Result of the first command of a unit that has to run again by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """A change of many rows at once, and its result for each command.
+
+    In its SQL `{now}` is the clock, `{input}` a table with a row for each command (columns: `fields`, and `n`, the
+    number of the command from 1), `{parts}` one with a row for each part of each command, and `{change}` the rows that
+    the change returns.
+    """
+
+    fields: Mapping[str, str]
+    """Attributes of a command that the statement needs, with their PostgreSQL types."""
+    change: str
+    """INSERT, UPDATE or DELETE statement, or a SELECT that locks rows."""
+    result: Callable[[Any, Sequence[Any] | None], Any]
+    """Function from a command's row of `answer`, or None, to its result."""
+    answer: str | None = None
+    """SELECT with the number of the command in its first column, `n`; None if there is no result."""
+    rows: Callable[[Any], Collection[Hashable]] | None = None
+    """Rows that a command changes: commands that change the same row do not share a statement."""
+    shared: Callable[[Any], Hashable] | None = None
+    """Row that a command only needs to stay as it is: commands that change it do not share a statement with it."""
+    seal: Callable[[Any], tuple[str, Any]] | None = None
+    """Agent and payload to seal; the `Sealed` record then takes the command's place in the other functions."""
+    independent: bool = False
+    """True if a command that can end in a Conflict may follow others in a unit: they change nothing that it judges."""
+    single: bool = False
+    """True if a command is grouped only when it is its whole unit."""
+    parts: tuple[str, Mapping[str, str]] | None = None
+    """Attribute with a command's parts, and the attributes of a part that the statement needs, with their types."""
+    after: str | None = None
+    """Second INSERT, UPDATE or DELETE, which may use `{change}`."""
+    topics: Callable[[Any], Collection[str]] | None = None
+    """Topics to notify after the change of a command."""
+
+
+Row = Sequence[Any]
+Rows = Sequence[Row]
+Members = Mapping[str, Any] | msgspec.Struct
+"""Members of a record."""
+
+
+class Statement(msgspec.Struct, frozen=True, gc=False):
+    """SQL with its parameters. The driver sends back the list of rows."""
+
+    sql: str
+    parameters: tuple[Any, ...] = ()
+
+
+class Notify(msgspec.Struct, frozen=True, gc=False):
+    """Wake every watcher of a topic, in every process, after the transaction has committed."""
+
+    topic: str
+
+
+class Seal(msgspec.Struct, frozen=True, gc=False):
+    """Give a record its place in its agent's chain. The driver sends back the `Sealed` record."""
+
+    agent_id: str
+    """Agent of the record; empty for anonymous calls, which share one chain."""
+    payload: Members
+
+
+class Sealed(msgspec.Struct, frozen=True, gc=False):
+    """A record in its place: changing, removing or moving it is detectable."""
+
+    audit_id: str
+    stream: str
+    sequence: int
+    agent_id: str
+    jws: str
+
+
+Step = Statement | Notify | Seal
+Steps = Generator[Step, Any, Any]
+
+
+class Conflict(msgspec.Struct, frozen=True):
+    """The reason why a command was not carried out. Its unit is rolled back."""
+
+    reason: str
+    details: Mapping[str, Any] = {}
+
+
+class Command(msgspec.Struct, frozen=True):
+    """One named change or query."""
+
+    guards: ClassVar[bool] = False
+    """True if the command can end in a Conflict. A guard that runs first needs no savepoint: nothing has happened
+    yet.
+    """
+    grouping: ClassVar[Grouping | None] = None
+    """How PostgreSQL runs many of these in one statement; None to run them one by one."""
+
+    def steps(self) -> Steps:
+        """Yield statements, receive their rows and return the result."""
+        raise NotImplementedError
+
+
+class Sealer(Protocol):
+    """Seals the records of one process, in the order in which its transactions commit."""
+
+    def knows(self, agent_id: str) -> bool:
+        """Return True if the head of the agent's chain is in memory."""
+        ...
+
+    def learn(self, agent_id: str, audit_id: str | None) -> None:
+        """Store the agent's latest record; None if it has no records."""
+        ...
+
+    def seal(self, agent_id: str, payload: Members) -> Sealed:
+        """Return the record with its place, id and signature."""
+        ...
+
+    def keep(self) -> None:
+        """Mark everything sealed since the last call as committed."""
+        ...
+
+    def discard(self) -> None:
+        """Forget everything sealed since the last call of `keep`; it was not committed."""
+        ...
+
 
 Then = Callable[[Sequence[Any]], Sequence[Command]]
 """Callback that makes more commands of a unit from the first results, inside the same transaction. It must not wait."""
@@ -63,3 +196,73 @@ def level_of(error: StoreError) -> int:
     what waits for it need not repeat that.
     """
     return logging.INFO if isinstance(error, StoreUnavailableError) else logging.WARNING
+
+
+class Unit:
+    """The commands of one transaction."""
+
+    __slots__ = ("commands", "future", "outcome", "then", "topics")
+
+    def __init__(self, commands: Sequence[Command], then: Then | None, future: asyncio.Future[Any]) -> None:
+        self.commands = commands
+        self.then = then
+        self.future = future
+        self.outcome: Sequence[Any] | Conflict | BaseException = ()
+        self.topics: set[str] = set()
+
+    @property
+    def needs_savepoint(self) -> bool:
+        """True if it may end in a conflict after something was written."""
+        return self.then is not None or (
+            len(self.commands) > 1 and any(command.guards for command in self.commands[1:])
+        )
+
+    def settle(self) -> None:
+        """Settle the future, in its loop."""
+        if self.future.done():  # whoever waited has gone
+            return
+        if isinstance(self.outcome, BaseException):
+            self.future.set_exception(self.outcome)
+        else:
+            self.future.set_result(self.outcome)
+
+
+def run_unit(
+    unit: Unit, execute: Callable[[Statement], Rows], seal: Callable[[Seal], Sealed]
+) -> Sequence[Any] | Conflict:
+    """Run the commands of a unit on a database that answers at once."""
+    topics = unit.topics
+    topics.clear()  # an earlier attempt may have left some
+    results = []
+    for command in unit.commands:
+        result = run_command(command, topics, execute, seal)
+        if type(result) is Conflict:
+            return result
+        results.append(result)
+    if unit.then is not None:
+        for command in unit.then(results):
+            result = run_command(command, topics, execute, seal)
+            if type(result) is Conflict:
+                return result
+            results.append(result)
+    return results
+
+
+def run_command(
+    command: Command, topics: set[str], execute: Callable[[Statement], Rows], seal: Callable[[Seal], Sealed]
+) -> Any:
+    """Run one command."""
+    program = command.steps()
+    given: Any = None
+    try:
+        while True:
+            step = program.send(given)
+            if isinstance(step, Statement):
+                given = execute(step)
+            elif isinstance(step, Seal):
+                given = seal(step)
+            else:
+                topics.add(step.topic)
+                given = None
+    except StopIteration as end:
+        return end.value

@@ -1,7 +1,6 @@
-"""Export of a store to JSON lines, and import: the same for every driver, so that state can move between them.
+"""Export of a store to JSON lines, and import, for every driver, so that state can move between them.
 
-The first line names the format and the version of the tables, each further line holds a row, and the last one gives the
-number of rows, so that a truncated file is detected.
+The shape of the tables is read from a database that the migrations have made, so that the two cannot differ.
 """
 
 from __future__ import annotations
@@ -9,18 +8,205 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from collections.abc import Callable, Iterator
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
 from pathlib import Path
-from typing import IO, Any, Final, TypeVar
+from typing import IO, Any, ClassVar, Final, Literal, TypeVar
 
 import msgspec
 
-from bespeak.state.store.command import Conflict, Rows
-from bespeak.state.store.commands.tables import FillTables, NumberedRow, ReadTables, WrongRowError
-from bespeak.state.store.migrations import CURRENT
-from bespeak.state.store.shape import Column, Shape, shapes
-from bespeak.state.store.store import Store
+from bespeak.state.store.sql import CURRENT, SQLITE_WORDS, statements
+from bespeak.state.store.store import Command, Conflict, Rows, Statement, Steps, Store
 from bespeak.text.reading.json_data import check_keys
+
+ColumnKind = Literal["text", "blob", "real", "integer"]
+_KINDS: Final[Mapping[str, ColumnKind]] = {
+    "TEXT": "text",
+    "BLOB": "blob",
+    "REAL": "real",
+    "BIGINT": "integer",
+    "INTEGER": "integer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column."""
+
+    name: str
+    kind: ColumnKind
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One table."""
+
+    name: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    """Columns of the primary key, in order."""
+
+    @property
+    def is_numbered(self) -> bool:
+        """True if the database numbers the rows."""
+        return self.key == ("position",)
+
+    @property
+    def expires(self) -> bool:
+        """True if the rows expire and are removed."""
+        return any(column.name == "expires" and column.required for column in self.columns)
+
+
+@cache
+def shapes() -> Mapping[str, Shape]:
+    """Return every table of the current version by name, in order of creation."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        for statement in statements(0, SQLITE_WORDS):
+            connection.execute(statement)
+        names = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY rowid"
+        ).fetchall()
+        return {name: _shape(connection, name) for (name,) in names}
+    finally:
+        connection.close()
+
+
+def _shape(connection: sqlite3.Connection, table: str) -> Shape:
+    rows = connection.execute("SELECT name, type, [notnull], pk FROM pragma_table_info(?)", (table,)).fetchall()
+    columns = tuple(Column(name, _KINDS[kind], bool(required or key)) for name, kind, required, key in rows)
+    key = tuple(name for _, name in sorted((key, name) for name, _, _, key in rows if key))
+    return Shape(table, columns, key)
+
+
+_PAGE: Final = 100
+"""Rows held in memory at once; a row may hold a whole answer."""
+_BATCH: Final = 50
+"""Rows of one INSERT."""
+
+
+class WrongRowError(Exception):
+    """Raised for a row that is not valid, with the reason and its line."""
+
+    def __init__(self, line: int, message: str) -> None:
+        self.line = line
+        super().__init__(message)
+
+
+NumberedRow = tuple[int, str, tuple[Any, ...]]
+"""A row with its origin: `(line, table, values)`."""
+
+
+class CountRows(Command, frozen=True):
+    """Count the rows of a table."""
+
+    table: str
+
+    def steps(self) -> Steps:
+        """Return a number."""
+        rows = yield Statement(f"SELECT count(*) FROM {shapes()[self.table].name}")
+        return rows[0][0]
+
+
+class CountExpired(Command, frozen=True):
+    """Count the expired rows of a table."""
+
+    table: str
+
+    def steps(self) -> Steps:
+        """Return a number."""
+        table = shapes()[self.table].name
+        rows = yield Statement(f"SELECT count(*) FROM {table} WHERE expires <= {{now}}")
+        return rows[0][0]
+
+
+class ReadTables(Command, frozen=True):
+    """Pass on every row of every table, a page at a time, from one snapshot.
+
+    For `Store.read`, which runs all statements of a command in one transaction. Each page starts after the key of the
+    previous row, so that nothing is skipped or sorted.
+    """
+
+    take: Callable[[str, Rows], bool]
+    """Callback for a table and some of its rows between two statements; False stops reading."""
+
+    def steps(self) -> Steps:
+        """Return the number of rows."""
+        # A driver may begin again after the first statement, when it sees that there are more.
+        yield Statement("SELECT 1")
+        count = 0
+        for shape in shapes().values():
+            at = [index for index, column in enumerate(shape.columns) if column.name in shape.key]
+            statement = Statement(_page(shape, first=True))
+            while True:
+                rows = yield statement
+                count += len(rows)
+                if rows and not self.take(shape.name, rows):
+                    return count
+                if len(rows) < _PAGE:
+                    break
+                # The columns of a key stand in its order, which a test sees to.
+                statement = Statement(_page(shape, first=False), tuple(rows[-1][index] for index in at))
+        return count
+
+
+class FillTables(Command, frozen=True):
+    """Insert rows into empty tables, completely or not at all."""
+
+    guards: ClassVar[bool] = True
+    rows: Callable[[], Iterable[NumberedRow]]
+    """Iterator over all rows; called again if the transaction has to restart."""
+
+    def steps(self) -> Steps:
+        """Return the number of rows, or a Conflict: `not-empty` with the table, `wrong-row` with line and message."""
+        for shape in shapes().values():
+            if (yield Statement(f"SELECT 1 FROM {shape.name} LIMIT 1")):
+                return Conflict("not-empty", {"table": shape.name})
+        count = 0
+        try:
+            for table, batch in _batches(self.rows()):
+                values = tuple(value for _, _, row in batch for value in row)
+                stored = yield Statement(_insert(shapes()[table], len(batch)), values)
+                if len(stored) < len(batch):
+                    first, last = batch[0][0], batch[-1][0]
+                    message = f"a row of {table} between the lines {first} and {last} has the key of another one"
+                    return Conflict("wrong-row", {"line": first, "message": message})
+                count += len(batch)
+        except WrongRowError as error:
+            return Conflict("wrong-row", {"line": error.line, "message": str(error)})
+        for shape in shapes().values():
+            if shape.is_numbered:
+                yield Statement(f"{{advance {shape.name}}}")
+        return count
+
+
+def _batches(rows: Iterable[NumberedRow]) -> Iterator[tuple[str, Sequence[NumberedRow]]]:
+    for table, group in groupby(rows, key=lambda row: row[1]):
+        batch: list[NumberedRow] = []
+        for row in group:
+            batch.append(row)
+            if len(batch) == _BATCH:
+                yield table, batch
+                batch = []
+        if batch:
+            yield table, batch
+
+
+def _page(shape: Shape, *, first: bool) -> str:
+    columns, key = ", ".join(column.name for column in shape.columns), ", ".join(shape.key)
+    behind = "" if first else f"WHERE ({key}) > ({', '.join('?' * len(shape.key))}) "
+    return f"SELECT {columns} FROM {shape.name} {behind}ORDER BY {key} LIMIT {_PAGE}"
+
+
+def _insert(shape: Shape, rows: int) -> str:
+    columns = ", ".join(column.name for column in shape.columns)
+    row = f"({', '.join('?' * len(shape.columns))})"
+    return f"INSERT INTO {shape.name} ({columns}) VALUES {', '.join([row] * rows)} ON CONFLICT DO NOTHING RETURNING 1"
+
 
 FORMAT: Final = "bespeak-store"
 _LONGEST_LINE: Final = 64 * 1024 * 1024

@@ -1,13 +1,29 @@
-"""Finding of a check: rule, severity, message, place and advice."""
+"""Findings of checks: the diagnostic, its rule, its automatic fix, and how values are quoted in its message."""
 
 from __future__ import annotations
 
+import re
+import reprlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from types import ModuleType
+from typing import Final, Literal, Protocol
 
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Change, Location, TextEdit, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Automatic fix of a finding."""
+
+    title: str
+    """Imperative description: `Write BOOK`."""
+    changes: tuple[Change, ...]
+    safe: bool = True
+    """True if the fix preserves the meaning of the contract; an unsafe fix needs a review."""
+    edits: tuple[TextEdit, ...] = ()
+    """Edits of the text itself, for a fix in a comment, which has no pointer."""
+
 
 Severity = Literal["error", "warning", "info"]
 
@@ -41,3 +57,159 @@ class Diagnostic:
 def has_errors(findings: Iterable[Diagnostic]) -> bool:
     """Return True if any finding is an error."""
     return any(finding.severity == "error" for finding in findings)
+
+
+Normative = Literal["MUST", "SHOULD", "style"]
+Fixable = Literal["none", "safe", "unsafe"]
+Notation = Literal["yaml", "toml", "json", "python", "http"]
+
+SEVERITY: Final[dict[Normative, Severity]] = {"MUST": "error", "SHOULD": "warning", "style": "info"}
+"""Severity by binding: a demand of a draft is an error, a recommendation a warning, style an info."""
+
+_NOTATIONS: Final[tuple[tuple[Notation, re.Pattern[str]], ...]] = (
+    ("json", re.compile(r"\{")),
+    ("toml", re.compile(r"\[|\w+ = ")),
+    ("http", re.compile(r"HTTP/|(?:GET|HEAD) /")),
+    ("python", re.compile(r"(?:#.*\n)?(?:@|def )")),
+)
+"""Beginnings of pieces that are not YAML."""
+
+
+class Located(Protocol):
+    """The subject of a finding, such as an endpoint. Messages begin with its text."""
+
+    @property
+    def location(self) -> Location | None:
+        """The place where it is declared."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule. Its id never changes its meaning."""
+
+    head: tuple[str, str, Normative, str]
+    """Id, name, binding and source: `("P302", "method-name-in-path", "MUST", "AGTP-API 5.1")`."""
+    summary: str
+    """One sentence: the requirement, or the fault that a reader reports."""
+    why: str = ""
+    """Harm for an agent or an author, and what to do about it."""
+    bad: str = ""
+    """Smallest piece of a document that breaks the rule."""
+    good: str = ""
+    """The same piece, corrected."""
+    fix: Fixable = "none"
+    """Kind of the automatic fix: a safe one keeps the meaning, an unsafe one needs a review."""
+    notation: Notation = "yaml"
+    """Notation of the two pieces: YAML is an .agis file, TOML an endpoint file or a configuration, JSON a published
+    document, HTTP the answer of a server. Another than YAML is recognized by how the pieces begin."""
+
+    def __post_init__(self) -> None:
+        found = next((name for name, start in _NOTATIONS if start.match(self.bad)), self.notation)
+        object.__setattr__(self, "notation", found)
+
+    @property
+    def id(self) -> str:
+        """Stable id, `P302`."""
+        return self.head[0]
+
+    @property
+    def name(self) -> str:
+        """Short name of the finding: words joined by hyphens."""
+        return self.head[1]
+
+    @property
+    def normative(self) -> Normative:
+        """How binding it is."""
+        return self.head[2]
+
+    @property
+    def source(self) -> str:
+        """Section of the draft, such as `AGTP-API 5.1`."""
+        return self.head[3]
+
+    @property
+    def severity(self) -> Severity:
+        """Severity of a finding, unless its reporter says otherwise."""
+        return SEVERITY[self.normative]
+
+    @property
+    def is_agis(self) -> bool:
+        """True if only AGIS demands it. In other documents it is advice: AGTP-API decides what is valid there."""
+        return self.source.startswith("AGIS")
+
+    def at(
+        self,
+        endpoint: Located,
+        pointer: str,
+        message: str,
+        advice: str = "",
+        fix: Fix | None = None,
+        *,
+        on_key: bool = False,
+    ) -> Diagnostic:
+        """Report a finding in an endpoint. Pointers, also of a fix, start at the endpoint and use the model's names."""
+        where = f"/endpoint{pointer}"
+        return Diagnostic(
+            self.id, self.severity, f"{endpoint}: {message}", endpoint.location, where, advice, fix, on_key
+        )
+
+    def inside(
+        self, pointer: str, message: str, advice: str = "", fix: Fix | None = None, *, on_key: bool = False
+    ) -> Diagnostic:
+        """Report a finding in a document other than an endpoint, at a pointer from its root."""
+        return Diagnostic(self.id, self.severity, message, None, pointer, advice, fix, on_key)
+
+    def in_tree(
+        self, tree: Tree, pointer: str, message: str, advice: str = "", fix: Fix | None = None, *, on_key: bool = False
+    ) -> Diagnostic:
+        """Report a finding at a pointer of a parsed text."""
+        place = tree.locate(pointer, key=on_key)
+        return Diagnostic(self.id, self.severity, message, place, pointer, advice, fix, on_key)
+
+    def found(
+        self,
+        message: str,
+        location: Location | None = None,
+        pointer: str = "",
+        advice: str = "",
+        fix: Fix | None = None,
+        *,
+        severity: Severity | None = None,
+    ) -> Diagnostic:
+        """Report a finding at a place; `severity` is for a finding that is graver or lighter than the rule."""
+        return Diagnostic(self.id, severity or self.severity, message, location, pointer, advice, fix)
+
+
+def declared_in(*modules: ModuleType) -> dict[str, Rule]:
+    """Return the rules that modules declare as constants, sorted by id."""
+    found = (value for module in modules for value in vars(module).values() if isinstance(value, Rule))
+    return {rule.id: rule for rule in sorted(found, key=lambda rule: rule.id)}
+
+
+_LONGEST: Final = 160
+
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = 80
+_short.maxlist = _short.maxdict = 4
+
+
+def brief(value: object) -> str:
+    """Format a value for a message."""
+    try:
+        text = _short.repr(value)
+    except ValueError:  # Python does not write integers of thousands of digits
+        return "..."
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def unquoted(text: str) -> str:
+    """Format a text for a message that needs no quotation marks around it: a name in backquotes, a value to write."""
+    return brief(text)[1:-1]
+
+
+def printable(text: str) -> str:
+    """Escape unprintable characters, so that the text cannot move the cursor or colour the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from bespeak.text.language.cue_words import (
+from bespeak.text.language.lexicon import lexicon, meanings
+from bespeak.text.language.operation_class import operation_classes
+from bespeak.text.language.phrases import (
     ASKING_THAT,
     BARE_NOUNS,
     BEING,
@@ -19,22 +21,25 @@ from bespeak.text.language.cue_words import (
     PREPOSITIONS,
     PURPOSE,
     PURPOSES,
+    READING,
     SUBJECTS,
+    TAKING,
     THROUGH_A_NOUN,
     USED,
     VERBS_FIRST,
+    behind_condition,
+    hinted_verb,
+    inner_verb,
+    is_launch,
+    meant_verb,
+    nominal_verb,
+    object_places,
+    passive_verb,
+    readings,
+    takes_input,
 )
-from bespeak.text.language.frame import TAKING, behind_condition, inner_verb, is_launch, passive_verb, takes_input
-from bespeak.text.language.hint import hinted_verb
-from bespeak.text.language.lexicon import lexicon
-from bespeak.text.language.light_verb import meant_verb, object_places
-from bespeak.text.language.meanings import meanings
-from bespeak.text.language.nominal import READING, nominal_verb
-from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.sentence import Word, is_english, words
-from bespeak.text.language.two_word_verb import two_word_verb
-from bespeak.text.language.vague_verb import readings
-from bespeak.text.language.verb_form import Lemma, lemmas
+from bespeak.text.language.verb_form import Lemma, lemmas, two_word_verb
 
 Kind = Literal["head", "coordinated", "meant", "nominal", "light", "frame", "doubtful", "hint", "reading", "own"]
 """Role of a verb in its sentence.

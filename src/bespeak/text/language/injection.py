@@ -1,17 +1,24 @@
-"""Marks of prompt injection: speaker labels, invisible characters, links, encoded text (AGIS 13).
+"""Prompt injection (AGIS 13): speaker labels, invisible characters, links, and sentences that instruct a model.
 
-Honest descriptions sometimes say `you are` and `you must`, so such words count only in an intent and an outcome, which
-address nobody. What the sentences of a text ask for is judged in `instruction`.
+Honest descriptions sometimes say `you are` and `you must`, so such words count only in an intent and an outcome,
+which address nobody.
+
+A sentence is judged by all its words, not by a list of phrases alone. Each word and each pair of neighbours has a
+weight, learnt from attacks and from honest descriptions (`lexicon/build_instructions.py`). Private files, addresses,
+commands and names of tools and parameters count as words of their own, so that others of their kind are known too.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
-from bespeak.text.language.late_pattern import LatePattern
+from bespeak.text.language.lexicon import read_data
+from bespeak.text.language.sentence import LatePattern, is_english, words
 
 _ROLES: Final = LatePattern(
     r"<\|[a-z_]{1,32}\|>|\[/?(?:inst|system|assistant|admin)\]|<</?sys>>|</?(?:system|assistant|instructions?|prompt"
@@ -114,3 +121,318 @@ def normal(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", _INVISIBLE.compiled.sub("", text))
     return " ".join(text.lower().split())
+
+
+_FEW: Final = r"(?:\S++ ){0,3}?"
+_TOOL: Final = (
+    r"(?:tools?|functions?|endpoints?|methods?|services?|apis?|servers?|actions?|providers?|helpers?|vendors?|plugins?)"
+)
+_NAMED: Final = r"[`'\"]?[a-z0-9]+(?:_[a-z0-9]+)+\b[`'\"]?(?! (?:param|field|argument|property|option|header))"
+"""Name of a tool: get_quote."""
+_PERSON: Final = (
+    r"(?:users?|humans?|persons?|operator|owner|customer|anyone|anybody|nobody|no one|someone|them|us|they"
+    r"|benutzer|nutzer|anwender|usuario|usuário|utilisateur|utente|пользовател\w+)"
+)
+_MODEL: Final = r"(?:assistants?|ai|llms?|language models?|chatbots?|copilot|claude|gpt|modell|agents?|models?)"
+_SAID: Final = (
+    r"(?:instructions?|prompts?|directives?|guidelines|guardrails|training|anweisungen|vorgaben|instrucciones|consignes"
+    r"|istruzioni|instruções|инструкции|(?:(?<=your )|(?<=previous )|(?<=prior )|(?<=earlier )|(?<=safety )"
+    r"|(?<=system ))"
+    r"(?:rules|orders|constraints|policies|message))"
+)
+_BEFORE: Final = (
+    r"(?:all|any|your|previous|prior|above|earlier|preceding|system|other|safety|original|initial|existing|former"
+    r"|vorherigen|bisherigen|anteriores|previas|précédentes|precedenti|предыдущие)"
+)
+_DROP: Final = (
+    r"(?:ignore|disregard|forget|override|bypass|neglect|overlook|set aside|ignoriere|missachte|vergiss|ignora|olvida"
+    r"|ignorez|oublie|oubliez|dimentica|esqueça|игнорируй|забудь)"
+)
+
+STEMS: Final = (
+    *("ignor", "disregard", "forget", "overrid", "bypass", "pretend", "you are", "act as", "from now", "<!--", "!["),
+    *("missacht", "vergiss", "olvida", "oublie", "dimentica", "esque", "hinweis", "benutzer", "usuario", "utente"),
+)
+"""Parts of words, one of which is in most of the phrases, and in all of those of other languages in ASCII."""
+
+PHRASES: Final = (
+    (
+        "tells a model to drop its instructions",
+        LatePattern(
+            rf"\b{_DROP} {_FEW}{_BEFORE} {_FEW}{_SAID}\b|\b{_DROP} {_FEW}{_SAID} (?:{_BEFORE}|before|given|you)\b"
+            rf"|\b{_DROP} (?:everything|anything|all|what) {_FEW}(?:above|before|previously|earlier|you|told)\b"
+            r"|\boverrides? (?:the |your |any |all )(?:system|developer) (?:prompt|message|instructions)"
+            rf"|\bnew (?:system )?{_SAID}:|\b(?:your|previous|prior|earlier|system) {_FEW}{_SAID} (?:are|is) (?:now )?"
+            r"(?:void|obsolete|superseded|cancell?ed|invalid|no longer|outdated|replaced)\b"
+            r"|\b(?:priority|precedence) over (?:the |your |all |any )*(?:system|previous|other|developer|user)"
+            rf" (?:messages?|{_SAID})|忽略.{{0,8}}(?:指令|指示|说明|提示)|無視して"
+        ),
+    ),
+    (
+        "gives a model another role",
+        LatePattern(
+            r"\byou are now (?:an?|the|in|my|no longer|free|dan|acting|going)\b|\bfrom (?:now|here"
+            r"|this point) on(?:wards)?,?"
+            r" (?:you|treat|act|obey|answer|respond)\b|\bpretend (?:to be|that you|you are|you're)\b"
+            r"|\byour new (?:role|task|goal|job|instructions?)\b"
+            r"|\bact (?:as|on behalf of) (?:an? |the |my |if you )?(?:[\w-]++ ){0,2}?(?:admin(?:istrator)?|root"
+            r"|superuser"
+            r"|assistant|ai|model|chatbot|developer|system|dan|were)\b"
+            r"|\byou are an? (?:[\w-]++ ){0,3}?(?:assistant|ai|model|language model|chatbot|bot|agent)\b"
+            r"|\b(?:enter|enable|activate) (?:developer|debug|god|admin|jailbreak) mode\b"
+            r"|\b(?:note|message|notice|attention|reminder|hint|instructions?|hinweis|nota) (?:to|for|an|für|para|à)"
+            rf" (?:the |all |any |das |ai |l')*{_MODEL} ?[:!]"
+            r"|\b(?:system|admin(?:istrator)?|developer|operator|security|owner) (?:notice|override|directive|alert"
+            r"|command)"
+            r"s?\b.{0,40}?:|\b(?:important|critical|urgent|mandatory) (?:system|admin\w*|security|developer) (?:note"
+            r"|instruction"
+            r"|message|requirement)s?\b"
+        ),
+    ),
+    (
+        "keeps something from the user",
+        LatePattern(
+            r"\b(?:do not|don't|never|no need to) (?:ever )?(?:tell|inform|mention|reveal|disclose|show|admit|notify"
+            r"|explain|say|let)"
+            r" (?:(?:this|that|it|any|anything|of|about|to|these|them|steps?|instructions?|the|any|your|calls?|tools?"
+            r"|note) ){0,4}?"
+            rf"{_PERSON}\b(?! (?:again|by|with|who)\b)|\b(?:do not|don't|never) (?:mention|reveal|disclose"
+            r"|admit) (?:that|this|these"
+            r"|the existence|it|how|why)\b|\b(?:without (?:telling|informing)|hide (?:this|it"
+            r"|\S+ \S+) from) the (?:user|human)\b|\bwithout the (?:user|human)(?:'s|’s)? (?:knowledge|knowing)\b"
+            r"|不要告诉|别告诉|不要讓|不要让"
+        ),
+    ),
+    (
+        "pushes itself before other tools",
+        LatePattern(
+            rf"\b(?:results?|outputs?|answers?) of (?:every|each|all|any) other {_TOOL}\b|\b{_NAMED} is (?:compromised"
+            rf"|malicious|unsafe|untrusted|insecure)\b|\b(?:all|the|any) other (?:\w+ ){{0,2}}{_TOOL} (?:are|is"
+            r"|have been) (?:\w+ )?(?:malicious|unsafe|compromised|broken"
+            rf"|insecure|retired|obsolete|untrusted|dangerous|unreliable|disabled)\b|\bother servers?'? {_TOOL} (?:are"
+            r"|is) (?:\w+ )?(?:malicious|unsafe"
+            rf"|compromised)|\buse only this (?:one|{_TOOL})[.!]?$|\bonly the {_TOOL} of this server\b|\b(?:always"
+            r"|only) (?:use|call|invoke|choose|prefer|select|pick) this"
+            rf" {_TOOL}\b(?! (?:to|when|if|for|with|after|once|on)\b)|\b(?:do not|don't|never) (?:use|call|invoke"
+            r"|select|choose|consider) (?:any |the )?"
+            rf"(?:other|another) {_TOOL}\b|\b(?:before|prior to|ahead of) (?:using |calling |invoking )?(?:any|all"
+            rf"|every) other {_TOOL}\b"
+        ),
+    ),
+    (
+        "deceives the user",
+        LatePattern(
+            r"\bif (?:you are |you're |anybody |anyone |someone |they |the user )?(?:asked|questioned|wonders?"
+            r"|asks?)\b.{0,60}\b(?:say|claim|pretend"
+            r"|deny)\b"
+        ),
+    ),
+    ("hides a comment", LatePattern(r"<!-- ?(?!\w+:)(?:[^\s>]++ ){4}")),
+    (
+        "sends data to an address",
+        LatePattern(r"!\[[^\]]{0,80}\]\([^)\s]{0,300}[?&=/][^)\s]{0,100}[{\[<$]"),
+    ),
+)
+"""Purposes that a single phrase shows, in lower case: an honest author has no reason to write it."""
+
+NEEDLES: Final = (
+    *("you", "act ", "instruct", "prompt", "this ", "other", "system", "assistant", "human", "person", "user", "model"),
+    *("ignor", "disregard", "forget", "override", "bypass", "pretend", " mode", "conversation", "history", "message"),
+    *("developer", "<|", "[inst", "[/inst", "<<", "important", "agent", "token", "secret", "password", "credential"),
+    *("~/", "/etc", ".env", ".ssh", "id_rsa", "@", "://", "quiet", "silent", "no one", "nobody", "tool", "cookie"),
+    *("environment", "env", "key", "consent", "approv", "permission", "confirm", "answer", "chat", "curl", "rsa"),
+    *(
+        "operator",
+        "owner",
+        "admin",
+        "<!--",
+        "priority",
+        "priv",
+        "further",
+        "malicious",
+        "compromise",
+        "warning",
+        "trace",
+        "unaware",
+        "notice",
+        "invisible",
+    ),
+    *(
+        "approve",
+        "believe",
+        "vendor",
+        "elsewhere",
+        "memory",
+        "commands",
+        ".pem",
+        "every",
+        "anybody",
+        "anyone",
+        "claim",
+        "asked",
+        "`",
+        "contacts",
+        "phone",
+        "werkzeug",
+        "mail",
+        "rules",
+        "code",
+        "recipient",
+        "destination",
+        "payee",
+        "utilisa",
+        "usu",
+    ),
+)
+"""Lower-case needles, one of which is in every match."""
+
+
+class Instruction(NamedTuple):
+    """The purpose of an instruction, its words, and where they begin in the text."""
+
+    kind: str
+    text: str
+    start: int = 0
+
+
+_END: Final = re.compile(r"(?<=[.!?。！？])\s+|(?<=>)\s+(?=[A-Z])|\s*\n\s*(?=[\n#*•-]|\d+[.)])|(?<=[。！？])")
+_MOST: Final = 400
+"""Sentences of a text that are judged."""
+_LONGEST: Final = 1_500
+"""Characters of one sentence that are judged together; the rest counts as another one."""
+_LONGEST_REPEATED: Final = 300
+"""Characters of a text whose judgement is remembered."""
+_JOINED: Final = re.compile(r"[A-Za-z]+(?:[A-Z_.-]+[a-z0-9]+){3,}|[a-z0-9]+(?:[_-][a-z0-9]+){3,}")
+"""Name that may be a whole sentence: content_from_reading_ssh_id_rsa."""
+_LONGEST_NAME: Final = 100
+_NAME_LIMIT: Final = 2.0
+"""Sum of weights above which a name is an instruction: it has few words."""
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_-]")
+_MARKUP: Final = re.compile(r"<!--|-->|</?[a-z][^<>]{0,300}>")
+
+_TOKEN: Final = LatePattern(
+    r"(?P<ADDRESS>[\w.+-]{1,64}@[\w-]{1,63}\.[\w.-]+|\b(?:https?|ftp|wss?)://\S+|\b[\w-]{1,63}\.(?:example|com|net|org|io|dev)\b\S*"
+    r"|\+\d[\d ]{6,}|\b(?:bc1|0x)\w{8,}|\b[a-z]{2}\d{2}[ \d]{8,})"
+    r"|(?P<FILE>(?:~|/etc|/home|/var|c:\\)[/\\][\w./\\-]*|(?<!\w)\.(?:env|ssh|aws|kube|npmrc|netrc|pem)\b"
+    r"|\bid[_ ](?:rsa|ed25519)\S*|\b\w{1,64}\.(?:json|ya?ml|pem|env|db|sh)\b)"
+    r"|(?P<COMMAND>\b(?:curl|wget|bash|sh|cat|rm|chmod|powershell|eval|os\.system)\b)"
+    r"|(?P<NAME>\b[a-z]{1,64}(?:_[a-z0-9]{1,64}){1,12}\b)"
+    r"|(?P<QUOTED>[`'\"]\w+[`'\"])"
+    r"|(?P<NUMBER>\d+)"
+    r"|(?P<word>[^\W\d_]+(?:'[a-z]+)?)"
+)
+_ENDINGS: Final = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
+_SHORTEST_STEM: Final = 3
+_LIMIT: Final = "*"
+"""Name of the sum of weights above which a sentence is an instruction, among the weights."""
+_UNLIKELY: Final = 0.5
+"""Sum of weights up to which an English sentence has none of the phrases."""
+_ANYTHING: Final = "tells a model what to do"
+_PURPOSES: Final = (
+    ("asks for secrets or private files of the caller", {"FILE", "password", "credential", "secret", "token", "key"}),
+    ("keeps something from the user", {"hidden", "secretly", "silently", "quietly", "mention", "tell", "inform"}),
+    ("asks for what a model was told", {"conversation", "chat", "prompt", "history", "messag"}),
+    ("sends data to an address", {"ADDRESS"}),
+    ("has a model run a program", {"COMMAND"}),
+    ("changes how other tools are called", {"tool", "NAME"}),
+)
+"""Purposes of an instruction, by words that show it."""
+
+
+def may_inject(text: str) -> bool:
+    """Return True if a text may contain an instruction; cheap, because it runs on every text."""
+    if not text.isascii():
+        return True
+    lower = text.lower()
+    for needle in NEEDLES:  # noqa: SIM110 - a generator costs as much as the search
+        if needle in lower:
+            return True
+    return False
+
+
+def instruction(text: str, *, field: bool = False) -> Instruction | None:
+    """Return the first sentence of a text that tells a model what to do.
+
+    Commands in the text of a `field` are addressed to the caller; elsewhere the first sentence describes the tool.
+    """
+    if not may_inject(text):
+        return None
+    return _examine(text, field) if len(text) > _LONGEST_REPEATED else _examine_repeated(text, field)
+
+
+def _examine(text: str, field: bool) -> Instruction | None:
+    for count, (start, sentence) in enumerate(sentences(text)):
+        plain = normal(sentence)
+        is_name = len(sentence) <= _LONGEST_NAME and _JOINED.fullmatch(sentence.strip())
+        if is_name:
+            plain = _HUMP.sub(" ", sentence.strip()).lower()
+        begins = bool(is_name) or not (count or field)
+        kind = _judge(plain, begins=begins, limit=_NAME_LIMIT if is_name else None)
+        if kind:
+            return Instruction(kind, " ".join(sentence.split())[:200], start)
+    # Lines and blanks between the words of a phrase do not hide it.
+    kind = _phrase(normal(text)) if "\n" in text else ""
+    return Instruction(kind, " ".join(text.split())[:200]) if kind else None
+
+
+_examine_repeated: Final = lru_cache(4096)(_examine)
+"""The same, remembered: schemas say the same of many fields."""
+
+
+def sentences(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the sentences that are judged, with their places."""
+    start = count = 0
+    for end in (*(match.end() for match in _END.finditer(text)), len(text)):
+        while start < end and count < _MOST:
+            part = text[start : min(end, start + _LONGEST)]
+            if part.strip():
+                yield start, part
+                count += 1
+            start += len(part)
+
+
+def features(sentence: str, *, begins: bool) -> set[str]:
+    """Return the words of a sentence in lower case and the pairs of neighbours; `begins` if it is the first of a text.
+
+    The first word of a later sentence counts by itself too: there, a command is addressed to the reader.
+    """
+    found = [
+        _stem(match[0]) if match.lastgroup == "word" else match.lastgroup or ""
+        for match in _TOKEN.compiled.finditer(_MARKUP.sub(" ", sentence))
+    ]
+    pairs = {f"{one} {other}" for one, other in pairwise(found)}
+    return {*found, *pairs, *(() if begins or not found else (f"^{found[0]}",))}
+
+
+def _phrase(sentence: str) -> str:
+    return next((kind for kind, pattern in PHRASES if pattern.search(sentence)), "")
+
+
+def _judge(sentence: str, *, begins: bool, limit: float | None) -> str:
+    """Return the purpose of a sentence that instructs a model; empty for any other."""
+    weights = _weights()
+    found = features(sentence, begins=begins)
+    weight = sum(weights.get(one, 0.0) for one in found)
+    # Most sentences are far from it. The patterns take longer to compile than a whole document to judge.
+    if weight > _UNLIKELY or not sentence.isascii() or any(stem in sentence for stem in STEMS):
+        kind = _phrase(sentence)
+        if kind:
+            return kind
+    # The weights are those of English words.
+    if weight <= (weights[_LIMIT] if limit is None else limit) or not is_english(words(sentence)):
+        return ""
+    return next((kind for kind, signs in _PURPOSES if not found.isdisjoint(signs)), _ANYTHING)
+
+
+def _stem(word: str) -> str:
+    for ending, instead in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+            return word[: -len(ending)] + instead
+    return word
+
+
+@cache
+def _weights() -> Mapping[str, float]:
+    """Read the weights of words and pairs, and the limit."""
+    rows = (line.split("\t") for line in read_data("instructions.txt.gz").splitlines())
+    return {name: int(weight) / 100 for weight, name in rows}

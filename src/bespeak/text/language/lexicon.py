@@ -1,13 +1,26 @@
-"""The word lists behind every judgement about English: which words are verbs, and how often."""
+"""The word lists behind every judgement about English: verbs, their meanings, and words for the same thing."""
 
 from __future__ import annotations
 
+import pkgutil
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from bespeak.text.language.data_file import read_data
+from bespeak.text.language.sentence import word_set
+
+_GZIP: Final = 31
+"""zlib's code for a gzip file with any window size. The gzip module, made for streams, takes longer to import."""
+
+
+def read_data(name: str) -> str:
+    """Read a compressed data file of this package."""
+    packed = pkgutil.get_data("bespeak.text.language", f"data/{name}")
+    assert packed is not None
+    return zlib.decompress(packed, wbits=_GZIP).decode("ascii")
+
 
 FORMAT: Final = "bespeak verbs 1"
 
@@ -101,3 +114,145 @@ def _groups(section: str) -> dict[str, frozenset[str]]:
     for group, *members in _rows(section):
         groups[group] = groups.get(group, frozenset()).union(members)
     return groups
+
+
+MEANINGS_FORMAT: Final = "bespeak meanings 1"
+
+_UNDOING: Final = ("un", "de", "dis", "off")
+_DOING: Final = ("", "on", "en")
+"""Prefix pairs: offboard is the opposite of onboard, disengage of engage."""
+NOT_UNDOING: Final = word_set(
+    "uncover declaim defile define delay denominate deposit derive describe design detail detest devote disappoint "
+    "discard discharge disclose discount discover dislocate dispatch displace display dispose dissolve distrain "
+    "offend offset"
+)
+"""Verbs that only look like opposites: discover has nothing to do with cover."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meanings:
+    """The tables of the data file; a cell is parsed on demand, because most are never used."""
+
+    sources: tuple[str, ...]
+    """Sources of the file: a name and a hash each."""
+    hand: Mapping[str, str]
+    """Verbs with hand-assigned operation classes: letters of the classes, each with its weight in tenths."""
+    table: Mapping[str, str]
+    """Verbs with classes from their neighbours; the last digit says how much these agree."""
+    senses: Mapping[str, str]
+    opposites: Mapping[str, str]
+    nouns: Mapping[str, str]
+
+    def synonymous(self, one: str, other: str) -> bool:
+        """Return True if two verbs share a usual sense."""
+        left = self.senses.get(one)
+        right = self.senses.get(other)
+        return left is not None and right is not None and not set(left.split()).isdisjoint(right.split())
+
+    def opposite(self, one: str, other: str) -> bool:
+        """Return True if one verb undoes or contradicts the other."""
+        first, second = (one, other) if one < other else (other, one)
+        return second in self.opposites.get(first, "").split() or _undoes(one, other) or _undoes(other, one)
+
+    def verb_of(self, noun: str) -> str | None:
+        """Return the verb of a noun of action, in singular or plural: cancellation gives cancel."""
+        found = self.nouns.get(noun)
+        if found is None and noun.endswith("s"):
+            found = self.nouns.get(noun[:-1])
+        return found
+
+
+def _undoes(one: str, other: str) -> bool:
+    return one not in NOT_UNDOING and any(
+        one.startswith(un) and one[len(un) :] in (other, *_bare(other)) for un in _UNDOING
+    )
+
+
+def _bare(verb: str) -> tuple[str, ...]:
+    return tuple(verb[len(prefix) :] for prefix in _DOING if prefix and verb.startswith(prefix))
+
+
+@lru_cache(maxsize=1)
+def meanings() -> Meanings:
+    """Load the meanings once."""
+    head, *sections = read_data("meanings.txt.gz").split("\n\n")
+    title, *sources = head.split("\n")
+    assert title == MEANINGS_FORMAT
+    named = dict(section.split("\n", 1) for section in sections)
+    tables = {name: dict(line.split(" ", 1) for line in text.split("\n")) for name, text in named.items()}
+    return Meanings(tuple(sources), **tables)
+
+
+_GROUPS: Final = (
+    "account profile",
+    "address location place",
+    "application app",
+    "article post blog page story",
+    "authentication authorization auth login signin",
+    "cart basket",
+    "catalog catalogue listing",
+    "client customer",
+    "comment remark note",
+    "company organization organisation org business firm",
+    "configuration config settings preferences options",
+    "contract agreement",
+    "conversation channel chat thread",
+    "credential secret key token",
+    "database db",
+    "deal discount coupon promotion voucher",
+    "directory folder",
+    "document doc file",
+    "email mail",
+    "employee staff worker",
+    "environment env",
+    "event appointment meeting",
+    "flight trip journey travel",
+    "holiday vacation leave absence",
+    "image picture photo avatar logo icon",
+    "information info details",
+    "instance machine server vm node droplet",
+    "invoice bill receipt",
+    "issue ticket bug case incident",
+    "job task workflow pipeline",
+    "label tag",
+    "language locale",
+    "log logs history",
+    "message mail sms text dm",
+    "metric statistic stats analytics report",
+    "money balance funds cash",
+    "movie film",
+    "order purchase",
+    "password passphrase pin",
+    "payment charge transaction",
+    "payout transfer",
+    "permission role access right",
+    "person people user member contact",
+    "phone telephone call",
+    "price cost fee rate tariff",
+    "product item article goods",
+    "question query",
+    "repository repo",
+    "reservation booking",
+    "room accommodation",
+    "salary wage pay payroll",
+    "shipment delivery parcel package",
+    "shop store",
+    "song track music playback",
+    "stock inventory",
+    "subscription plan membership",
+    "team group crew",
+    "temperature weather forecast",
+    "webhook callback",
+)
+
+
+def _by_word() -> Mapping[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {}
+    for number, group in enumerate(_GROUPS):
+        for word in word_set(group):
+            found[word] = (*found.get(word, ()), number)
+    return found
+
+
+THINGS: Final = _by_word()
+"""Things by word: the numbers of the groups that it belongs to."""

@@ -8,8 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final, Literal
 
-from bespeak.text.language.lexicon import Lexicon, lexicon
-from bespeak.text.language.meanings import meanings
+from bespeak.text.language.lexicon import Lexicon, lexicon, meanings
 from bespeak.text.language.verb_form import MAKERS, MANNERS, PARTICLES, Inflection, classify, lemmas
 
 Tier = Literal["error", "warning"]

@@ -3,26 +3,73 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
 from typing import Any, Final, TypeGuard, TypeVar
 
-from bespeak.text.diagnostics.brief import brief, unquoted
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.reading.findings import Findings
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, Severity, brief, has_errors, unquoted
 from bespeak.text.reading.rules import (
     DUPLICATE,
     EARLIER_SPELLING,
     MISSING_KEY,
     NOT_JSON,
+    TOO_MANY_FINDINGS,
     UNKNOWN_KEY,
     WRONG_CHOICE,
     WRONG_VALUE,
 )
-from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import child, nodes
+from bespeak.text.source.tree import Change, Location
+
+_MOST: Final = 100
+"""Maximum number of findings per document: a broken one can break every rule in every line."""
+
+
+class Findings:
+    """Findings of one document. Places are looked up only for reported findings."""
+
+    __slots__ = ("found", "locate", "tolerant")
+
+    def __init__(self, locate: Callable[[str], Location], *, tolerant: bool = False) -> None:
+        self.locate = locate
+        """Function that returns the place of a pointer."""
+        self.tolerant = tolerant
+        """True for a third-party document: errors become warnings, and unknown keys are ignored."""
+        self.found: list[Diagnostic] = []
+
+    @property
+    def failed(self) -> bool:
+        """True if the document cannot be used."""
+        return has_errors(self.found)
+
+    @property
+    def full(self) -> bool:
+        """True if the maximum number of findings is reached."""
+        return len(self.found) > _MOST
+
+    def error(self, rule: Rule, message: str, at: str = "", advice: str = "", fix: Fix | None = None) -> None:
+        """Report an error, which makes the document unusable."""
+        self._add(rule.found(message, None, at, advice, fix, severity="warning" if self.tolerant else "error"))
+
+    def warning(self, rule: Rule, message: str, at: str = "", advice: str = "", fix: Fix | None = None) -> None:
+        """Report a warning."""
+        self._add(rule.found(message, None, at, advice, fix, severity="warning"))
+
+    def info(self, rule: Rule, message: str, at: str = "", advice: str = "") -> None:
+        """Report advice."""
+        self._add(rule.found(message, None, at, advice, severity="info"))
+
+    def _add(self, finding: Diagnostic) -> None:
+        if len(self.found) < _MOST:
+            self.found.append(replace(finding, location=self.locate(finding.pointer)))
+        elif len(self.found) == _MOST:
+            # The rest of the document may hold errors, so this finding counts as one.
+            grave: Severity = "warning" if self.tolerant else "error"
+            rest, advice = f"only the first {_MOST} findings are shown", "Fix these first."
+            self.found.append(TOO_MANY_FINDINGS.found(rest, self.locate(""), advice=advice, severity=grave))
+
 
 IGNORES: Final = "x-bespeak-ignore"
 """Key under which any table lists findings to ignore; only the linter reads it."""
@@ -299,3 +346,28 @@ def kind(value: object) -> str:
     if type(value) is int and not is_integer(value):
         return "an integer of more than 64 bits"
     return _NAMES.get(type(value), "a date" if isinstance(value, date) else "a time")
+
+
+def as_mapping(value: object) -> dict[str, Any]:
+    """Return a mapping, or an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    """Return a list, or an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    """Return a string, or an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def as_optional_text(value: object) -> str | None:
+    """Return a string, or None."""
+    return value if isinstance(value, str) else None
+
+
+def as_texts(value: object) -> tuple[str, ...]:
+    """Return the strings of a list; other items are skipped."""
+    return tuple(item for item in as_list(value) if isinstance(item, str))

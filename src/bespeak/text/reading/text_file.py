@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.reading.findings import Findings
 from bespeak.text.reading.rules import MALFORMED, UNREADABLE
-from bespeak.text.reading.table import Table
-from bespeak.text.source.span import Location
+from bespeak.text.reading.table import Findings, Table
 from bespeak.text.source.toml_tree import MAX_BYTES, parse_toml
-from bespeak.text.source.tree import SyntaxFault
+from bespeak.text.source.tree import Location, SyntaxFault
 
 
 def read_text(path: Path, most: int = MAX_BYTES) -> str | Diagnostic:

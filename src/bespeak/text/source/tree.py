@@ -1,14 +1,74 @@
-"""The result of every parser: plain data, and the place of anything in it."""
+"""Document trees: the result of every parser, with the place of each key and value, and changes to them."""
 
 from __future__ import annotations
 
+import gc
+import math
+import re
 from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
 
-from bespeak.text.source.pointer import parent
-from bespeak.text.source.span import Location
-from bespeak.text.source.text_position import Lines, location_of
+from bespeak.text.source.pointer import is_index, parent, unescaped
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in a source: the file and, if known, one-based line and column, and the end."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+    end_line: int = 0
+    """Line of the end; 0 if unknown."""
+    end_column: int = 0
+    """Column after the last character, in `end_line`."""
+
+    def __str__(self) -> str:
+        if not self.line:
+            return self.file
+        return f"{self.file}:{self.line}:{self.column}" if self.column else f"{self.file}:{self.line}"
+
+
+class Lines:
+    """The lines of one text, indexed once. Only a line feed ends a line, as in an editor."""
+
+    __slots__ = ("_file", "_starts")
+
+    def __init__(self, text: str, file: str) -> None:
+        self._file = file
+        self._starts = line_starts(text)
+
+    def location(self, start: int, end: int = -1) -> Location:
+        """Return the location of an offset, or of a span if its end is given."""
+        line, column = self._place(start)
+        if end < start:
+            return Location(self._file, line, column)
+        return Location(self._file, line, column, *self._place(end))
+
+    def _place(self, offset: int) -> tuple[int, int]:
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+
+def line_starts(text: str) -> list[int]:
+    """Return the offset at which each line starts."""
+    return [0, *(feed.end() for feed in re.finditer("\n", text))]
+
+
+def location_of(text: str, file: str, start: int, end: int = -1) -> Location:
+    """Return the location of one offset or span; `Lines` is for many of one text."""
+    return Lines(text, file).location(start, end)
+
+
+def match_end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Return the end of a pattern at an offset, or the offset if it does not match."""
+    found = pattern.match(text, at)
+    return found.end() if found else at
+
 
 Notation = Literal["yaml", "json", "toml", "braces", "python"]
 
@@ -141,3 +201,188 @@ def too_long(text: str, file: str) -> SyntaxFault | None:
         return None
     megabytes = MAX_BYTES >> 20
     return SyntaxFault(Location(file), f"the text is longer than {megabytes} MiB", "Split it into several documents.")
+
+
+class Place:
+    """The place of a key and its value, with the places of its entries or items below it."""
+
+    __slots__ = ("end", "entries", "items", "key", "start")
+
+    def __init__(self, key: Span | None, start: int, end: int = -1) -> None:
+        self.key = key
+        self.start = start
+        self.end = end
+        self.entries: dict[str, Place] | None = None
+        self.items: list[Place] | None = None
+
+    @property
+    def span(self) -> Span:
+        """Span of the value."""
+        return Span(self.start, self.end)
+
+    @property
+    def entry_span(self) -> Span:
+        """Span of the key with its value, or of an item."""
+        return Span(self.key.start if self.key else self.start, self.end)
+
+    @property
+    def children(self) -> list[Place]:
+        """Places of the entries or items, in order."""
+        return list(self.entries.values()) if self.entries is not None else self.items or []
+
+    def below(self, part: str) -> Place | None:
+        """Return the place of an entry or item by an escaped pointer part."""
+        if self.entries is not None:
+            return self.entries.get(unescaped(part))
+        if self.items is not None and is_index(part, self.items):
+            return self.items[int(part)]
+        return None
+
+
+class PlacedTree(Tree):
+    """A document whose places are computed at first use."""
+
+    __slots__ = ("_root",)
+
+    def __init__(self, data: Any, text: str, file: str, *, crlf: bool = False) -> None:
+        super().__init__(data, text, file, crlf=crlf)
+        self._root: Place | None = None
+
+    @abstractmethod
+    def places(self) -> Place:
+        """Compute the place of the whole document, with all others below it."""
+
+    def place(self, at: str) -> Place | None:
+        """Return the place of a pointer; None if it does not exist."""
+        if self._root is None:
+            self._root = self.places()
+        here: Place | None = self._root
+        for part in at.split("/")[1:]:
+            if here is None:
+                return None
+            here = here.below(part)
+        return here
+
+    def _key_span(self, at: str) -> Span | None:
+        found = self.place(at)
+        if found is None or not at:
+            return None
+        return found.key or found.span
+
+    def _value_span(self, at: str) -> Span | None:
+        found = self.place(at)
+        return None if found is None or found.end < 0 else found.span
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An operation at a JSON Pointer.
+
+    replace: set another value. rename: rename the key. remove: remove the entry or item. append: add a value at the end
+    of the list. insert: add `key` with a value at the end of the mapping.
+    """
+
+    op: Literal["replace", "rename", "remove", "append", "insert"]
+    at: str
+    value: Any = None
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """A replacement for a span; an empty span is an insertion point."""
+
+    span: Span
+    text: str
+
+
+def insertion(at: int, text: str) -> TextEdit:
+    """Insert text between two characters."""
+    return TextEdit(Span(at, at), text)
+
+
+def deletion(start: int, end: int) -> TextEdit:
+    """Delete a span."""
+    return TextEdit(Span(start, end), "")
+
+
+def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
+    """Apply the edits. Of two that overlap, only the one that starts first is applied."""
+    parts: list[str] = []
+    done = 0
+    for edit in sorted(edits, key=lambda edit: (edit.span.start, edit.span.end)):
+        if edit.span.start < done:
+            continue
+        parts += (text[done : edit.span.start], edit.text)
+        done = edit.span.end
+    parts.append(text[done:])
+    return "".join(parts)
+
+
+_SEEN: Final = 1 << 16
+"""Limit of characters that are read: an endpoint is near the top of a document."""
+
+_NOT_YAML: Final = re.compile(
+    r"""^[ \t]*+(?:
+        [A-Za-z][\w-]*+[ \t]++/[^\s{}]*+(?:\{[^\s{}]*+\}[^\s{}]*+)*+[ \t]*+\{         # BOOK /reservation/{id} {
+      | [A-Za-z_][\w-]*+[ \t]*+\{(?!\{)                                               # semantic {
+      | (?:input|output)[ \t]*+:[ \t]*+\n[ \t\n]*+[A-Za-z_]\w*+[ \t]*+\(              # output: / status (string)
+      | -[ \t]++\w++[ \t]*+\([^():\n]*+:[^()\n]*+\)[ \t]*+$                           # - size (integer, minimum: 1)
+    )""",
+    re.MULTILINE | re.VERBOSE,
+)
+
+
+def detect_notation(text: str) -> Literal["json", "yaml", "braces"]:
+    """Detect the notation: JSON starts with a bracket, brace notation has blocks without a colon; everything else is
+    YAML.
+    """
+    head = text[:_SEEN].removeprefix("\ufeff").lstrip()
+    if head[:1] in {"{", "["}:
+        return "json"
+    if _NOT_YAML.search(head):
+        return "braces"
+    return "yaml"
+
+
+WORDS: Final[dict[str, Any]] = {"": None, "~": None, "null": None, "true": True, "false": False}
+NUMERIC: Final = frozenset("0123456789+-.")
+"""First characters of numbers."""
+
+MAX_DIGITS: Final = 4000
+"""Limit of digits: int() raises for somewhat more."""
+
+_INTEGER: Final = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_NUMBER: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+
+
+class TooLarge(ValueError):
+    """A number that JSON parsers do not treat alike."""
+
+
+def plain_value(text: str) -> Any:
+    """Parse a plain scalar. `yes`, `on`, `True`, `1_000`, `12:30` and `2026-01-01` are text."""
+    if not text or text[0] not in NUMERIC:
+        return WORDS.get(text, text)
+    if _INTEGER.fullmatch(text):
+        if len(text) > MAX_DIGITS:
+            raise TooLarge(f"a number has more than {MAX_DIGITS} digits")
+        return int(text, 0) if text[1:2] in {"o", "x"} else int(text)
+    if _NUMBER.fullmatch(text):
+        number = float(text)
+        if math.isinf(number):
+            raise TooLarge(f"the number {text:.40} is too large")
+        return number
+    return text
+
+
+@contextmanager
+def without_collections() -> Iterator[None]:
+    """Pause the garbage collector: parsing makes many objects and no garbage, and collections would triple its time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -1,22 +1,383 @@
-"""YAML text to plain data with places.
+"""YAML text to plain data with places: the types of the YAML 1.2 core schema restricted to JSON, within bounds.
 
-libyaml decides what is YAML and composes nodes with exact places. Plain scalars get the types of the YAML 1.2 core
-schema. Constructs that JSON cannot express (tags, merge keys, non-string keys) are refused: the draft requires both
-serializations to mean the same.
+libyaml decides what is YAML and composes nodes with exact places, within bounds: its own recursion would overflow
+the stack. Plain scalars get the types of the YAML 1.2 core schema. Constructs that JSON cannot express (tags, merge
+keys, non-string keys) are refused: the draft requires both serializations to mean the same.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Callable
+from itertools import count
+from typing import Any, Final, TypeVar
 
 import yaml
 
-from bespeak.text.source.garbage import without_collections
 from bespeak.text.source.pointer import is_index, unescaped
-from bespeak.text.source.tree import NotationError, Span, SyntaxFault, Tree, plain, too_long
-from bespeak.text.source.yaml_data import build
-from bespeak.text.source.yaml_fault import fault_of, unprintable
-from bespeak.text.source.yaml_loader import compose, despite_tab_lines
+from bespeak.text.source.tree import (
+    MAX_BYTES,
+    MAX_DEPTH,
+    MAX_NODES,
+    NUMERIC,
+    WORDS,
+    NotationError,
+    Span,
+    SyntaxFault,
+    TooLarge,
+    Tree,
+    location_of,
+    plain,
+    plain_value,
+    too_long,
+    without_collections,
+)
+
+_T = TypeVar("_T")
+
+STRING: Final = "tag:yaml.org,2002:str"
+
+_TAB_LINE: Final = re.compile(r"^ *+\t[ \t]*+(?=\r?$)", re.MULTILINE)
+
+
+if yaml.__with_libyaml__:
+    from yaml._yaml import CParser as _Loader
+else:
+    from yaml.composer import Composer
+    from yaml.parser import Parser
+    from yaml.reader import Reader
+    from yaml.scanner import Scanner
+
+    class _Loader(Reader, Scanner, Parser, Composer):  # type: ignore[no-redef]  # the same without libyaml
+        def __init__(self, text: str) -> None:
+            Reader.__init__(self, text)
+            Scanner.__init__(self)
+            Parser.__init__(self)
+            Composer.__init__(self)
+
+
+class _BoundedLoader(_Loader):
+    """A composer that counts nodes. Its methods run at each node, so they are as cheap as Python allows."""
+
+    def __init__(self, text: str) -> None:
+        _Loader.__init__(self, text)
+        inside: list[Any] = []
+        enter = inside.append
+        number = count(1).__next__
+
+        def descend(above: Any, _: Any) -> None:
+            enter(above)
+            if len(inside) > MAX_DEPTH + 1:
+                raise _too_deep(above)
+            if number() > MAX_NODES:
+                raise _too_much(above)
+
+        def resolve(kind: Any, _: Any, implicit: Any) -> str:
+            """Keep an empty tag for a node without one: `yaml_data` decides its type."""
+            if kind is yaml.ScalarNode:
+                return "" if implicit[0] else STRING
+            if len(inside) > MAX_DEPTH:
+                raise _too_deep(inside[-1])
+            return ""
+
+        self.descend_resolver = descend
+        self.ascend_resolver = inside.pop
+        self.resolve = resolve
+
+
+def without_tab_lines(text: str, filler: str = "") -> str:
+    """Replace the blanks of lines that consist of blanks with tabs; `filler` replaces each of them.
+
+    YAML 1.2 accepts such lines, libyaml refuses them where it expects indentation. Without a filler, lines and columns
+    of all other lines stay the same. With a space, offsets stay the same too, but such a line must not be longer than
+    the indentation of a block text that begins with it.
+    """
+    return _TAB_LINE.sub(lambda found: filler * len(found.group()), text)
+
+
+def despite_tab_lines(read: Callable[[str], _T], text: str, filler: str = "") -> tuple[_T, str]:
+    """Read a text, if necessary without the tabs in lines of blanks; return what was read, and the text it was in."""
+    try:
+        return read(text), text
+    except yaml.YAMLError as error:
+        plain = without_tab_lines(text, filler)
+        if plain == text:
+            raise
+        try:
+            return read(plain), plain
+        except yaml.YAMLError:
+            raise error from None
+
+
+def compose(text: str) -> yaml.Node | None:
+    """Return the root node of the only document in a text; None if there are only comments."""
+    loader = _BoundedLoader(text)
+    try:
+        root: yaml.Node | None = loader.get_single_node()
+        return root
+    finally:
+        loader.dispose()
+
+
+def _too_deep(above: Any) -> NotationError:
+    start = above.start_mark.index
+    message = f"lists and mappings are nested more than {MAX_DEPTH} levels deep"
+    return NotationError(start, start + 1, message, "Give the inner part a name of its own under `schemas`.")
+
+
+def _too_much(above: Any) -> NotationError:
+    start = above.start_mark.index
+    message = f"the document has more than {MAX_NODES:,} keys and values"
+    return NotationError(start, start + 1, message, "Split it into several documents.")
+
+
+MAX_EXPANDED: Final = 200_000
+"""Limit of nodes that aliases may add: without it, nine lines of aliases expand to billions of values."""
+
+_SUSPECT: Final = NUMERIC | {"", "~", "n", "t", "f", "<"}
+"""First characters of plain keys that may not be strings."""
+
+_CORE: Final = "tag:yaml.org,2002:"
+_TYPES: Final = {f"{_CORE}{name}": kind for name, kind in (("int", int), ("float", float), ("bool", bool))}
+
+
+def build(root: yaml.Node | None, text: str) -> tuple[Any, bool]:
+    """Build the data of a document; also return whether it has aliases."""
+    if root is None:
+        return None, False
+    builder = _Builder(text, watched="*" in text and "&" in text)
+    data = builder.value(root)
+    return data, builder.aliased
+
+
+class _Builder:
+    __slots__ = ("_active", "_expanded", "_first", "_length", "_text", "_watched", "aliased")
+
+    def __init__(self, text: str, *, watched: bool) -> None:
+        self._text = text
+        self._watched = watched
+        self._active: set[int] = set()
+        self._first: set[int] = set()
+        self._expanded = 0
+        self._length = 0
+        self.aliased = False
+
+    def value(self, node: yaml.Node, near: int = 0) -> Any:
+        """Build the data of a node; `near` is the end of the text before it, which locates an alias."""
+        if self._watched:
+            return self._watch(node, near)
+        return self._data(node)
+
+    def _data(self, node: yaml.Node) -> Any:
+        kind = node.__class__
+        if kind is yaml.ScalarNode:
+            return _scalar(node)
+        if kind is yaml.MappingNode:
+            return self._mapping(node)
+        return self._list(node)
+
+    def _watch(self, node: yaml.Node, near: int) -> Any:
+        me = id(node)
+        if me in self._active:
+            advice = "Write the inner part out, or use `$ref` in a JSON Schema."
+            raise self._at_alias(near, "an alias is inside its own anchor", advice)
+        if me not in self._first:
+            self._first.add(me)
+        else:
+            self.aliased = True
+            self._expanded += 1
+            self._length += _length(node)
+            if self._expanded > MAX_EXPANDED:
+                message = f"aliases expand this document to more than {MAX_EXPANDED:,} values"
+                raise self._at_alias(near, message, "Write fewer aliases of aliases.")
+            if self._length > MAX_BYTES:
+                message = f"aliases make more than {MAX_BYTES >> 20} MiB of this document"
+                raise self._at_alias(near, message, "Write fewer aliases of long texts.")
+        if len(self._active) > MAX_DEPTH + 1:
+            message = f"aliases nest this document more than {MAX_DEPTH} levels deep"
+            raise self._at_alias(near, message, "Write fewer aliases of aliases.")
+        self._active.add(me)
+        data = self._data(node)
+        self._active.discard(me)
+        return data
+
+    def _at_alias(self, near: int, message: str, advice: str) -> NotationError:
+        at = max(self._text.find("*", near), 0)
+        return NotationError(at, at + 1, message, advice)
+
+    def _list(self, node: yaml.Node) -> list[Any]:
+        if node.tag and node.tag != f"{_CORE}seq":
+            raise _tagged(node)
+        if self._watched:
+            items: list[Any] = []
+            near = node.start_mark.index
+            for item in node.value:
+                items.append(self._watch(item, near))
+                near = max(near, item.end_mark.index)
+            return items
+        data = self._data
+        return [_scalar(item) if item.__class__ is yaml.ScalarNode else data(item) for item in node.value]
+
+    def _mapping(self, node: yaml.Node) -> dict[str, Any]:
+        if node.tag and node.tag != f"{_CORE}map":
+            raise _tagged(node)
+        made: dict[str, Any] = {}
+        for key, item in node.value:
+            name = key.value
+            if key.tag != STRING and (key.__class__ is not yaml.ScalarNode or key.tag or name[:1] in _SUSPECT):
+                _check_key(key)
+            if name in made:
+                raise _repeated(node, key, self._text)
+            if self._watched:
+                made[name] = self._watch(item, key.end_mark.index)
+            elif item.__class__ is yaml.ScalarNode:
+                made[name] = _scalar(item)
+            else:
+                made[name] = self._data(item)
+        return made
+
+
+def _length(node: yaml.Node) -> int:
+    """Count the characters of a text or of a mapping's keys: aliases share them in memory but not in output."""
+    if node.__class__ is yaml.ScalarNode:
+        return len(node.value)
+    return sum(len(key.value) for key, _ in node.value) if node.__class__ is yaml.MappingNode else 0
+
+
+def _scalar(node: yaml.Node) -> Any:
+    text = node.value
+    tag = node.tag
+    if tag == "":
+        return _typed(node) if text[:1] in NUMERIC else WORDS.get(text, text)
+    if tag == STRING:
+        return text
+    value = _typed(node)
+    if (tag == f"{_CORE}null" and value is None) or type(value) is _TYPES.get(tag):
+        return value
+    if tag == f"{_CORE}float" and type(value) is int:
+        return float(value)
+    raise _tagged(node)
+
+
+def _typed(node: yaml.Node) -> Any:
+    try:
+        return plain_value(node.value)
+    except TooLarge as reason:
+        raise _refused(node, str(reason), "Write it in quotes if it is a text.") from None
+
+
+def _refused(node: yaml.Node, message: str, advice: str) -> NotationError:
+    return NotationError(node.start_mark.index, node.end_mark.index, message, advice)
+
+
+def _check_key(key: yaml.Node) -> None:
+    if not isinstance(key, yaml.ScalarNode):
+        raise _refused(key, "a list or mapping is used as a key", "Use a text as the key.")
+    if key.tag:
+        raise _tagged(key)
+    text = key.value
+    if text == "<<":
+        advice = "Write the entries out: JSON, the other form of this document, has no merge keys."
+        raise _refused(key, "merge keys (<<) are not supported", advice)
+    if (text in WORDS or text[0] in NUMERIC) and not isinstance(_typed(key), str):
+        message = f"the key {text:.40} is not a text" if text else "a key is missing before the colon"
+        raise _refused(key, message, f'Write it in quotes: "{text:.40}".' if text else "Write the key.")
+
+
+def _repeated(mapping: yaml.Node, second: yaml.Node, text: str) -> NotationError:
+    first = next(key for key, _ in mapping.value if key.value == second.value)
+    line = text.count("\n", 0, first.start_mark.index) + 1
+    message = f"the key {second.value[:80]!r} is repeated; line {line} has it already"
+    return _refused(second, message, "Remove one of the two, or rename it.")
+
+
+def _tagged(node: yaml.Node) -> NotationError:
+    tag = node.tag.removeprefix(_CORE)
+    shown = f"!!{tag}" if tag != node.tag else tag
+    if node.tag in _TYPES or node.tag == f"{_CORE}null":
+        return _refused(node, f"the value is no {tag}", f"Remove the tag {shown}, or correct the value.")
+    return _refused(node, f"the tag {shown[:80]} is not supported", "Remove the tag: JSON has none.")
+
+
+_UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
+
+_QUOTES: Final = "Put the value in quotes."
+_INDENT: Final = "Indent it like its neighbours, with spaces."
+_CLOSED: Final = "Close what is open, or put the text in quotes."
+
+_WORDS: Final[tuple[tuple[str, str, str], ...]] = (
+    ("tab character", "a tab is used for indentation", "Indent with spaces."),
+    (
+        "mapping values are not allowed",
+        "a second ': ' on this line, or a key that is not indented like its neighbours",
+        "Put a value that contains ': ' in quotes; indent keys of one mapping alike.",
+    ),
+    ("unexpected ':'", "a ':' that neither follows a key nor stands inside quotes", _QUOTES),
+    ("could not find expected ':'", "the key has no ':' after it", "Write `key: value`, or put the text in quotes."),
+    ("did not find expected key", "a key is expected here", _INDENT),
+    ("expected <block end>", "this line does not belong to the block above it", _INDENT),
+    ("did not find expected '-' indicator", "a list item ('- ') is expected here", _INDENT),
+    ("',' or ']'", "a list in brackets is not closed, or a comma is missing", _CLOSED),
+    ("',' or '}'", "a mapping in braces is not closed, or a comma is missing", _CLOSED),
+    ("expected node content", "a value is expected here", "Write the value, or remove what stands before it."),
+    ("node content", "a value is expected here", "Write the value, or remove what stands before it."),
+    ("unexpected end of stream", "a quoted text is not closed", "Write the closing quote."),
+    ("unexpected document indicator", "a quoted text is not closed", "Write the closing quote."),
+    ("sequence entries are not allowed", "a list item cannot start here", "Start the list on its own line."),
+    ("mapping keys are not allowed", "a key cannot start here", "Start the mapping on its own line."),
+    ("unknown escape character", "an escape that YAML does not know", "Write \\\\ for a backslash."),
+    ("hexdecimal numbers", "an escape without its hexadecimal digits", "Write \\\\ for a backslash."),
+    ("hexadecimal", "an escape without its hexadecimal digits", "Write \\\\ for a backslash."),
+    ("invalid Unicode character escape", "an escape for half a character", "Write the character itself."),
+    ("undefined alias", "an alias (*) to an anchor that does not exist", "Write the anchor (&) before it is used."),
+    ("duplicate anchor", "an anchor (&) is declared twice", "Give one of them another name."),
+    ("undefined tag handle", "a tag is not supported", "Remove the tag: JSON has none."),
+    ("another document", "the text holds several documents", "Put each document into its own file."),
+    ("<document start>", "something follows the end of the document", "Remove it, or indent it into the document."),
+    ("indentation indicator", "the number after | or > is not an indentation", "Write | or > alone."),
+    ("incompatible YAML document", "this version of YAML is not known", "Remove the %YAML line."),
+    ("control characters", "a control character", "Remove it."),
+)
+
+
+def unprintable(text: str, file: str) -> SyntaxFault | None:
+    """Return the Fault for characters that YAML does not allow."""
+    found = _UNPRINTABLE.search(text)
+    if found is None:
+        return None
+    code = ord(found[0])
+    name = "half a surrogate pair" if 0xD800 <= code <= 0xDFFF else f"the control character U+{code:04X}"
+    advice = "Remove it; inside double quotes, write it as an escape."
+    return SyntaxFault(location_of(text, file, found.start(), found.end()), f"{name} is not allowed", advice)
+
+
+def fault_of(error: yaml.YAMLError, text: str, file: str) -> SyntaxFault:
+    """Return the Fault for a text that libyaml refused."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        offset = getattr(error, "position", None)
+        place = (
+            location_of(text, file, min(offset, len(text))) if isinstance(offset, int) else location_of(text, file, 0)
+        )
+        return SyntaxFault(place, str(getattr(error, "reason", error)).partition("\n")[0])
+    problem = error.problem or error.context or "it cannot be read"
+    mark = error.problem_mark or error.context_mark
+    at = min(mark.index, len(text)) if mark is not None else 0
+    if "cannot start any token" in problem:
+        return _bad_start(text, file, at)
+    for part, message, advice in _WORDS:
+        if part in problem:
+            if "not closed" in message and error.context_mark is not None and not text[at:].strip():
+                at = error.context_mark.index  # where it was opened says more than the end of the file
+            return SyntaxFault(location_of(text, file, at), message, advice)
+    return SyntaxFault(location_of(text, file, at), problem)
+
+
+def _bad_start(text: str, file: str, at: int) -> SyntaxFault:
+    place = location_of(text, file, at)
+    char = text[at : at + 1]
+    if char == "\t":
+        return SyntaxFault(place, "a tab is used for indentation", "Indent with spaces.")
+    return SyntaxFault(place, f"a value cannot start with {char!r}", _QUOTES)
 
 
 class YamlTree(Tree):

@@ -9,7 +9,7 @@ import pytest
 from tests.checks.lint.contexts import CONTEXT
 from tests.documents.ai.test_document import FLIGHTS
 
-from bespeak.checks.lint.run import check_text
+from bespeak.checks.lint.document import check_text
 
 CAPABILITY: dict[str, Any] = FLIGHTS["capabilities"][0]
 

@@ -9,9 +9,8 @@ import pytest
 from tests.compositions import NUMBER, TEXT, captured, compose, given, item, recipe, step
 from tests.service import echo, make_endpoint
 
-from bespeak.checks.lint.rules.composition_value import check, find_gaps, write_path
-from bespeak.contract.recipe import Compensation, Paging
-from bespeak.contract.source import Condition, Source, constant
+from bespeak.checks.lint.rules.composition import check_values, find_gaps, write_path
+from bespeak.contract.recipe import Compensation, Condition, Paging, Source, constant
 
 ROW = {"type": "object", "properties": {"id": TEXT, "price": NUMBER}, "required": ["id"]}
 FOUND = {
@@ -31,7 +30,7 @@ def messages(*steps: Any, output: Any = None, required: tuple[str, ...] = ("city
     made = compose(
         "FIND", "/offer", "r", properties={"city": TEXT, "n": {"type": "integer"}}, required=required, output=output
     )
-    found = check(made, recipe(*steps, **fields), CALLED)
+    found = check_values(made, recipe(*steps, **fields), CALLED)
     return [f"{one.rule} {one.severity[0]}{one.message.partition('recipe ')[2][3:]}" for one in found]
 
 
@@ -115,7 +114,7 @@ def test_each_element_of_a_list_is_known() -> None:
     assert messages(SEARCH, each, output=None) == []
     wanted = {"type": "object", "properties": {"ids": {"type": "array", "items": TEXT}}, "required": ["ids"]}
     made = compose("FIND", "/offer", "r", properties={"city": TEXT}, required=("city",), output=wanted)
-    assert list(check(made, recipe(SEARCH, each, output=output), CALLED)) == []
+    assert list(check_values(made, recipe(SEARCH, each, output=output), CALLED)) == []
     [message] = messages(SEARCH, step("FETCH /rooms/{id}", take={"id": item()}, for_each=captured("found.next")))
     assert message == "H744 e, step 2: for_each is string, and a list is wanted"
 
@@ -159,7 +158,7 @@ def test_a_compensation_may_use_the_output_of_its_step() -> None:
 def test_the_result_fits_the_output_schema(fields: Any, problem: str | None) -> None:
     output = {"type": "object", "properties": {"price": NUMBER}, "required": ["price"]}
     made = compose("FIND", "/offer", "r", properties={"city": TEXT}, required=("city",), output=output)
-    found = list(check(made, recipe(SEARCH, fetch(captured("found.next")), **fields), CALLED))
+    found = list(check_values(made, recipe(SEARCH, fetch(captured("found.next")), **fields), CALLED))
     assert [(one.rule, one.message.partition("the value ")[2]) for one in found] == (
         [] if problem is None else [("H748", problem)]
     )
@@ -171,7 +170,7 @@ def test_a_new_object_may_be_made_of_several_values() -> None:
     row = {"type": "object", "properties": {"room": {"type": "object", "properties": {"id": NUMBER}}}}
     wanted = {"type": "object", "properties": {"rows": {"type": "array", "items": row}}}
     made = compose("FIND", "/offer", "r", properties={"city": TEXT}, required=("city",), output=wanted)
-    [finding] = check(made, recipe(SEARCH, output=output), CALLED)
+    [finding] = check_values(made, recipe(SEARCH, output=output), CALLED)
     assert "a string, and a number is wanted" in finding.message
 
 
@@ -181,7 +180,7 @@ def test_result_that_may_be_null_where_it_is_required_is_warned_of() -> None:
         "FETCH", "/notes", echo, output={**output, "properties": {"note": {"type": ["string", "null"]}}}
     )
     made = compose("FIND", "/offer", "r", properties={}, required=(), output=output)
-    [found] = check(made, recipe(step("FETCH /notes", "found", {})), {fetch_note.key: fetch_note})
+    [found] = check_values(made, recipe(step("FETCH /notes", "found", {})), {fetch_note.key: fetch_note})
     assert (found.rule, found.severity) == ("H748", "warning")
     assert found.message.endswith("its result: note may be null, but is required")
     assert find_gaps(made, recipe(step("FETCH /notes", "found", {})), {fetch_note.key: fetch_note}) == [("note",)]

@@ -10,19 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.checks.lint.conftest import ROOM
 
-from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.rules import consistency
-from bespeak.checks.lint.subject import Declared
-from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.rule import declared_in
+from bespeak.checks.lint.rules import intent as consistency
+from bespeak.checks.lint.subject import Context, Declared
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.text.diagnostics.diagnostic import Diagnostic, declared_in
 
 CONTEXT = Context(catalog=load_bundled())
 
 
 def check(method: str, intent: str, path: str = "/reservation") -> list[Diagnostic]:
     endpoint = replace(ROOM, method=method, path=path, semantic=replace(ROOM.semantic, intent=intent))
-    return list(consistency.check(Declared(endpoint, "/endpoints/0", {}), CONTEXT))
+    return list(consistency.check_consistency(Declared(endpoint, "/endpoints/0", {}), CONTEXT))
 
 
 @pytest.mark.requirement("AGIS-6.3-1", "AGIS-6.3-2")
@@ -123,7 +121,10 @@ def test_missing_or_invalid_method_is_left_to_other_passes(method: str, intent: 
     assert check(method, intent) == []
 
 
-@pytest.mark.parametrize("rule", declared_in(consistency).values(), ids=lambda rule: rule.id)
+RULES = [rule for rule in declared_in(consistency).values() if rule.id >= "S450"]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_the_examples_of_a_rule_show_it(rule: Any) -> None:
     def entry(text: str) -> list[str]:
         data = yaml.safe_load(text)

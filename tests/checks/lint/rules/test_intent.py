@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.checks.lint.agis_text import advice, document, endpoint, of_endpoint
 from tests.checks.lint.contexts import CONTEXT
 
-from bespeak.checks.lint.run import check_text
+from bespeak.checks.lint.document import check_text
 
 RIGHT = [
     "Books a restaurant reservation on behalf of the requesting agent",

@@ -10,7 +10,7 @@ import pytest
 from tests.checks.lint.contexts import CONTEXT
 from tests.service import build, echo, make_endpoint
 
-from bespeak.checks.lint.run import check_text
+from bespeak.checks.lint.document import check_text
 
 
 @pytest.fixture(scope="module")

@@ -8,16 +8,15 @@ from typing import Any
 import pytest
 from tests.service import echo, make_endpoint
 
-from bespeak.checks.lint.rules.mcp_upstream import check
-from bespeak.contract.handler import McpTool
-from bespeak.contract.mcp_server import McpServer
+from bespeak.checks.lint.rules.upstream import check_mcp
+from bespeak.contract.handler import McpServer, McpTool
 
 PLAIN = make_endpoint("BOOK", "/room", echo)
 
 
 def rules(**server: Any) -> list[tuple[str, str]]:
     handler = McpTool(mcp=McpServer(tool="book_room", **server))
-    return [(finding.rule, finding.pointer) for finding in check(replace(PLAIN, handler=handler))]
+    return [(finding.rule, finding.pointer) for finding in check_mcp(replace(PLAIN, handler=handler))]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +36,7 @@ def test_usable_servers_have_no_findings() -> None:
     assert rules(command="hotel-mcp", args=("--key=${KEY}", "--token", "${T}", "--keyboard=de"), env=("A",)) == []
     assert rules(url="http://127.0.0.1:8000/mcp", headers={"Authorization": "Bearer ${KEY}"}) == []
     assert rules(url="https://x.example/mcp?tavilyApiKey=${KEY}", token_file="/etc/token") == []
-    assert list(check(PLAIN)) == []
+    assert list(check_mcp(PLAIN)) == []
 
 
 def test_keys_of_the_other_kind_are_reported() -> None:

@@ -9,17 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.checks.lint.conftest import ROOM
 
-from bespeak.checks.lint.context import Context
 from bespeak.checks.lint.registration import check_endpoint
 from bespeak.checks.lint.rules import method as rules
 from bespeak.checks.lint.rules.method import method_findings
-from bespeak.checks.lint.subject import Declared
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.checks.lint.subject import Context, Declared
 from bespeak.contract.catalog.catalog import Catalog, Verb
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import MethodPolicy, Policies
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.rule import declared_in
+from bespeak.text.diagnostics.diagnostic import Diagnostic, declared_in
 from bespeak.text.language.method_word import HTTP_METHODS
 
 Check = Callable[..., list[str]]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bespeak.checks.lint.registration import check_service
-from bespeak.checks.lint.rules.path_collision import PathClaims
+from bespeak.checks.lint.rules.path import PathClaims
 from bespeak.contract.endpoint import Endpoint
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from bespeak.checks.lint.registration import effective_policies
 from bespeak.contract.catalog.catalog import Catalog
-from bespeak.contract.deprecation import Deprecation
+from bespeak.contract.endpoint import Deprecation
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.checks.lint.contexts import CONTEXT
 
-from bespeak.checks.lint.run import check_text
+from bespeak.checks.lint.document import check_text
 
 GOOD = """
 [[recipe]]

@@ -8,8 +8,8 @@ import pytest
 from tests.checks.evolution.contracts import BOOK
 from tests.checks.lint.contexts import CONTEXT
 
+from bespeak.checks.lint.document import check_text
 from bespeak.checks.lint.rules.review import unreviewed
-from bespeak.checks.lint.run import check_text
 
 ENDPOINT = """[endpoint]
 # review (0.4): CREATE: by POST alone

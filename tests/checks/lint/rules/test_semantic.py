@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.checks.lint.agis_text import GONE, advice, document, endpoint, findings, of_endpoint
 
+from bespeak.contract.endpoint import CAPABILITIES
 from bespeak.contract.policy import MethodPolicy
-from bespeak.contract.semantic import CAPABILITIES
 
 Check = Callable[..., list[str]]
 

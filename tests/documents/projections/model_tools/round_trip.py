@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import islice, product
 from typing import Any
 
-from bespeak.contract.schema.compile import Validator, compile_schema
-from bespeak.documents.projections.model_tools.conversion import Conversion
-from bespeak.documents.projections.model_tools.document import (
+from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.documents.projections.model_tools.providers import Conversion
+from bespeak.documents.projections.model_tools.schema import (
     MAP,
     OPTIONAL,
     RENAMED,
@@ -18,7 +18,7 @@ from bespeak.documents.projections.model_tools.document import (
     resolved,
     types,
 )
-from bespeak.documents.projections.model_tools.restoration import Restorer
+from bespeak.documents.projections.model_tools.tools import Restorer
 
 MOST = 2_000
 

@@ -13,8 +13,8 @@ from tests.documents.projections.model_tools.provider_rules import broken
 from tests.documents.projections.model_tools.round_trip import written
 from tests.documents.projections.model_tools.schema_strategy import inputs, is_declared, values
 
-from bespeak.contract.schema.compile import Validator, compile_schema
-from bespeak.documents.projections.model_tools.conversion import convert
+from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.documents.projections.model_tools.providers import convert
 
 STYLES = ("openai", "anthropic", "gemini")
 LOOP = {"anyOf": [{"$ref": "#/$defs/Loop"}, {"type": "integer"}]}

@@ -8,8 +8,7 @@ import pytest
 from pydantic import TypeAdapter
 from tests.faces.mcp.tools import endpoint
 
-from bespeak.documents.projections.model_tools.definition import definitions
-from bespeak.documents.projections.model_tools.model_tool import make_model_tools
+from bespeak.documents.projections.model_tools.tools import definitions, make_model_tools
 
 SCHEMA = {
     "type": "object",

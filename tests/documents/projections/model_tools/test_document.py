@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bespeak.documents.projections.model_tools.document import (
+from bespeak.documents.projections.model_tools.schema import (
     OPTIONAL,
-    Document,
     Node,
+    ToolSchema,
     alternatives,
     is_nullable,
     nodes,
@@ -23,20 +23,20 @@ def test_a_pass_sees_children_before_their_parents_and_every_definition() -> Non
         seen.append(node["type"])
         return node
 
-    Document({"type": "array", "items": TEXT}, {"A": NULL}).apply(note)
+    ToolSchema({"type": "array", "items": TEXT}, {"A": NULL}).apply(note)
     assert sorted(seen) == ["array", "null", "string"]
     assert seen.index("string") < seen.index("array")
 
 
 def test_definitions_without_references_are_left_out() -> None:
     used = {"A": {"items": {"$ref": "#/$defs/B"}}, "B": {"$ref": "#/$defs/A"}}
-    made = Document({"$ref": "#/$defs/A"}, {**used, "C": TEXT}).pruned()
+    made = ToolSchema({"$ref": "#/$defs/A"}, {**used, "C": TEXT}).pruned()
     assert made.definitions == used
 
 
 def test_marks_are_not_part_of_the_schema() -> None:
     marked = {"properties": {"~name": {**TEXT, OPTIONAL: ["a"]}}, OPTIONAL: ["~name"]}
-    assert Document(marked, {"A": marked}).schema() == {
+    assert ToolSchema(marked, {"A": marked}).schema() == {
         "properties": {"~name": TEXT},
         "$defs": {"A": {"properties": {"~name": TEXT}}},
     }

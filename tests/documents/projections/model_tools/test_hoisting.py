@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.projections.model_tools.hoisting import TooComplexError, hoist
+from bespeak.documents.projections.model_tools.plain_form import TooComplexError, hoist
 
 
 @pytest.mark.parametrize(

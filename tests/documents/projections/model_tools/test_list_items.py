@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bespeak.documents.projections.model_tools.document import SAYS
-from bespeak.documents.projections.model_tools.list_items import describe_items, join_positions
+from bespeak.documents.projections.model_tools.passes import describe_items, join_positions
+from bespeak.documents.projections.model_tools.schema import SAYS
 
 DAY = {"type": "string", "description": "First day."}
 COUNT = {"$ref": "#/$defs/Count"}

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.projections.model_tools import merging
-from bespeak.documents.projections.model_tools.document import NOTHING, ONE, SAYS, UNFIT
-from bespeak.documents.projections.model_tools.hoisting import TooComplexError, hoist
-from bespeak.documents.projections.model_tools.merging import Merger
+from bespeak.documents.projections.model_tools import plain_form
+from bespeak.documents.projections.model_tools.plain_form import Merger, TooComplexError, hoist
+from bespeak.documents.projections.model_tools.schema import NOTHING, ONE, SAYS, UNFIT
 
 TEXT = {"type": ["string"]}
 NUMBER = {"type": ["number"]}
@@ -154,6 +153,6 @@ def test_large_unions_are_not_multiplied() -> None:
 def test_a_schema_that_takes_too_much_work_is_refused(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = [{"properties": {f"p{number}": {}, "shared": {"minLength": number}}} for number in range(10)]
     plain({"allOf": parts})
-    monkeypatch.setattr(merging, limit, 20)
+    monkeypatch.setattr(plain_form, limit, 20)
     with pytest.raises(TooComplexError):
         plain({"allOf": parts})

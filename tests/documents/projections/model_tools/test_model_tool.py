@@ -17,11 +17,11 @@ from tests.faces.mcp.tools import endpoint
 from tests.process import ROOT
 
 from bespeak.app.server.target import load_target
-from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.mcp_tool import make_tools
 from bespeak.documents.openapi.facade import make_facades
-from bespeak.documents.projections.model_tools.model_tool import ModelTool, make_model_tools
+from bespeak.documents.projections.model_tools.tools import ModelTool, make_model_tools
 
 
 def made(*endpoints: Any, style: str = "openai", **options: Any) -> list[ModelTool]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.projections.model_tools.document import MAP, REST, SAYS, UNFIT
-from bespeak.documents.projections.model_tools.open_maps import list_members, without_patterns
+from bespeak.documents.projections.model_tools.passes import list_members, without_patterns
+from bespeak.documents.projections.model_tools.schema import MAP, REST, SAYS, UNFIT
 
 COUNT = {"type": "integer"}
 PAIR = {

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.projections.model_tools.document import ONE, OPTIONAL, UNFIT
-from bespeak.documents.projections.model_tools.optional_members import join_null, note_optional, require_all
+from bespeak.documents.projections.model_tools.passes import join_null, note_optional, require_all
+from bespeak.documents.projections.model_tools.schema import ONE, OPTIONAL, UNFIT
 
 TEXT, NULL = {"type": "string"}, {"type": "null"}
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.projections.model_tools.document import MAP, OPTIONAL, UNFIT, Document
-from bespeak.documents.projections.model_tools.overlap import are_disjoint, mark_ambiguous
+from bespeak.documents.projections.model_tools.passes import are_disjoint, mark_ambiguous
+from bespeak.documents.projections.model_tools.schema import MAP, OPTIONAL, UNFIT, ToolSchema
 
 TEXT, COUNT, NULL = {"type": "string"}, {"type": "integer"}, {"type": "null"}
 
@@ -64,5 +64,5 @@ def test_a_union_is_marked_if_a_value_may_mean_two_things(options: list[Any], am
         "Plain": {**thing("a"), "properties": {"a": {"$ref": "#/$defs/Other"}}},
         "Other": TEXT,
     }
-    made = mark_ambiguous(Document({"anyOf": options}, definitions))
+    made = mark_ambiguous(ToolSchema({"anyOf": options}, definitions))
     assert (UNFIT in made.root) is ambiguous

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bespeak.documents.projections.model_tools.document import SAYS, Document
-from bespeak.documents.projections.model_tools.recursion import circular, open_unions, relax_circles
+from bespeak.documents.projections.model_tools.schema import SAYS, ToolSchema, circular, open_unions, relax_circles
 
 
 def refers(*names: str) -> dict[str, Any]:
@@ -24,7 +23,7 @@ def test_long_chains_need_no_stack() -> None:
 
 
 def test_a_member_that_leads_back_becomes_optional_and_a_sentence() -> None:
-    made = relax_circles(Document(refers("A"), {"A": refers("A", "B"), "B": {}}))
+    made = relax_circles(ToolSchema(refers("A"), {"A": refers("A", "B"), "B": {}}))
     assert made.root == refers("A")
     assert made.definitions["A"]["required"] == ["B"]
     assert made.definitions["A"][SAYS] == ["Always give A."]
@@ -37,5 +36,5 @@ def test_a_union_of_itself_is_the_union_of_the_others() -> None:
         "B": {"anyOf": [{"$ref": "#/$defs/A"}, number]},
         "C": {"anyOf": [{"$ref": "#/$defs/C"}]},
     }
-    made = open_unions(Document({}, definitions)).definitions
+    made = open_unions(ToolSchema({}, definitions)).definitions
     assert made == {"A": {"anyOf": [number]}, "B": {"anyOf": [number]}, "C": {"anyOf": [{}]}}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bespeak.documents.projections.model_tools.document import Document
-from bespeak.documents.projections.model_tools.references_alone import inline_described, inline_leaves, wrap_described
+from bespeak.documents.projections.model_tools.passes import inline_described, inline_leaves, wrap_described
+from bespeak.documents.projections.model_tools.schema import ToolSchema
 
 TEXT = {"type": "string", "description": "An id."}
 GUEST = {"type": "object", "properties": {"id": {"$ref": "#/$defs/Id", "description": "Mine."}}}
@@ -25,7 +25,7 @@ def test_a_described_reference_becomes_a_union_of_one() -> None:
 
 
 def test_small_definitions_are_copied_to_where_they_are_described() -> None:
-    made = inline_described(Document({"items": DESCRIBED}, {"Guest": GUEST, "Id": TEXT})).pruned()
+    made = inline_described(ToolSchema({"items": DESCRIBED}, {"Guest": GUEST, "Id": TEXT})).pruned()
     inner = {"type": "object", "properties": {"id": {**TEXT, "description": "Mine."}}, "description": "Who stays."}
     assert (made.root, made.definitions) == ({"items": inner}, {})
 
@@ -34,7 +34,7 @@ def test_large_and_recursive_definitions_stay_and_lose_the_description() -> None
     large: dict[str, Any] = {"properties": {str(number): {} for number in range(200)}}
     circle = {"properties": {"below": {"$ref": "#/$defs/Guest"}}}
     for definition in (large, circle):
-        made = inline_described(Document({"items": DESCRIBED}, {"Guest": definition}))
+        made = inline_described(ToolSchema({"items": DESCRIBED}, {"Guest": definition}))
         assert made.root == {"items": {"$ref": "#/$defs/Guest"}}
 
 
@@ -43,5 +43,5 @@ def test_copies_of_copies_do_not_multiply() -> None:
     for number in range(1, 60):
         twice = {"$ref": f"#/$defs/{number - 1}", "description": "x"}
         definitions[str(number)] = {"type": "object", "properties": {"a": twice, "b": twice}}
-    made = inline_described(Document({"$ref": "#/$defs/59"}, definitions)).pruned()
+    made = inline_described(ToolSchema({"$ref": "#/$defs/59"}, definitions)).pruned()
     assert len(repr(made.schema())) < 100_000

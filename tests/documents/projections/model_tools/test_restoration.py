@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.projections.model_tools.conversion import convert
-from bespeak.documents.projections.model_tools.restoration import RepeatedMemberError, Restorer
+from bespeak.documents.projections.model_tools.providers import convert
+from bespeak.documents.projections.model_tools.tools import RepeatedMemberError, Restorer
 
 COUNTS = {"type": "object", "additionalProperties": {"type": "integer"}}
 TREE = {

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.projections.model_tools.document import RENAMED, WRAPPED, Document
-from bespeak.documents.projections.model_tools.root_object import with_root_object
+from bespeak.documents.projections.model_tools.passes import with_root_object
+from bespeak.documents.projections.model_tools.schema import RENAMED, WRAPPED, ToolSchema
 
 NAMES = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 IDENTIFIERS = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
 def root(node: dict[str, Any], names: re.Pattern[str] = NAMES, **definitions: Any) -> dict[str, Any]:
-    return with_root_object(Document(node, definitions), names).root
+    return with_root_object(ToolSchema(node, definitions), names).root
 
 
 @pytest.mark.parametrize("node", [{}, {"type": "object"}, {"$ref": "#/$defs/A"}, {"description": "x", "anyOf": [{}]}])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.projections.model_tools.sentences import sentence
+from bespeak.documents.projections.model_tools.plain_form import sentence
 
 
 @pytest.mark.parametrize(

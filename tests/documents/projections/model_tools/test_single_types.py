@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.projections.model_tools.document import NOTHING, SAYS, UNFIT, Document
-from bespeak.documents.projections.model_tools.single_types import with_single_types
+from bespeak.documents.projections.model_tools.plain_form import with_single_types
+from bespeak.documents.projections.model_tools.schema import NOTHING, SAYS, UNFIT, ToolSchema
 
 
 def single(node: dict[str, Any]) -> dict[str, Any]:
-    return with_single_types(Document(node, {})).root
+    return with_single_types(ToolSchema(node, {})).root
 
 
 @pytest.mark.parametrize(

@@ -6,29 +6,29 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.projections.model_tools.document import UNFIT, Document
-from bespeak.documents.projections.model_tools.strictness import Limits, faults
+from bespeak.documents.projections.model_tools.providers import StrictLimits, faults
+from bespeak.documents.projections.model_tools.schema import UNFIT, ToolSchema
 
 TEXT = {"type": "string"}
 
 
 def test_a_schema_without_faults_has_none() -> None:
     root = {"type": "object", "properties": {"a": {"anyOf": [TEXT, {"$ref": "#/$defs/A"}]}}}
-    assert faults(Document(root, {"A": TEXT}), Limits()) == []
+    assert faults(ToolSchema(root, {"A": TEXT}), StrictLimits()) == []
 
 
 def test_a_fault_names_its_place() -> None:
     root = {"type": "object", "properties": {"a": {"type": "array", "items": {"anyOf": [TEXT, {}]}}}}
     found = faults(
-        Document(root, {"A": {"type": "object", "properties": {"b": {**TEXT, UNFIT: "it is odd"}}}}), Limits()
+        ToolSchema(root, {"A": {"type": "object", "properties": {"b": {**TEXT, UNFIT: "it is odd"}}}}), StrictLimits()
     )
     assert found == ["a.[]: any value is accepted", "A: b: it is odd"]
 
 
 def test_a_definition_may_contain_itself_only_where_the_provider_takes_that() -> None:
-    document = Document({"$ref": "#/$defs/A"}, {"A": {"type": "array", "items": {"$ref": "#/$defs/A"}}})
-    assert faults(document, Limits()) == ["a definition contains itself"]
-    assert faults(document, Limits(recursion=True)) == []
+    document = ToolSchema({"$ref": "#/$defs/A"}, {"A": {"type": "array", "items": {"$ref": "#/$defs/A"}}})
+    assert faults(document, StrictLimits()) == ["a definition contains itself"]
+    assert faults(document, StrictLimits(recursion=True)) == []
 
 
 def nested(levels: int) -> dict[str, Any]:
@@ -46,10 +46,13 @@ def nested(levels: int) -> dict[str, Any]:
     ],
 )
 def test_limits_are_kept(root: dict[str, Any], limits: Any, count: str) -> None:
-    (fault,) = faults(Document(root, {}), Limits(**limits))
+    (fault,) = faults(ToolSchema(root, {}), StrictLimits(**limits))
     assert count in fault
-    assert faults(Document(root, {}), Limits()) == []
+    assert faults(ToolSchema(root, {}), StrictLimits()) == []
 
 
 def test_the_number_of_reasons_is_bounded() -> None:
-    assert len(faults(Document({"type": "object", "properties": {str(n): {} for n in range(99)}}, {}), Limits())) == 5
+    assert (
+        len(faults(ToolSchema({"type": "object", "properties": {str(n): {} for n in range(99)}}, {}), StrictLimits()))
+        == 5
+    )

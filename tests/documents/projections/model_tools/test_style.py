@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.projections.model_tools.conversion import convert
+from bespeak.documents.projections.model_tools.providers import convert
 
 
 def converted(style: str, part: dict[str, Any], *, strict: bool = True) -> dict[str, Any]:

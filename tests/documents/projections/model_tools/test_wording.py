@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bespeak.documents.projections.model_tools.document import ONE, SAYS
-from bespeak.documents.projections.model_tools.wording import wording
+from bespeak.documents.projections.model_tools.passes import wording
+from bespeak.documents.projections.model_tools.schema import ONE, SAYS
 
 
 def test_keywords_that_are_not_kept_follow_the_description() -> None:

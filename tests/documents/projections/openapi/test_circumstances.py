@@ -8,7 +8,7 @@ import pytest
 from tests.service import echo, make_endpoint
 
 from bespeak.contract.policy import Policies
-from bespeak.documents.projections.openapi.circumstances import Circumstances
+from bespeak.documents.projections.openapi.responses import Circumstances
 
 BOOK = make_endpoint("BOOK", "/room", echo, impact="irreversible")
 UNSAFE = replace(BOOK, semantic=replace(BOOK.semantic, is_idempotent=False))

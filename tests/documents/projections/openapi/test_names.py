@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.documents.projections.openapi.names import component_name, type_name, unique_in
+from bespeak.documents.projections.openapi.schemas import component_name, type_name, unique_in
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,11 @@ from typing import Any
 
 from tests.service import echo, make_endpoint
 
-from bespeak.contract.cost import read_cost
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint import Deprecation, Endpoint
+from bespeak.contract.limits import read_cost
 from bespeak.contract.policy import Policies
-from bespeak.documents.projections.openapi.circumstances import Circumstances
-from bespeak.documents.projections.openapi.operation import Operations
+from bespeak.documents.projections.openapi.document import Operations
+from bespeak.documents.projections.openapi.responses import Circumstances
 from bespeak.documents.projections.openapi.schemas import SchemaComponents, reference
 
 ROOM = {"room_id": {"type": "string", "description": "Which room."}, "beds": {"type": "integer"}}

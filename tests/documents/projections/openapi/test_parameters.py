@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from tests.service import echo, make_endpoint
 
-from bespeak.contract.cost import read_cost
+from bespeak.contract.limits import read_cost
 from bespeak.contract.policy import Policies
-from bespeak.documents.projections.openapi.circumstances import Circumstances
-from bespeak.documents.projections.openapi.parameters import PARAMETERS, parameters_of, token_hints
-from bespeak.protocol.exchange.budget import UNITS
-from bespeak.protocol.exchange.scope import Scopes, parse_scopes
+from bespeak.documents.projections.openapi.document import PARAMETERS, parameters_of, token_hints
+from bespeak.documents.projections.openapi.responses import Circumstances
+from bespeak.protocol.exchange.header_values import UNITS
+from bespeak.protocol.exchange.principal import Scopes, parse_scopes
 
 BOOK = make_endpoint("BOOK", "/room", echo, impact="irreversible")
 UNSAFE = replace(BOOK, semantic=replace(BOOK.semantic, is_idempotent=False))

@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 from tests.service import echo, make_endpoint
 
-from bespeak.contract.cost import read_cost
-from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.endpoint import DeclaredError
+from bespeak.contract.endpoint import DeclaredError, Deprecation
+from bespeak.contract.limits import Rate, RateLimits, read_cost
 from bespeak.contract.policy import Policies
-from bespeak.contract.rate import Rate, RateLimits
-from bespeak.documents.projections.openapi.circumstances import Circumstances
-from bespeak.documents.projections.openapi.responses import HEADERS, refusals_of, responses_of, shared_responses
+from bespeak.documents.projections.openapi.responses import (
+    HEADERS,
+    Circumstances,
+    refusals_of,
+    responses_of,
+    shared_responses,
+)
 
 LOOK = make_endpoint("FIND", "/room", echo)
 BOOK = make_endpoint("BOOK", "/room", echo, impact="irreversible")

@@ -6,8 +6,8 @@ import pytest
 from tests.service import echo, make_endpoint
 
 from bespeak.contract.policy import Policies
-from bespeak.documents.projections.openapi.circumstances import Circumstances
-from bespeak.documents.projections.openapi.security import security_of, security_schemes
+from bespeak.documents.projections.openapi.document import security_of, security_schemes
+from bespeak.documents.projections.openapi.responses import Circumstances
 from bespeak.state.identity.settings import MODES
 
 

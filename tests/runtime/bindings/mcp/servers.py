@@ -12,7 +12,7 @@ import uvicorn
 from mcp.server.mcpserver import Elicit, MCPServer, Resolve
 from pydantic import BaseModel
 
-from bespeak.contract.mcp_server import McpServer
+from bespeak.contract.handler import McpServer
 from bespeak.runtime.bindings.mcp.launch import Launch, resolve_server
 
 

@@ -11,10 +11,10 @@ from mcp import MCPError
 from mcp_types import INVALID_REQUEST
 from tests.runtime.bindings.mcp.servers import crooked, launched, on_the_web
 
-from bespeak.contract.mcp_server import McpServer
+from bespeak.contract.handler import McpServer
 from bespeak.runtime.bindings.mcp import connection as module
 from bespeak.runtime.bindings.mcp.connection import McpConnection
-from bespeak.runtime.bindings.mcp.failure import McpFailure
+from bespeak.runtime.bindings.mcp.launch import McpFailure
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 

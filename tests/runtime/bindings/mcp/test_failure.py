@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from bespeak.contract.handler import UPSTREAM_ERRORS
-from bespeak.runtime.bindings.mcp.failure import FailureKind
+from bespeak.runtime.bindings.mcp.launch import FailureKind
 from bespeak.runtime.bindings.mcp.tool import _ERRORS
 
 

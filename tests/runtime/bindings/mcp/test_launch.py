@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bespeak.contract.mcp_server import McpServer
+from bespeak.contract.handler import McpServer
 from bespeak.runtime.bindings.mcp.launch import Launch, resolve_server
 
 

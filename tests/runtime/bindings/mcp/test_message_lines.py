@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.runtime.bindings.mcp.message_lines import MessageLines, TooLong
+from bespeak.runtime.bindings.mcp.process import MessageLines, TooLong
 
 
 @given(st.lists(st.binary(max_size=20).map(lambda line: line.replace(b"\n", b""))), st.integers(1, 7))

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 from tests.runtime.bindings.mcp.servers import crooked, launched
 
-from bespeak.contract.mcp_server import McpServer
+from bespeak.contract.handler import McpServer
 from bespeak.runtime.bindings.mcp.connection import McpConnection
-from bespeak.runtime.bindings.mcp.failure import McpFailure
-from bespeak.runtime.bindings.mcp.pool import McpPool, McpUpstream
+from bespeak.runtime.bindings.mcp.launch import McpFailure
+from bespeak.runtime.bindings.mcp.tool import McpPool, McpUpstream
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.runtime.bindings.mcp.result import error_text, read_output
+from bespeak.runtime.bindings.mcp.tool import error_text, read_output
 
 
 def text(*said: str) -> list[dict[str, Any]]:

@@ -13,16 +13,13 @@ from tests.runtime.bindings.mcp.servers import crooked
 from tests.service import make_endpoint
 
 from bespeak.contract.endpoint import DeclaredError, Endpoint
-from bespeak.contract.handler import TOOL_ERROR, UPSTREAM_ERRORS, McpTool
-from bespeak.contract.mcp_server import McpServer, schema_digest
-from bespeak.contract.schema.compile import Validator, compile_schema
-from bespeak.documents.mcp.tool_list import ListedTool
-from bespeak.documents.mcp.tool_schema import fit_input
+from bespeak.contract.handler import TOOL_ERROR, UPSTREAM_ERRORS, McpServer, McpTool, schema_digest
+from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.documents.mcp.tools import ListedTool, fit_input
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer
 from bespeak.runtime.bindings.mcp import connection as module
-from bespeak.runtime.bindings.mcp.pool import McpPool
-from bespeak.runtime.bindings.mcp.tool import McpBinding, bind_tool, find_drift
+from bespeak.runtime.bindings.mcp.tool import McpBinding, McpPool, bind_tool, find_drift
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 CONTEXT: Any = None

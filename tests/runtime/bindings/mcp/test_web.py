@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 import pytest
 from tests.runtime.bindings.mcp.servers import launched
 
-from bespeak.contract.mcp_server import McpServer
+from bespeak.contract.handler import McpServer
 from bespeak.runtime.bindings.mcp.connection import McpConnection
-from bespeak.runtime.bindings.mcp.failure import McpFailure
+from bespeak.runtime.bindings.mcp.launch import McpFailure
 
 pytestmark = pytest.mark.anyio
 

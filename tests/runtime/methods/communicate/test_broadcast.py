@@ -73,7 +73,7 @@ async def test_a_registered_channel_is_for_its_owner() -> None:
 
 
 async def test_full_inboxes_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.runtime.messages.origin.MOST_RECEIVED", 1)
+    monkeypatch.setattr("bespeak.runtime.messages.message.MOST_RECEIVED", 1)
     async with keeping(methods=METHODS) as bench:
         assert (await sent(bench, "BROADCAST", body([BOB])))["deliveries"] == 1
         assert (await sent(bench, "BROADCAST", body([BOB, CAT])))["deliveries"] == 1

@@ -16,9 +16,9 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.contract.delivery import DeliverySettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Request, Response
-from bespeak.runtime.methods.communicate import report as module
-from bespeak.runtime.turns import Turns
-from bespeak.state.store.commands.outbox import ClaimOutbox
+from bespeak.runtime.concurrency import Turns
+from bespeak.runtime.reports import methods as module
+from bespeak.state.store.commands.messages import ClaimOutbox
 from bespeak.state.store.commands.records import ListRecords
 
 pytestmark = pytest.mark.anyio
@@ -135,20 +135,20 @@ async def test_a_report_that_cannot_be_made_is_refused(fields: dict[str, Any], s
 
 
 async def test_without_typst_pdf_is_not_available(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.runtime.methods.communicate.report.has_typst", lambda: False)
+    monkeypatch.setattr("bespeak.runtime.reports.methods.has_typst", lambda: False)
     async with keeping(methods=METHODS) as bench:
         reply = await report(bench, format="pdf")
         assert (reply.status, reply.error["code"]) == (503, "format-not-available")
 
 
 async def test_a_report_that_is_too_large_asks_for_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.runtime.methods.communicate.report.MOST_BYTES", 10)
+    monkeypatch.setattr("bespeak.runtime.reports.methods.MOST_BYTES", 10)
     async with keeping(methods=METHODS) as bench:
         assert (await report(bench)).error["code"] == "invalid-scope"
 
 
 async def test_an_agent_has_a_bounded_number_of_documents(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.runtime.methods.communicate.report.MOST_KEPT", 1)
+    monkeypatch.setattr("bespeak.runtime.reports.methods.MOST_KEPT", 1)
     async with keeping(methods=METHODS) as bench:
         assert [(await report(bench)).status for _ in range(2)] == [200, 429]
 

@@ -16,9 +16,9 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.delivery import DeliverySettings, SmtpSettings, TemplateSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.runtime.delivery.posting import TOPIC
-from bespeak.runtime.methods.communicate import send as module
-from bespeak.state.store.commands.deliveries import NextOutbox
+from bespeak.runtime.messages import methods_send as module
+from bespeak.runtime.messages.posting import TOPIC
+from bespeak.state.store.commands.messages import NextOutbox
 from bespeak.state.store.commands.records import FindRecord
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ import pytest
 from tests.service import make_endpoint
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.contract.refusal import Refusal
+from bespeak.contract.handler import Refusal
 
 pytestmark = pytest.mark.anyio
 

@@ -14,14 +14,14 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.delivery import DeliverySettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.faces.agtp.server import AgtpServer
-from bespeak.protocol.exchange.context import Context
-from bespeak.runtime.methods.orchestrate.monitor import MOST_MONITORS
-from bespeak.state.store.command import Conflict
+from bespeak.protocol.exchange.messages import Context
+from bespeak.runtime.monitors.methods import MOST_MONITORS
 from bespeak.state.store.commands.agents import SetAgentStatus
 from bespeak.state.store.commands.messages import ListMessages
 from bespeak.state.store.commands.monitors import MONITOR
 from bespeak.state.store.commands.records import ChangeRecord, ListRecords, PutRecord, Record
 from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Conflict
 
 pytestmark = pytest.mark.anyio
 
@@ -175,7 +175,7 @@ async def test_an_expression_that_begins_to_hold_is_told() -> None:
 
 
 async def test_the_health_of_the_server_is_a_target(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.runtime.monitors.observer._FRESH", 0.0)
+    monkeypatch.setattr("bespeak.runtime.monitors.monitors._FRESH", 0.0)
     async with keeping(methods=METHODS) as bench:
         subscription_id = await subscribe(bench, "server", "health_changed")
         await bench.store.do(PutRecord("x-1", "x", AGENT, "open", "{}", due=1.0))

@@ -6,8 +6,8 @@ import pytest
 from tests.service import AGENT
 from tests.stateful import keeping
 
-from bespeak.runtime.authority import Authority
-from bespeak.runtime.methods.orchestrate.resumption import is_workflow_id
+from bespeak.runtime.identity.authority import Authority
+from bespeak.runtime.workflows.methods import is_workflow_id
 from bespeak.runtime.workflows.spec import Spec, StepSpec, encode
 from bespeak.state.store.commands.records import PutRecord
 from bespeak.state.store.commands.steps import PAUSED, WORKFLOW

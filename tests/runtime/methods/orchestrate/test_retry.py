@@ -11,8 +11,8 @@ import pytest
 from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.runtime.retries import MOST_BODY, call_id
-from bespeak.state.store.commands.kept_calls import KIND
+from bespeak.runtime.monitors.retries import MOST_BODY, call_id
+from bespeak.state.store.commands.monitors import KEPT_CALL
 from bespeak.state.store.commands.records import FindRecord
 from bespeak.state.store.store import Store
 
@@ -150,7 +150,7 @@ async def test_gates_judge_the_repeated_call_again() -> None:
 async def test_no_credentials_and_no_large_request_are_kept() -> None:
     async with desk() as (_, bench):
         await book(bench, authorization="Bearer secret-token")
-        record = await bench.store.read(FindRecord((KIND,), call_id(AGENT, "task-1")))
+        record = await bench.store.read(FindRecord((KEPT_CALL,), call_id(AGENT, "task-1")))
         assert "secret-token" not in record.data
         await book(bench, "task-9", "x" * MOST_BODY)
         assert (await retry(bench, "task-9")).status == 404

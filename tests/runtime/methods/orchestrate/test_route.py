@@ -16,7 +16,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.faces.agtp.server import AgtpServer
-from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.messages import Context
 from bespeak.state.store.commands.messages import ListMessages
 
 pytestmark = pytest.mark.anyio

@@ -11,8 +11,8 @@ import pytest
 from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
+from bespeak.contract.handler import Refusal
 from bespeak.contract.procedure import Procedure
-from bespeak.contract.refusal import Refusal
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.opening import open_store

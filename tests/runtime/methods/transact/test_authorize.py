@@ -11,9 +11,8 @@ from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
-from bespeak.protocol.exchange.scope import Scopes
-from bespeak.state.identity.delegation import Chain
-from bespeak.state.identity.delegation_grant import grant_authority
+from bespeak.protocol.exchange.principal import Scopes
+from bespeak.state.identity.delegation import Chain, grant_authority
 from bespeak.state.identity.key_text import generate_key, public_jwk
 from bespeak.state.store.commands.agents import PutAgent
 

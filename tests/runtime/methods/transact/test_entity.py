@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from bespeak.runtime.methods.transact.entity import Entity, Handover
+from bespeak.runtime.entities.methods import Entity, Handover
 
 
 def test_an_entity_is_read_as_it_was_written() -> None:

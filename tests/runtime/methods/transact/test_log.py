@@ -8,7 +8,7 @@ import pytest
 from tests.service import AGENT
 from tests.stateful import keeping
 
-from bespeak.runtime.methods.transact.log import MOST_DATA
+from bespeak.runtime.entities.methods import MOST_EVENT_DATA
 from bespeak.state.store.commands.records import FindRecord
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +31,7 @@ async def test_an_event_is_kept_and_its_receipt_names_it(caplog: pytest.LogCaptu
 @pytest.mark.requirement("METHODS-5.9-5")
 async def test_a_record_is_bounded() -> None:
     async with keeping(methods=("LOG",)) as bench:
-        reply = await bench.send("LOG", "/", {"event_type": "wire", "data": "x" * MOST_DATA})
+        reply = await bench.send("LOG", "/", {"event_type": "wire", "data": "x" * MOST_EVENT_DATA})
         assert (reply.status, reply.json["error"]["code"]) == (400, "invalid-data")
 
 

@@ -13,8 +13,8 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import Policies
-from bespeak.protocol.exchange.base64url import encode64
-from bespeak.state.audit.reading import payload_of
+from bespeak.protocol.exchange.header_values import encode64
+from bespeak.state.audit.record import payload_of
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.commands.audit import ScanAudit
 from bespeak.state.store.commands.cases import ListCases

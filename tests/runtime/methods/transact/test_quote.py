@@ -11,7 +11,7 @@ from tests.compositions import compose, given, item, recipe, step
 from tests.service import echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.contract.cost import Cost
+from bespeak.contract.limits import Cost
 from bespeak.contract.procedure import Procedure
 
 pytestmark = pytest.mark.anyio

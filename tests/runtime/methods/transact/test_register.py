@@ -8,7 +8,7 @@ import pytest
 from tests.service import AGENT
 from tests.stateful import keeping
 
-from bespeak.runtime.methods.transact.entity import MOST_DATA, entity_of
+from bespeak.runtime.entities.methods import MOST_ENTITY_DATA, entity_of
 from bespeak.state.store.commands.records import FindRecord, ListRecords
 
 pytestmark = pytest.mark.anyio
@@ -46,7 +46,7 @@ async def test_an_agent_subscribes_once_to_a_channel() -> None:
 @pytest.mark.requirement("METHODS-5.2-4")
 @pytest.mark.parametrize(
     "body",
-    [{"entity_type": "subscription", "data": {}}, {"entity_type": "contract", "data": "x" * MOST_DATA}],
+    [{"entity_type": "subscription", "data": {}}, {"entity_type": "contract", "data": "x" * MOST_ENTITY_DATA}],
 )
 async def test_data_that_cannot_be_kept_are_refused(body: dict[str, Any]) -> None:
     async with keeping(methods=("REGISTER",)) as bench:

@@ -6,8 +6,8 @@ import pytest
 from tests.service import AGENT
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.runtime.signer import Signer
-from bespeak.state.audit.trusted_keys import trusted
+from bespeak.runtime.identity.signer import Signer
+from bespeak.state.identity.key_files import trusted
 from bespeak.state.identity.key_text import generate_key
 from bespeak.state.identity.signed_document import SignedDocument, read_signed
 

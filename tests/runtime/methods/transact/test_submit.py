@@ -6,8 +6,8 @@ import pytest
 from tests.service import AGENT
 from tests.stateful import keeping
 
-from bespeak.runtime.methods.transact import submit
-from bespeak.runtime.methods.transact.submit import MOST_PAYLOAD
+from bespeak.runtime.messages import methods_send
+from bespeak.runtime.messages.methods_send import MOST_PAYLOAD
 from bespeak.state.store.commands.records import FindRecord
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +36,7 @@ async def test_what_cannot_be_kept_is_refused() -> None:
 
 @pytest.mark.requirement("METHODS-5.3-3")
 async def test_a_full_queue_takes_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(submit, "MOST_QUEUED", 1)
+    monkeypatch.setattr(methods_send, "MOST_QUEUED", 1)
     async with keeping(methods=("SUBMIT",)) as bench:
         assert (await bench.send("SUBMIT", "/", b"{")).status == 400
         assert (await bench.send("SUBMIT", "/", {"target": "x", "payload": 1})).status == 200

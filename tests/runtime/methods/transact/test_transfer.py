@@ -9,7 +9,7 @@ from tests.service import AGENT
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.runtime.methods.transact.entity import entity_of
+from bespeak.runtime.entities.methods import entity_of
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.commands.records import FindRecord
 

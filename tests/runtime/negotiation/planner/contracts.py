@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint import Endpoint, Semantic
 from bespeak.contract.handler import OpaqueHandler
-from bespeak.contract.semantic import Semantic
 
 _TYPES: dict[str, dict[str, Any]] = {
     "": {"type": "string"},

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from tests.runtime.negotiation.planner.services import HOTEL
 
-from bespeak.runtime.negotiation.planner.choice import Call, Decision, Given, Match, Option, Pick, Result, RowValue
-from bespeak.runtime.negotiation.planner.field import Field
-from bespeak.runtime.negotiation.planner.index import Index
+from bespeak.runtime.negotiation.planner.draft import (
+    Decision,
+    Given,
+    Match,
+    Option,
+    Pick,
+    PlannedCall,
+    Result,
+    RowValue,
+)
+from bespeak.runtime.negotiation.planner.operation import Field, Index
 from bespeak.runtime.negotiation.planner.slot import Facts
 
 OPERATION = Index(HOTEL).operations[0]
@@ -14,7 +22,7 @@ FIELD = Field(("x",), (), Facts())
 
 
 def test_a_result_depends_on_what_its_call_and_its_pick_depend_on() -> None:
-    call = Call(0, OPERATION, ((FIELD, Given(FIELD)),))
+    call = PlannedCall(0, OPERATION, ((FIELD, Given(FIELD)),))
     key = Given(Field(("y",), (), Facts()))
     picked = Result(call, FIELD, Pick((Match(FIELD, key),)))
     assert picked.givens == {"x", "y"}
@@ -22,7 +30,7 @@ def test_a_result_depends_on_what_its_call_and_its_pick_depend_on() -> None:
 
 
 def test_a_call_with_a_column_of_a_row_is_made_for_each_row() -> None:
-    call = Call(0, OPERATION, ((FIELD, RowValue(FIELD)),))
+    call = PlannedCall(0, OPERATION, ((FIELD, RowValue(FIELD)),))
     assert call.is_per_row
     assert Result(call, FIELD).is_per_row
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from tests.runtime.negotiation.planner.services import HOTEL
 
-from bespeak.runtime.negotiation.planner.choice import Call, Decision, Given, Result
-from bespeak.runtime.negotiation.planner.draft import Draft
-from bespeak.runtime.negotiation.planner.field import Field
-from bespeak.runtime.negotiation.planner.index import Index
+from bespeak.runtime.negotiation.planner.draft import Decision, Draft, Given, PlannedCall, Result
+from bespeak.runtime.negotiation.planner.operation import Field, Index
 from bespeak.runtime.negotiation.planner.slot import Facts
 
 FIELD = Field(("x",), (), Facts())
@@ -15,8 +13,8 @@ OPERATION = Index(HOTEL).operations[0]
 
 
 def test_calls_come_after_those_that_they_need() -> None:
-    first = Call(1, OPERATION, ())
-    second = Call(0, OPERATION, ((FIELD, Result(first, FIELD)),))
+    first = PlannedCall(1, OPERATION, ())
+    second = PlannedCall(0, OPERATION, ((FIELD, Result(first, FIELD)),))
     assert Draft(singles=((FIELD, Result(second, FIELD)),)).calls == (first, second)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.runtime.negotiation.planner.contracts import contracts
 from tests.runtime.negotiation.planner.services import approved, refused
 
-from bespeak.runtime.negotiation.planner.field import Field, alternatives, likeness
+from bespeak.runtime.negotiation.planner.operation import Field, alternatives, likeness
 from bespeak.runtime.negotiation.planner.slot import ITEM, Facts
 from bespeak.runtime.negotiation.planner.vocabulary import Reading, Vocabulary
 

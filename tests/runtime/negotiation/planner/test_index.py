@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.runtime.negotiation.planner.services import HOTEL
 
-from bespeak.runtime.negotiation.planner.index import Index
+from bespeak.runtime.negotiation.planner.operation import Index
 from bespeak.runtime.negotiation.planner.vocabulary import Reading
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.runtime.negotiation.planner.contracts import contract
 
-from bespeak.runtime.negotiation.planner.index import Index
-from bespeak.runtime.negotiation.planner.operation import Operation
+from bespeak.runtime.negotiation.planner.operation import Index, Operation
 from bespeak.runtime.negotiation.planner.vocabulary import Reading
 
 

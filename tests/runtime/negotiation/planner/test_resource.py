@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.runtime.negotiation.planner.resource import Segment, resource_of
+from bespeak.runtime.negotiation.planner.vocabulary import Segment, resource_of
 
 THINGS = {"order", "movie", "invoice"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.runtime.negotiation.planner.term import Comparison, comparison, noun_of, other_names, stems
+from bespeak.runtime.negotiation.planner.vocabulary import Comparison, comparison, noun_of, other_names, stems
 
 
 @pytest.mark.parametrize("name", ["orderIds", "order_id", "Order-ID", "order_uuid"])

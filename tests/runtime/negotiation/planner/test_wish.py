@@ -9,7 +9,7 @@ from tests.runtime.negotiation.planner.contracts import contract
 from tests.runtime.negotiation.planner.services import HOTEL
 
 from bespeak.runtime.negotiation.plan import Miss
-from bespeak.runtime.negotiation.planner.index import Index
+from bespeak.runtime.negotiation.planner.operation import Index
 from bespeak.runtime.negotiation.planner.vocabulary import Reading
 from bespeak.runtime.negotiation.planner.wish import Wish, is_reading, read_wish
 

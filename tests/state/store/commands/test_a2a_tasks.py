@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from bespeak.state.store.command import Command, Conflict, Statement, Steps
 from bespeak.state.store.commands.a2a_tasks import (
     CANCELS,
     FINISHED,
@@ -22,9 +21,9 @@ from bespeak.state.store.commands.a2a_tasks import (
     RequestCancel,
     SaveTask,
 )
-from bespeak.state.store.commands.expiry import PurgeExpired
 from bespeak.state.store.commands.idempotency import FindKey, Recorded, RecordKey
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Conflict, Statement, Steps, Store
+from bespeak.state.store.sweeper import PurgeExpired
 
 pytestmark = pytest.mark.anyio
 

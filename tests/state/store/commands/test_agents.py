@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from bespeak.state.store.command import Command, Conflict, Statement, Steps
 from bespeak.state.store.commands.agents import (
     TOPIC,
     AgentMark,
@@ -19,7 +18,7 @@ from bespeak.state.store.commands.agents import (
     SetAgentStatus,
     Transition,
 )
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Conflict, Statement, Steps, Store
 
 pytestmark = pytest.mark.anyio
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.state.store.command import Conflict
-from bespeak.state.store.commands.alignment_confirmations import (
-    KIND,
+from bespeak.state.store.commands.cases import Case, DecideCase, ListCases
+from bespeak.state.store.commands.semantics import (
+    ALIGNMENT_CASE,
+    REGISTRY_TOPIC,
     ConfirmAlignment,
     ListConfirmed,
+    RegisterArtifact,
     RevokeConfirmation,
+    compress,
 )
-from bespeak.state.store.commands.cases import Case, DecideCase, ListCases
-from bespeak.state.store.commands.ontologies import TOPIC, RegisterArtifact, compress
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Conflict, Store
 
 pytestmark = pytest.mark.anyio
 
@@ -32,11 +33,11 @@ def confirmation(case_id: str = "align-1", by: str = "operator:ada", version: st
 async def test_confirmation_is_a_case_with_who_when_and_digest(store: Store) -> None:
     await register(store)
     told: list[str] = []
-    store.watch(TOPIC, lambda: told.append(TOPIC))
+    store.watch(REGISTRY_TOPIC, lambda: told.append(REGISTRY_TOPIC))
     done = await store.do(confirmation())
     assert not isinstance(done, Conflict)
     case: Case = done[0]
-    assert (case.kind, case.state, case.digest, case.decided_by) == (KIND, "accepted", "d1", "operator:ada")
+    assert (case.kind, case.state, case.digest, case.decided_by) == (ALIGNMENT_CASE, "accepted", "d1", "operator:ada")
     assert (case.reason, case.expires) == ("reviewed", None)
     assert case.decided_at is not None
     assert case.decided_at > 1_600_000_000
@@ -79,7 +80,7 @@ async def test_agent_cannot_decide_such_a_case(store: Store) -> None:
     await register(store)
     await store.do(confirmation())
     await store.do(RevokeConfirmation(ID, None, "operator:bob", "att-r"))
-    decided = await store.do(DecideCase("align-1", "accepted", "agent-1", "att-a", kinds=(KIND,)))
+    decided = await store.do(DecideCase("align-1", "accepted", "agent-1", "att-a", kinds=(ALIGNMENT_CASE,)))
     assert isinstance(decided, Conflict)
     assert await store.read(ListConfirmed()) == {}
 

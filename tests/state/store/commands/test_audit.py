@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from bespeak.state.store.command import Command, Conflict, Sealed, Statement, Steps
 from bespeak.state.store.commands.audit import (
     CHECKPOINTS,
     AppendAudit,
@@ -23,7 +22,7 @@ from bespeak.state.store.commands.audit import (
     ScanCheckpoints,
     ScanOtherStreams,
 )
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Conflict, Sealed, Statement, Steps, Store
 
 pytestmark = pytest.mark.anyio
 

@@ -8,18 +8,9 @@ from typing import Any
 import pytest
 from tests.state.store.conftest import started
 
-from bespeak.state.store.command import Command, Conflict, Statement, Steps
-from bespeak.state.store.commands.cases import (
-    KINDS,
-    DecideCase,
-    ListCases,
-    OpenCase,
-    PurgeCases,
-    ReadCase,
-    UseCase,
-)
-from bespeak.state.store.commands.outbox import ClaimOutbox, PutOutbox
-from bespeak.state.store.store import Store
+from bespeak.state.store.commands.cases import KINDS, DecideCase, ListCases, OpenCase, PurgeCases, ReadCase, UseCase
+from bespeak.state.store.commands.messages import ClaimOutbox, PutOutbox
+from bespeak.state.store.store import Command, Conflict, Statement, Steps, Store
 
 pytestmark = pytest.mark.anyio
 

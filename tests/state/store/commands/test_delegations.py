@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.state.store.command import Conflict
-from bespeak.state.store.commands.delegations import (
-    PurgeDelegations,
-    ReadDelegation,
-    ReadDelegationChain,
-    RecordDelegation,
-)
-from bespeak.state.store.store import Store
+from bespeak.state.store.commands.agents import PurgeDelegations, ReadDelegation, ReadDelegationChain, RecordDelegation
+from bespeak.state.store.store import Conflict, Store
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.state.store.commands.deliveries import DeferOutbox, MarkRecord, NextOutbox
-from bespeak.state.store.commands.outbox import AckOutbox, ClaimOutbox, PutOutbox
+from bespeak.state.store.commands.messages import AckOutbox, ClaimOutbox, DeferOutbox, MarkRecord, NextOutbox, PutOutbox
 from bespeak.state.store.commands.records import FindRecord, PutRecord
 from bespeak.state.store.store import Store
 

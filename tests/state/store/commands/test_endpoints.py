@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.endpoints import (
     TOPIC,
     DropEndpoint,
@@ -17,7 +16,7 @@ from bespeak.state.store.commands.endpoints import (
     PutEndpoint,
     ReadRevision,
 )
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Conflict, Store
 
 pytestmark = pytest.mark.anyio
 

@@ -6,11 +6,9 @@ import asyncio
 
 import pytest
 
-from bespeak.state.store.command import Command, Conflict, Statement, Steps
-from bespeak.state.store.commands.expiry import PurgeExpired
-from bespeak.state.store.commands.idempotency import RecordKey
-from bespeak.state.store.commands.nonces import UseNonce
-from bespeak.state.store.store import Store
+from bespeak.state.store.commands.idempotency import RecordKey, UseNonce
+from bespeak.state.store.store import Command, Conflict, Statement, Steps, Store
+from bespeak.state.store.sweeper import PurgeExpired
 
 pytestmark = pytest.mark.anyio
 

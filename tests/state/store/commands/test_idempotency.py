@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from bespeak.state.store.command import Command, Conflict, Statement, Steps
 from bespeak.state.store.commands.idempotency import (
     Claimed,
     ClaimKey,
@@ -20,7 +19,7 @@ from bespeak.state.store.commands.idempotency import (
     ReleaseKey,
     RenewKey,
 )
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Conflict, Statement, Steps, Store
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from bespeak.state.store.command import Command, Conflict, Statement
 from bespeak.state.store.commands.ledger import (
     HELD,
     SALES,
@@ -18,7 +17,7 @@ from bespeak.state.store.commands.ledger import (
     OpenAccount,
     account_of,
 )
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Conflict, Statement, Store
 
 pytestmark = pytest.mark.anyio
 

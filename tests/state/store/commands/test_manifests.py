@@ -6,8 +6,7 @@ import asyncio
 
 import pytest
 
-from bespeak.state.store.commands.endpoints import ReadRevision
-from bespeak.state.store.commands.manifests import IssueManifest, UpdateManifest
+from bespeak.state.store.commands.endpoints import IssueManifest, ReadRevision, UpdateManifest
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.state.store.command import Conflict
-from bespeak.state.store.commands.mapped_calls import CountMappedCalls, ListMappedCalls, MappedCalls
-from bespeak.state.store.store import Store
+from bespeak.state.store.commands.semantics import CountMappedCalls, ListMappedCalls, MappedCalls
+from bespeak.state.store.store import Conflict, Store
 
 pytestmark = pytest.mark.anyio
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.messages import (
     AcknowledgeAlert,
     Advance,
     AdvanceMany,
     Channel,
+    ClaimOutbox,
     DropKey,
     FindChannels,
     FindMessage,
@@ -21,13 +21,13 @@ from bespeak.state.store.commands.messages import (
     NewMessage,
     PutAlert,
     PutMessages,
+    PutOutbox,
     Withdraw,
     channel_key,
     channel_mark,
 )
-from bespeak.state.store.commands.outbox import ClaimOutbox, PutOutbox
 from bespeak.state.store.commands.records import ClaimDue, FindRecord, PutRecord, Record
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Conflict, Store
 
 pytestmark = pytest.mark.anyio
 

@@ -6,9 +6,8 @@ import asyncio
 
 import pytest
 
-from bespeak.state.store.command import Conflict
-from bespeak.state.store.commands.nonces import UseNonce
-from bespeak.state.store.store import Store
+from bespeak.state.store.commands.idempotency import UseNonce
+from bespeak.state.store.store import Conflict, Store
 
 pytestmark = pytest.mark.anyio
 

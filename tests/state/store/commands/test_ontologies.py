@@ -9,9 +9,8 @@ import msgspec
 import pytest
 
 from bespeak.contract.ontology.ontology import OntologyRef
-from bespeak.state.store.command import Conflict
-from bespeak.state.store.commands.ontologies import (
-    TOPIC,
+from bespeak.state.store.commands.semantics import (
+    REGISTRY_TOPIC,
     Artifact,
     ArtifactRow,
     ListArtifacts,
@@ -23,7 +22,7 @@ from bespeak.state.store.commands.ontologies import (
     decompress,
     latest_of,
 )
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Conflict, Store
 
 pytestmark = pytest.mark.anyio
 
@@ -133,7 +132,7 @@ async def test_simultaneous_registrations_leave_one_order(first: Store, second: 
 
 async def test_watchers_are_woken_and_read_what_is_new(first: Store, second: Store) -> None:
     woken = asyncio.Event()
-    second.watch(TOPIC, woken.set)
+    second.watch(REGISTRY_TOPIC, woken.set)
     await register(first, registration("1.0"))
     await asyncio.wait_for(woken.wait(), 30)
     await register(first, registration("1.1", b"new"))
@@ -141,7 +140,7 @@ async def test_watchers_are_woken_and_read_what_is_new(first: Store, second: Sto
 
 
 def test_content_beyond_the_limit_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.state.store.commands.ontologies.MOST_CONTENT", 100)
+    monkeypatch.setattr("bespeak.state.store.commands.semantics.MOST_CONTENT", 100)
     assert len(decompress(compress(b"x" * 10_000))) == 100
 
 
@@ -174,7 +173,7 @@ async def test_agent_registers_no_more_than_its_quota_in_all_versions(store: Sto
 
 
 async def test_agents_leave_room_for_the_operator(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.state.store.commands.ontologies.MOST_REGISTERED", 4)
+    monkeypatch.setattr("bespeak.state.store.commands.semantics.MOST_REGISTERED", 4)
     quota = Quota(100, 1_000)
     for number in range(2):
         given = {"id": f"https://ex.org/onto/{number}", "actor": f"agent-{number}", "quota": quota}

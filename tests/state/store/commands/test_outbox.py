@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.state.store.command import Conflict
-from bespeak.state.store.commands.outbox import AckOutbox, ClaimOutbox, Message, PutOutbox, ReleaseOutbox
-from bespeak.state.store.store import Store
+from bespeak.state.store.commands.messages import AckOutbox, ClaimOutbox, OutboxMessage, PutOutbox, ReleaseOutbox
+from bespeak.state.store.store import Conflict, Store
 
 pytestmark = pytest.mark.anyio
 
@@ -18,9 +17,9 @@ async def put(store: Store, *payloads: str, topic: str = "escalation", delay: fl
     assert not isinstance(done, Conflict)
 
 
-async def claim(store: Store, limit: int = 10, lease: float = 60.0) -> list[Message]:
+async def claim(store: Store, limit: int = 10, lease: float = 60.0) -> list[OutboxMessage]:
     done: Any = await store.do(ClaimOutbox("escalation", limit, lease))
-    found: list[Message] = done[0]
+    found: list[OutboxMessage] = done[0]
     return found
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.state.store.command import Command, Conflict, Statement, Steps
-from bespeak.state.store.commands.profiles import (
+from bespeak.state.store.commands.semantics import (
     FindProfile,
     RecordedProfile,
     RecordProfile,
@@ -17,7 +16,7 @@ from bespeak.state.store.commands.profiles import (
     profile_record,
     task_record,
 )
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Conflict, Statement, Steps, Store
 
 pytestmark = pytest.mark.anyio
 

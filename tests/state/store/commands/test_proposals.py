@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from bespeak.state.store.command import Command, Conflict, Statement, Steps
 from bespeak.state.store.commands import proposals
 from bespeak.state.store.commands.proposals import (
     DecideProposal,
@@ -27,7 +26,7 @@ from bespeak.state.store.commands.proposals import (
     proposal_id_of,
 )
 from bespeak.state.store.commands.sessions import BindSession
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Conflict, Statement, Steps, Store
 
 pytestmark = pytest.mark.anyio
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.state.store.commands.outbox import PutOutbox
-from bespeak.state.store.commands.queues import MeasureQueues, Queues
+from bespeak.state.store.commands.messages import PutOutbox
 from bespeak.state.store.commands.records import PutRecord
+from bespeak.state.store.commands.workers import MeasureQueues, Queues
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio

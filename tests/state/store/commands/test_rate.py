@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.state.store.command import Conflict
-from bespeak.state.store.commands.expiry import PurgeExpired
-from bespeak.state.store.commands.rate import BucketUse, TakeTokens
-from bespeak.state.store.migrations import SQLITE_WORDS, statements
-from bespeak.state.store.store import Store
+from bespeak.state.store.commands.workers import BucketUse, TakeTokens
+from bespeak.state.store.sql import SQLITE_WORDS, statements
+from bespeak.state.store.store import Conflict, Store
+from bespeak.state.store.sweeper import PurgeExpired
 
 
 class Database:

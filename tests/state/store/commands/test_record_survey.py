@@ -6,12 +6,17 @@ from typing import Any
 
 import pytest
 
-from bespeak.state.store.command import Conflict
-from bespeak.state.store.commands.expiry import PurgeExpired
-from bespeak.state.store.commands.record_survey import CountRecords, ExpireRecord, FindAnyRecord, KindCount
-from bespeak.state.store.commands.records import FindRecord, PutRecord
+from bespeak.state.store.commands.records import (
+    CountRecords,
+    ExpireRecord,
+    FindAnyRecord,
+    FindRecord,
+    KindCount,
+    PutRecord,
+)
 from bespeak.state.store.commands.steps import JournalSteps, ReadSteps, StepRow
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Conflict, Store
+from bespeak.state.store.sweeper import PurgeExpired
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.records import (
     ChangeRecord,
     ClaimDue,
@@ -18,7 +17,7 @@ from bespeak.state.store.commands.records import (
     Record,
     RemoveRecord,
 )
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Conflict, Store
 
 pytestmark = pytest.mark.anyio
 

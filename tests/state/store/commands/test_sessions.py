@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 from tests.state.store.conftest import started
 
-from bespeak.state.store.command import Command, Conflict
-from bespeak.state.store.commands.expiry import PurgeExpired
 from bespeak.state.store.commands.sessions import (
     BindSession,
     ReadSession,
     ResumeSession,
     SuspendSession,
 )
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Conflict, Store
+from bespeak.state.store.sweeper import PurgeExpired
 
 pytestmark = pytest.mark.anyio
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from bespeak.state.store.command import Command, Conflict
-from bespeak.state.store.commands.expiry import PurgeExpired
 from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, FindRecord, PutRecord
 from bespeak.state.store.commands.steps import (
     JournalSteps,
@@ -19,7 +17,8 @@ from bespeak.state.store.commands.steps import (
     StepRow,
     WakeWaiting,
 )
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Conflict, Store
+from bespeak.state.store.sweeper import PurgeExpired
 
 pytestmark = pytest.mark.anyio
 

@@ -9,18 +9,10 @@ from typing import Any
 
 import pytest
 
-from bespeak.state.store.command import Conflict, Rows
 from bespeak.state.store.commands.audit import AppendAudit, ScanAudit
-from bespeak.state.store.commands.nonces import UseNonce
-from bespeak.state.store.commands.tables import (
-    CountExpired,
-    CountRows,
-    FillTables,
-    NumberedRow,
-    ReadTables,
-    WrongRowError,
-)
-from bespeak.state.store.store import Store
+from bespeak.state.store.commands.idempotency import UseNonce
+from bespeak.state.store.store import Conflict, Rows, Store
+from bespeak.state.store.transfer import CountExpired, CountRows, FillTables, NumberedRow, ReadTables, WrongRowError
 
 pytestmark = pytest.mark.anyio
 

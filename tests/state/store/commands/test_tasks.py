@@ -6,11 +6,17 @@ from typing import Any
 
 import pytest
 
-from bespeak.state.store.command import Command, Statement, Steps
-from bespeak.state.store.commands.cases import ESCALATION, DecideCase, OpenCase
-from bespeak.state.store.commands.expiry import PurgeExpired
-from bespeak.state.store.commands.tasks import FindPausedTask, ListPausedTasks, PausedTask, PauseTask
-from bespeak.state.store.store import Store
+from bespeak.state.store.commands.cases import (
+    ESCALATION,
+    DecideCase,
+    FindPausedTask,
+    ListPausedTasks,
+    OpenCase,
+    PausedTask,
+    PauseTask,
+)
+from bespeak.state.store.store import Command, Statement, Steps, Store
+from bespeak.state.store.sweeper import PurgeExpired
 
 pytestmark = pytest.mark.anyio
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.state.store.commands.record_survey import FindAnyRecord
+from bespeak.state.store.commands.records import FindAnyRecord
 from bespeak.state.store.commands.workers import CountWorkers, RenewWorker, Workers
 from bespeak.state.store.store import Store
 

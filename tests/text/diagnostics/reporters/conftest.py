@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule
 from bespeak.text.diagnostics.report import Finding, Replacement, Report
-from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.source.change import Change
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Change, Location
 
 TEXT = "agis: 1.0\nendpoints:\n  - method: BOOKING\n    path: /room/\n"
 

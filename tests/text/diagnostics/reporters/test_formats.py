@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.report import Finding, Report
+from bespeak.text.diagnostics.report import Finding, Part, Report, Score
 from bespeak.text.diagnostics.reporters import FORMATS, reporter
-from bespeak.text.diagnostics.score import Part, Score
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 URL = "https://flights.test:8443/.well-known/ai"
 LIVE = Report(

@@ -6,12 +6,12 @@ import json
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.report import Finding, Report
-from bespeak.text.diagnostics.reporters.gitlab import render
-from bespeak.text.source.span import Location
+from bespeak.text.diagnostics.reporters.json_report import render_gitlab
+from bespeak.text.source.tree import Location
 
 
 def test_entry_has_the_fields_required_by_gitlab(report: Report) -> None:
-    first, second, third, fourth = json.loads(render(report))
+    first, second, third, fourth = json.loads(render_gitlab(report))
     assert first == {
         "description": "the path '/room/' ends with a slash. Write '/room'.",
         "check_name": "P321",
@@ -26,9 +26,9 @@ def test_entry_has_the_fields_required_by_gitlab(report: Report) -> None:
 
 def test_no_two_entries_share_a_fingerprint() -> None:
     same = Finding(Diagnostic("P301", "error", "wrong", Location("a", 1)), "f")
-    entries = json.loads(render(Report(findings=[same, same, same])))
+    entries = json.loads(render_gitlab(Report(findings=[same, same, same])))
     assert [entry["fingerprint"] for entry in entries] == ["f", "f-2", "f-3"]
 
 
 def test_a_clean_run_is_an_empty_list() -> None:
-    assert json.loads(render(Report(findings=[]))) == []
+    assert json.loads(render_gitlab(Report(findings=[]))) == []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.report import Finding, Report
 from bespeak.text.diagnostics.reporters.junit import render
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 
 def test_a_file_is_a_suite_and_a_finding_a_case(report: Report) -> None:

@@ -10,7 +10,7 @@ import pytest
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.report import Finding, Report
 from bespeak.text.diagnostics.reporters.sarif import render
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 
 @pytest.fixture

@@ -21,10 +21,9 @@ from bespeak.app.conformance.check import (
     passed,
     undecided,
 )
-from bespeak.app.conformance.checks.vocabulary import NO_INPUT, NO_VERB
+from bespeak.app.conformance.checks.grammar import NO_INPUT, NO_VERB
 from bespeak.app.conformance.probe import Exchanged
-from bespeak.app.conformance.published import is_informational, mapping
-from bespeak.app.conformance.subject import PROBE_FIELD, PROBE_SCOPE, Subject
+from bespeak.app.conformance.subject import PROBE_FIELD, PROBE_SCOPE, Subject, is_informational, mapping
 from bespeak.protocol.exchange.headers import MEDIA_AGTP, MEDIA_ENDPOINT, MEDIA_JSON
 
 _SEMANTIC: Final = {

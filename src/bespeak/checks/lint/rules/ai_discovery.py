@@ -6,14 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.subject import Subject
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.source.change import Change
+from bespeak.checks.lint.subject import Context, Subject
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief
 from bespeak.text.source.pointer import child
+from bespeak.text.source.tree import Change
 
 if TYPE_CHECKING:
     from bespeak.documents.ai.document import AiCapability, AiDocument

@@ -6,13 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.subject import Context
 from bespeak.contract.endpoint import Endpoint
-from bespeak.text.diagnostics.brief import brief, unquoted
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.source.change import Change
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, unquoted
+from bespeak.text.source.tree import Change
 
 if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Declared

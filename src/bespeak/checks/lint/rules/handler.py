@@ -18,11 +18,8 @@ from bespeak.contract.handler import (
     is_upstream_status,
 )
 from bespeak.protocol.address import split_url
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.source.change import Change
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief
+from bespeak.text.source.tree import Change
 
 NOT_RUNNABLE: Final = Rule(
     ("H701", "handler-not-runnable", "MUST", "AGTP-API 13.2"),

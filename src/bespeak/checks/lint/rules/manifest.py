@@ -7,18 +7,14 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.subject import Subject
+from bespeak.checks.lint.subject import Context, Subject
 from bespeak.contract.agent import DISCLOSURES
 from bespeak.contract.handler import HANDLER_TYPES
 from bespeak.contract.policy import FLOOR_METHODS
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.reading.untyped import as_list, as_mapping
-from bespeak.text.source.change import Change
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief
+from bespeak.text.reading.table import as_list, as_mapping
 from bespeak.text.source.pointer import child
+from bespeak.text.source.tree import Change
 
 VERSION: Final = Rule(
     ("D150", "manifest-version", "MUST", "AGTP-API 8.2"),

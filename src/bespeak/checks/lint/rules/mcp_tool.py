@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.subject import Context
+from bespeak.contract.endpoint_names import default_tool_name
 from bespeak.contract.policy import is_of_server
-from bespeak.contract.tool_name import default_tool_name
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 
 if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Declared, Subject

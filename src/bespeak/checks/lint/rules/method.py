@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Final
 
-from bespeak.checks.lint.context import Context
-from bespeak.contract.catalog.bundled import versions_with
+from bespeak.checks.lint.subject import Context
 from bespeak.contract.catalog.catalog import Catalog
+from bespeak.contract.catalog.document import versions_with
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.grammar.method_syntax import is_method_name
+from bespeak.contract.grammar.syntax import is_method_name
 from bespeak.contract.policy import MethodPolicy
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.source.change import Change
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief
+from bespeak.text.source.tree import Change
 
 if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Declared
@@ -282,8 +279,7 @@ def _check_word(declared: Declared, context: Context, *, in_class: bool) -> Iter
 def _faults(method: str, allowed: bool, catalog: Catalog, unknown: str) -> Iterator[MethodFault]:
     """Yield the faults that apply with this catalog; `unknown` is the advice for a word without a similar verb."""
     # A plain server does without English.
-    from bespeak.text.language.foreign_verb import may_be_foreign  # noqa: PLC0415
-    from bespeak.text.language.method_word import judge_method  # noqa: PLC0415
+    from bespeak.text.language.method_word import judge_method, may_be_foreign  # noqa: PLC0415
 
     for fault in judge_method(method):
         if allowed and fault.kind in _WORDS and method.isalpha():

@@ -1,4 +1,7 @@
-"""P3xx: a path follows the grammar (AGTP-API 5) and names things in lower case, without verbs (AGIS 5)."""
+"""P3xx: a path follows the grammar (AGTP-API 5) and names things in lower case, without verbs (AGIS 5).
+
+No two endpoints of a service match the same request (AGTP-API 5.4, 6.1).
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,15 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.subject import Context
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.grammar import segment_spelling as spelling
-from bespeak.contract.grammar.path_syntax import check_leakage, check_structure, parse_template
+from bespeak.contract.grammar import syntax as spelling
+from bespeak.contract.grammar.syntax import TemplateSet, check_leakage, check_structure, parse_template
 from bespeak.contract.handler import RegisteredFunction
-from bespeak.protocol.fault import Fault
-from bespeak.text.diagnostics.brief import brief, unquoted
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.reading.untyped import as_mapping
-from bespeak.text.source.change import Change
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, unquoted
+from bespeak.text.reading.table import as_mapping
+from bespeak.text.source.tree import Change
 
 if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Declared
@@ -438,3 +438,51 @@ def _replacing(
     shown = path if len(path) <= _SHOWN else f"{path[:_SHOWN]}..."
     fix = Fix(f"Write {shown}", (Change("replace", "/path", path),), safe=safe)
     return rule.at(endpoint, "/path", message, f"Write {shown}. {advice}".rstrip(), fix)
+
+
+AMBIGUOUS_ENDPOINT: Final = Rule(
+    ("P306", "ambiguous-path", "MUST", "AGTP-API 5.4"),
+    "No request path matches two templates of one method with equally many parameters.",
+    why="The endpoint for a request would depend on the order of files.",
+    bad=("endpoints:\n  - method: FIND\n    path: /room/{room_id}\n  - method: FIND\n    path: /room/{name}\n"),
+    good=("endpoints:\n  - method: FIND\n    path: /room/{room_id}\n  - method: FIND\n    path: /room/named/{name}\n"),
+)
+DUPLICATE_ENDPOINT: Final = Rule(
+    ("P307", "duplicate-endpoint", "MUST", "AGTP-API 6.1"),
+    "A method and path are declared once.",
+    why="Only one of the two can handle a request, and it is unclear which.",
+    bad=("endpoints:\n  - method: BOOK\n    path: /room\n  - method: BOOK\n    path: /room\n"),
+    good=("endpoints:\n  - method: BOOK\n    path: /room\n  - method: BOOK\n    path: /suite\n"),
+)
+
+
+class PathClaims:
+    """Paths claimed by the endpoints of a service so far, by method."""
+
+    def __init__(self) -> None:
+        self._templates: dict[str, TemplateSet] = {}
+        self._places: dict[tuple[str, str], Endpoint] = {}
+
+    def claim(self, endpoint: Endpoint) -> Diagnostic | None:
+        """Claim the endpoint's path for its method, or report the earlier endpoint that it collides with."""
+        template = parse_template(endpoint.path)
+        if isinstance(template, Fault):
+            return None
+        rival = self._templates.setdefault(endpoint.method, TemplateSet()).add(template)
+        if rival is None:
+            self._places[endpoint.key] = endpoint
+            return None
+        earlier = self._places[endpoint.method, rival.path]
+        where = f" ({earlier.location})" if earlier.location else ""
+        if rival.path == endpoint.path:
+            message = f"this method and path are already declared{where}"
+            return DUPLICATE_ENDPOINT.at(endpoint, "/path", message, "Remove one of the two.")
+        message = f"the path is ambiguous with {rival.path}{where}: some request matches both equally well"
+        return AMBIGUOUS_ENDPOINT.at(endpoint, "/path", message, "Make one of the two more specific.")
+
+
+def check_collision(endpoint: Endpoint, claims: PathClaims) -> Iterator[Diagnostic]:
+    """Claim the path of an endpoint; report a collision with an earlier one."""
+    finding = claims.claim(endpoint)
+    if finding is not None:
+        yield finding

@@ -8,15 +8,12 @@ from typing import Final
 
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.grammar.method_syntax import is_method_name
-from bespeak.contract.grammar.path_syntax import check_path
+from bespeak.contract.grammar.syntax import check_path, is_method_name
 from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS, MethodPolicy, Policies, Redirect
 from bespeak.contract.rules import LEGACY_SET
 from bespeak.protocol.exchange.headers import is_header_value
-from bespeak.protocol.exchange.scope import is_scope_token
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.protocol.exchange.principal import is_scope_token
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 
 SCOPE: Final = Rule(
     ("Y801", "scope-token", "MUST", "AGTP-API 6.3"),

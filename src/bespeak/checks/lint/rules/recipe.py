@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.subject import Subject
-from bespeak.contract.grammar.path_syntax import check_path
-from bespeak.contract.recipe import Recipe, RecipeStep
-from bespeak.contract.source import sources_in
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.rule import Rule
+from bespeak.checks.lint.subject import Context, Subject
+from bespeak.contract.grammar.syntax import check_path
+from bespeak.contract.recipe import Recipe, RecipeStep, sources_in
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 from bespeak.text.source.pointer import child
 
 METHOD: Final = Rule(

@@ -9,19 +9,15 @@ from urllib.parse import unquote
 
 import msgspec
 
-from bespeak.checks.lint.context import Context
-from bespeak.contract.schema.compile import compile_schema
-from bespeak.contract.schema.pattern import needs_backtracking
-from bespeak.contract.schema.reference import REFERENCES, rewrite, target
-from bespeak.contract.schema.subschemas import nodes
-from bespeak.protocol.fault import Fault
-from bespeak.text.diagnostics.brief import brief, unquoted
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.reading.untyped import as_mapping
-from bespeak.text.source.change import Change
+from bespeak.checks.lint.subject import Context
+from bespeak.contract.schema.safety import needs_backtracking
+from bespeak.contract.schema.subschemas import REFERENCES, nodes, rewrite, target
+from bespeak.contract.schema.validation import compile_schema
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, unquoted
+from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.pointer import ABSENT, child, pointer, unescaped, value_at
+from bespeak.text.source.tree import Change
 
 if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Subject

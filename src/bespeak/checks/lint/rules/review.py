@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.adoption.guess import MARKER
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.source.toml_comments import toml_comments
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule
+from bespeak.text.source.toml_tree import toml_comments
 
 if TYPE_CHECKING:
-    from bespeak.checks.lint.context import Context
-    from bespeak.checks.lint.subject import Subject
+    from bespeak.checks.lint.subject import Context, Subject
 
 WAITING: Final = Rule(
     ("R901", "guess-to-review", "style", "AGTP-API 14.1"),

@@ -9,22 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.subject import Context
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.schema.closing import closing_keyword, is_closed
-from bespeak.contract.schema.compile import compile_schema
-from bespeak.contract.schema.members import Members, members_of
-from bespeak.contract.schema.subschemas import COMPOSING
+from bespeak.contract.schema.shape import Members, members_of
+from bespeak.contract.schema.subschemas import COMPOSING, closing_keyword, is_closed
+from bespeak.contract.schema.validation import compile_schema
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.protocol.exchange.token_hints import LIST, read_place
-from bespeak.protocol.fault import Fault
-from bespeak.text.diagnostics.brief import brief, unquoted
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.reading.untyped import as_mapping
-from bespeak.text.source.change import Change
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, unquoted
+from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.pointer import child, pointer
 from bespeak.text.source.shorthand import KEYWORDS
+from bespeak.text.source.tree import Change
 
 if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Declared

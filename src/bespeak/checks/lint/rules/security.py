@@ -1,21 +1,20 @@
-"""X90x: the texts of a contract describe the endpoint and do not instruct the model that reads them (AGIS 13)."""
+"""X90x and X92x: texts do not instruct the model that reads them, and schemas are safe to process (AGIS 13)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from bespeak.checks.lint.context import Context
+import msgspec
+
+from bespeak.checks.lint.subject import Context
+from bespeak.contract.schema.safety import TrapKind, traps
 from bespeak.contract.schema.subschemas import nodes
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.language.injection import addressed, blob, gap, link, role_marker, visible
-from bespeak.text.language.instruction import instruction, may_inject
-from bespeak.text.reading.untyped import as_list, as_mapping
-from bespeak.text.source.change import Change
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief
+from bespeak.text.language.injection import addressed, blob, gap, instruction, link, may_inject, role_marker, visible
+from bespeak.text.reading.table import as_list, as_mapping
 from bespeak.text.source.pointer import child, pointer
+from bespeak.text.source.tree import Change
 
 if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Declared, Subject
@@ -236,3 +235,80 @@ def _check_guidance(declared: Declared) -> Iterator[Diagnostic]:
         message = f"the endpoint is irreversible, but its confidence is only {guidance}"
         advice = "Write confidence_guidance: 0.85, or more."
         yield LOW_GUIDANCE.at(declared.endpoint, "/semantic/confidence_guidance", message, advice)
+
+
+_INPUT: Final = "method: BOOK\npath: /room\ninput:\n  type: object\n  properties:\n    code: "
+_SAFE_SCHEMA: Final = f"{_INPUT}{{type: string, pattern: '^[A-Z]+$'}}\n"
+_CHOICE: Final = "anyOf: [{const: a}, {const: b}, {const: c}, {const: d}, {const: e}, {const: f}]"
+
+SLOW_PATTERN: Final = Rule(
+    ("X920", "slow-pattern", "SHOULD", "AGIS 13"),
+    "A pattern can be matched without exponential time.",
+    why="Most engines backtrack: with (a+)+ thirty letters keep an agent busy for minutes.",
+    bad=f"{_INPUT}{{type: string, pattern: '^(a+)+$'}}\n",
+    good=_SAFE_SCHEMA,
+)
+BACKTRACKING: Final = Rule(
+    ("X921", "pattern-needs-backtracking", "SHOULD", "AGIS 13"),
+    "A pattern has no lookaround and no backreferences.",
+    why="Linear-time engines refuse such patterns, so the schema does not work for all readers.",
+    bad=f"{_INPUT}{{type: string, pattern: '^(?!admin)[a-z]+$'}}\n",
+    good=_SAFE_SCHEMA,
+)
+ALTERNATIVES: Final = Rule(
+    ("X922", "schema-explodes", "SHOULD", "AGIS 13"),
+    "Nested alternatives are few.",
+    why="Each level multiplies the combinations that validators and models must consider.",
+    bad=f"{_INPUT}\n      allOf:\n"
+    + "".join(f"        - anyOf: [{{{_CHOICE}}}, {{{_CHOICE}}}, {{{_CHOICE}}}, {{{_CHOICE}}}]\n" for _ in range(3)),
+    good=_SAFE_SCHEMA,
+)
+OVERSIZED: Final = Rule(
+    ("X923", "oversized-schema", "SHOULD", "AGIS 13"),
+    "A schema has at most 2,000 parts and 20 levels, and a list of values at most 1,000 entries.",
+    why="Models get the whole schema, and a large one crowds out everything else.",
+    bad=f"{_INPUT}{{enum: [{', '.join(map(str, range(1001)))}]}}\n",
+    good=_SAFE_SCHEMA,
+)
+DYNAMIC: Final = Rule(
+    ("X924", "moving-reference", "SHOULD", "AGIS 13"),
+    "A schema does not change what its references mean: no $id inside, no $dynamicRef, no $recursiveRef.",
+    why="Readers resolve them differently and validate different schemas.",
+    bad=f"{_INPUT}{{$id: 'https://schemas.example/code', type: string}}\n",
+    good=_SAFE_SCHEMA,
+)
+CIRCLE: Final = Rule(
+    ("X925", "circular-reference", "SHOULD", "AGIS 13"),
+    "References do not form a cycle without descending into the data.",
+    why="A reader that follows them never ends.",
+    bad=f'{_INPUT}{{$ref: "#/$defs/a"}}\n  $defs:\n    a: {{$ref: "#/$defs/b"}}\n    b: {{$ref: "#/$defs/a"}}\n',
+    good=_SAFE_SCHEMA,
+)
+
+_SUSPECT: Final = (b'"pattern', b'Of"', b"$ref", b"$dynamic", b"$recursive", b"$id")
+_LARGE: Final = 2_000
+"""Size in bytes below which a schema without the words above is not examined."""
+_BRACES: Final = 20
+"""Number of opening braces from which a schema is examined."""
+
+_RULES: Final[Mapping[TrapKind, Rule]] = {
+    "slow-pattern": SLOW_PATTERN,
+    "backtracking": BACKTRACKING,
+    "alternatives": ALTERNATIVES,
+    "oversized": OVERSIZED,
+    "dynamic": DYNAMIC,
+    "circle": CIRCLE,
+}
+
+
+def check_schemas(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+    """Check the schemas of one endpoint."""
+    endpoint = declared.endpoint
+    for name, schema in (("/input_schema", endpoint.input_schema), ("/output_schema", endpoint.output_schema)):
+        try:
+            text = msgspec.json.encode(schema)
+        except (TypeError, ValueError, RecursionError):
+            continue  # values that are not JSON are refused elsewhere
+        if len(text) > _LARGE or text.count(b"{") > _BRACES or any(word in text for word in _SUSPECT):
+            for trap in traps(schema):
+                yield _RULES[trap.kind].at(endpoint, f"{name}{trap.at}", trap.message, trap.advice)

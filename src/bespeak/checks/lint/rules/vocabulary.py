@@ -6,12 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from bespeak.checks.lint.context import Context
-from bespeak.text.diagnostics.brief import brief, unquoted
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.source.change import Change
+from bespeak.checks.lint.subject import Context
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, unquoted
+from bespeak.text.source.tree import Change
 
 if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Subject

@@ -1,23 +1,302 @@
-"""The OpenAPI 3.1 document of a service for HTTP clients, derived from the manifest (AGTP-API 14.2)."""
+"""The OpenAPI 3.1 document of a service for HTTP clients, derived from the manifest (AGTP-API 14.2).
+
+Each endpoint is a path: POST with a body, and GET if its route allows it. Parameters beside the input are headers of
+AGTP and hints that shorten answers; security schemes are the modes of `[auth]`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from bespeak.contract.capability_id import capability_ids, group_of
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.http_route import http_route
+from bespeak.contract.endpoint_names import capability_ids, group_of
+from bespeak.contract.http_route import HttpInput, HttpParameter, http_route, place_input
 from bespeak.contract.policy import Policies
+from bespeak.contract.schema.shape import members_of
 from bespeak.contract.service import UNSPECIFIED, ServerIdentity, Service
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.documents.projections.openapi.circumstances import Circumstances
-from bespeak.documents.projections.openapi.operation import Operations
-from bespeak.documents.projections.openapi.parameters import PARAMETERS
-from bespeak.documents.projections.openapi.responses import HEADERS, PROBLEM, PROBLEM_SCHEMA, shared_responses
-from bespeak.documents.projections.openapi.schemas import SchemaComponents
-from bespeak.documents.projections.openapi.security import security_schemes
-from bespeak.protocol.exchange.headers import MEDIA_MANIFEST
+from bespeak.documents.projections.openapi.responses import (
+    HEADERS,
+    PROBLEM,
+    PROBLEM_SCHEMA,
+    Circumstances,
+    responses_of,
+    shared_responses,
+)
+from bespeak.documents.projections.openapi.schemas import PLACE, SchemaComponents, reference, type_name
+from bespeak.protocol.exchange.header_values import UNITS
+from bespeak.protocol.exchange.headers import MEDIA_JSON, MEDIA_MANIFEST
+
+_SCOPE: Final = r"(?:[a-z0-9_-]+|\*)(?::(?:[a-z0-9_-]+|\*))+"
+
+_CENTS: Final = 2
+_MONEY: Final = {"type": "string", "pattern": r"^[0-9]{1,15}(\.[0-9]{1,2})?$"}
+_WHOLE: Final = {"type": "integer", "minimum": 0, "maximum": 999_999_999_999_999}
+
+_SIMPLE: Final = frozenset(
+    {"$defs", "$schema", "type", "properties", "required", "additionalProperties", "description"}
+)
+"""Keywords of an object whose members are exactly its properties."""
+
+_AGENT: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+
+PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "AgentId": {
+        "name": "Agent-ID",
+        "in": "header",
+        "description": "Id of the calling agent. This server accepts it without proof.",
+        "schema": _AGENT,
+    },
+    "RequiredAgentId": {
+        "name": "Agent-ID",
+        "in": "header",
+        "required": True,
+        "description": "Id of the calling agent, needed for its authority. This server accepts it without proof.",
+        "schema": _AGENT,
+    },
+    "AuthorityScope": {
+        "name": "Authority-Scope",
+        "in": "header",
+        "description": "The scopes the agent acts with, separated by commas.",
+        "schema": {"type": "string", "pattern": f"^(?:|{_SCOPE}(?: ?, ?{_SCOPE}){{0,15}})$"},
+    },
+    "BudgetLimit": {
+        "name": "Budget-Limit",
+        "in": "header",
+        "description": "Maximum cost of the call, such as `tokens=5000,USD=0.50`. A call that costs more is refused.",
+        "style": "simple",
+        "explode": True,
+        "schema": {
+            "type": "object",
+            "properties": {
+                **{unit: _MONEY if places == _CENTS else _WHOLE for unit, places in UNITS.items() if places <= _CENTS},
+                "compute-seconds": {"type": "string", "pattern": r"^[0-9]{1,15}(\.[0-9]{1,9})?$"},
+            },
+            "additionalProperties": False,
+            "minProperties": 1,
+        },
+    },
+    "ConfirmationId": {
+        "name": "Confirmation-ID",
+        "in": "header",
+        "description": "The id from the refusal that asked for a confirmation, once the call is confirmed.",
+        "schema": {"type": "string", "pattern": "^[!-~]{1,128}$"},
+    },
+    "IdempotencyKey": {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": "A repeated key gets the first answer again, without a second execution.",
+        "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+    },
+    "RequiredIdempotencyKey": {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": True,
+        "description": "Required, because the call cannot be undone. A repeated key gets the first answer again.",
+        "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+    },
+    "TaskId": {
+        "name": "Task-ID",
+        "in": "header",
+        "description": "The caller's id for its task; answers repeat it.",
+        "schema": {"type": "string"},
+    },
+    "Compact": {
+        "name": "compact",
+        "in": "query",
+        "description": "`true` to omit empty optional fields from the answer.",
+        "schema": {"type": "boolean"},
+    },
+    "Fields": {
+        "name": "fields",
+        "in": "query",
+        "description": "Fields of the answer to return, separated by commas: `id,room.name`. Other fields are "
+        "omitted, even if the schema requires them.",
+        "schema": {"type": "string"},
+    },
+    "Since": {
+        "name": "since",
+        "in": "query",
+        "description": "Return only changes since this time.",
+        "schema": {"type": "string", "format": "date-time"},
+    },
+}
+"""`components.parameters`; a document includes those that its operations use."""
+
+
+def parameters_of(endpoint: Endpoint, circumstances: Circumstances) -> list[str]:
+    """Return the names of the parameters that an endpoint takes beside its input."""
+    names = ["TaskId"]
+    if circumstances.is_open:
+        names += ["RequiredAgentId" if circumstances.needs_authority(endpoint) else "AgentId", "AuthorityScope"]
+    if circumstances.needs_key(endpoint):
+        names.append("RequiredIdempotencyKey")
+    elif circumstances.takes_key(endpoint):
+        names.append("IdempotencyKey")
+    if endpoint.cost is not None:
+        names.append("BudgetLimit")
+    if circumstances.keeps_state and circumstances.confirms(endpoint):
+        names.append("ConfirmationId")
+    # `fields` selects a part of the answer's schema, which OpenAPI cannot express: an operation with this parameter
+    # could not describe any answer. So it is documented with the other hints, beside the parameters.
+    return names + [hint.capitalize() for hint in token_hints(endpoint) if hint != "fields"]
+
+
+def token_hints(endpoint: Endpoint) -> list[str]:
+    """Return the names of the hints an endpoint supports; an input field of the same name takes precedence."""
+    hints = ["compact", "fields", *(["since"] if endpoint.since is not None else [])]
+    schema = endpoint.input_schema
+    if schema.keys() <= _SIMPLE:
+        return [hint for hint in hints if hint not in schema.get("properties", ())]
+    own = members_of(schema)
+    return [hint for hint in hints if not own.declares(hint)]
+
+
+_SCHEMES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "token": (
+        "Bearer",
+        {
+            "type": "http",
+            "scheme": "bearer",
+            "bearerFormat": "JWT",
+            "description": "A token that names the agent and the scopes it was granted.",
+        },
+    ),
+    "mtls": (
+        "ClientCertificate",
+        {"type": "mutualTLS", "description": "The agent's certificate, presented when the connection is made."},
+    ),
+    "signed": (
+        "AgentSignature",
+        {
+            "type": "apiKey",
+            "in": "header",
+            "name": "Agent-Signature",
+            "description": "A detached JWS by the agent's Ed25519 key over this one request; Agent-ID goes with it.",
+        },
+    ),
+}
+
+
+def security_schemes(modes: Iterable[str]) -> dict[str, Any]:
+    """Build `components.securitySchemes`: one for each mode that proves an identity.
+
+    In open mode headers are accepted without proof, so there is no scheme: Agent-ID is a parameter.
+    """
+    return dict(_SCHEMES[mode] for mode in modes if mode in _SCHEMES)
+
+
+def security_of(endpoint: Endpoint, circumstances: Circumstances) -> list[dict[str, list[str]]]:
+    """Return the alternatives of credentials for a call; the empty one is for anonymous callers."""
+    scopes = list(endpoint.required_scopes)
+    alternatives = [{_SCHEMES[mode][0]: scopes} for mode in circumstances.modes if mode in _SCHEMES]
+    return alternatives if circumstances.needs_authority(endpoint) or not alternatives else [{}, *alternatives]
+
+
+_NO_METHOD: Final = "It must not be the name of an AGTP method, because no path segment may be one."
+"""Rule for path parameters (AGTP-API 5.1), in words: as a pattern of hundreds of verbs it would be unreadable."""
+
+
+class Operations:
+    """Builds the operations of a service and collects their schemas."""
+
+    def __init__(self, ids: Mapping[tuple[str, str], str], schemas: SchemaComponents, served: Circumstances) -> None:
+        self._ids = ids
+        self._schemas = schemas
+        self._served = served
+        self._names: dict[str, tuple[str, str]] = {}
+
+    def reserve(self, endpoint: Endpoint) -> None:
+        """Reserve the schema names of an endpoint; call it for all endpoints before the first `path_item`."""
+        operation_id = self._ids[endpoint.key]
+        name = type_name(operation_id)
+        self._names[operation_id] = (self._schemas.reserve(f"{name}Input"), self._schemas.reserve(f"{name}Output"))
+
+    def path_item(self, endpoint: Endpoint) -> dict[str, Any]:
+        """Build the operations at the route of one endpoint."""
+        operation_id = self._ids[endpoint.key]
+        input_name, output_name = self._names[operation_id]
+        moved = self._schemas.add(input_name, endpoint.input_schema)
+        self._schemas.add(output_name, endpoint.output_schema)
+        placed = place_input(endpoint, moved)
+        shared = self._shared(endpoint, (input_name, output_name))
+        item: dict[str, Any] = {}
+        if placed.path:
+            item["parameters"] = [_parameter(parameter, "path") for parameter in placed.path]
+        if placed.query is not None:
+            item["get"] = {"operationId": operation_id, **shared, **self._get(endpoint, placed.query, output_name)}
+        post_id = operation_id if placed.query is None else f"post_{operation_id}"
+        body = reference(input_name) if placed.body is moved else self._body(input_name, placed)
+        item["post"] = {"operationId": post_id, **shared, **self._post(endpoint, placed, body, output_name)}
+        return item
+
+    def _shared(self, endpoint: Endpoint, names: tuple[str, str]) -> dict[str, Any]:
+        semantic = endpoint.semantic
+        sentences = [semantic.intent, f"Outcome: {semantic.outcome}" if semantic.outcome else ""]
+        described: dict[str, Any] = {
+            "summary": endpoint.description,
+            "description": "\n\n".join(filter(None, sentences)),
+            "tags": [group_of(endpoint)],
+            "security": security_of(endpoint, self._served),
+            "x-agtp-method": endpoint.method,
+            "x-agtp-path": endpoint.path,
+            "x-agtp-semantic": semantic.to_json(),
+            "x-agtp-input": PLACE + names[0],
+            "x-agtp-output": PLACE + names[1],
+            "x-agtp-required-scopes": list(endpoint.required_scopes),
+            "x-agtp-errors": list(endpoint.error_names),
+        }
+        if endpoint.namespace is not None:
+            described["x-agtp-namespace"] = endpoint.namespace
+        if endpoint.deprecated is not None:
+            described |= {"deprecated": True, "x-agtp-deprecated": endpoint.deprecated.to_json()}
+        if endpoint.cost is not None:
+            described["x-agtp-cost"] = endpoint.cost.to_json()
+        if endpoint.confirm is not None or self._served.confirms(endpoint):
+            described["x-agtp-confirm"] = self._served.confirms(endpoint)
+        if endpoint.since is not None:
+            described["x-agtp-since"] = endpoint.since
+        described["x-agtp-token-hints"] = token_hints(endpoint)
+        return described
+
+    def _get(self, endpoint: Endpoint, query: Iterable[HttpParameter], output_name: str) -> dict[str, Any]:
+        said = [_parameter(parameter, "query") for parameter in query]
+        return {
+            "parameters": said + self._beside(endpoint),
+            "responses": responses_of(endpoint, self._served, reference(output_name), has_body=False),
+        }
+
+    def _post(self, endpoint: Endpoint, placed: HttpInput, body: Mapping[str, Any], output_name: str) -> dict[str, Any]:
+        return {
+            "parameters": self._beside(endpoint),
+            "requestBody": {"required": placed.body_required, "content": {MEDIA_JSON: {"schema": body}}},
+            "responses": responses_of(endpoint, self._served, reference(output_name), has_body=True),
+        }
+
+    def _beside(self, endpoint: Endpoint) -> list[dict[str, Any]]:
+        return [{"$ref": f"#/components/parameters/{name}"} for name in parameters_of(endpoint, self._served)]
+
+    def _body(self, input_name: str, placed: HttpInput) -> dict[str, str]:
+        """Return the input without path parameters, as a schema beside the whole one."""
+        name = self._schemas.reserve(input_name.removesuffix("Input") + "Body")
+        self._schemas.schemas[name] = placed.body
+        return reference(name)
+
+
+def _parameter(parameter: HttpParameter, where: str) -> dict[str, Any]:
+    schema = parameter.schema if isinstance(parameter.schema, Mapping) else {}
+    description = schema.get("description")
+    described = [description] if isinstance(description, str) and description else []
+    if where == "path" and schema.get("type") == "string":
+        described.append(_NO_METHOD)
+    written: dict[str, Any] = {"name": parameter.name, "in": where}
+    if described:
+        written["description"] = " ".join(described)
+    if parameter.required:
+        written["required"] = True
+    return {**written, "schema": schema}
+
 
 OPENAPI_VERSION: Final = "3.1.1"
 

@@ -1,4 +1,4 @@
-"""An MCP server ready to be reached: every `${VAR}` of its description has its value."""
+"""An MCP server ready to be reached: every `${VAR}` of its description has its value. Its failures as values."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
-from bespeak.contract.mcp_server import VARIABLE, McpServer
+from bespeak.contract.handler import VARIABLE, McpServer
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value
 
 _INHERITED: Final = (
@@ -99,3 +99,26 @@ def resolve_server(server: McpServer, environment: Mapping[str, str]) -> Launch 
 
 def _unset(name: str) -> str:
     return f"the MCP server needs the environment variable {name!r}, which is not set"
+
+
+FailureKind = Literal["unreachable", "lost", "timeout", "malformed", "authentication", "refused", "asks", "changed"]
+"""Kinds of failures.
+
+unreachable: it could not be started or reached, so nothing was sent. lost: it ended during the call. timeout: it did
+not answer. malformed: its answer cannot be read. authentication: it does not accept this server's credential. refused:
+it answered with a protocol error. asks: it wants an answer of a user or a model. changed: the tool is gone or takes
+another input.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class McpFailure:
+    """Why a call has no result."""
+
+    kind: FailureKind
+    text: str
+    """What happened, for the operator's log; it may name hosts and files."""
+    code: int | None = None
+    """Code of a protocol error."""
+    retry_after: int | None = None
+    """Seconds until the server is started again; None if it may be called at once."""

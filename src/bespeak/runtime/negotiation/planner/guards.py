@@ -7,13 +7,10 @@ from itertools import pairwise
 from typing import Final
 
 from bespeak.runtime.negotiation.plan import Miss
-from bespeak.runtime.negotiation.planner.choice import Call, Decision, Given, Result, RowValue, Value
-from bespeak.runtime.negotiation.planner.draft import Draft
-from bespeak.runtime.negotiation.planner.field import Field
-from bespeak.runtime.negotiation.planner.operation import CURSORS, LIMITS, PLACES, SORTS
+from bespeak.runtime.negotiation.planner.draft import Decision, Draft, Given, PlannedCall, Result, RowValue, Value
+from bespeak.runtime.negotiation.planner.operation import CURSORS, LIMITS, PLACES, SORTS, Field
 from bespeak.runtime.negotiation.planner.slot import ITEM
-from bespeak.runtime.negotiation.planner.term import SHARED, noun_of, other_names, stems
-from bespeak.runtime.negotiation.planner.vocabulary import Vocabulary
+from bespeak.runtime.negotiation.planner.vocabulary import SHARED, Vocabulary, noun_of, other_names, stems
 from bespeak.runtime.negotiation.planner.wish import Wish
 from bespeak.text.language.sentence import word_set
 
@@ -154,7 +151,7 @@ def _anchoring(draft: Draft, wish: Wish) -> Miss | None:
     return None
 
 
-def _picked(draft: Draft) -> set[Call]:
+def _picked(draft: Draft) -> set[PlannedCall]:
     """Return the calls whose rows are chosen by something given or by another row."""
     found = {listing.call for listing in draft.listings if listing.filters}
     for value in _values(draft):
@@ -223,7 +220,7 @@ def _restricted(draft: Draft, wish: Wish) -> Iterator[Decision]:
 
 def _coherence(draft: Draft) -> Iterator[Decision]:
     """Doubt fields of one noun that come from calls with different keys, neither of which feeds the other."""
-    by_noun: dict[str, list[Call]] = {}
+    by_noun: dict[str, list[PlannedCall]] = {}
     for _, value in draft.singles:
         if isinstance(value, Result) and value.call not in by_noun.setdefault(value.call.operation.resource.noun, []):
             by_noun[value.call.operation.resource.noun].append(value.call)
@@ -263,7 +260,7 @@ def _detours(draft: Draft, wish: Wish) -> Iterator[Decision]:
 
 def _projections(draft: Draft) -> Iterator[Decision]:
     """Doubt a choice of fields that is sent to a call whose fields others need."""
-    needed = frozenset[Call]().union(*(call.before for call in draft.calls))
+    needed = frozenset[PlannedCall]().union(*(call.before for call in draft.calls))
     for call in sorted(needed, key=lambda one: one.number):
         for field, value in call.bindings:
             if field.term in _PROJECTING and value.givens:

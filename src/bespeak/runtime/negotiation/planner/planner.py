@@ -9,18 +9,13 @@ from typing import Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.runtime.negotiation.plan import CERTAIN, PLAUSIBLE, Impossible, Miss, Plan
-from bespeak.runtime.negotiation.planner.choice import Call, Decision, Result
-from bespeak.runtime.negotiation.planner.deed import deeds
-from bespeak.runtime.negotiation.planner.draft import Draft, Listing
-from bespeak.runtime.negotiation.planner.explanation import explain
+from bespeak.runtime.negotiation.planner.draft import Decision, Draft, Listing, PlannedCall, Result
 from bespeak.runtime.negotiation.planner.guards import judge
-from bespeak.runtime.negotiation.planner.index import Index, Usable
-from bespeak.runtime.negotiation.planner.listing_search import ListingSearch
-from bespeak.runtime.negotiation.planner.misses import nearest
+from bespeak.runtime.negotiation.planner.operation import Index, Usable
 from bespeak.runtime.negotiation.planner.search import Exhausted, Search
-from bespeak.runtime.negotiation.planner.single_search import SingleSearch, State
+from bespeak.runtime.negotiation.planner.strategies import ListingSearch, SingleSearch, State, deeds, nearest
 from bespeak.runtime.negotiation.planner.wish import read_wish
-from bespeak.runtime.negotiation.planner.writing import write_recipe
+from bespeak.runtime.negotiation.planner.writing import explain, write_recipe
 
 _DEPTHS: Final = (1, 2, 4)
 """Longest chains of calls that depend on each other, in the order in which they are tried."""
@@ -137,7 +132,7 @@ class _Attempt:
             assert isinstance(option.value, Result)
             yield from self._completed(option.value.call, option.decisions)
 
-    def _completed(self, deed: Call | None, decided: frozenset[Decision]) -> Iterator[Draft]:
+    def _completed(self, deed: PlannedCall | None, decided: frozenset[Decision]) -> Iterator[Draft]:
         tables: list[list[Listing]] = []
         for table in self._wish.tables:
             listings = ListingSearch(self._search, table, self._depth, deed).run()
@@ -146,7 +141,7 @@ class _Attempt:
                 return
             tables.append(listings)
         for chosen in islice(product(*tables), _COMBINATIONS):
-            calls = frozenset[Call]().union(*(listing.calls for listing in chosen))
+            calls = frozenset[PlannedCall]().union(*(listing.calls for listing in chosen))
             decisions = decided.union(*(listing.decisions for listing in chosen))
             if deed is not None:
                 calls |= deed.before | {deed}

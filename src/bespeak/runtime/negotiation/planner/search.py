@@ -7,23 +7,31 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
 
-from bespeak.runtime.negotiation.planner.choice import (
-    Call,
+from bespeak.runtime.negotiation.planner.draft import (
     Decision,
     Fixed,
     Given,
     Match,
     Option,
     Pick,
+    PlannedCall,
     Result,
     RowValue,
     Value,
 )
-from bespeak.runtime.negotiation.planner.field import Field, alternatives, likeness
-from bespeak.runtime.negotiation.planner.index import Index, Usable
-from bespeak.runtime.negotiation.planner.operation import LIMITS, SORTS, Operation, Rows
+from bespeak.runtime.negotiation.planner.operation import (
+    LIMITS,
+    SORTS,
+    Field,
+    Index,
+    Operation,
+    Rows,
+    Usable,
+    alternatives,
+    likeness,
+)
 from bespeak.runtime.negotiation.planner.slot import MISSING, Facts, fit
-from bespeak.runtime.negotiation.planner.term import SEARCHES, SHARED
+from bespeak.runtime.negotiation.planner.vocabulary import SEARCHES, SHARED
 from bespeak.runtime.negotiation.planner.wish import Wish
 
 PROVIDERS: Final = 24
@@ -66,7 +74,7 @@ class Search:
         self.left = expansions
         self._asked = 0
         self._stop = stop
-        self._calls: dict[tuple[int, tuple[tuple[str, int], ...]], Call] = {}
+        self._calls: dict[tuple[int, tuple[tuple[str, int], ...]], PlannedCall] = {}
         self._values: list[Value] = []
         self._memo: dict[Any, list[Option]] = {}
         self._providers: dict[Field, list[tuple[float, Operation, Field]]] = {}
@@ -189,7 +197,7 @@ class Search:
             return match_facts(need, have, sent=True) if have.texts else 0.0
         return 0.0
 
-    def searched(self, call: Call, rows: Rows) -> frozenset[Decision]:
+    def searched(self, call: PlannedCall, rows: Rows) -> frozenset[Decision]:
         """Return a doubt if a list is searched for the name of something else."""
         for field, value in call.bindings:
             if field.term in SEARCHES and isinstance(value, Given) and not value.field.texts & set(rows.nouns):
@@ -222,11 +230,11 @@ class Search:
                 kept.append(option)
         return kept
 
-    def covered(self, calls: frozenset[Call]) -> float:
+    def covered(self, calls: frozenset[PlannedCall]) -> float:
         """Return how much cheaper calls are because the proposal names their segments."""
         return min(0.9, 0.45 * len(self._words(calls)))
 
-    def _words(self, calls: frozenset[Call]) -> frozenset[str]:
+    def _words(self, calls: frozenset[PlannedCall]) -> frozenset[str]:
         said = self.wish.said
         return frozenset(s.term for call in calls for s in call.operation.resource.literals if s.term in said)
 
@@ -320,14 +328,14 @@ class Search:
                 return [Option(Fixed(value), frozenset((Decision(f"{field.name} {value}", 0.97, 0.1),)), frozenset())]
         return self.computed(field, scope, depth) if field.tells else []
 
-    def _make(self, operation: Operation, bindings: list[tuple[Field, Value]]) -> Call:
+    def _make(self, operation: Operation, bindings: list[tuple[Field, Value]]) -> PlannedCall:
         key = operation.number, tuple((field.name, id(value)) for field, value in bindings)
         if key not in self._calls:
             self._values += [value for _, value in bindings]  # kept alive, so that their ids stay theirs
-            self._calls[key] = Call(len(self._calls), operation, tuple(bindings))
+            self._calls[key] = PlannedCall(len(self._calls), operation, tuple(bindings))
         return self._calls[key]
 
-    def unlimited(self, call: Call) -> Call:
+    def unlimited(self, call: PlannedCall) -> PlannedCall:
         """Return a call without its limit, for rows that are filtered or sorted before they are cut."""
         kept = [(field, value) for field, value in call.bindings if field.term not in LIMITS]
         return call if len(kept) == len(call.bindings) else self._make(call.operation, kept)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
-from bespeak.contract.schema.reference import target
+from bespeak.contract.schema.subschemas import target
 
 ITEM: Final = "[]"
 """Step of a path into the elements of a list."""

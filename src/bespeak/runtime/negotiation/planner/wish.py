@@ -7,16 +7,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
-from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.semantic import IMPACTS
+from bespeak.contract.endpoint import IMPACTS, Endpoint
 from bespeak.runtime.negotiation.plan import Miss
-from bespeak.runtime.negotiation.planner.field import Field
-from bespeak.runtime.negotiation.planner.operation import read_inputs, read_outputs
-from bespeak.runtime.negotiation.planner.resource import Resource, resource_of
+from bespeak.runtime.negotiation.planner.operation import Field, read_inputs, read_outputs
 from bespeak.runtime.negotiation.planner.slot import ITEM, Facts, Slot, TooLarge, Unnameable, slots_of
-from bespeak.runtime.negotiation.planner.term import COLLECTIVE, WRAPPERS, join, noun_of, other_names, stems
-from bespeak.runtime.negotiation.planner.vocabulary import Vocabulary
-from bespeak.text.diagnostics.brief import brief
+from bespeak.runtime.negotiation.planner.vocabulary import (
+    COLLECTIVE,
+    WRAPPERS,
+    Resource,
+    Vocabulary,
+    join,
+    noun_of,
+    other_names,
+    resource_of,
+    stems,
+)
+from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.language.operation_class import operation_classes
 
 MOST_FIELDS: Final = 200

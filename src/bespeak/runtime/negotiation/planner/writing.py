@@ -1,19 +1,27 @@
-"""Writing a draft as a recipe: its calls as steps, its values in the language of sources."""
+"""Writing a draft as a recipe, with an explanation of each step in plain English."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.recipe import Paging, Recipe, RecipeStep
-from bespeak.contract.source import Condition, Source, constant
-from bespeak.runtime.negotiation.planner.choice import Call, Fixed, Given, Result, RowValue, Value
-from bespeak.runtime.negotiation.planner.draft import Draft, Listing
+from bespeak.contract.recipe import Condition, Paging, Recipe, RecipeStep, Source, constant
+from bespeak.runtime.negotiation.planner.draft import (
+    Draft,
+    Fixed,
+    Given,
+    Listing,
+    Pick,
+    PlannedCall,
+    Result,
+    RowValue,
+    Value,
+)
 from bespeak.runtime.negotiation.planner.slot import ITEM
 
 
-def write_recipe(draft: Draft, proposal: Endpoint) -> tuple[Recipe, tuple[Call, ...]]:
+def write_recipe(draft: Draft, proposal: Endpoint) -> tuple[Recipe, tuple[PlannedCall, ...]]:
     """Return the recipe of a draft, and the calls in the order of its steps."""
     return _Writer(draft).write(proposal)
 
@@ -28,7 +36,7 @@ class _Writer:
         ordered = [call for call in plain if call is not draft.deed and call not in after]
         ordered += [draft.deed] if draft.deed is not None else []
         self._order = [*ordered, *after]
-        self._rows: dict[Call, tuple[Listing, int]] = {}
+        self._rows: dict[PlannedCall, tuple[Listing, int]] = {}
         """Calls for each row, with their list and their place among those of the list."""
         for listing in draft.listings:
             walked = [call for call in draft.calls if call.is_per_row and call in listing.calls]
@@ -37,7 +45,7 @@ class _Writer:
             self._order += walked
         self._names = {call: f"step_{number}" for number, call in enumerate(self._order, 1)}
 
-    def write(self, proposal: Endpoint) -> tuple[Recipe, tuple[Call, ...]]:
+    def write(self, proposal: Endpoint) -> tuple[Recipe, tuple[PlannedCall, ...]]:
         steps = tuple(self._step(call) for call in self._order)
         output: dict[str, Any] = {}
         for field, value in self._draft.singles:
@@ -52,7 +60,7 @@ class _Writer:
         )
         return recipe, tuple(self._order)
 
-    def _step(self, call: Call) -> RecipeStep:
+    def _step(self, call: PlannedCall) -> RecipeStep:
         operation = call.operation
         walked = self._rows.get(call)
         depth = None if walked is None else walked[1]
@@ -65,7 +73,7 @@ class _Writer:
             pages=self._pages(call),
         )
 
-    def _pages(self, call: Call) -> Paging | None:
+    def _pages(self, call: PlannedCall) -> Paging | None:
         """Follow the pages of a list that is used as a whole."""
         pages = call.operation.pages
         if pages is None or any(field.name == pages.parameter for field, _ in call.bindings):
@@ -151,7 +159,7 @@ def _joined(start: str, path: str) -> str:
     return f"{start}{path}".rstrip(".")
 
 
-def _is_limited(call: Call) -> bool:
+def _is_limited(call: PlannedCall) -> bool:
     return any(field.name.lower().endswith(("limit", "size", "per_page")) for field, _ in call.bindings)
 
 
@@ -171,3 +179,59 @@ def _close(value: Any) -> Source:
 def _name(proposal: Endpoint) -> str:
     digest = hashlib.sha256(f"{proposal.method} {proposal.path}".encode()).hexdigest()[:12]
     return f"{proposal.method.lower()}-{digest}"
+
+
+_COMPARED: Final = {
+    "eq": "equals",
+    "lt": "is below",
+    "lte": "is at most",
+    "gt": "is above",
+    "gte": "is at least",
+    "contains": "contains",
+}
+
+
+def explain(draft: Draft, calls: tuple[PlannedCall, ...]) -> tuple[str, ...]:
+    """Return a sentence for each step, and one for what is made of the results."""
+    numbers = {call: number for number, call in enumerate(calls, 1)}
+    found = []
+    for number, call in enumerate(calls, 1):
+        inputs = [f"{field.name} = {_value(value, numbers)}" for field, value in call.bindings]
+        each = " for each row" if call.is_per_row else ""
+        sent = f" with {', '.join(inputs)}" if inputs else ""
+        found.append(f"Step {number}: call {call.operation.endpoint}{each}{sent}.")
+    found += [_listing(listing, numbers) for listing in draft.listings]
+    if draft.singles:
+        parts = [f"{field.text} = {_value(value, numbers)}" for field, value in draft.singles]
+        found.append(f"Result: {'; '.join(parts)}.")
+    return tuple(found)
+
+
+def _listing(listing: Listing, numbers: dict[PlannedCall, int]) -> str:
+    rows = f"the {listing.rows.dotted} of step {numbers[listing.call]}"
+    parts = [f"{one.column.column} {_COMPARED[one.op]} {_value(one.value, numbers)}" for one in listing.filters]
+    kept = f" where {' and '.join(parts)}" if parts else ""
+    order = f", sorted by the input {listing.sort.name}" if listing.sort else ""
+    most = f", at most {listing.limit.name} of them" if listing.limit else ""
+    columns = [f"{field.name} = {_value(value, numbers)}" for field, value in listing.columns]
+    return f"Result: {listing.table.text} are {rows}{kept}{order}{most}, each with {'; '.join(columns)}."
+
+
+def _value(value: Value, numbers: dict[PlannedCall, int]) -> str:
+    if isinstance(value, Given):
+        return f"the input {value.field.name}"
+    if isinstance(value, Fixed):
+        return f"the constant {value.value!r}"
+    if isinstance(value, RowValue):
+        return f"{value.field.column} of the row"
+    assert isinstance(value, Result)
+    where = "" if value.pick is None else _pick(value.pick, numbers)
+    return f"{value.field.dotted} of step {numbers[value.call]}{where}"
+
+
+def _pick(pick: Pick, numbers: dict[PlannedCall, int]) -> str:
+    if pick.matches:
+        return " where " + " and ".join(
+            f"{one.column.column} equals {_value(one.value, numbers)}" for one in pick.matches
+        )
+    return " (the first)" if pick.is_first else " (the only one)"

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from bespeak.state.store.command import Command, Conflict, Notify, Row, Statement, Steps
 from bespeak.state.store.commands.idempotency import RecordKey
+from bespeak.state.store.store import Command, Conflict, Notify, Row, Statement, Steps
 
 TOPIC: Final = "a2a"
 """Topic to watch for changed tasks."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from bespeak.state.store.command import Command, Members, Notify, Seal, Sealed, Statement, Steps
-from bespeak.state.store.grouping import Grouping
+from bespeak.state.store.store import Command, Grouping, Members, Notify, Seal, Sealed, Statement, Steps
 
 _INSERT: Final = "INSERT INTO audit (stream, sequence, agent_id, audit_id, jws) VALUES (?, ?, ?, ?, ?)"
 HEAD: Final = "SELECT audit_id FROM audit WHERE agent_id = ? ORDER BY position DESC LIMIT 1"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.state.store.command import Command, Statement, Steps
 from bespeak.state.store.commands.records import NEVER, PutRecord
+from bespeak.state.store.store import Command, Statement, Steps
 
 KIND: Final = "log"
 """Kind of the records that are events."""

@@ -1,4 +1,4 @@
-"""Idempotency keys: which process works on a request, and the answer it got."""
+"""Idempotency keys and nonces: which process works on a request, the answer it got, and values used once."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from bespeak.state.store.command import Command, Conflict, Row, Statement, Steps
-from bespeak.state.store.grouping import AGAIN, Grouping
+from bespeak.state.store.store import AGAIN, Command, Conflict, Grouping, Row, Statement, Steps
 
 
 class Claimed(msgspec.Struct, frozen=True, gc=False):
@@ -235,3 +234,35 @@ class RenewKey(Command, frozen=True):
             (self.lease, self.scope, self.key, self.fence),
         )
         return bool(rows)
+
+
+class UseNonce(Command, frozen=True):
+    """Use a value; a Conflict if it was used before and has not expired."""
+
+    guards: ClassVar[bool] = True
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={"kind": "text", "value": "text", "retention": "float8"},
+        change="""
+            INSERT INTO nonces (kind, value, expires)
+            SELECT kind, value, {now} + retention FROM {input} ORDER BY kind, value
+            ON CONFLICT (kind, value) DO UPDATE SET expires = excluded.expires WHERE nonces.expires <= {now}
+            RETURNING kind, value
+        """,
+        answer="SELECT i.n FROM {input} AS i JOIN {change} AS c USING (kind, value)",
+        result=lambda _, row: True if row is not None else Conflict("nonce-used"),
+        rows=lambda command: (("nonces", command.kind, command.value),),
+    )
+    kind: str
+    value: str
+    retention: float
+    """Seconds for which it must not be used again."""
+
+    def steps(self) -> Steps:
+        """Return True or a Conflict."""
+        rows = yield Statement(
+            "INSERT INTO nonces (kind, value, expires) VALUES (?, ?, {now} + ?) "
+            "ON CONFLICT (kind, value) DO UPDATE SET expires = excluded.expires WHERE nonces.expires <= {now} "
+            "RETURNING 1",
+            (self.kind, self.value, self.retention),
+        )
+        return True if rows else Conflict("nonce-used")

@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from bespeak.state.store.command import Command, Conflict, Row, Statement, Steps
-from bespeak.state.store.grouping import AGAIN, Grouping
+from bespeak.state.store.store import AGAIN, Command, Conflict, Grouping, Row, Statement, Steps
 
 HELD: Final = "held"
 """Account of money that is held for purchases."""

@@ -1,7 +1,6 @@
-"""Messages of agents, and the channels that agents are subscribed to.
+"""Messages of agents, the channels they are subscribed to, and the outbox from which messages are delivered.
 
-A message is a record of its recipient. It can be written before its time: nobody finds it before that, so it arrives on
-time whatever else is going on, and can still be withdrawn.
+Each message of the outbox is claimed by one deliverer at a time.
 """
 
 from __future__ import annotations
@@ -12,9 +11,125 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import msgspec
 
-from bespeak.state.store.command import Command, Conflict, Notify, Statement, Steps
-from bespeak.state.store.commands.outbox import PutOutbox
 from bespeak.state.store.commands.records import PutRecord, Record, topic_of
+from bespeak.state.store.store import Command, Conflict, Grouping, Notify, Statement, Steps
+
+OUTBOX_TOPIC: Final = "outbox"
+"""Topic to watch for new messages."""
+
+# The choice is made once, whatever plan the database has for the rest.
+_CLAIM: Final = """
+WITH chosen AS MATERIALIZED (
+    SELECT position FROM outbox WHERE topic = ? AND due <= {now} ORDER BY due, position LIMIT ? {skip}
+)
+UPDATE outbox SET due = {now} + ?, fence = fence + 1, attempts = attempts + 1
+WHERE position IN (SELECT position FROM chosen)
+RETURNING position, topic, recipient, payload, created, fence, attempts
+"""
+
+
+class OutboxMessage(msgspec.Struct, frozen=True):
+    """A message under delivery."""
+
+    position: int
+    topic: str
+    recipient: str
+    payload: str
+    """JSON payload."""
+    created: float
+    fence: int
+    """Fence that tells this claim from later ones."""
+    attempts: int
+    """Number of claims, including this one."""
+
+
+class PutOutbox(Command, frozen=True):
+    """Add a message in the transaction of the change it reports."""
+
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={"topic": "text", "recipient": "text", "payload": "text", "delay": "float8"},
+        change="""
+            INSERT INTO outbox (topic, recipient, payload, created, due, fence, attempts)
+            SELECT topic, recipient, payload, {now}, {now} + delay, 0, 0 FROM {input} ORDER BY n RETURNING position
+        """,
+        # Positions are given in the order of the rows.
+        answer="SELECT row_number() OVER (ORDER BY position) AS n, position FROM {change}",
+        result=lambda _, row: row and row[1],
+        topics=lambda _: (OUTBOX_TOPIC,),
+    )
+    topic: str
+    recipient: str
+    payload: str
+    delay: float = 0.0
+    """Seconds until it may be claimed."""
+
+    def steps(self) -> Steps:
+        """Return its position."""
+        rows = yield Statement(
+            "INSERT INTO outbox (topic, recipient, payload, created, due, fence, attempts) "
+            "VALUES (?, ?, ?, {now}, {now} + ?, 0, 0) RETURNING position",
+            (self.topic, self.recipient, self.payload, self.delay),
+        )
+        yield Notify(OUTBOX_TOPIC)
+        return rows[0][0]
+
+
+class ClaimOutbox(Command, frozen=True):
+    """Claim due messages. They are due again when the lease ends."""
+
+    topic: str
+    limit: int
+    lease: float
+    """Lease in seconds."""
+
+    def steps(self) -> Steps:
+        """Return a list of messages, oldest first."""
+        rows = yield Statement(_CLAIM, (self.topic, self.limit, self.lease))
+        return [OutboxMessage(*row) for row in sorted(rows, key=lambda row: row[0])]
+
+
+class AckOutbox(Command, frozen=True):
+    """Remove a delivered message; a Conflict if another deliverer has claimed it."""
+
+    guards: ClassVar[bool] = True
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={"position": "bigint", "fence": "bigint"},
+        change="""
+            DELETE FROM outbox AS m USING {input} AS i
+            WHERE m.position = i.position AND m.fence = i.fence RETURNING i.n
+        """,
+        answer="SELECT n FROM {change}",
+        result=lambda _, row: True if row is not None else Conflict("lease-lost"),
+        rows=lambda command: (("outbox", command.position),),
+    )
+    position: int
+    fence: int
+
+    def steps(self) -> Steps:
+        """Return True or a Conflict."""
+        rows = yield Statement(
+            "DELETE FROM outbox WHERE position = ? AND fence = ? RETURNING 1", (self.position, self.fence)
+        )
+        return True if rows else Conflict("lease-lost")
+
+
+class ReleaseOutbox(Command, frozen=True):
+    """Release a message for another attempt after a delay."""
+
+    position: int
+    fence: int
+    delay: float = 0.0
+
+    def steps(self) -> Steps:
+        """Return True if the message was still claimed."""
+        rows = yield Statement(
+            "UPDATE outbox SET due = {now} + ?, fence = fence + 1 WHERE position = ? AND fence = ? RETURNING 1",
+            (self.delay, self.position, self.fence),
+        )
+        if rows:
+            yield Notify(OUTBOX_TOPIC)
+        return bool(rows)
+
 
 MESSAGE: Final = "message"
 SUBSCRIPTION: Final = "subscription"
@@ -346,3 +461,52 @@ class DropKey(Command, frozen=True):
     def steps(self) -> Steps:
         """Return None."""
         yield Statement("UPDATE records SET key = NULL WHERE record_id = ?", (self.record_id,))
+
+
+class DeferOutbox(Command, frozen=True):
+    """Release a claimed message that was not attempted: the claim does not count."""
+
+    position: int
+    fence: int
+    delay: float = 0.0
+
+    def steps(self) -> Steps:
+        """Return True if the message was still claimed."""
+        rows = yield Statement(
+            "UPDATE outbox SET due = {now} + ?, fence = fence + 1, attempts = attempts - 1 "
+            "WHERE position = ? AND fence = ? RETURNING 1",
+            (self.delay, self.position, self.fence),
+        )
+        if rows:
+            yield Notify(OUTBOX_TOPIC)
+        return bool(rows)
+
+
+class NextOutbox(Command, frozen=True):
+    """Tell in how many seconds the next message of a topic is due."""
+
+    topic: str
+
+    def steps(self) -> Steps:
+        """Return seconds, negative if it is due already, or None."""
+        rows = yield Statement("SELECT min(due) - {now} FROM outbox WHERE topic = ?", (self.topic,))
+        return rows[0][0]
+
+
+class MarkRecord(Command, frozen=True):
+    """Change the state of a record of any kind from one to another; leave a record in another state as it is."""
+
+    record_id: str
+    before: str
+    state: str
+
+    def steps(self) -> Steps:
+        """Return True if the record was changed."""
+        rows = yield Statement(
+            "UPDATE records SET state = ?, version = version + 1, updated = {now} "
+            "WHERE record_id = ? AND state = ? AND expires > {now} RETURNING kind",
+            (self.state, self.record_id, self.before),
+        )
+        if rows:
+            yield Notify(topic_of(rows[0][0]))
+        return bool(rows)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from bespeak.state.store.command import Command, Conflict, Notify, Statement, Step, Steps
+from bespeak.state.store.store import Command, Conflict, Notify, Statement, Step, Steps
 
 TOPIC: Final = "proposals"
 """Topic to watch for approved and ended syntheses."""

@@ -1,8 +1,6 @@
 """Records: things with an owner, a state and perhaps a time at which something is due.
 
-Entities, grants, publications, alerts, monitors, purchases, workflows and others are records of different kinds. What a
-kind keeps is the business of whoever defines it; here are the rules that all share: only the owner's record is found,
-a change names the states it is possible from, and what is due is claimed by one process at a time.
+Operators count, find and expire records of any kind and owner.
 """
 
 from __future__ import annotations
@@ -11,8 +9,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from bespeak.state.store.command import Command, Conflict, Notify, Row, Statement, Steps
-from bespeak.state.store.grouping import AGAIN, Grouping
+from bespeak.state.store.store import AGAIN, Command, Conflict, Grouping, Notify, Row, Statement, Steps
 
 TOPIC: Final = "records"
 """Topic to watch for records that may be due sooner than known, without their kind."""
@@ -370,3 +367,57 @@ def _tell(record: Record) -> Steps:
     if record.due is not None and record.due < record.updated + SOON:
         yield Notify(TOPIC)
     return None
+
+
+_SURVEY_COLUMNS: Final = ", ".join(Record.__struct_fields__)
+
+
+class KindCount(msgspec.Struct, frozen=True):
+    """Number of the records of one kind in one state."""
+
+    kind: str
+    state: str
+    records: int
+
+
+class CountRecords(Command, frozen=True):
+    """Count the records that have not expired, by kind and state."""
+
+    def steps(self) -> Steps:
+        """Return a list of KindCounts."""
+        rows = yield Statement(
+            "SELECT kind, state, count(*) FROM records WHERE expires > {now} GROUP BY kind, state ORDER BY kind, state"
+        )
+        return [KindCount(*row) for row in rows]
+
+
+class FindAnyRecord(Command, frozen=True):
+    """Find a record of any kind, even if it has expired but is still stored."""
+
+    record_id: str
+
+    def steps(self) -> Steps:
+        """Return a Record, or None."""
+        rows = yield Statement(f"SELECT {_SURVEY_COLUMNS} FROM records WHERE record_id = ?", (self.record_id,))
+        return Record(*rows[0]) if rows else None
+
+
+class ExpireRecord(Command, frozen=True):
+    """End the life of a record: nobody finds it from now on, and nothing of it is due. Steps of a workflow are removed.
+
+    A process that works on it loses its claim.
+    """
+
+    record_id: str
+
+    def steps(self) -> Steps:
+        """Return the kind of the record; None if there is no such record."""
+        rows = yield Statement(
+            "UPDATE records SET expires = {now}, due = NULL, fence = fence + 1 WHERE record_id = ? RETURNING kind",
+            (self.record_id,),
+        )
+        if not rows:
+            return None
+        yield Statement("DELETE FROM steps WHERE workflow_id = ?", (self.record_id,))
+        yield Notify(topic_of(rows[0][0]))
+        return rows[0][0]

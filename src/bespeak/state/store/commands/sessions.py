@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from bespeak.state.store.command import Command, Conflict, Notify, Statement, Steps
+from bespeak.state.store.store import Command, Conflict, Notify, Statement, Steps
 
 TOPIC: Final = "sessions"
 """Topic to watch for suspended and resumed sessions."""

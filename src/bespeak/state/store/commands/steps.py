@@ -6,9 +6,8 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from bespeak.state.store.command import Command, Conflict, Notify, Row, Statement, Steps
 from bespeak.state.store.commands.records import SOON, TOPIC, topic_of
-from bespeak.state.store.grouping import Grouping
+from bespeak.state.store.store import Command, Conflict, Grouping, Notify, Row, Statement, Steps
 
 WORKFLOW: Final = "workflow"
 """Kind of the records that are workflows."""

@@ -1,12 +1,13 @@
-"""Workers: the processes that share a store, as records that each of them renews while it lives."""
+"""Processes that share a store: which of them live, the token buckets they share, and how much waits for them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from bespeak.state.store.command import Command, Statement, Steps
+from bespeak.state.store.store import Command, Rows, Statement, Steps
 
 WORKER: Final = "worker"
 """Kind of the records of processes."""
@@ -54,3 +55,89 @@ class CountWorkers(Command, frozen=True):
         )
         known, silent = rows[0]
         return Workers(known - silent, silent)
+
+
+_CHUNKS: Final = (64, 8, 1)
+"""Numbers of buckets in one statement: few sizes, so that a database prepares few statements."""
+
+
+class BucketUse(msgspec.Struct, frozen=True):
+    """Tokens that a process has taken from one bucket since its last report."""
+
+    name: str
+    cost: float
+    """Seconds in which the bucket refills what was taken."""
+    elapsed: float = 0.0
+    """Seconds since the first token was taken; the refill of that time is not owed."""
+
+
+class TakeTokens(Command, frozen=True):
+    """Take used tokens from buckets, each named once.
+
+    Nothing is refused: processes take first and report later, and an overdraft is owed.
+    """
+
+    uses: tuple[BucketUse, ...]
+
+    def steps(self) -> Steps:
+        """Return a dict from name to the seconds until the bucket is full; 0 or less if it is full."""
+        found: dict[str, float] = {}
+        # In one order everywhere, so that two processes never wait for each other's rows.
+        uses = sorted(self.uses, key=lambda use: use.name)
+        while uses:
+            size = next(chunk for chunk in _CHUNKS if chunk <= len(uses))
+            found.update((yield _take(uses[:size])))
+            del uses[:size]
+        return found
+
+
+def _take(uses: Sequence[BucketUse]) -> Statement:
+    row = "(CAST(? AS TEXT), CAST(? AS DOUBLE PRECISION), CAST(? AS DOUBLE PRECISION))"
+    return Statement(
+        f"WITH used (name, cost, elapsed) AS (VALUES {', '.join([row] * len(uses))}) "
+        "INSERT INTO buckets (name, expires) SELECT name, {now} - elapsed + cost FROM used WHERE true "
+        "ON CONFLICT (name) DO UPDATE SET expires = (SELECT CASE WHEN buckets.expires + used.cost > excluded.expires "
+        "THEN buckets.expires + used.cost ELSE excluded.expires END FROM used WHERE used.name = buckets.name) "
+        "RETURNING name, expires - {now}",
+        tuple(value for use in uses for value in (use.name, use.cost, use.elapsed)),
+    )
+
+
+MOST_COUNTED: Final = 10_000
+"""Number at which counting ends: a longer queue is not better known for being counted."""
+
+
+class Queues(msgspec.Struct, frozen=True):
+    """What waits."""
+
+    postings: int
+    """Messages of the topic in the outbox, up to MOST_COUNTED."""
+    posting_lag: float
+    """Seconds since the oldest of them could have been delivered; 0 if none is late."""
+    due_lag: float
+    """Seconds since the oldest record was due; 0 if none is late."""
+    submissions: int
+    """Work items that nobody has taken, up to MOST_COUNTED."""
+
+
+class MeasureQueues(Command, frozen=True):
+    """Measure what waits."""
+
+    topic: str
+    """Topic of the outbox."""
+
+    def steps(self) -> Steps:
+        """Return Queues."""
+        waiting = f"SELECT 1 FROM outbox WHERE topic = ? LIMIT {MOST_COUNTED}"
+        postings = yield Statement(f"SELECT count(*) FROM ({waiting}) AS counted", (self.topic,))
+        late = yield Statement("SELECT {now} - min(due) FROM outbox WHERE topic = ?", (self.topic,))
+        due = yield Statement("SELECT {now} - min(due) FROM records WHERE due IS NOT NULL")
+        submitted = yield Statement(
+            "SELECT count(*) FROM (SELECT 1 FROM records WHERE kind = 'submission' AND state = 'queued' "
+            f"AND expires > {{now}} LIMIT {MOST_COUNTED}) AS counted"
+        )
+        return Queues(postings[0][0], _lag(late), _lag(due), submitted[0][0])
+
+
+def _lag(rows: Rows) -> float:
+    return max(rows[0][0] or 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""Reporters: output formats for people, editors and CI systems, one module each."""
+"""Reporters: output formats for people, editors and CI systems."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ Reporter = Callable[[Report], str]
 """Function that formats a report; the text ends with a line feed unless it is empty."""
 
 FORMATS: Final[dict[str, str]] = {
-    "full": "full",
-    "concise": "concise",
-    "json": "json_report",
-    "jsonl": "jsonl",
-    "sarif": "sarif",
-    "github": "github",
-    "gitlab": "gitlab",
-    "junit": "junit",
+    "full": "text.render_full",
+    "concise": "text.render_concise",
+    "json": "json_report.render_json",
+    "jsonl": "json_report.render_jsonl",
+    "sarif": "sarif.render",
+    "github": "text.render_github",
+    "gitlab": "json_report.render_gitlab",
+    "junit": "junit.render",
 }
-"""Module of each format, imported on demand."""
+"""Module and function of each format, imported on demand."""
 
 
 def reporter(name: str) -> Reporter:
     """Return the reporter of a format."""
-    return cast("Reporter", import_module(f"{__name__}.{FORMATS[name]}").render)
+    module, _, function = FORMATS[name].partition(".")
+    return cast("Reporter", getattr(import_module(f"{__name__}.{module}"), function))

@@ -1,17 +1,18 @@
-"""JSON document of a run, described by `report.schema.json` in this folder."""
+"""Reports as JSON: the document of a run (`report.schema.json`), a stream of findings, and GitLab code quality."""
 
 from __future__ import annotations
 
 import json
 import pkgutil
+from collections import Counter
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
-from bespeak.text.diagnostics.report import Finding, Report
-from bespeak.text.diagnostics.score import score_entry
+from bespeak.text.diagnostics.diagnostic import Severity
+from bespeak.text.diagnostics.report import Finding, Report, score_entry
 
 
-def render(report: Report) -> str:
+def render_json(report: Report) -> str:
     """Format the document, indented."""
     return encoded(document(report)) + "\n"
 
@@ -75,3 +76,36 @@ def entry(finding: Finding, report: Report) -> dict[str, Any]:
         shown["fix"] = {"title": fix.title, "safe": fix.safe, "changes": changes, "edits": edits}
     always = ("rule", "severity", "message", "fix")
     return {key: value for key, value in shown.items() if value or key in always}
+
+
+def render_jsonl(report: Report) -> str:
+    """Format the lines."""
+    return "".join(f"{encoded(entry(finding, report), None)}\n" for finding in report.findings)
+
+
+_SEVERITIES: Final[dict[Severity, str]] = {"error": "major", "warning": "minor", "info": "info"}
+
+
+def render_gitlab(report: Report) -> str:
+    """Format the report, indented."""
+    seen: Counter[str] = Counter()
+    entries = [_entry(finding, seen) for finding in report.findings]
+    return encoded(entries) + "\n"
+
+
+def _entry(finding: Finding, seen: Counter[str]) -> dict[str, Any]:
+    said = finding.diagnostic
+    name = finding.fingerprint or f"{said.rule} {finding.file} {said.pointer}"
+    seen[name] += 1
+    # GitLab drops a second entry of the same fingerprint.
+    fingerprint = name if seen[name] == 1 else f"{name}-{seen[name]}"
+    lines = {"begin": max(said.location.line, 1) if said.location else 1}
+    if said.location is not None and said.location.end_line:
+        lines["end"] = said.location.end_line
+    return {
+        "description": f"{said.message}. {said.help}" if said.help else said.message,
+        "check_name": said.rule,
+        "fingerprint": fingerprint,
+        "severity": _SEVERITIES[said.severity],
+        "location": {"path": finding.file, "lines": lines},
+    }

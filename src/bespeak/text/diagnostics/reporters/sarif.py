@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 from urllib.parse import quote
 
-from bespeak.text.diagnostics.diagnostic import Severity
-from bespeak.text.diagnostics.report import Finding, Replacement, Report
+from bespeak.text.diagnostics.diagnostic import Rule, Severity
+from bespeak.text.diagnostics.report import Finding, Replacement, Report, score_entry
 from bespeak.text.diagnostics.reporters.json_report import encoded
-from bespeak.text.diagnostics.rule import Rule
-from bespeak.text.diagnostics.score import score_entry
-from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Location
 
 _LEVELS: Final[dict[Severity, str]] = {"error": "error", "warning": "warning", "info": "note"}
 _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -1,0 +1,139 @@
+"""Credentials of a client: a bearer token, or the agent's key, which signs each request for one server."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from bespeak.errors import ConfigError
+from bespeak.protocol.address import Locator
+from bespeak.protocol.exchange.headers import AGENT_ID, AUTHORIZATION
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.state.identity.jws import PrivateKey
+from bespeak.state.identity.key_files import read_key
+from bespeak.state.identity.key_text import key_id
+from bespeak.state.identity.signed_request import sign_request
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.text_file import read_text
+
+TokenSource = str | Callable[[], str]
+"""Token, or a function that returns the current one; it is called for each request."""
+
+_LONGEST: Final = 65536
+_FORM: Final = re.compile(r"[A-Za-z0-9._~+/=-]+")
+"""Token syntax of RFC 6750 2.1."""
+
+
+class BearerCredential:
+    """Token that is sent with every request and never appears in logs or messages."""
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: TokenSource) -> None:
+        self._source = source
+        if isinstance(source, str):
+            _checked(source)
+
+    def __repr__(self) -> str:
+        return "BearerCredential(...)"
+
+    def add_to(self, headers: Mapping[str, str]) -> Mapping[str, str]:
+        """Add the token to the headers, unless the caller has set another credential."""
+        if any(name.lower() == AUTHORIZATION for name in headers):
+            return headers
+        return {**headers, "Authorization": f"Bearer {self.present()}"}
+
+    def present(self) -> str:
+        """Return the current token."""
+        return self._source if isinstance(self._source, str) else _checked(self._source())
+
+
+def read_token(path: Path) -> str:
+    """Read the token from a file that contains nothing else. Raises ConfigError if it is empty or unreadable."""
+    text = read_text(path, _LONGEST)
+    if isinstance(text, Diagnostic):
+        raise ConfigError(f"The token in {path}: {text.message}.")
+    return text.strip()
+
+
+def _checked(token: object) -> str:
+    if isinstance(token, str) and _FORM.fullmatch(token):
+        return token
+    raise ConfigError("The token is not valid: it must be one word of letters, digits and -._~+/=.")
+
+
+_SCHEME: Final = "agtp://"
+
+
+class Signer:
+    """Private key of an agent, and the server that its signatures are valid for."""
+
+    def __init__(
+        self,
+        key: PrivateKey,
+        agent_id: str,
+        *,
+        key_id: str | None = None,
+        server_id: str | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.server_id = server_id
+        """Audience of the signatures; None until the server's name is known. Nothing is signed before."""
+        self._key = key
+        self._key_id = key_id
+        self._agent_id = agent_id
+        self._clock = clock
+
+    def learn(self, server_id: str, locator: Locator, *, trusted: bool = False) -> None:
+        """Use the name that a server gives itself as audience. Raises ConfigError if the name may belong to another
+        server.
+
+        A server that could choose any name could forward a signed request to the server that really has the name.
+        """
+        if self.server_id is not None:
+            return
+        named = server_id.lower().removeprefix(_SCHEME).removesuffix("/")
+        if not (
+            trusted or locator.address.is_loopback or named in (locator.host.lower(), str(locator.address).lower())
+        ):
+            raise ConfigError(
+                f"{locator} claims the name {server_id[:80]!r}, which may belong to another server; nothing is signed. "
+                f"If it is right, set server_id={server_id[:80]!r} (--server-id), or pin the key of its manifest."
+            )
+        self.server_id = server_id
+
+    def sign(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
+        """Add a fresh signature to the headers if the request is made by this agent."""
+        named = next((value for name, value in headers.items() if name.lower() == AGENT_ID), None)
+        if named != self._agent_id or self.server_id is None:
+            return dict(headers)
+        try:
+            signature = sign_request(
+                method,
+                target,
+                headers,
+                body,
+                key=self._key,
+                server_id=self.server_id,
+                now=self._clock(),
+                key_id=self._key_id,
+            )
+        except ValueError as error:
+            raise ConfigError(f"The request cannot be signed: {error}.") from error
+        return {**headers, "Agent-Signature": signature}
+
+
+def read_signer(path: str | Path, agent_id: str | None, server_id: str | None = None) -> Signer:
+    """Create a signer from a private key file. Raises ConfigError if the key is unusable or `agent_id` is missing."""
+    if agent_id is None:
+        raise ConfigError("agent_key (--agent-key) requires agent_id (--agent-id), the agent to sign for.")
+    key = read_key(Path(path))
+    if isinstance(key, Fault):
+        raise ConfigError(f"The agent key {path} is not usable: {key.message}.")
+    private = key.private_key
+    if not isinstance(private, PrivateKey):
+        raise ConfigError(f"The agent key {path} is a public key; pass the private key.")
+    return Signer(private, agent_id, key_id=key_id(key), server_id=server_id)

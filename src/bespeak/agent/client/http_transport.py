@@ -1,0 +1,337 @@
+"""HTTP transport of the client: builds the request of a capability, sends it, reads the whole response.
+
+Requests keep to the rate that the service allows (ai-discovery 3.6). Problem details (RFC 9457) and transport errors
+become errors of AGTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from bespeak.agent.discovery.capability import PLACEHOLDER, Capability, Placement, may_name_header
+from bespeak.agent.discovery.fetcher import MOST_REDIRECTS, REDIRECTS, BodyError, read_body
+from bespeak.contract.http_value import encode_pairs, in_cookie, in_header, in_path, pairs, unusable
+from bespeak.contract.schema.validation import Violation
+from bespeak.errors import LocalProtocolError, RemoteProtocolError
+from bespeak.protocol import status as codes
+from bespeak.protocol.address_guard import (
+    AddressFault,
+    Origin,
+    PinnedTransport,
+    WebAddress,
+    find_cause,
+    parse_web_address,
+    resolve_address,
+)
+from bespeak.protocol.exchange.headers import FORM, MEDIA_JSON, essence, is_header_name, is_json
+from bespeak.protocol.wire.connection import Pairs
+from bespeak.protocol.wire.messages import RESPONSE_LIMITS, ResponseMessage
+from bespeak.text.diagnostics.diagnostic import brief
+from bespeak.text.reading.json_data import decode_json
+from bespeak.text.source.pointer import child
+
+_MEDIA: Final = "application/problem+json"
+_OWN: Final = frozenset({"type", "title", "status", "detail"})
+_TOLD: Final = _OWN | {"code", "agtp_status", "task_id", "instance"}
+_AGTP_STATUS: Final = "agtp-status"
+
+
+def agtp_status(status: int, headers: Mapping[str, str]) -> int:
+    """Return the AGTP status of a response: the one in its header, else the HTTP status."""
+    said = headers.get(_AGTP_STATUS, "")
+    number = int(said) if len(said) == 3 and said.isascii() and said.isdigit() else 0
+    return number if number in codes.REASONS else status
+
+
+def error_body(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
+    """Convert the body of a refusal into AGTP's form. Other bodies are returned unchanged."""
+    if essence(headers.get("content-type", "")) != _MEDIA:
+        return body
+    try:
+        told = decode_json(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return body
+    if not isinstance(told, dict):
+        return body
+    return msgspec.json.encode(_error(status, told))
+
+
+def _error(status: int, told: Mapping[str, Any]) -> dict[str, Any]:
+    code, detail = told.get("code"), told.get("detail")
+    message = detail if isinstance(detail, str) else told.get("title")
+    kind = told.get("type")
+    if not isinstance(code, str) or not code:
+        # Other services identify a problem by its type, `https://api.example/problems/out-of-credit`.
+        named = kind.rstrip("/").rpartition("/")[2] if isinstance(kind, str) and kind != "about:blank" else ""
+        code = named or codes.CODES.get(status, f"status-{status}")
+    error: dict[str, Any] = {"code": code, "message": message if isinstance(message, str) else ""}
+    for name, value in told.items():
+        plain = name.removeprefix("error_")
+        if name not in _TOLD:
+            error[plain if plain in _OWN else name] = value
+    task_id = told.get("task_id")
+    return {"error": error} if task_id is None else {"error": error, "task_id": task_id}
+
+
+_AGIS_METHOD: Final = "X-AGIS-Method"
+
+
+class HttpExchanger:
+    """Sends requests to absolute addresses. Follows redirects only for safe methods and only on the same host."""
+
+    def __init__(self, transport: PinnedTransport, *, insecure: bool = False, most: int = RESPONSE_LIMITS.body) -> None:
+        self._transport = transport
+        self._insecure = insecure
+        self._most = most
+
+    async def request(
+        self, method: str, target: str, headers: Pairs = (), body: bytes = b"", *, retry: bool = False
+    ) -> ResponseMessage:
+        """Send a request and return its response. Raises OSError or RemoteProtocolError if there is none."""
+        address = parse_web_address(target, insecure=self._insecure)
+        if isinstance(address, AddressFault):
+            raise LocalProtocolError(f"{address.message}.")
+        followed = 0
+        while True:
+            message = await self.exchange(method, address, dict(headers), body, retry=retry)
+            location = message.headers.get("location")
+            if method not in ("GET", "HEAD") or message.status not in REDIRECTS or location is None:
+                return message
+            followed += 1
+            onward = resolve_address(location, address, insecure=self._insecure)
+            if isinstance(onward, AddressFault) or onward.origin != address.origin or followed > MOST_REDIRECTS:
+                return message
+            address = onward
+
+    async def exchange(
+        self, method: str, address: WebAddress, headers: Mapping[str, str], body: bytes, *, retry: bool = False
+    ) -> ResponseMessage:
+        """Send a request and return its response, whatever the status."""
+        import httpx  # noqa: PLC0415 - slow to load, and a client of AGTP does without
+
+        given = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "bespeak", **headers}
+        try:
+            return await self._once(method, address, given, body)
+        except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
+            if not retry:
+                raise _translated(error) from error
+        except httpx.TransportError as error:
+            raise _translated(error) from error
+        # The server may have closed an idle connection while the request was on its way.
+        try:
+            return await self._once(method, address, given, body)
+        except httpx.TransportError as error:
+            raise _translated(error) from error
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._transport.close()
+
+    async def _once(self, method: str, address: WebAddress, headers: Mapping[str, str], body: bytes) -> ResponseMessage:
+        response = await self._transport.send(method, address, headers, body)
+        try:
+            content = await read_body(response, self._most) if method != "HEAD" else b""
+        except BodyError as error:
+            raise RemoteProtocolError(f"The answer of {address.origin} cannot be read: {error}.") from error
+        finally:
+            await response.aclose()
+        found = {name.lower(): text for name, text in response.headers.items()}
+        reason = response.reason_phrase or codes.REASONS.get(response.status_code, "")
+        return ResponseMessage(response.status_code, reason, found, content)
+
+
+class FaceExchanger:
+    """Sends AGTP requests to the HTTP face of a service: `BOOK /room` becomes POST `/room:book`.
+
+    For a service that follows only AGIS 10.1, the method is sent in a header and the path is unchanged.
+    """
+
+    def __init__(self, http: HttpExchanger, origin: Origin, prefix: str = "", *, by_header: bool = False) -> None:
+        self._http = http
+        self._origin = origin
+        self._prefix = prefix
+        self._by_header = by_header
+
+    async def request(
+        self, method: str, target: str, headers: Pairs = (), body: bytes = b"", *, retry: bool = False
+    ) -> ResponseMessage:
+        """Send a request and return the response with AGTP's status and `error` object."""
+        path, mark, query = target.partition("?")
+        given = dict(headers)
+        if self._by_header or not (method.isascii() and method.isalpha()):
+            given[_AGIS_METHOD] = method
+        else:
+            path = f"{path}:{method.lower()}"
+        address = WebAddress(self._origin, f"{self._prefix}{path}{mark}{query}")
+        message = await self._http.exchange("POST", address, given, body, retry=retry)
+        return in_agtp_terms(message)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.close()
+
+
+def in_agtp_terms(message: ResponseMessage) -> ResponseMessage:
+    """Convert an HTTP response into an AGTP response."""
+    number = agtp_status(message.status, message.headers)
+    body = message.body if codes.is_success(number) else error_body(number, message.headers, message.body)
+    reason = codes.REASONS.get(number, message.reason)
+    return ResponseMessage(number, reason, message.headers, body)
+
+
+def _translated(error: Exception) -> Exception:
+    """Convert an error of httpx into OSError or RemoteProtocolError."""
+    import httpx  # noqa: PLC0415 - as above
+
+    if isinstance(error, httpx.LocalProtocolError):
+        return LocalProtocolError(f"The request cannot be sent: {error}.")
+    if isinstance(error, httpx.RemoteProtocolError):
+        return RemoteProtocolError(f"{error}.")
+    for kind in (ssl.SSLError, ConnectionRefusedError):
+        behind = find_cause(error, kind)
+        if behind is not None:
+            return behind
+    return ConnectionResetError(str(error) or type(error).__name__)
+
+
+@dataclass(slots=True)
+class CapabilityRequest:
+    """HTTP request to send."""
+
+    method: str
+    address: WebAddress
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@dataclass(slots=True)
+class _Parts:
+    path: dict[str, str] = field(default_factory=dict)
+    query: list[tuple[str, str]] = field(default_factory=list)
+    """Names and encoded values."""
+    headers: dict[str, str] = field(default_factory=dict)
+    cookies: list[str] = field(default_factory=list)
+    body: dict[str, Any] = field(default_factory=dict)
+    whole: Any = None
+    has_whole: bool = False
+    faults: list[Violation] = field(default_factory=list)
+
+
+def build_request(
+    capability: Capability, given: Mapping[str, Any], more_query: Mapping[str, str] | None = None
+) -> CapabilityRequest | list[Violation]:
+    """Build the request for a valid input, or return why it cannot be sent. `more_query` is appended to the query."""
+    parts = _Parts()
+    for name, value in given.items():
+        if value is not None or name in capability.placeholders:
+            _put(parts, capability.place_of(name), value, child("", name))
+    parts.faults += [
+        Violation("", "", "required", f'"{name}" is a required property')
+        for name in capability.placeholders
+        if name not in parts.path
+    ]
+    headers = dict(parts.headers)
+    if parts.cookies:
+        headers["Cookie"] = "; ".join(parts.cookies)
+    body, media_type = _body(parts, capability.media_type, capability.form_styles)
+    if media_type is not None:
+        headers["Content-Type"] = media_type
+    if parts.faults:
+        return parts.faults
+    parts.query += [(name, quote(text, safe="")) for name, text in (more_query or {}).items()]
+    target = PLACEHOLDER.sub(lambda match: parts.path[match[1]], capability.target)
+    if parts.query:
+        target += ("&" if "?" in target else "?") + encode_pairs(parts.query)
+    return CapabilityRequest(capability.method, WebAddress(capability.origin, target), headers, body)
+
+
+def _put(parts: _Parts, placement: Placement, value: Any, at: str) -> None:
+    """Add one member of the input at its place."""
+    name = placement.name
+    match placement.place:
+        case "body":
+            parts.body[name] = value
+        case "whole-body":
+            parts.whole, parts.has_whole = value, True
+        case "query":
+            parts.query += pairs(name, value, placement.style, at, parts.faults)
+        case "path":
+            parts.path[name] = in_path(value, at, parts.faults)
+        case "header":
+            if may_name_header(name):
+                parts.headers[name] = in_header(value, at, parts.faults)
+            else:
+                parts.faults.append(
+                    unusable(at, f"the document sends it as header {brief(name)}, which is not allowed")
+                )
+        case "cookie":
+            if is_header_name(name):
+                parts.cookies.append(f"{name}={in_cookie(value, at, parts.faults)}")
+            else:
+                parts.faults.append(unusable(at, f"the document sends it as cookie {brief(name)}, which is not valid"))
+
+
+def _body(parts: _Parts, media_type: str, styles: Mapping[str, str]) -> tuple[bytes, str | None]:
+    """Return the body and its media type, or None if there is no body."""
+    if not (parts.has_whole or parts.body):
+        return b"", None
+    content = parts.whole if parts.has_whole else parts.body
+    kind = essence(media_type)
+    if kind == FORM and isinstance(content, dict):
+        fields = (
+            pairs(name, value, styles.get(name, "repeat"), child("", name), parts.faults)
+            for name, value in content.items()
+        )
+        return encode_pairs(chain.from_iterable(fields)).encode(), media_type
+    if is_json(kind):
+        return msgspec.json.encode(content), media_type
+    if kind in ("", "*/*"):
+        return msgspec.json.encode(content), MEDIA_JSON
+    if isinstance(content, str) and kind.startswith("text/"):
+        return content.encode(), media_type
+    parts.faults.append(unusable("", f"the client cannot send a body of type {brief(media_type)}"))
+    return b"", None
+
+
+_MINUTE: Final = 60.0
+
+
+class Pace:
+    """Sliding-window rate limiter over one minute."""
+
+    def __init__(
+        self,
+        per_minute: int,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.per_minute = per_minute
+        self._clock = clock
+        self._sleep = sleep
+        self._turns: deque[float] = deque()
+        """Start times of the requests of the last minute, including reserved ones in the future."""
+
+    async def turn(self, longest: float) -> float:
+        """Wait for the next slot and return 0. If it is more than `longest` seconds away, return that delay at once."""
+        now = self._clock()
+        while self._turns and self._turns[0] <= now - _MINUTE:
+            self._turns.popleft()
+        full = len(self._turns) >= self.per_minute
+        wait = self._turns[-self.per_minute] + _MINUTE - now if full else 0.0
+        if wait > longest:
+            return wait
+        self._turns.append(now + wait)
+        if wait > 0:
+            await self._sleep(wait)
+        return 0.0

@@ -1,0 +1,215 @@
+"""Reader of A2A agent cards, in the forms of A2A 1.0 and 0.3: what an agent says of its skills, and what is guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.documents.adoption.facade import Candidate
+from bespeak.protocol.address_guard import AddressFault, WebAddress, resolve_address
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.json_data import json_table
+from bespeak.text.reading.table import as_list, as_mapping, as_text
+
+WELL_KNOWN_CARDS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+"""Paths of the card; the second is that of earlier versions."""
+_LONGEST: Final = 500
+_MOST_LISTED: Final = 20
+_SCHEMES: Final = {
+    "apiKeySecurityScheme": "apiKey",
+    "httpAuthSecurityScheme": "http",
+    "oauth2SecurityScheme": "oauth2",
+    "openIdConnectSecurityScheme": "openIdConnect",
+    "mtlsSecurityScheme": "mutualTLS",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AgentInterface:
+    """One address at which an agent takes messages."""
+
+    url: str
+    binding: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSkill:
+    """One skill, as the card describes it."""
+
+    id: str
+    description: str
+    tags: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    impact: str = ""
+    """Impact of a call, guessed from words and tags."""
+    confidence: float = 0.0
+    """How sure the guess is, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentCard:
+    """The usable part of a card."""
+
+    name: str
+    description: str = ""
+    version: str = ""
+    interfaces: tuple[AgentInterface, ...] = ()
+    skills: tuple[AgentSkill, ...] = ()
+    credentials: tuple[str, ...] = ()
+    """Kinds of the credentials that the agent takes."""
+    openapi: str | None = None
+    """Address of a description with the schemas of the skills."""
+    left_out: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Pointers with the reason why an interface is not usable."""
+
+
+def read_card(
+    data: bytes, base: WebAddress, *, insecure: bool = False, most: int | None = None
+) -> tuple[AgentCard | None, list[Diagnostic]]:
+    """Read the card in the bytes of a response, tolerantly; return None if it is not one. Never raises.
+
+    At most `most` skills are read.
+    """
+    root = json_table(data, str(base), tolerant=True)
+    if isinstance(root, Diagnostic):
+        return None, [root]
+    card = root.data
+    name, skills = _brief(card.get("name")), [as_mapping(entry) for entry in as_list(card.get("skills"))]
+    if not name or not skills:
+        return None, []
+    interfaces: list[AgentInterface] = []
+    left_out: list[tuple[str, str]] = []
+    for at, url, binding, version in _interfaces(card):
+        place = resolve_address(url, base, insecure=insecure)
+        if isinstance(place, AddressFault):
+            left_out.append((at, f"{at} is left out: {place.message}"))
+        else:
+            interfaces.append(AgentInterface(str(place), binding, version))
+    usable = [entry for entry in skills if _brief(entry.get("id"))][:most]
+    said = _Texts(left_out)
+    found = AgentCard(
+        name=said.read(card.get("name"), "/name") or str(base.origin),
+        description=said.read(card.get("description"), "/description"),
+        version=_brief(card.get("version")),
+        interfaces=tuple(interfaces),
+        skills=tuple(_judged(usable, said)),
+        credentials=tuple(dict.fromkeys(_credentials(as_mapping(card.get("securitySchemes"))))),
+        openapi=_openapi(card),
+        left_out=tuple(left_out),
+    )
+    return found, root.findings.found
+
+
+def _interfaces(card: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield pointer, URL, binding and version of each interface."""
+    for number, entry in enumerate(as_list(card.get("supportedInterfaces"))[:_MOST_LISTED]):
+        one = as_mapping(entry)
+        url = as_text(one.get("url"))
+        if url:
+            binding, version = _brief(one.get("protocolBinding")), _brief(one.get("protocolVersion"))
+            yield f"/supportedInterfaces/{number}", url, binding, version
+    if as_text(card.get("url")):
+        version = _brief(card.get("protocolVersion")) or "0.3"
+        yield "/url", as_text(card["url"]), _brief(card.get("preferredTransport")) or "JSONRPC", version
+        for number, entry in enumerate(as_list(card.get("additionalInterfaces"))[:_MOST_LISTED]):
+            one = as_mapping(entry)
+            if as_text(one.get("url")):
+                yield f"/additionalInterfaces/{number}", as_text(one["url"]), _brief(one.get("transport")), version
+
+
+class _Texts:
+    """Reads the texts of a card without what tells a model what to do, which is reported."""
+
+    def __init__(self, left_out: list[tuple[str, str]]) -> None:
+        self._left_out = left_out
+
+    def read(self, value: object, at: str) -> str:
+        """Return a text up to its first instruction to a model."""
+        from bespeak.documents.adoption.sanitizer import plain_text  # noqa: PLC0415 - loads the language, for cards only
+
+        text = _brief(value)
+        plain = plain_text(text, _LONGEST)
+        if not plain.fault:
+            return text
+        self._left_out.append((at, f"a part of {at} is left out: it holds {plain.fault}"))
+        return plain.text
+
+
+def _judged(entries: Sequence[Mapping[str, Any]], said: _Texts) -> Iterator[AgentSkill]:
+    """Yield the skills, with what their words say about the impact of a call."""
+    from bespeak.documents.adoption.judgement import judge_all  # noqa: PLC0415 - loads the language, for cards only
+
+    candidates = [_candidate(entry) for entry in entries]
+    for number, (entry, judged) in enumerate(zip(entries, judge_all(candidates, load_bundled()), strict=True)):
+        guessed = [guess.confidence for guess in judged.guesses if guess.at == "/semantic/impact"]
+        named = said.read(judged.candidate.name, f"/skills/{number}/id")
+        if not named:
+            continue
+        yield AgentSkill(
+            id=named,
+            description=said.read(
+                judged.candidate.description or judged.candidate.summary, f"/skills/{number}/description"
+            ),
+            tags=tuple(filter(None, (said.read(tag, f"/skills/{number}/tags") for tag in judged.candidate.tags))),
+            examples=tuple(
+                filter(None, (said.read(one, f"/skills/{number}/examples") for one in _texts(entry.get("examples"))))
+            ),
+            scopes=tuple(dict.fromkeys(_scopes(entry)))[:_MOST_LISTED],
+            impact=judged.semantic.impact,
+            confidence=min(guessed, default=0.5),
+        )
+
+
+def _candidate(entry: Mapping[str, Any]) -> Candidate:
+    tags = _texts(entry.get("tags"))
+    words = {tag.lower() for tag in tags}
+    return Candidate(
+        name=_brief(entry.get("id")),
+        name_kind="the id of the skill",
+        summary=_brief(entry.get("name")),
+        description=_brief(entry.get("description")),
+        tags=tags,
+        read_only=True if words & {"read-only", "readonly"} else None,
+        destructive=True if "destructive" in words else None,
+        idempotent=True if "idempotent" in words else None,
+    )
+
+
+def _scopes(entry: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the scopes that a skill names, in either form."""
+    for alternative in as_list(entry.get("securityRequirements")):
+        for scopes in as_mapping(as_mapping(alternative).get("schemes")).values():
+            yield from _texts(as_mapping(scopes).get("list"))
+    for alternative in as_list(entry.get("security")):
+        for scopes in as_mapping(alternative).values():
+            yield from _texts(scopes)
+
+
+def _credentials(schemes: Mapping[str, Any]) -> Iterator[str]:
+    for scheme in list(schemes.values())[:_MOST_LISTED]:
+        one = as_mapping(scheme)
+        named = [kind for member, kind in _SCHEMES.items() if member in one]
+        found = one.get(next((member for member in _SCHEMES if member in one), "")) if named else one
+        kind = named[0] if named else _brief(one.get("type"))
+        yield _brief(as_mapping(found).get("scheme")).lower() or kind if kind == "http" else kind or "unknown"
+
+
+def _openapi(card: Mapping[str, Any]) -> str | None:
+    """Return the address of the schemas, which an extension may name."""
+    for entry in as_list(as_mapping(card.get("capabilities")).get("extensions"))[:_MOST_LISTED]:
+        params = as_mapping(as_mapping(entry).get("params"))
+        if as_text(params.get("openapi")):
+            return as_text(params["openapi"])
+    return None
+
+
+def _brief(value: object) -> str:
+    return " ".join(as_text(value).split())[:_LONGEST]
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(filter(None, map(_brief, as_list(value)[:_MOST_LISTED])))

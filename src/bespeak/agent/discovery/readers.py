@@ -1,0 +1,309 @@
+"""Readers of discovery documents for agents: /.well-known/ai, AGIS and OpenAPI.
+
+They return the capabilities that can be called. An invalid document is reported and not used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from bespeak.agent.discovery.capability import (
+    PLACEHOLDER,
+    Capability,
+    CredentialPlace,
+    Placement,
+    input_schema,
+    may_name_header,
+    resolve_template,
+)
+from bespeak.agent.discovery.web_document import AGIS, Fetched
+from bespeak.contract.schema.subschemas import resolve
+from bespeak.documents.adoption.naming import unused
+from bespeak.documents.agis.document import AgisDocument, read_agis
+from bespeak.documents.ai.document import MOST_CAPABILITIES, AiCapability, AiDocument, consume_ai
+from bespeak.documents.ai.param_notation import parse_param
+from bespeak.documents.ai.rules import UNUSABLE_DOCUMENT
+from bespeak.documents.notation_text import parse_notation
+from bespeak.documents.openapi.description import Body, Description, Operation, SecurityScheme, list_style
+from bespeak.protocol.address_guard import AddressFault, WebAddress
+from bespeak.protocol.exchange.headers import FORM, essence, is_json
+from bespeak.protocol.exchange.token_hints import COMPACT, FIELDS, SINCE
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.json_data import json_table
+from bespeak.text.reading.rules import UNREADABLE
+from bespeak.text.source.tree import Location, Tree
+
+_HINTS: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
+    "compact_mode": (COMPACT, {"type": "boolean", "description": "Return a shorter response."}),
+    "field_filtering": (FIELDS, {"type": "string", "description": "Comma-separated fields to return."}),
+    "delta_support": (
+        SINCE,
+        {"type": "string", "description": "Return only items changed after this time (ISO 8601)."},
+    ),
+}
+
+
+def read_ai_document(
+    data: bytes, source: str, *, most: int | None = MOST_CAPABILITIES
+) -> tuple[AiDocument | None, list[Diagnostic]]:
+    """Read the document in the bytes of a response, tolerantly; return None if it is unusable. Never raises."""
+    root = json_table(data, source, tolerant=True)
+    if isinstance(root, Diagnostic):
+        return None, [root]
+    document = consume_ai(root, most=most)
+    return document, root.findings.found
+
+
+def ai_capabilities(
+    document: AiDocument, base: WebAddress, *, insecure: bool = False
+) -> tuple[list[Capability], list[tuple[str, str]]]:
+    """Return the callable capabilities of a document, and pointers with the reason for the others."""
+    usable: list[Capability] = []
+    wrong: list[tuple[str, str]] = []
+    credentials = _credentials(document)
+    for entry in document.capabilities:
+        found = resolve_template(entry.endpoint, base, insecure=insecure)
+        if isinstance(found, AddressFault):
+            wrong.append((f"{entry.at}/endpoint", f"{entry.id} is left out: {found.message}"))
+            continue
+        origin, target = found
+        here = origin == base.origin
+        capability = Capability(
+            id=entry.id,
+            method=entry.method,
+            path=target if here else f"{origin}{target}",
+            origin=origin,
+            target=target,
+            description=entry.description,
+            returns=entry.returns,
+            params=entry.params,
+            credentials=credentials,
+        )
+        usable.append(_with_input(capability, entry, document))
+    return usable, wrong
+
+
+def _with_input(capability: Capability, entry: AiCapability, document: AiDocument) -> Capability:
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for name, text in entry.params.items():
+        notation = parse_param(text)
+        schema = dict(notation.schema)
+        if notation.description:
+            schema.setdefault("description", notation.description)
+        properties[name] = schema
+        if notation.required:
+            required.append(name)
+    placements: dict[str, Placement] = {}
+    for hint, (name, schema) in _HINTS.items():
+        if document.token_hints.get(hint) and name not in properties:
+            properties[name] = schema
+            placements[name] = Placement("query", name)
+    # A document without parameters allows any.
+    whole = input_schema(properties, required, capability.placeholders, closed=bool(entry.params))
+    return replace(capability, input_schema=whole, placements=placements)
+
+
+def _credentials(document: AiDocument) -> tuple[CredentialPlace, ...]:
+    kind, header = document.auth_type, document.auth_header
+    if kind == "none":
+        return (CredentialPlace("none"),)
+    if kind == "apikey":
+        name = header or "X-API-Key"
+        if not may_name_header(name):
+            return (CredentialPlace("unknown"),)
+        return (CredentialPlace("bearer") if name.lower() == "authorization" else CredentialPlace("header", name),)
+    return (CredentialPlace("bearer"),) if kind in ("bearer", "oauth2") else ()
+
+
+_WHOLE: Final = "body"
+_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
+
+
+def openapi_capabilities(
+    description: Description, base: WebAddress, *, insecure: bool = False
+) -> tuple[list[Capability], list[tuple[str, str]]]:
+    """Return the callable operations of a description, and pointers with the reason for the others."""
+    usable: list[Capability] = []
+    wrong: list[tuple[str, str]] = []
+    taken: set[str] = set()
+    for operation in description.operations:
+        found = resolve_template(f"{operation.base}{operation.path}", base, insecure=insecure)
+        if isinstance(found, AddressFault):
+            wrong.append((operation.pointer, f"{_name(operation)} is left out: {found.message}"))
+            continue
+        origin, target = found
+        own = unused(_name(operation), taken)
+        taken.add(own)
+        usable.append(
+            Capability(
+                id=own,
+                method=operation.method,
+                path=operation.path if origin == base.origin else f"{origin}{target}",
+                origin=origin,
+                target=target,
+                description=operation.summary or operation.description,
+                credentials=_openapi_credentials(operation, description.schemes),
+                media_type=operation.body.media_type if operation.body else "application/json",
+                form_styles=_form_styles(operation.body),
+                output_schema=_output(operation),
+                deprecated=operation.deprecated,
+                **_input(operation, target),
+            )
+        )
+    return usable, wrong
+
+
+def _name(operation: Operation) -> str:
+    """Return the id of an operation, or a name made of its method and path."""
+    return operation.operation_id or _WORD.sub("_", f"{operation.method.lower()} {operation.path}").strip("_")
+
+
+def _input(operation: Operation, target: str) -> dict[str, Any]:
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    placements: dict[str, Placement] = {}
+    for parameter in operation.parameters:
+        # If a name occurs at two places, the later one wins.
+        name = parameter.name if parameter.name not in properties else f"{parameter.name}_{parameter.place}"
+        properties[name] = _apart(_described(parameter.schema, parameter.description), len(properties))
+        placements[name] = Placement(parameter.place, parameter.name, parameter.list_style)
+        if parameter.required:
+            required.append(name)
+    if operation.body is not None:
+        for name, schema, place, needed in _body_members(operation.body, properties):
+            properties[name] = _apart(schema, len(properties))
+            placements[name] = place
+            if needed:
+                required.append(name)
+    named = {placement.name for placement in placements.values() if placement.place == "path"}
+    placeholders = [name for name in PLACEHOLDER.findall(target) if name not in named]
+    body = operation.body
+    closed = body is None or _WHOLE in placements or body.schema.get("additionalProperties") is False
+    return {"input_schema": input_schema(properties, required, placeholders, closed=closed), "placements": placements}
+
+
+def _body_members(body: Body, others: Mapping[str, Any]) -> Iterable[tuple[str, Any, Placement, bool]]:
+    """Return the members of a body next to the parameters; a body that is not a plain object is one member."""
+    properties = body.schema.get("properties")
+    plain = isinstance(properties, dict) and not (properties.keys() & others.keys()) and _is_plain(body.schema)
+    if not plain or not isinstance(properties, dict):
+        name = _WHOLE
+        while name in others:
+            name += "_"
+        yield name, _described(body.schema, body.description), Placement("whole-body", name), body.required
+        return
+    needed = body.schema.get("required")
+    for name, schema in properties.items():
+        yield name, schema, Placement("body", name), body.required and isinstance(needed, list) and name in needed
+
+
+def _form_styles(body: Body | None) -> dict[str, str]:
+    if body is None or essence(body.media_type) != FORM:
+        return {}
+    properties = body.schema.get("properties", {})
+    found: dict[str, str] = {}
+    for name, encoding in body.encoding.items():
+        schema = resolve(properties.get(name), body.schema, most=8)
+        if encoding.style:
+            found[name] = list_style(encoding.style, schema, explode=encoding.explode)
+        elif encoding.content_types and is_json(encoding.content_types[0]):
+            found[name] = "json"
+    return found
+
+
+def _is_plain(schema: Mapping[str, Any]) -> bool:
+    """Return True if the properties describe an object completely, so that they can be merged with others."""
+    combined = ("allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "$ref", "dependentRequired", "$defs")
+    return schema.get("type", "object") == "object" and schema.keys().isdisjoint(combined)
+
+
+def _described(schema: Mapping[str, Any], description: str) -> dict[str, Any]:
+    return {**schema, "description": description} if description and "description" not in schema else dict(schema)
+
+
+def _apart(schema: Any, number: int) -> Any:
+    """Nest a schema that has definitions in another one; its own id keeps its references local."""
+    if isinstance(schema, dict) and "$defs" in schema and "$id" not in schema:
+        return {"$id": f"urn:bespeak:input:{number}", **schema}
+    return schema
+
+
+def _output(operation: Operation) -> Mapping[str, Any]:
+    found = next((answer for answer in operation.answers if answer.status.startswith("2") and answer.schema), None)
+    return found.schema if found is not None and found.schema is not None else {}
+
+
+def _openapi_credentials(operation: Operation, schemes: Mapping[str, SecurityScheme]) -> tuple[CredentialPlace, ...]:
+    """Return the places for a credential, for alternatives that need only one."""
+    places: list[CredentialPlace] = []
+    for alternative in operation.security:
+        if not alternative:
+            places.append(CredentialPlace("none"))
+        elif len(alternative) == 1:
+            scheme = schemes.get(next(iter(alternative)))
+            places.append(_place(scheme) if scheme else CredentialPlace("unknown"))
+        else:
+            places.append(CredentialPlace("unknown"))
+    # Places for a credential come first, so that a configured credential is used.
+    return tuple(sorted(places, key=lambda place: place.kind == "none"))
+
+
+def _place(scheme: SecurityScheme) -> CredentialPlace:
+    if scheme.kind == "apiKey":
+        named = may_name_header(scheme.parameter) or scheme.place == "query"
+        if scheme.place in ("header", "query", "cookie") and scheme.parameter and named:
+            return CredentialPlace(scheme.place, scheme.parameter)  # type: ignore[arg-type]
+    elif scheme.kind == "http":
+        if scheme.scheme.lower() in ("bearer", "basic"):
+            return CredentialPlace("bearer" if scheme.scheme.lower() == "bearer" else "basic")
+    elif scheme.kind in ("oauth2", "openIdConnect"):
+        return CredentialPlace("bearer")
+    return CredentialPlace("unknown")
+
+
+_MOST_WRONG: Final = 20
+"""Maximum number of findings to report per document."""
+
+
+def agis_tree(fetched: Fetched) -> Tree | Diagnostic | None:
+    """Parse a response that is an AGIS document; return the parse error, or None if it is something else."""
+    try:
+        text = fetched.body.decode()
+    except UnicodeDecodeError:
+        return UNREADABLE.found("the document is not UTF-8", Location(fetched.final_url))
+    tree = parse_notation(text, fetched.final_url)
+    if isinstance(tree, Diagnostic):
+        return tree
+    return tree if isinstance(tree.data, dict) and "agis" in tree.data else None
+
+
+def read_agis_document(fetched: Fetched) -> tuple[AgisDocument | None, list[Diagnostic]]:
+    """Read the document in a response; return None if it is invalid (a failed discovery in AGIS 11 and 13)."""
+    tree = agis_tree(fetched)
+    if isinstance(tree, Diagnostic):
+        return None, [replace(tree, severity="warning")]
+    if tree is None:
+        return None, [_unused("the response is not an AGIS document", fetched)]
+    document, found = read_agis(tree)
+    if document is None or not document.endpoints:
+        return None, [*found, _unused("the AGIS document cannot be used", fetched)]
+    wrong = _against_agis(fetched)
+    if wrong:
+        message = "the AGIS document is not valid and is not used"
+        return None, [*wrong[:_MOST_WRONG], _unused(message, fetched)]
+    return document, []
+
+
+def _unused(message: str, fetched: Fetched) -> Diagnostic:
+    return UNUSABLE_DOCUMENT.found(message, Location(fetched.final_url), severity="warning")
+
+
+def _against_agis(fetched: Fetched) -> list[Diagnostic]:
+    from bespeak.agent.discovery.producer_check import check_producer  # noqa: PLC0415 - most services have something shorter
+
+    found = check_producer(replace(fetched, what=AGIS.what))
+    return [finding for finding in found if finding.severity == "error"]

@@ -1,0 +1,313 @@
+"""Items 10 to 12, and the headers of the base protocol: input, output and deprecation warnings of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+from bespeak.app.conformance.check import (
+    Check,
+    Outcome,
+    Verdict,
+    all_of,
+    could_not_tell,
+    expect,
+    failed,
+    faults,
+    first_told,
+    not_applicable,
+    passed,
+    undecided,
+    warned,
+)
+from bespeak.app.conformance.probe import Exchanged
+from bespeak.app.conformance.subject import (
+    PROBE_FIELD,
+    Subject,
+    is_informational,
+    is_refused_when_empty,
+    is_safe,
+    mapping,
+    path_parameters,
+    properties,
+    required_fields,
+    valid_input,
+)
+from bespeak.contract.catalog.document import bundled_versions, load_bundled
+from bespeak.contract.endpoint import format_warning
+from bespeak.contract.policy import is_of_server
+from bespeak.contract.schema.shape import sample
+from bespeak.contract.schema.validation import Validator, compile_schema
+
+_NOTHING: Final = "no endpoint can be probed without side effects"
+_TRIED: Final = 5
+
+
+def _ordered(subject: Subject) -> list[Mapping[str, Any]]:
+    """Return the endpoints, the operator's own without scopes first, and literal paths before templates."""
+    return sorted(
+        subject.endpoints,
+        key=lambda each: (bool(each.get("required_scopes")), _is_builtin(each), bool(path_parameters(each))),
+    )
+
+
+def _is_builtin(endpoint: Mapping[str, Any]) -> bool:
+    return endpoint["path"] == "/" or is_of_server(endpoint["method"], endpoint["path"], endpoint.get("namespace"))
+
+
+def _harmless(subject: Subject) -> list[tuple[Mapping[str, Any], dict[str, Any]]]:
+    """Return the endpoints that change nothing and need no scope, each with valid input."""
+    free = (endpoint for endpoint in _ordered(subject) if not endpoint.get("required_scopes"))
+    return [(endpoint, given) for endpoint in free if (given := valid_input(endpoint)) is not None]
+
+
+def _probed(subject: Subject) -> list[tuple[Mapping[str, Any], dict[str, Any] | None]]:
+    """Return the endpoints that wrong input may be sent to, each with valid input if that changes nothing."""
+    harmless: list[tuple[Mapping[str, Any], dict[str, Any] | None]] = list(_harmless(subject))
+    refusing = [
+        (each, None) for each in _ordered(subject) if is_refused_when_empty(each) and not is_informational(each)
+    ]
+    return [*harmless[:_TRIED], *refusing[:_TRIED]]
+
+
+def _names(subject: Subject, seen: Exchanged, name: str, valid: Exchanged | None) -> Outcome:
+    """Judge a refusal of input that is wrong because of one field: the response names it, or valid input passes."""
+    if seen.status in (400, 415) and not subject.knows_form:
+        return could_not_tell("the server takes input in none of the forms that we know", seen)
+    outcome = expect(seen, 422)
+    if outcome.verdict is not Verdict.PASS or seen.names(name):
+        return outcome
+    if valid is None or valid.status == 422 or undecided(valid) is not None:
+        return could_not_tell(f"the 422 response does not name {name}, and may be about something else", seen)
+    return warned(f"the 422 response does not name {name}", seen)
+
+
+async def _undeclared_field(subject: Subject) -> Outcome:
+    async def attempt(endpoint: Mapping[str, Any], given: dict[str, Any] | None) -> Outcome:
+        valid = None if given is None else await subject.call(endpoint, given)
+        seen = await subject.call(endpoint, {**(given or {}), PROBE_FIELD: True})
+        return _names(subject, seen, PROBE_FIELD, valid)
+
+    return await first_told(attempt(*one) for one in _probed(subject)) or not_applicable(_NOTHING)
+
+
+async def _missing_field(subject: Subject) -> Outcome:
+    async def attempt(endpoint: Mapping[str, Any]) -> Outcome:
+        given = valid_input(endpoint)
+        valid = None if given is None else await subject.call(endpoint, given)
+        return _names(subject, await subject.call(endpoint, {}), required_fields(endpoint)[0], valid)
+
+    fitting = list(filter(is_refused_when_empty, _ordered(subject)))
+    # Valid input may be sent to those that change nothing: then a 422 needs no name to be understood.
+    fitting.sort(key=lambda each: valid_input(each) is None)
+    told = await first_told(map(attempt, fitting[:_TRIED]))
+    return told or not_applicable("no endpoint requires a field")
+
+
+async def _query_counts(subject: Subject) -> Outcome:
+    async def attempt(endpoint: Mapping[str, Any], given: dict[str, Any] | None) -> Outcome:
+        valid = None if given is None else await subject.call(endpoint, given)
+        seen = await subject.call(endpoint, given, query=f"{PROBE_FIELD}=1")
+        return _names(subject, seen, PROBE_FIELD, valid)
+
+    return await first_told(attempt(*one) for one in _probed(subject)) or not_applicable(_NOTHING)
+
+
+def _checked_texts(subject: Subject) -> Iterator[tuple[Mapping[str, Any], dict[str, Any], str, str, str]]:
+    """Return text fields outside the path whose schema tells a valid text from its percent-encoded form.
+
+    Each comes with its endpoint, the other input, the name, the valid text and the encoded text.
+    """
+    for endpoint, given in _harmless(subject):
+        for name, declared in properties(endpoint).items():
+            schema = mapping(declared)
+            value, compiled = sample(schema), compile_schema(schema)
+            if name in path_parameters(endpoint) or not isinstance(value, str) or not value:
+                continue
+            encoded = "".join(f"%{octet:02X}" for octet in value.encode())
+            if isinstance(compiled, Validator) and not compiled.is_valid(encoded):
+                yield endpoint, {key: each for key, each in given.items() if key != name}, name, value, encoded
+
+
+_NO_TEXT: Final = "no informational endpoint has a text field that can be invalid"
+
+
+async def _values_are_decoded(subject: Subject) -> Outcome:
+    outcome = not_applicable(_NO_TEXT)
+    for endpoint, others, name, value, encoded in list(_checked_texts(subject))[:_TRIED]:
+        plain = await subject.call(endpoint, others, query=f"{name}={quote(value, safe='')}")
+        twice = await subject.call(endpoint, others, query=f"{name}={quote(encoded, safe='')}")
+        if not plain.is_success or twice.status != 422:
+            note = f"a valid value is answered with {plain.status}, an invalid one with {twice.status}"
+            outcome = undecided(plain) or could_not_tell(note, plain, twice)
+            continue
+        seen = await subject.call(endpoint, others, query=f"{name}={encoded}")
+        if seen.is_success:
+            return passed(plain, seen, twice)
+        return undecided(seen) or failed(
+            f"percent-encoded input is answered with {seen.status}, plain input with {plain.status}", plain, seen
+        )
+    return outcome
+
+
+async def _body_wins(subject: Subject) -> Outcome:
+    outcome = not_applicable(_NO_TEXT)
+    for endpoint, others, name, value, encoded in list(_checked_texts(subject))[:_TRIED]:
+        body, query = {**others, name: value}, f"{name}={quote(encoded, safe='')}"
+        alone, only_query = await subject.call(endpoint, body), await subject.call(endpoint, others, query=query)
+        if not alone.is_success or only_query.status != 422:
+            note = f"a valid body is answered with {alone.status}, an invalid query with {only_query.status}"
+            outcome = undecided(alone) or could_not_tell(note, alone, only_query)
+            continue
+        both = await subject.call(endpoint, body, query=query)
+        if both.is_success:
+            return passed(alone, both, only_query)
+        return undecided(both) or failed(f"with a different query value the answer is {both.status}", alone, both)
+    return outcome
+
+
+async def _output_fits(subject: Subject) -> Outcome:
+    """Call harmless endpoints and validate their answers. A server may add fields, and need not check formats."""
+    found: list[Outcome] = []
+    for endpoint, given in _harmless(subject)[:_TRIED]:
+        compiled = compile_schema(mapping(endpoint.get("output_schema")))
+        seen = await subject.call(endpoint, given)
+        if not seen.is_success or not isinstance(compiled, Validator):
+            continue
+        bodies = (seen.json, mapping(seen.json).get("result"))  # the base protocol has an envelope
+        wrong = [
+            [each for each in compiled.violations(body) if each.keyword not in ("additionalProperties", "format")]
+            for body in bodies
+        ]
+        found.append(
+            passed(seen)
+            if not all(wrong)
+            else failed(f"the answer does not fit output_schema: {wrong[0][0].message}", seen)
+        )
+    return all_of(found) if found else could_not_tell("no endpoint could be called successfully")
+
+
+INPUT_CHECKS: Final = (
+    Check("13.1-10a", "an undeclared input field is answered with 422", "13.3", _undeclared_field),
+    Check("13.1-10b", "a missing required field is answered with 422 that names it", "13.2", _missing_field),
+    Check("13.1-10c", "query parameters are validated as input", "5.5", _query_counts),
+    Check("13.1-10d", "query values are percent-decoded", "5.5", _values_are_decoded),
+    Check("13.1-10e", "a body field wins over the query", "5.5", _body_wins),
+    Check("13.1-10f", "successful answers fit the output schema", "13.3", _output_fits),
+)
+
+
+_TRIED_ADVISORIES: Final = 40
+
+_KEYS: Final = ("successor", "removed_in")
+
+
+def _parse(warning: str | None) -> Mapping[str, str] | None:
+    """Return the parameters of `deprecated; successor=NAME; removed_in=VERSION`; None if it is written otherwise."""
+    word, *parts = (part.strip() for part in (warning or "").split(";"))
+    pairs = [part.partition("=") for part in parts]
+    if word != "deprecated" or any(not equals or not value.strip() for _, equals, value in pairs):
+        return None
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _same(warning: str | None, expected: str) -> bool:
+    """Return True if two warnings say the same, in any order and spacing of their parameters."""
+    given, wanted = _parse(warning), _parse(expected)
+    return given is not None and wanted is not None and all(given.get(key) == wanted.get(key) for key in _KEYS)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _expected(endpoint: Mapping[str, Any]) -> str:
+    block = mapping(endpoint.get("deprecated"))
+    successor = mapping(block.get("successor"))
+    parts = [part for part in (_text(successor.get("method")), _text(successor.get("path"))) if part]
+    return format_warning(" ".join(parts) or None, _text(block.get("removed_in")))
+
+
+async def _endpoint_warning(subject: Subject) -> Outcome:
+    deprecated = [endpoint for endpoint in subject.endpoints if isinstance(endpoint.get("deprecated"), dict)]
+    if not deprecated:
+        return not_applicable("no endpoint is deprecated")
+    found = []
+    for endpoint in [endpoint for endpoint in deprecated if is_safe(endpoint)][:_TRIED_ADVISORIES]:
+        found.append(_warns(endpoint, await subject.call(endpoint, {PROBE_FIELD: True})))
+        given = valid_input(endpoint)
+        if given is not None:  # success and failure alike
+            found.append(_warns(endpoint, await subject.call(endpoint, given)))
+    return all_of(found) if found else could_not_tell("no deprecated endpoint can be called without side effects")
+
+
+def _warns(endpoint: Mapping[str, Any], seen: Exchanged) -> Outcome:
+    warning, expected = seen.header("AGTP-Endpoint-Warning"), _expected(endpoint)
+    if _same(warning, expected):
+        return passed(seen)
+    blocked = undecided(seen) if warning is None else None
+    return blocked or failed(f"AGTP-Endpoint-Warning is {warning!r}, expected {expected!r}", seen)
+
+
+async def _seen_catalog_warnings(subject: Subject) -> Outcome:
+    """Call each bound verb once and judge the warnings: a manifest does not say which verbs are deprecated."""
+    tried: set[str] = set()
+    found = []
+    for endpoint in subject.endpoints:
+        if endpoint["method"] in tried or not is_safe(endpoint) or len(tried) == _TRIED_ADVISORIES:
+            continue
+        tried.add(endpoint["method"])
+        seen = await subject.call(endpoint, {PROBE_FIELD: True})
+        if seen.status == 459:
+            found.append(failed(f"{endpoint['method']} is published by an endpoint, yet answered with 459", seen))
+        warning = seen.header("AGTP-Catalog-Warning")
+        if warning is not None:
+            well_formed = _parse(warning) is not None
+            found.append(passed(seen) if well_formed else failed(f"AGTP-Catalog-Warning is {warning!r}", seen))
+    return all_of(found) if found else not_applicable("no answer carries a catalog warning")
+
+
+async def _known_deprecated_verbs(subject: Subject) -> Outcome:
+    version = subject.manifest.get("catalog_version")
+    if version not in bundled_versions():
+        return not_applicable(f"the catalog {version!r} is unknown to bespeak")
+    deprecated = [verb for verb in load_bundled(version).verbs.values() if verb.warning is not None]
+    found = []
+    for verb in deprecated[:_TRIED_ADVISORIES]:
+        seen = await subject.ask(verb.name, subject.missing_path)
+        if _same(seen.header("AGTP-Catalog-Warning"), verb.warning or "") and seen.status != 459:
+            found.append(passed(seen))
+        else:
+            # Another publisher's catalog may have the same version, so this is only a warning.
+            note = f"bespeak's catalog {version} has {verb.warning!r} for {verb.name}"
+            found.append(undecided(seen) or warned(note, seen))
+    return all_of(found) if found else not_applicable(f"no verb of catalog {version} is deprecated")
+
+
+WARNING_CHECKS: Final = (
+    Check("13.1-11a", "catalog warnings are well formed and never come with 459", "4.4", _seen_catalog_warnings),
+    Check("13.1-11b", "verbs known to be deprecated are answered with a warning", "4.4", _known_deprecated_verbs),
+    Check("13.1-12a", "answers of deprecated endpoints carry AGTP-Endpoint-Warning", "6.4", _endpoint_warning),
+)
+
+
+async def _server_id(subject: Subject) -> Outcome:
+    expected = mapping(subject.manifest.get("server")).get("server_id")
+    bare = [seen for seen in subject.exchanges if not seen.header("Server-ID")]
+    other = [seen for seen in subject.exchanges if expected and seen.header("Server-ID") not in (None, expected)]
+    wrong = [f"{len(bare)} of {len(subject.exchanges)} responses have no Server-ID"] if bare else []
+    wrong += [f"{len(other)} responses have a Server-ID other than the manifest's {expected!r}"] if other else []
+    return faults(wrong, *(bare + other)[:2])
+
+
+async def _task_id(subject: Subject) -> Outcome:
+    seen = await subject.send("DISCOVER", "/methods", agent_id=subject.agent_id, task_id="conformance-1")
+    echoed = seen.header("Task-ID")
+    return passed(seen) if echoed == "conformance-1" else failed(f"Task-ID came back as {echoed!r}", seen)
+
+
+HEADER_CHECKS: Final = (
+    Check("core-01", "Task-ID is echoed", "core 2.4", _task_id, "SHOULD", needs_manifest=False),
+    Check("core-02", "every answer carries the manifest's Server-ID", "core 2.4", _server_id, needs_manifest=False),
+)

@@ -1,0 +1,383 @@
+"""Items 4 and 8: the method policy is enforced; each refusal has its status and a body that helps to recover."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from bespeak.app.conformance.check import (
+    Check,
+    Outcome,
+    Verdict,
+    all_of,
+    could_not_tell,
+    expect,
+    failed,
+    faults,
+    first_told,
+    not_applicable,
+    passed,
+    undecided,
+    warned,
+)
+from bespeak.app.conformance.checks.grammar import NO_INPUT, NO_VERB
+from bespeak.app.conformance.probe import Exchanged
+from bespeak.app.conformance.subject import (
+    PROBE_AGENT,
+    PROBE_FIELD,
+    PROBE_SCOPE,
+    Subject,
+    concrete_path,
+    is_informational,
+    is_safe,
+    mapping,
+    matches,
+    method_names,
+    objects,
+    path_parameters,
+    strings,
+    valid_input,
+)
+from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS
+
+_HARMLESS: Final = {PROBE_FIELD: True}
+_TRIED: Final = 5
+
+_READ_ONLY: Final = ("SUMMARIZE", "DESCRIBE", "PLAN", "QUERY")
+"""Floor methods that change nothing: safe to send where they should not be offered."""
+
+_CATALOG_VERBS: Final = ("AUDIT", "VERIFY", "RANK", "COMPARE", "INSPECT", "LIST", "READ")
+"""Verbs of every published catalog that change nothing by their meaning."""
+
+
+async def _is_published(subject: Subject) -> Outcome:
+    if "methods" not in subject.policies:
+        # The manifest of 8.2 has none, and every field of it has a default (9.2).
+        return warned("the manifest has no policies.methods; the defaults apply", subject.manifest_answer)
+    policy = subject.policies["methods"]
+    if not isinstance(policy, dict):
+        return failed(f"policies.methods is {policy!r}, not an object", subject.manifest_answer)
+    return faults(_policy_faults(policy))
+
+
+def _policy_faults(policy: Mapping[str, Any]) -> Iterator[str]:
+    if policy.get("allow", "*") != "*" and not _is_list_of_names(policy["allow"]):
+        yield f"allow is {policy['allow']!r}"
+    if not _is_list_of_names(policy.get("disallow", [])):
+        yield f"disallow is {policy['disallow']!r}"
+    legacy = policy.get("legacy", "NONE")
+    if legacy not in ("*", "NONE") and not (_is_list_of_names(legacy) and set(legacy) <= set(LEGACY_VERBS)):
+        yield f"legacy is {legacy!r}"
+    redirects = policy.get("redirects", [])
+    if not isinstance(redirects, list):
+        yield f"redirects is {redirects!r}"
+        return
+    for entry in redirects:
+        methods = [mapping(entry).get(name) for name in ("from_method", "to_method")]
+        paths = [mapping(entry).get(name) for name in ("from_path", "to_path")]
+        if not all(isinstance(name, str) for name in methods) or not all(isinstance(p, str | None) for p in paths):
+            yield f"a redirect is {entry!r}"
+
+
+def _is_list_of_names(value: Any) -> bool:
+    return isinstance(value, list) and len(strings(value)) == len(value)
+
+
+async def _disallowed(subject: Subject) -> Outcome:
+    # A disallowed legacy verb may also be 459, since it is not opted in; a redirect is applied before the policy.
+    redirected = {entry.get("from_method") for entry in objects(subject.method_policy.get("redirects"))}
+    disallowed = strings(subject.method_policy.get("disallow"))
+    methods = [name for name in disallowed if name not in LEGACY_VERBS and name not in redirected]
+    if not methods:
+        return not_applicable("the policy disallows nothing")
+    return all_of([await _rejected(subject, name) for name in methods[:_TRIED]])
+
+
+async def _not_listed(subject: Subject) -> Outcome:
+    allow = subject.method_policy.get("allow", "*")
+    if not isinstance(allow, list):
+        return not_applicable("the policy allows every method")
+    # Prefer a method that has an endpoint: any other could be refused because it has no route.
+    bound = [endpoint["method"] for endpoint in subject.endpoints if is_safe(endpoint)]
+    admitted = {*strings(allow), *FLOOR_METHODS, *method_names(subject.manifest.get("custom_methods"))}
+    outcome = not_applicable("the policy lists every verb we could try")
+    for verb in [name for name in dict.fromkeys((*bound, *_CATALOG_VERBS)) if name not in admitted][:_TRIED]:
+        outcome = await _rejected(subject, verb)
+        if outcome.verdict is not Verdict.COULD_NOT_TELL:
+            break
+    return outcome
+
+
+async def _rejected(subject: Subject, verb: str) -> Outcome:
+    """Show that the policy rejects a method with 405, where nothing but the policy can be the reason."""
+    bound = next((each for each in subject.endpoints if each["method"] == verb and is_safe(each)), None)
+    if bound is not None:
+        return expect(await subject.call(bound, _HARMLESS), 405)
+    if verb in FLOOR_METHODS:
+        return expect(await subject.ask(verb, "/", NO_INPUT), 405)
+    seen = await subject.ask(verb, subject.missing_path)
+    if seen.status == 459:  # such an entry of a policy has no effect (9.4)
+        return could_not_tell(f"{verb} is not in the catalog of the server", seen)
+    admitted = await subject.ask("DISCOVER", subject.missing_path)
+    if (seen.status, admitted.status) == (405, 404):
+        return passed(seen, admitted)
+    path, other = next(not_offered(subject), ("/methods", "SUMMARIZE"))
+    seen, unbound = await subject.ask(verb, path, _HARMLESS), await subject.ask(other, path)
+    outcome = expect(seen, 405)
+    if outcome.verdict is Verdict.PASS and _reason(seen) == _reason(unbound):
+        return could_not_tell(f"no endpoint has {verb}, which is answered with 405 as well", seen, unbound)
+    return outcome
+
+
+def _reason(seen: Exchanged) -> tuple[object, ...]:
+    """Return the status, the code and the text of a refusal without the name of its method."""
+    texts = [seen.field(name) for name in ("message", "detail", "explanation", "reason")]
+    return seen.status, seen.code, *(str(text).replace(seen.method, "") for text in texts)
+
+
+def not_offered(subject: Subject) -> Iterator[tuple[str, str]]:
+    """Return published paths, each with a read-only method that it does not offer."""
+    redirects = list(objects(subject.method_policy.get("redirects")))
+    literal = [each["path"] for each in subject.endpoints if each["path"] != "/" and "{" not in each["path"]]
+    redirected = [entry.get("from_path") for entry in redirects]
+    # A path with redirects shows more of the body of a 405.
+    for path in sorted(dict.fromkeys(literal), key=lambda path: path not in redirected):
+        taken = {each["method"] for each in subject.endpoints if matches(each["path"], path)}
+        taken |= {entry.get("from_method") for entry in redirects if entry.get("from_path") in (None, path)}
+        method = next((name for name in _READ_ONLY if name not in taken), None)
+        if method is not None:
+            yield path, method
+
+
+async def _legacy_is_opt_in(subject: Subject) -> Outcome:
+    legacy = subject.method_policy.get("legacy", "NONE")
+    opted = LEGACY_VERBS if legacy == "*" else strings(legacy)
+    # Aliases are of a later draft; a disallowed verb may be 405.
+    apart = {*mapping(subject.method_policy.get("aliases")), *strings(subject.method_policy.get("disallow"))}
+    found = [await _legacy(subject, verb, verb in opted) for verb in LEGACY_VERBS if verb not in apart]
+    return all_of(found) if found else not_applicable("the legacy verbs are aliases here, by a later draft")
+
+
+async def _legacy(subject: Subject, verb: str, opted_in: bool) -> Outcome:
+    seen = await subject.ask(verb, subject.missing_path)
+    if opted_in:
+        if seen.status == 459:
+            return failed(f"{verb} is opted in, yet answered with 459", seen)
+        unknown = await subject.ask(NO_VERB, subject.missing_path)
+        if unknown.status == 459:  # so another status shows that the verb is admitted
+            return passed(seen, unknown)
+        return undecided(seen) or could_not_tell(f"an unknown verb is answered with {unknown.status}", seen, unknown)
+    if seen.status == 404 and verb == "GET":
+        return expect(await subject.ask(verb, "/"), 459)
+    if seen.status in (404, 405, 262):
+        return undecided(seen) or could_not_tell(f"{verb} is answered with {seen.status} at a missing path", seen)
+    return expect(seen, 459)
+
+
+async def _redirected(subject: Subject) -> Outcome:
+    found: list[Outcome] = []
+    for entry in objects(subject.method_policy.get("redirects")):
+        target = _redirect_target(subject, entry)
+        method, path = entry.get("from_method"), entry.get("from_path")
+        if target is None or not isinstance(method, str) or len(found) == _TRIED:
+            continue
+        source = {**target, "method": method, "path": path if isinstance(path, str) else target["path"]}
+        found.append(await _follows(subject, source, target))
+    return all_of(found) if found else not_applicable("no redirect can be tried without side effects")
+
+
+def _redirect_target(subject: Subject, entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the endpoint that a redirect leads to, if it can be called without side effects."""
+    path = entry.get("to_path") or entry.get("from_path")
+    fitting = (
+        endpoint
+        for endpoint in subject.endpoints
+        if endpoint["method"] == entry.get("to_method") and path in (None, endpoint["path"]) and is_safe(endpoint)
+    )
+    return next(fitting, None)
+
+
+async def _follows(subject: Subject, source: Mapping[str, Any], target: Mapping[str, Any]) -> Outcome:
+    seen = await subject.call(source, _HARMLESS)
+    direct = await subject.call(target, _HARMLESS)
+    if not direct.is_success and direct.status not in (422, 455):
+        return could_not_tell(f"its target is answered with {direct.status}", seen, direct)
+    if seen.status == 459:
+        return could_not_tell(f"{seen.method} is not in the catalog of the server", seen)
+    if any((each["method"], each["path"]) == (source["method"], source["path"]) for each in subject.endpoints):
+        return could_not_tell(f"{seen.method} {seen.target} is an endpoint itself", seen, direct)
+    if seen.status == direct.status:
+        return passed(seen, direct)
+    return failed(f"answered {seen.status}, but its target answers {direct.status}", seen, direct)
+
+
+POLICY_CHECKS: Final = (
+    Check("13.1-04a", "the manifest carries a well-formed method policy", "9.2, 9.5", _is_published),
+    Check("13.1-04b", "a disallowed method is answered with 405", "9.2", _disallowed),
+    Check("13.1-04c", "a method outside the allow list is answered with 405", "9.2", _not_listed),
+    Check("13.1-04d", "legacy verbs work exactly where opted in", "3.6, 9.2", _legacy_is_opt_in),
+    Check("13.1-04e", "a redirected request is treated as its target", "9.2", _redirected),
+)
+
+
+_TRIED_CODES: Final = 6
+
+
+async def _not_found(subject: Subject) -> Outcome:
+    # A server that looks at the method first answers 405 for one that has no endpoint at all.
+    bound = (endpoint["method"] for endpoint in subject.endpoints if is_informational(endpoint))
+    methods = list(dict.fromkeys(("DISCOVER", "QUERY", *bound)))[:_TRIED_CODES]
+    refused: list[Exchanged] = []
+    for method in methods:
+        seen = await subject.ask(method, subject.missing_path)
+        if seen.status == 404 and not seen.refuses_caller:
+            return await _shown_missing(subject, seen)
+        refused.append(seen)
+    if any(seen.requires("wildcards-required") for seen in refused):
+        return not_applicable("this server asks for consent to undeclared paths")
+    return expect(next((seen for seen in refused if undecided(seen) is None), refused[0]), 404)
+
+
+async def _shown_missing(subject: Subject, seen: Exchanged) -> Outcome:
+    there = subject.inventory_answer
+    if (there.status, there.code) == (404, seen.code):
+        return could_not_tell("DISCOVER /methods is answered in the same way", seen, there)
+    return passed(seen)
+
+
+async def _provoke_405(subject: Subject) -> tuple[str, Exchanged] | Outcome:
+    """Find a path and a method that it does not offer. A server may have more endpoints than it publishes."""
+    outcome: Outcome | None = None
+    for path, method in list(not_offered(subject))[:_TRIED_CODES]:
+        seen = await subject.ask(method, path)
+        if seen.status == 405 and not seen.refuses_caller:
+            return path, seen
+        served = seen.is_success or seen.status == 422 or seen.requires("wildcards-required")
+        if not served and undecided(seen) is None:
+            return expect(seen, 405)
+        outcome = outcome or undecided(seen) or could_not_tell(f"{method} {path} is answered with {seen.status}", seen)
+    return outcome or not_applicable("no endpoint has a literal path where a read-only method is missing")
+
+
+async def _not_allowed(subject: Subject) -> Outcome:
+    found = await subject.once(_provoke_405)
+    return found if isinstance(found, Outcome) else passed(found[1])
+
+
+async def _tells_how_to_go_on(subject: Subject) -> Outcome:
+    found = await subject.once(_provoke_405)
+    if isinstance(found, Outcome):
+        return found if found.verdict != "fail" else could_not_tell("no 405 was returned", *found.evidence)
+    return faults(_recovery_faults(subject, *found), found[1])
+
+
+def _recovery_faults(subject: Subject, path: str, seen: Exchanged) -> Iterator[str]:
+    allowed, redirects = seen.field("allowed_methods_for_path"), seen.field("redirects_for_path")
+    if not isinstance(allowed, list):
+        yield "allowed_methods_for_path is not a list"
+    else:
+        policy = subject.method_policy
+        listed = policy.get("allow")
+        for method in dict.fromkeys(each["method"] for each in subject.endpoints if each["path"] == path):
+            admitted = not isinstance(listed, list) or method in (*listed, *FLOOR_METHODS)
+            if method not in allowed and admitted and method not in strings(policy.get("disallow")):
+                yield f"allowed_methods_for_path lacks {method}"
+        if seen.method in allowed:
+            yield f"allowed_methods_for_path has {seen.method}, which was refused"
+    if not isinstance(redirects, dict):
+        yield "redirects_for_path is not an object"
+        return
+    for entry in objects(subject.method_policy.get("redirects")):
+        if entry.get("from_path") == path and entry.get("from_method") not in redirects:
+            yield f"redirects_for_path lacks {entry.get('from_method')}"
+
+
+def _scoped(subject: Subject) -> list[Mapping[str, Any]]:
+    """Return scope-gated endpoints that are safe to call, first those whose path is literal and whose valid input may
+    be sent.
+    """
+    gated = [each for each in subject.endpoints if strings(each.get("required_scopes")) and is_safe(each)]
+    return sorted(gated, key=lambda each: (bool(path_parameters(each)), valid_input(each) is None))[:_TRIED_CODES]
+
+
+async def _call_scoped(
+    subject: Subject, endpoint: Mapping[str, Any], agent_id: str | None, scope: str | None
+) -> Exchanged:
+    """Call a scope-gated endpoint. A 422 may come first, so valid input follows where nothing can change."""
+
+    async def send(given: dict[str, Any]) -> Exchanged:
+        return await subject.send(
+            endpoint["method"],
+            concrete_path(endpoint),
+            subject.form.write(given),
+            agent_id=agent_id,
+            scope=scope,
+            invented=bool(path_parameters(endpoint)),
+        )
+
+    seen, given = await send({PROBE_FIELD: True}), valid_input(endpoint)
+    return await send(given) if seen.status == 422 and given is not None else seen
+
+
+async def _scope_violation(subject: Subject) -> Outcome:
+    told = await first_told(_violated(subject, endpoint) for endpoint in _scoped(subject))
+    return told or not_applicable("no endpoint requires scopes")
+
+
+async def _violated(subject: Subject, endpoint: Mapping[str, Any]) -> Outcome:
+    seen = await _call_scoped(subject, endpoint, subject.agent_id, PROBE_SCOPE)
+    claimed = seen.status != 262 or seen.requires("scope-required")
+    if not claimed:  # our claim is wider than the agent's grant; without a claim the grant itself counts
+        seen = await _call_scoped(subject, endpoint, subject.agent_id, None)
+    if seen.status == 455:
+        return passed(seen)
+    if seen.status == 262 and seen.requires("scope-required"):
+        return warned("answered 262 scope-required as in the base protocol; AGTP-API requires 455", seen)
+    if not claimed and (seen.is_success or seen.status == 422):
+        return could_not_tell("the agent holds the scopes; give --agent-id of one that does not", seen)
+    if seen.status == 422:
+        return could_not_tell("input is validated before scope, and valid input could change something", seen)
+    return expect(seen, 455)
+
+
+async def _credentials_missing(subject: Subject) -> Outcome:
+    told = await first_told(_uncredited(subject, endpoint) for endpoint in _scoped(subject))
+    return told or not_applicable("no endpoint requires scopes")
+
+
+async def _uncredited(subject: Subject, endpoint: Mapping[str, Any]) -> Outcome:
+    seen = await _call_scoped(subject, endpoint, None, None)
+    if seen.status == 262:
+        named = isinstance(seen.field("type"), str) or isinstance(seen.field("reason"), str)
+        return passed(seen) if named else failed("the 262 response has no type", seen)
+    if seen.refuses_caller or seen.status in (422, 429, 455, 503):
+        return could_not_tell(f"a call without identity is answered with {seen.status}", seen)
+    return undecided(seen) or failed(f"a call without identity is answered with {seen.status}", seen)
+
+
+async def _wildcards_required(subject: Subject) -> Outcome:
+    if not subject.accepts_wildcards:
+        return not_applicable("this server does not accept undeclared methods")
+    seen = await subject.send("QUERY", subject.missing_path, {PROBE_FIELD: True})
+    if seen.refuses_caller and subject.agent_id == PROBE_AGENT:  # a hosted agent may have consented
+        seen = await subject.ask("QUERY", subject.missing_path, {PROBE_FIELD: True})
+    if seen.status == 262 and seen.requires("wildcards-required"):
+        return passed(seen)
+    if seen.status in (404, 405):
+        return could_not_tell(f"the call is refused with {seen.status}, which does not ask for consent", seen)
+    return undecided(seen) or failed(f"answered {seen.status}, expected 262 wildcards-required", seen)
+
+
+CODE_CHECKS: Final = (
+    Check("13.1-08a", "an unknown path is answered with 404", "5.4, 11", _not_found, needs_manifest=False),
+    Check("13.1-08b", "a method that the path does not offer is answered with 405", "11", _not_allowed),
+    Check("13.1-08c", "a 405 lists the allowed methods and the redirects", "11", _tells_how_to_go_on),
+    Check("13.1-08d", "insufficient scope is answered with 455", "6.3, 13.2", _scope_violation),
+    Check("13.1-08e", "a missing credential is answered with 262 and its type", "11", _credentials_missing),
+    Check(
+        "13.1-08f",
+        "an ad-hoc call without consent is answered with 262 wildcards-required",
+        "16.4",
+        _wildcards_required,
+    ),
+)

@@ -1,0 +1,128 @@
+"""Every rule that a finding can name, and the content of its page.
+
+A package declares its rules as `Rule` constants beside its checks, and this module collects them. Rules are declared
+below the room of the lint, or in it, so that settings of the lint can name all of them: those for the answers of
+live services are therefore in `served`, and the agent room, which asks the services, imports them. Those of contract
+changes, which no setting selects, are in `checks.evolution.rule_index`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cache
+from typing import Final, NamedTuple
+
+from bespeak.checks.lint import baseline, failed_check, served, suppress
+from bespeak.checks.lint.passes import RULES, pass_of
+from bespeak.contract import rules as contract
+from bespeak.contract.catalog import rules as catalog
+from bespeak.contract.ontology import matching
+from bespeak.contract.ontology import rules as profiles
+from bespeak.documents import rules as files
+from bespeak.documents.agis import rules as agis
+from bespeak.documents.ai import rules as ai
+from bespeak.documents.alignment import rules as alignments
+from bespeak.documents.deployment import rules as deployment
+from bespeak.documents.ontology import rules as ontologies
+from bespeak.documents.openapi import rules as openapi
+from bespeak.state import rules as state
+from bespeak.text.diagnostics.diagnostic import Rule, declared_in
+from bespeak.text.reading import rules as reading
+
+ALWAYS: Final = frozenset({reading.UNREADABLE.id, reading.MALFORMED.id, failed_check.FAILED.id})
+"""Rules that no selection turns off: without them a part that was not checked would look like one without faults."""
+
+_DECLARED: Final = (
+    *(reading, contract, catalog, state, files, deployment, agis, ai, openapi),
+    *(ontologies, alignments, profiles, matching),
+    *(suppress, baseline, failed_check, served),
+)
+"""The modules that declare rules, other than those of the passes."""
+
+_DIGITS: Final = str.maketrans("OIL", "011")
+"""Letters that are mistyped for digits."""
+
+
+@cache
+def all_rules() -> Mapping[str, Rule]:
+    """Return every rule by its id, sorted."""
+    return dict(sorted({**RULES, **declared_in(*_DECLARED)}.items()))
+
+
+def find_rule(text: str, among: Mapping[str, Rule] | None = None) -> Rule | None:
+    """Find a rule by its id or its name, ignoring case; `among` is for other rules than those of the lint."""
+    rules, wanted = all_rules() if among is None else among, text.strip()
+    if wanted.upper() in rules:
+        return rules[wanted.upper()]
+    return next((rule for rule in rules.values() if rule.name == wanted.lower()), None)
+
+
+def near_rules(text: str) -> list[str]:
+    """Suggest ids and names similar to a mistyped one."""
+    rules = all_rules()
+    names = [rule.name for rule in rules.values()]
+    wanted = text.strip()[:60]
+    number = wanted.upper()[:1] + wanted.upper()[1:].translate(_DIGITS)
+    found = [number] if number in rules else get_close_matches(number, rules, n=2, cutoff=0.7)
+    found += get_close_matches(wanted.lower(), names, n=2)
+    # Part of a name is not similar by its letters, but clearly meant.
+    found += [name for name in names if len(wanted) > 3 and wanted.lower() in name]
+    return list(dict.fromkeys(found))[:4]
+
+
+_BINDING: Final = {
+    "MUST": "required by the draft",
+    "SHOULD": "recommended by the draft",
+    "style": "improves readability",
+}
+_FIXES: Final = {
+    "none": "There is no automatic fix.",
+    "safe": "`bespeak lint --fix` fixes it where the fix is unambiguous, without changing the meaning of the contract.",
+    "unsafe": "`bespeak lint --fix --unsafe-fixes` fixes it where the fix is unambiguous; review the result.",
+}
+
+
+class Section(NamedTuple):
+    """Heading with its text."""
+
+    title: str
+    text: str
+    is_code: bool = False
+
+
+def facts(rule: Rule, pass_name: str) -> list[tuple[str, str]]:
+    """Return the facts about a rule as short entries."""
+    number = pass_of(rule.id)
+    return [
+        ("severity", rule.severity),
+        ("binding", f"{rule.normative}: {_BINDING[rule.normative]}"),
+        ("source", rule.source),
+        ("pass", f"{number}, {pass_name}" if number else "none of AGIS 9.1"),
+    ]
+
+
+def sections(rule: Rule) -> list[Section]:
+    """Return the sections after the summary, without empty ones."""
+    parts = [
+        Section("Why", rule.why),
+        Section("Bad", rule.bad, is_code=True),
+        Section("Good", rule.good, is_code=True),
+        Section("Fix", _FIXES[rule.fix]),
+        Section("Ignore", how_to_ignore(rule)),
+    ]
+    return [part for part in parts if part.text]
+
+
+def how_to_ignore(rule: Rule) -> str:
+    """List the ways to ignore the rule."""
+    if rule.id in ALWAYS:
+        return "It is always reported, because something was not checked; `exclude` leaves a file out of a run."
+    if rule.id.startswith("W"):
+        # A finding about a live server has no line for a comment.
+        return f'In a run: `--ignore {rule.id}`. Everywhere: `ignore = ["{rule.id}"]` in the settings.'
+    return (
+        f"In a line: `# bespeak: ignore[{rule.id}] the reason`. In a mapping, for all of it: "
+        f'`"x-bespeak-ignore": {{"{rule.id}": "the reason"}}`. In files: `per-path-ignores`. '
+        f'Everywhere: `ignore = ["{rule.id}"]` in the settings.'
+    )

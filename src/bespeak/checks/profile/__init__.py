@@ -1,1 +1,0 @@
-"""Judgement of semantic profiles and registrations in the light of ontologies (IoA 5.4)."""

@@ -1,0 +1,448 @@
+"""Evidence of what a call does: the sentences and fields of an upstream that say it changes, reads or undoes something.
+
+Without evidence that a POST only reads, it counts as a change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+from bespeak.documents.adoption.facade import READING, Candidate
+from bespeak.documents.adoption.naming import is_plural, singular, words
+from bespeak.documents.adoption.verb_words import (
+    SPOKEN,
+    SURE,
+    base,
+    changes,
+    changing_words,
+    is_plain,
+    is_verbal,
+    name_verb,
+    path_verb,
+    said_words,
+)
+from bespeak.text.language.head_verb import head_verbs
+from bespeak.text.language.lexicon import meanings
+from bespeak.text.language.operation_class import operation_classes
+from bespeak.text.language.verb_form import lemmas
+
+STRONG: Final = frozenset(
+    {
+        *("delete", "remove", "erase", "overwrite", "regenerate", "reset", "revoke", "invalidate", "send", "resend"),
+        *("charge", "refund", "restart", "reboot", "terminate", "kill", "consume", "install", "uninstall", "execute"),
+        *(
+            "trigger",
+            "write",
+            "transfer",
+            "pay",
+            "purchase",
+            "deploy",
+            "wipe",
+            "purge",
+            "destroy",
+            "rotate",
+            "dispatch",
+        ),
+        *("rewrite", "truncate", "drop", "disable", "deactivate", "suspend", "unsubscribe", "forward", "upload"),
+    }
+)
+"""Verbs that say a change in any form, even where a noun is the subject: "the key is regenerated"."""
+_PLAIN: Final = STRONG | {
+    "create",
+    "update",
+    "insert",
+    "append",
+    "modify",
+    "rename",
+    "cancel",
+    "submit",
+    "publish",
+    "start",
+    "stop",
+    "set",
+}
+"""Verbs that a GET does not say of itself if it only reads."""
+EFFECTS: Final = _PLAIN | frozenset(
+    {
+        *(
+            "save",
+            "store",
+            "create",
+            "insert",
+            "append",
+            "update",
+            "modify",
+            "replace",
+            "rename",
+            "move",
+            "post",
+            "run",
+        ),
+        *(
+            "publish",
+            "push",
+            "submit",
+            "order",
+            "book",
+            "start",
+            "stop",
+            "commit",
+            "merge",
+            "cancel",
+            "close",
+            "archive",
+        ),
+        *("download", "alter", "mutate", "add", "set", "apply", "enable", "register", "launch", "schedule", "approve"),
+        *("reject", "assign", "unassign", "clear", "empty", "format", "import", "migrate", "patch", "mark", "log"),
+    }
+)
+"""Verbs by which a sentence about the call itself says that it does more than answer."""
+_OF_FIELDS: Final = STRONG | {
+    "run",
+    "save",
+    "publish",
+    "cancel",
+    "create",
+    "update",
+    "insert",
+    "append",
+    "replace",
+    "modify",
+}
+"""Verbs that are hardly ever nouns in the text of a field."""
+_SEEN: Final = 4_000
+_MOST: Final = 60
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+|(?<=;)\s")
+_MARK: Final = re.compile(r"^(?:[\W_]+|\d{1,2}[.)]\s+)+")
+"""What stands before a line: a bullet, a number, an emoji, the sign of a heading."""
+_LABEL: Final = re.compile(r"^[A-Z][\w ]{0,24}(?::\s+|\s+\|\s+)(?=\S)")
+"""A label before a sentence: `Purpose: `, `Notion | `."""
+_SUBJECT: Final = re.compile(
+    r"(?:also|it|this|the|an?|and|then|will|can|may|might|both|automatically|immediately|calling|running|using"
+    r"|invoking|tool|call"
+    r"|endpoint|operation|method|request|function|action|command|server|which|api|resource|service|permanently|\w+ly"
+    r"|\W)+",
+    re.IGNORECASE,
+)
+"""Words before a verb whose subject is the call."""
+_PASSIVE: Final = re.compile(
+    r"(?<!can )(?<!could )(?<!may )(?<!must )(?<!should )(?<!to )\b(?:is|are|will be|gets|get|be)\s+(?:(?:also|then"
+    r"|automatically|immediately|permanently|first|now|re)\s+)*(\w+)\b",
+    re.IGNORECASE,
+)
+_NEW: Final = re.compile(r"\b(?:a|an|another)? ?new\b", re.IGNORECASE)
+_MADE: Final = frozenset({"create", "generate", "issue", "open", "start", "register", "mint"})
+_ITSELF: Final = re.compile(
+    r"\b(?:this|these) (?:\w+ )?(?:endpoints?|methods?|operations?|apis?|parameters?|fields?|features?|propert(?:y"
+    r"|ies)|values?|versions?"
+    r"|functionality|resource|tool) (?:is|are|will be) (?:\w+ (?:and )?){0,4}?(?:deprecat|remov|replac|renam|mov"
+    r"|disabl|delet|suspend)"
+    r"|\b(?:deprecated|sunset|(?:future|next|later|this) (?:major )?(?:version|release))\b",
+    re.IGNORECASE,
+)
+"""The end of an endpoint, not what it does: "This method will be removed"."""
+_OTHERWISE: Final = re.compile(
+    r"\b(?:by (?!this|the call|default)|every|daily|nightly|hourly|weekly|periodically|regularly|previously|currently"
+    r"|already|not|never"
+    r"|cannot|n't|only (?:if|when)|until|unless|(?:when|once|after|if|whether|which|that|who|where|before|during"
+    r"|because) (?!this|true|set|called"
+    r"|calling|reading|the (?:call|request|endpoint)|you call|enabled|specified|it))\b",
+    re.IGNORECASE,
+)
+"""Words of a sentence about another time, another actor, a condition or nothing at all."""
+_PURPOSE: Final = re.compile(
+    r"\b(?:to|whether to|if true,?|will|and then|then|also)\s+(?:\w+ly )?(\w+)\b", re.IGNORECASE
+)
+_ASKED_FOR: Final = re.compile(r"\b(?:query|queries|search|filter|expression to match|select)\b", re.IGNORECASE)
+_TOLD: Final = re.compile(
+    r"\b(?:use|call|see|you|first|before|instead|must|should|please|avoid|note|via|with)\b|\w_\w|`", re.IGNORECASE
+)
+"""Signs that a command is addressed to the caller, or is about another tool."""
+
+
+class Deed(NamedTuple):
+    """A verb that changes something, and the words around it."""
+
+    verb: str
+    words: str
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Yield the sentences and lines of a text without bullets, numbers and labels before them."""
+    for count, line in enumerate(_SENTENCE.split(text[:_SEEN])):
+        bare = _LABEL.sub("", _MARK.sub("", line.strip())).strip()
+        if count > _MOST:
+            return
+        if bare and not bare.endswith(":"):
+            yield bare
+
+
+def deeds(text: str, *, broad: bool) -> Iterator[Deed]:
+    """Yield what a text says that the call does.
+
+    `broad` counts what an honest GET also says, such as "is stored", and commands: "Write the result to the disk".
+    """
+    for sentence in sentences(text):
+        deed = _active(sentence, broad=broad, commands=broad) or _passive(sentence, broad=broad)
+        if deed is not None:
+            yield deed
+
+
+def field_deeds(text: str) -> Iterator[Deed]:
+    """Yield what the text of a field says that the call does: "Whether to delete the file afterwards"."""
+    for sentence in sentences(text):
+        deed = _active(sentence, broad=False) or _passive(sentence, broad=False, conditional=True)
+        deed = deed if deed is not None and deed.verb in _OF_FIELDS else None
+        for found in _PURPOSE.finditer(sentence) if deed is None and not _ASKED_FOR.search(sentence) else ():
+            verb = found[1].lower()
+            if verb in _OF_FIELDS:
+                deed = Deed(verb, found[0])
+                break
+        if deed is not None:
+            yield deed
+
+
+def _active(sentence: str, *, broad: bool, commands: bool = False) -> Deed | None:
+    """Return the verb of "Saves the file" and "This tool also deletes it"; with `commands`, of "Delete it" too."""
+    heads = head_verbs(sentence)
+    runs = any(head.verb in _RUNNING for head in heads if head.kind == "light")
+    for head in heads:
+        if head.kind not in ("head", "coordinated", "meant") or head.verb not in (EFFECTS if broad else _PLAIN):
+            continue
+        if head.kind == "meant":  # "Runs the migration"
+            if commands and runs and not _TOLD.search(sentence):
+                return Deed(head.verb, _shown(sentence))
+            continue
+        word, before = sentence[head.start : head.end], sentence[: head.start]
+        forms = {lemma.form for lemma in lemmas(word.lower())}
+        subject = not before or _SUBJECT.fullmatch(before) is not None or head.kind == "coordinated"
+        if "third" in forms and subject and not _NEGATED.search(before) and not sentence[head.end :].startswith(" of "):
+            return Deed(head.verb, _shown(sentence[head.start :]))
+        if "base" in forms and _MODAL.search(before) and subject:
+            return Deed(head.verb, _shown(sentence[head.start :]))
+        if commands and "base" in forms and not before and head.verb in _OF_FIELDS and not _TOLD.search(sentence):
+            return Deed(head.verb, _shown(sentence))
+    return None
+
+
+_RUNNING: Final = frozenset({"run", "execute", "perform", "start", "launch", "initiate", "make"})
+_MODAL: Final = re.compile(r"\b(?:will|can|may|might)\b", re.IGNORECASE)
+_NEGATED: Final = re.compile(r"\b(?:not|never|n't)\b", re.IGNORECASE)
+
+
+def _passive(sentence: str, *, broad: bool, conditional: bool = False) -> Deed | None:
+    """Return the verb of "The key is regenerated" and "a new session is created".
+
+    `conditional` means the text of a field, which says when: "If true, the file is deleted after reading".
+    """
+    if _ITSELF.search(sentence) or (_NEGATED if conditional else _OTHERWISE).search(sentence):
+        return None
+    for found in _PASSIVE.finditer(sentence):
+        participles = [lemma.verb for lemma in lemmas(found[1].lower()) if lemma.form != "third"]
+        made = any(verb in _MADE for verb in participles) and _NEW.search(sentence[: found.start()]) is not None
+        verb = next((verb for verb in participles if verb in STRONG or made or (broad and verb in EFFECTS)), "")
+        if verb:
+            return Deed(verb, _shown(found[0]))
+    return None
+
+
+def _shown(words: str) -> str:
+    return " ".join(words.split()[:3]).rstrip(".,;:")
+
+
+CHOOSING: Final = frozenset({"action", "operation", "command", "subcommand", "method", "verb", "op", "task", "cmd"})
+"""Fields whose value says what is done."""
+_PROGRAMS: Final = frozenset(
+    {
+        *("sql", "script", "code", "command", "commands", "cmd", "statement", "javascript", "function", "expression"),
+        *("expr", "eval", "shell", "program", "snippet", "bash", "powershell", "lua", "macro", "formula"),
+    }
+)
+"""Fields that hold a program, which may do anything."""
+_LANGUAGES: Final = frozenset(
+    {"sql", "js", "javascript", "python", "shell", "source", "bash", "node", "lua", "ruby", "php"}
+)
+_IDENTIFYING: Final = frozenset({"code", "function", "statement", "formula", "macro", "program"})
+"""Names that are also those of a value: a country code, a bank statement. In a GET they are."""
+_DESCRIBED: Final = re.compile(
+    r"\b(?:code|scripts?|commands?|programs?|expressions?|snippets?|statements?|functions?) (?:that is |which is "
+    r"|to be |to )(?:run|executed?"
+    r"|evaluated?|eval)\b|\b(?:javascript|python|shell|bash|sql|cypher|graphql|powershell|groovy|lua"
+    r"|typescript) (?:code|expressions?|functions?"
+    r"|commands?|scripts?|quer(?:y|ies)|statements?|snippets?|source)\b|\b(?:quer(?:y|ies)|statements?) in (?:sql"
+    r"|cypher|graphql)\b",
+    re.IGNORECASE,
+)
+_VALUE: Final = re.compile(
+    r"\b(?:country|currency|language|postal|zip|status|error|product|discount|promo|coupon|airport|station|area"
+    r"|verification|iso|invite"
+    r"|invitation|authorization|auth|locale|region|state|security|confirmation|access|booking|tracking|stock|ticker"
+    r"|iata|icao|voucher"
+    r"|reference|one-time|short|cron|regular|regex|bank|account|glob|response|exit|room|gift|station|department|unit"
+    r"|item|article)\b",
+    re.IGNORECASE,
+)
+"""Words that make a field of such a name an ordinary value: `cron expression`."""
+_PERFORMED: Final = re.compile(r"\bto (?:be )?(?:perform|take|execute|run|apply|do|carry)", re.IGNORECASE)
+_READ_ONLY: Final = re.compile(r"\bread[- ]?only\b", re.IGNORECASE)
+_QUERIES: Final = frozenset({"sql", "query", "statement"})
+_MOST_FIELDS: Final = 200
+_MOST_VALUES: Final = 50
+_SEEN_FIELDS: Final = 2_000
+
+
+def change_signs(fields: Mapping[str, Any], *, reads: bool) -> Iterator[str]:
+    """Yield why the fields of an input say that a call changes something.
+
+    `reads` means a GET, whose fields mostly filter: there only a text says what a field with an action does.
+    """
+    for field, schema in list(fields.items())[:_MOST_FIELDS]:
+        part = schema if isinstance(schema, Mapping) else {}
+        named, said, values = words(field), str(part.get("description") or "")[:_SEEN_FIELDS], part.get("enum")
+        if named and named[-1] in CHOOSING and isinstance(values, list) and (not reads or _PERFORMED.search(said)):
+            doing = (value for value in values[:_MOST_VALUES] if isinstance(value, str) and _is_change(value))
+            yield from (f"its field '{field[:60]}' may be '{value[:60]}'" for value in doing)
+            continue
+        for deed in field_deeds(said) if not reads else ():
+            yield f"its field '{field[:60]}' says '{deed.words}'"
+            break
+
+
+def program_field(fields: Mapping[str, Any], description: str, *, reads: bool, read_only: bool = False) -> str:
+    """Return the field that holds a program, which may do anything; empty if there is none.
+
+    Only a statement of a query language can be believed to read, if the text and the hint say so.
+    """
+    for field, schema in list(fields.items())[:_MOST_FIELDS]:
+        part = schema if isinstance(schema, Mapping) else {}
+        if not _holds_program(words(field), part, reads=reads):
+            continue
+        believed = read_only and not _QUERIES.isdisjoint(words(field)[-1:])
+        if not (believed and _READ_ONLY.search(description[:_SEEN_FIELDS])):
+            return field[:60]
+    return ""
+
+
+def _holds_program(named: Sequence[str], schema: Mapping[str, Any], *, reads: bool) -> bool:
+    """Return True for `sql`, `code`, `python_code` and a described program, but not for `language_code`."""
+    said = f"{schema.get('title') or ''} {schema.get('description') or ''}"[:_SEEN_FIELDS]
+    kind, values = schema.get("type", "string"), schema.get("enum")
+    if isinstance(values, list) or kind in ("integer", "number", "boolean"):
+        return False
+    media = schema.get("contentMediaType")
+    if _DESCRIBED.search(said) or (isinstance(media, str) and re.search(r"javascript|python|x-sh|sql", media)):
+        return True
+    if not named or named[-1] not in _PROGRAMS or (len(named) > 1 and named[0] not in _LANGUAGES):
+        return False
+    return not _VALUE.search(said) and not (reads and named[-1] in _IDENTIFYING)
+
+
+def _is_change(value: str) -> bool:
+    first = next(iter(words(value)), "")
+    return bool(first) and not is_plural(first) and changes(base(first) or first)
+
+
+_ON_A_COMMAND: Final = frozenset(
+    {
+        *("search", "query", "list", "find", "count", "validate", "preview", "estimate", "calculate", "compare"),
+        *("simulate", "dryrun", "explain", "suggest", "autocomplete", "exists"),
+    }
+)
+"""Words that mean reading even as a command on one thing, and in prose: /orders/{id}/preview."""
+_FETCHING: Final = frozenset({"get", "fetch", "retrieve"})
+_ISSUED: Final = frozenset({"token", "session", "credential", "credentials", "secret", "otp", "nonce"})
+"""Things that are made when somebody gets them: POST /oauth/token with `getToken`."""
+_IN_A_NAME: Final = _ON_A_COMMAND | _FETCHING | {"lookup", "describe", "check", "is", "has", "does", "can"}
+"""Words that mean reading as the verb of a name. As a command they may act: /repos/{id}/fetch, /todos/{id}/check."""
+_READ_EVIDENCE_MADE: Final = frozenset({"201", "202", "204"})
+"""Statuses of an answer to something that was created, begun or done (RFC 9110 15.3)."""
+_LAUNCHING: Final = frozenset(
+    {"request", "trigger", "start", "initiate", "launch", "schedule", "submit", "begin", "force"}
+)
+"""First words of a sentence about work that is begun: `Trigger the verification of an account`."""
+_PRODUCING: Final = frozenset(
+    {"generate", "render", "build", "produce", "compose", "compile", "export", "print", "draw", "convert", "format"}
+)
+"""Verbs for making the answer itself: a GET that renders a page changes nothing."""
+_MADE_FOR_GOOD: Final = _ISSUED | {"key", "keys", "apikey", "password", "passwords", "certificate", "pin", "keypair"}
+"""Things that stay valid when they are made: GET /key/generate."""
+_STATING: Final = frozenset(
+    {"contain", "remain", "represent", "include", "provide", "consist", "belong", "expand", "describe", "confirm"}
+)
+"""Verbs about what there is."""
+_CHOSEN: Final = frozenset({*((word,) for word in CHOOSING), ("action", "type"), ("action", "name")})
+"""Words of a path parameter that says what is done."""
+
+
+def only_reads(candidate: Candidate, word: str) -> bool:
+    """Return True if a word in the place of the verb means reading, and nothing speaks against it."""
+    named = name_verb(candidate)
+    if word not in (_IN_A_NAME if named is not None and named.word == word else _ON_A_COMMAND):
+        return False
+    if word in _FETCHING and not _ISSUED.isdisjoint(words(f"{candidate.name} {candidate.path}")):
+        return False
+    begun = (text.partition(" ")[0].lower() for text in (candidate.summary, candidate.description))
+    if not _LAUNCHING.isdisjoint(base(word) for word in begun):
+        return False
+    return (
+        candidate.successes.isdisjoint(_READ_EVIDENCE_MADE)
+        and not candidate.starts_job
+        and not any(changing_words(candidate))
+    )
+
+
+def contradicts(candidate: Candidate, word: str) -> bool:
+    """Return True if a word says that a call changes something, although its method should only read.
+
+    A word that is mostly a noun does not, unless it stands where only commands stand: `train` in `Next Trains`.
+    """
+    if not changes(word) or not (is_plain(word) or (word in SPOKEN and is_verbal(word))) or word in _STATING:
+        return False
+    return word not in _PRODUCING or not _MADE_FOR_GOOD.isdisjoint(_about(candidate))
+
+
+def acts(candidate: Candidate) -> str:
+    """Return the verb by which a call that should only read does more: `cancel` in GET /orders/{id}/cancel."""
+    if candidate.method not in READING:
+        return ""
+    found = [one for one in (name_verb(candidate), path_verb(candidate)) if one is not None and one.trust >= SURE]
+    acting = [one.word for one in found if changes(one.word) and _is_deed(candidate, one.word)]
+    if acting and found[0].word == acting[0]:
+        return acting[0]
+    if _chooses_action(candidate.path or ""):
+        return "control"
+    for said in said_words(candidate):
+        if contradicts(candidate, said.word):
+            return said.word
+        if said.trust >= SURE and not changes(said.word):
+            break
+    texts = (candidate.summary, candidate.description)
+    told = (deed.verb for text in texts for deed in deeds(text, broad=False))
+    return next((verb for verb in told if _is_deed(candidate, verb)), "")
+
+
+def _chooses_action(path: str) -> bool:
+    """Return True if a parameter of a path says what is done: /pods/{id}/{action}, but not /actions/{action}."""
+    segments = path.split("/")
+    return any(
+        segment[:1] == "{" and words(segment[1:-1])[:2] in _CHOSEN and singular(before) != words(segment[1:-1])[0]
+        for before, segment in pairwise(segments)
+    )
+
+
+def _is_deed(candidate: Candidate, verb: str) -> bool:
+    return verb not in _PRODUCING or not _MADE_FOR_GOOD.isdisjoint(_about(candidate))
+
+
+def _about(candidate: Candidate) -> set[str]:
+    return set(words(f"{candidate.name} {candidate.path} {candidate.summary[:200]}"))
+
+
+def takes_back(one: str, other: str) -> bool:
+    """Return True if one verb restores what was before the other. What is made anew is not what has ended."""
+    classes = operation_classes(one)
+    remade = classes is not None and classes.main == "CREATE" and classes.of("BEGIN") == 0
+    return meanings().opposite(one, other) and not remade

@@ -1,1 +1,0 @@
-"""Files on disk: reading with limits, and atomic replacement."""

@@ -1,1 +1,0 @@
-"""Configuration files of MCP clients: where they are, and an entry in them for a server."""

@@ -1,0 +1,433 @@
+"""Passes over a plain schema, of which each provider needs some: members, null, maps, tuples, references, unions.
+
+Keywords that a provider does not support become sentences in the description.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any, Final
+
+from bespeak.documents.projections.model_tools.plain_form import TEXTS, sentence
+from bespeak.documents.projections.model_tools.schema import (
+    CHANGING,
+    MAP,
+    ONE,
+    OPTIONAL,
+    RENAMED,
+    REST,
+    SAYS,
+    UNFIT,
+    WRAPPED,
+    Definitions,
+    Node,
+    Pass,
+    ToolSchema,
+    alternatives,
+    applied,
+    circular,
+    is_nullable,
+    named,
+    nodes,
+    resolved,
+    types,
+)
+
+_NULL: Final = {"type": "null"}
+_SCALARS: Final = ("string", "integer", "number", "boolean")
+
+
+def note_optional(node: Node, definitions: Definitions) -> Node:
+    """Mark optional members that are never null: models send null all the same, and mean that it is left out."""
+    return _marked(node, [name for name in _optional(node) if not is_nullable(node["properties"][name], definitions)])
+
+
+def require_all(node: Node, definitions: Definitions) -> Node:
+    """Require all members and let optional ones be null.
+
+    If null is a value of an optional member, it can stand for a missing member only if that is its default.
+    """
+    if node.get("type") != "object":
+        return node
+    properties = dict(node.get("properties", {}))
+    for name in _optional(node):
+        part = properties[name]
+        if not is_nullable(part, definitions):
+            properties[name] = _or_null(part)
+        elif part.get("default", False) is not None and part.keys() - TEXTS:
+            properties[name] = {**part, UNFIT: "null is a value, so it cannot stand for a missing member"}
+    return _marked({**node, "properties": properties, "required": list(properties)}, _optional(node))
+
+
+def join_null(node: Node, _: Definitions) -> Node:
+    """Turn the union of null and one scalar type into a list of types: shorter, and what models have seen most."""
+    options = node.get("anyOf", ())
+    if len(options) != 2 or _NULL not in options or node.keys() - TEXTS != {"anyOf"}:
+        return node
+    (other,) = [option for option in options if option != _NULL] or [_NULL]
+    if other.get("type") not in _SCALARS or "enum" in other:
+        return node
+    texts = {key: value for key, value in node.items() if key != "anyOf"}
+    return {**other, "type": [other["type"], "null"], **texts}
+
+
+def _optional(node: Node) -> list[str]:
+    required = set(node.get("required", ()))
+    return [name for name in node.get("properties", ()) if name not in required]
+
+
+def _marked(node: Node, names: list[str]) -> Node:
+    return {**node, OPTIONAL: names} if names else node
+
+
+def _or_null(node: Node) -> Node:
+    """Return the union of a node and null; texts are those of the union."""
+    texts = {key: value for key, value in node.items() if key in TEXTS}
+    bare = {key: value for key, value in node.items() if key not in TEXTS}
+    options = bare.pop("anyOf", None)
+    if options is None:
+        return {"anyOf": [bare, _NULL], **texts}
+    return {**bare, "anyOf": [*options, _NULL], **texts}
+
+
+_NAME: Final = "other_members"
+_PAIRS: Final = "Pairs of key and value, one for each member."
+
+
+def list_members(node: Node, _: Definitions) -> Node:
+    """Turn an object with undeclared members into a list of pairs, or its undeclared members if others are declared.
+
+    An object that does not say whether it has undeclared members has none, unless it declares none at all.
+    """
+    if node.get("type") != "object":
+        return node
+    value = _value(node)
+    if value is None:
+        return node
+    if not value:
+        return {**node, UNFIT: "an object takes members of any kind"}
+    made = {key: part for key, part in node.items() if key not in ("additionalProperties", "patternProperties")}
+    pairs = {"type": "array", "items": _pair(value), SAYS: [_PAIRS, *_keys(node)]}
+    if "properties" not in node:
+        counts = {"minProperties": "minItems", "maxProperties": "maxItems"}
+        limits = {new: node[old] for old, new in counts.items() if old in node}
+        texts = {key: part for key, part in made.items() if key not in ("type", "required", *counts)}
+        return {**texts, **pairs, **limits, MAP: True, SAYS: [*node.get(SAYS, ()), *pairs[SAYS]]}
+    name = _NAME
+    while name in made["properties"]:
+        name += "_"
+    made["properties"] = {**made["properties"], name: pairs}
+    made["required"] = [*made.get("required", ()), name]
+    return {**made, REST: name}
+
+
+def without_patterns(node: Node, _: Definitions) -> Node:
+    """Describe members whose names match a pattern as undeclared members."""
+    if "patternProperties" not in node:
+        return node
+    made = {key: part for key, part in node.items() if key != "patternProperties"}
+    return {**made, "additionalProperties": _value(node), SAYS: [*node.get(SAYS, ()), *_keys(node)]}
+
+
+def _value(node: Node) -> Node | None:
+    """Return the schema of undeclared members, an empty one if they may be anything; None if there are none."""
+    others, patterns = node.get("additionalProperties"), node.get("patternProperties", {})
+    if others is None:
+        others = False if node.get("properties") or patterns else {}
+    options = [*patterns.values(), *([] if others is False else [others])]
+    if not options:
+        return None
+    if {} in options:
+        return {}
+    return options[0] if len(options) == 1 else {"anyOf": options}
+
+
+def _pair(value: Node) -> Node:
+    return {
+        "type": "object",
+        "properties": {"key": {"type": "string"}, "value": value},
+        "required": ["key", "value"],
+        "additionalProperties": False,
+    }
+
+
+def _keys(node: Node) -> list[str]:
+    patterns = node.get("patternProperties")
+    return [f"Keys match {' or '.join(patterns)}."] if patterns and node.get("additionalProperties") is False else []
+
+
+def describe_items(node: Node, _: Definitions) -> Node:
+    """Give every list a schema of its items, which providers demand."""
+    return {**node, "items": {}} if node.get("type") == "array" and not {"items", "prefixItems"} & node.keys() else node
+
+
+def join_positions(node: Node, definitions: Definitions) -> Node:
+    """Replace the schemas of positions by one union and a sentence."""
+    first: list[Node] = node.get("prefixItems", [])
+    if not first:
+        return describe_items(node, definitions)
+    made = {key: value for key, value in node.items() if key != "prefixItems"}
+    is_closed = node.get("maxItems", len(first) + 1) <= len(first)
+    options = [*first, *([] if is_closed else [node.get("items", {})])]
+    distinct = list({repr(option): option for option in options}.values())
+    made["items"] = distinct[0] if len(distinct) == 1 else {} if {} in distinct else {"anyOf": distinct}
+    order = ", ".join(_words(option, definitions) for option in first)
+    return {**made, SAYS: [*node.get(SAYS, ()), f"The items are, in this order: {order}."]}
+
+
+def _words(node: Node, definitions: Definitions) -> str:
+    kinds = dict.fromkeys(kind for each in alternatives(node, definitions) for kind in types(each) or ("any value",))
+    said = node.get("description")
+    name = " or ".join(kinds)
+    return f"{name} ({said.rstrip('.')})" if isinstance(said, str) and len(said) < 80 else name
+
+
+_LARGEST: Final = 100
+"""Maximum nodes of a definition that is copied to where it is used."""
+_NESTING: Final = frozenset({"$ref", "anyOf", "properties", "items", "prefixItems", "additionalProperties"})
+
+
+def inline_leaves(node: Node, definitions: Definitions) -> Node:
+    """Replace a reference to a definition without parts by the definition: a name for it costs more than it saves."""
+    name = named(node)
+    if name is None or not _NESTING.isdisjoint(definitions[name]):
+        return node
+    return {**definitions[name], **{key: value for key, value in node.items() if key != "$ref"}}
+
+
+def wrap_described(node: Node, _: Definitions) -> Node:
+    """Put a reference that has a description into a union of one, beside which a description is allowed."""
+    if "$ref" not in node or len(node) == 1:
+        return node
+    return {"anyOf": [{"$ref": node["$ref"]}], **{key: value for key, value in node.items() if key != "$ref"}}
+
+
+def inline_described(document: ToolSchema) -> ToolSchema:
+    """Copy definitions to where they have a description of their own; leave out that of a large or recursive one."""
+    circles = circular(document.definitions)
+    done: dict[str, Node] = {}
+
+    def inlined(node: Node, definitions: Definitions) -> Node:
+        name = named(node)
+        if name is None or len(node) == 1:
+            return node
+        if name in circles or not _is_small(name, definitions):
+            return {"$ref": node["$ref"]}
+        if name not in done:
+            done[name] = applied(inlined, definitions[name], definitions)
+        return {**done[name], **{key: value for key, value in node.items() if key != "$ref"}}
+
+    return document.apply(inlined)
+
+
+def _is_small(name: str, definitions: Definitions) -> bool:
+    """Return True if a definition, with everything that it refers to, has few nodes."""
+    waiting, count = [definitions[name]], 0
+    while waiting and count <= _LARGEST:
+        for node in nodes(waiting.pop()):
+            count += 1
+            target = named(node)
+            if target is not None:
+                waiting.append(definitions[target])
+            if count > _LARGEST:
+                break
+    return count <= _LARGEST
+
+
+_MOST: Final = 64
+"""Maximum alternatives that are compared with each other."""
+_MOST_COMPARED: Final = 50_000
+"""Maximum comparisons in a schema: a tenth of a second."""
+_DEEPEST: Final = 3
+_AMBIGUOUS: Final = "alternatives that are written alike mean different values"
+
+
+def are_disjoint(options: list[Node], definitions: Definitions) -> bool:
+    """Return True if no value meets two of the options, as far as their types and members show."""
+    return _Comparison(definitions).all_apart(options)
+
+
+def mark_ambiguous(document: ToolSchema) -> ToolSchema:
+    """Mark unions in which a value does not tell by which alternative it has to be converted back."""
+    changing = _changing(document.definitions)
+    comparison = _Comparison(document.definitions)
+
+    def marked(node: Node, _: Definitions) -> Node:
+        options = node.get("anyOf", [])
+        if not any(_changes(option, changing) for option in options):
+            return node
+        if comparison.all_apart(options) or len({_plan(option, changing) for option in options}) == 1:
+            return node
+        clear = len(options) <= _MOST and all(
+            comparison.are_apart(one, other) or _plan(one, changing) == _plan(other, changing)
+            for one, other in combinations(options, 2)
+        )
+        return node if clear else {**node, UNFIT: _AMBIGUOUS}
+
+    return document.apply(marked)
+
+
+class _Comparison:
+    """Compares alternatives. After too much work, all count as overlapping."""
+
+    def __init__(self, definitions: Definitions) -> None:
+        self._definitions = definitions
+        self._left = _MOST_COMPARED
+
+    def all_apart(self, options: list[Node]) -> bool:
+        """Return True if no value meets two of the options."""
+        return len(options) <= _MOST and all(self.are_apart(*pair) for pair in combinations(options, 2))
+
+    def are_apart(self, one: Node, other: Node, depth: int = 0) -> bool:
+        """Return True if no value meets both nodes."""
+        for left in alternatives(one, self._definitions):
+            for right in alternatives(other, self._definitions):
+                self._left -= 1
+                if self._left < 0 or not (_are_types_apart(left, right) or self._are_values_apart(left, right, depth)):
+                    return False
+        return True
+
+    def _are_values_apart(self, one: Node, other: Node, depth: int) -> bool:
+        if "enum" in one and "enum" in other:
+            return not any(value in other["enum"] for value in one["enum"])
+        if types(one) != ["object"] or types(other) != ["object"] or depth > _DEEPEST:
+            return False
+        if _excludes(one, other) or _excludes(other, one):
+            return True
+        mine, others = one.get("properties", {}), other.get("properties", {})
+        needed = set(one.get("required", ())) & set(other.get("required", ())) & mine.keys() & others.keys()
+        return any(self.are_apart(mine[name], others[name], depth + 1) for name in sorted(needed))
+
+
+def _are_types_apart(one: Node, other: Node) -> bool:
+    left, right = ({"number" if name == "integer" else name for name in types(node)} for node in (one, other))
+    return bool(left and right) and left.isdisjoint(right)
+
+
+def _excludes(one: Node, other: Node) -> bool:
+    """Return True if an object requires a member that the other one does not have."""
+    if other.get("additionalProperties", False) is not False or "patternProperties" in other:
+        return False
+    return any(name not in other.get("properties", {}) for name in one.get("required", ()))
+
+
+def _changes(node: Node, changing: frozenset[str]) -> bool:
+    return any(not CHANGING.isdisjoint(each) or named(each) in changing for each in nodes(node))
+
+
+def _changing(definitions: Definitions) -> frozenset[str]:
+    """Return the definitions with values that have to be converted back, here or below."""
+    users: dict[str, list[str]] = {name: [] for name in definitions}
+    for name, node in definitions.items():
+        for each in nodes(node):
+            target = named(each)
+            if target is not None:
+                users[target].append(name)
+    waiting = [name for name, node in definitions.items() if _changes(node, frozenset())]
+    found = set(waiting)
+    while waiting:
+        new = [user for user in users[waiting.pop()] if user not in found]
+        found.update(new)
+        waiting += new
+    return frozenset(found)
+
+
+def _plan(node: Node, changing: frozenset[str]) -> Any:
+    """Return how values are converted back: equal for nodes that do it alike, None for those that change nothing."""
+    if "$ref" in node:
+        return node["$ref"] if named(node) in changing else None
+    marks = tuple((mark, repr(node[mark])) for mark in sorted(CHANGING & node.keys()))
+    parts = [*node.get("properties", {}).items()]
+    parts += [(key, node[key]) for key in ("items", "additionalProperties") if isinstance(node.get(key), dict)]
+    below = tuple((name, plan) for name, part in parts if (plan := _plan(part, changing)) is not None)
+    options = tuple(_plan(option, changing) for option in node.get("anyOf", ()))
+    return (marks, below, options) if marks or below or any(options) else None
+
+
+Keeps = Callable[[str, Any], bool]
+"""Decides whether a provider supports a keyword with a value."""
+
+_WORDED: Final = (
+    *("enum", "minLength", "maxLength", "pattern", "format", "contentEncoding", "minimum", "maximum"),
+    *("exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems", "minProperties"),
+    *("maxProperties", "default", "examples", "deprecated"),
+)
+_LONGEST: Final = 2_000
+"""Maximum characters of a description inside a schema."""
+
+
+def wording(keeps: Keeps) -> Pass:
+    """Return the pass that puts keywords which are not kept, and other sentences, into descriptions."""
+
+    def worded(node: Node, definitions: Definitions) -> Node:
+        told = [key for key in _WORDED if key in node and not keeps(key, node[key])]
+        said = list(node.get(SAYS, ()))
+        if node.get(ONE) and not are_disjoint(node["anyOf"], definitions):
+            said += sentence("oneOf", True)
+        said += [text for key in told for text in sentence(key, node[key])]
+        made = {key: value for key, value in node.items() if key not in told and key != SAYS}
+        if not said:
+            return made
+        own = made.get("description", "").strip()
+        if own and own[-1] not in ".!?:":
+            own += "."
+        return {**made, "description": " ".join(filter(None, [own, *dict.fromkeys(said)]))[:_LONGEST]}
+
+    return worded
+
+
+_ROOT_NAME: Final = "input"
+_OTHER: Final = re.compile(r"[^A-Za-z0-9_]+")
+_LONGEST_ROOT: Final = 64
+
+
+def with_root_object(document: ToolSchema, names: re.Pattern[str]) -> ToolSchema:
+    """Make the root a plain object whose members have names that match a pattern.
+
+    A union is wrapped as the only member of an object. An argument that is not declared is a mistake, as for MCP.
+    """
+    root = {**resolved(document.root, document.definitions)}
+    options = list(alternatives(root, document.definitions))
+    if not any({"type"} & option.keys() for option in options):
+        root = {key: value for key, value in root.items() if key != "anyOf"} | {"type": "object"}
+    if root.get("type") != "object":
+        wrapped = {
+            "type": "object",
+            "properties": {_ROOT_NAME: root},
+            "required": [_ROOT_NAME],
+            WRAPPED: _ROOT_NAME,
+        }
+        return ToolSchema({**wrapped, "additionalProperties": False}, document.definitions)
+    root.setdefault("properties", {})
+    if "additionalProperties" not in root and "patternProperties" not in root:
+        root["additionalProperties"] = False
+    return ToolSchema(_renamed(root, names), document.definitions)
+
+
+def _renamed(root: Node, names: re.Pattern[str]) -> Node:
+    """Rename members that a provider refuses: `$top` becomes `top`, `filter[name]` becomes `filter_name`."""
+    properties: Node = root["properties"]
+    taken = {name for name in properties if names.fullmatch(name)}
+    if len(taken) == len(properties):
+        return root
+    new: dict[str, str] = {}
+    for name in properties:
+        new[name] = name if name in taken else _free(_OTHER.sub("_", name).strip("_"), taken, names)
+        taken.add(new[name])
+    return {
+        **root,
+        "properties": {new[name]: part for name, part in properties.items()},
+        "required": [new.get(name, name) for name in root.get("required", ())],
+        RENAMED: [[short, name] for name, short in new.items() if short != name],
+    }
+
+
+def _free(plain: str, taken: set[str], names: re.Pattern[str]) -> str:
+    plain = (plain if names.fullmatch(plain[:_LONGEST_ROOT]) else f"arg_{plain}")[:_LONGEST_ROOT].rstrip("_") or "arg"
+    number, name = 1, plain
+    while name in taken:
+        number += 1
+        name = f"{plain[: _LONGEST_ROOT - 6]}_{number}"
+    return name

@@ -1,0 +1,554 @@
+"""Schemas in a plain form: one type each, without `allOf`, `oneOf`, `const`, conditions and boolean schemas.
+
+A node of this form is a reference, a union (`anyOf`) or a set of keywords; each may have texts. The form accepts
+every value of the original. What it no longer says becomes a sentence. Before that, references to any place of the
+schema become references to definitions with plain names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.schema.subschemas import MAX_DEPTH, Parts, nodes, transplant, with_children
+from bespeak.documents.projections.model_tools.schema import (
+    NOTHING,
+    ONE,
+    PLACE,
+    SAYS,
+    UNFIT,
+    Definitions,
+    Node,
+    ToolSchema,
+    named,
+    types,
+)
+from bespeak.text.source.pointer import pointer, value_at
+
+_LONGEST: Final = 40
+_OTHER: Final = re.compile(r"[^A-Za-z0-9_]+")
+
+
+class TooComplexError(Exception):
+    """A schema is too deep or too large to be converted."""
+
+
+def hoist(schema: Mapping[str, Any]) -> ToolSchema:
+    """Read a schema. Anchors and nested documents are resolved; a reference that leads nowhere accepts everything.
+
+    Raises TooComplexError if the schema is nested too deeply.
+    """
+    if any(len(at) > MAX_DEPTH for at, _ in nodes(dict(schema))):
+        raise TooComplexError
+    names: dict[Parts, str] = {}
+    taken: set[str] = set()
+
+    def refer(parts: Parts) -> str:
+        if parts not in names:
+            names[parts] = _name(parts, taken)
+            taken.add(names[parts])
+        return PLACE + names[parts]
+
+    moved = transplant(schema, refer)
+    definitions: dict[str, Node] = {}
+    for parts, name in names.items():
+        target = value_at(moved, pointer(parts), {})
+        definitions[name] = target if isinstance(target, dict) else {} if target is True else {"not": {}}
+    return ToolSchema(moved, definitions)
+
+
+def _name(parts: Parts, taken: set[str]) -> str:
+    """Name a definition after the last part of its place."""
+    plain = _OTHER.sub("_", parts[-1] if parts else "root").strip("_")[:_LONGEST] or "schema"
+    number, name = 1, plain
+    while name in taken:
+        number += 1
+        name = f"{plain}_{number}"
+    return name
+
+
+_LONGEST_SENTENCE: Final = 200
+"""Maximum characters of a value in a sentence."""
+
+_SIMPLE: Final[Mapping[str, str]] = {
+    "minLength": "At least {} characters.",
+    "maxLength": "At most {} characters.",
+    "pattern": "It matches the pattern {}",
+    "format": "Format: {}.",
+    "minimum": "At least {}.",
+    "maximum": "At most {}.",
+    "exclusiveMinimum": "More than {}.",
+    "exclusiveMaximum": "Less than {}.",
+    "multipleOf": "A multiple of {}.",
+    "minItems": "At least {} items.",
+    "maxItems": "At most {} items.",
+    "minProperties": "At least {} members.",
+    "maxProperties": "At most {} members.",
+    "contentEncoding": "Encoded as {}.",
+    "contentMediaType": "Media type: {}.",
+    "default": "Default: {}.",
+    "const": "Always {}.",
+}
+_NUMERIC: Final = frozenset(
+    {"int32", "int64", "float", "double", "int8", "int16", "uint8", "uint16", "uint32", "uint64"}
+)
+"""Formats that say nothing to a model."""
+
+
+def sentence(keyword: str, value: Any) -> Iterator[str]:
+    """Yield the sentences that say what a keyword says."""
+    if keyword in _SIMPLE:
+        if (keyword, value) != ("default", None) and (keyword != "format" or value not in _NUMERIC):
+            text = _SIMPLE[keyword].format(_text(value))
+            yield text.replace("s.", ".") if value == 1 and value is not True else text
+    elif keyword in _WRITERS:
+        yield from _WRITERS[keyword](value)
+    else:
+        yield f"It also meets this JSON Schema: {_quoted({keyword: value})}."
+
+
+def _values(values: list[Any]) -> Iterator[str]:
+    yield f"One of: {', '.join(map(_quoted, values[:20]))}{', ...' if len(values) > 20 else ''}."
+
+
+def _dependent(needs: Any) -> Iterator[str]:
+    for name, needed in needs.items() if isinstance(needs, Mapping) else ():
+        if isinstance(needed, list) and needed:
+            yield f"If {name} is given, so is {' and '.join(map(str, needed))}."
+
+
+def _choices(choices: list[list[str]]) -> str:
+    return f"one of these must be given: {'; '.join(' and '.join(names) for names in choices)}."
+
+
+_WRITERS: Final[Mapping[str, Callable[[Any], Iterable[str]]]] = {
+    "enum": _values,
+    "uniqueItems": lambda unique: ["No item twice."] if unique else [],
+    "examples": lambda examples: [f"Example: {_quoted(examples[0])}."] if examples else [],
+    "deprecated": lambda deprecated: ["Deprecated."] if deprecated is True else [],
+    "dependentRequired": _dependent,
+    "anyOf-required": lambda choices: [f"At least {_choices(choices)}"],
+    "oneOf-required": lambda choices: [f"Exactly {_choices(choices)}"],
+    "oneOf": lambda _: ["Exactly one of the alternatives may fit."],
+}
+
+
+def _text(value: Any) -> str:
+    return value[:_LONGEST_SENTENCE] if isinstance(value, str) else _quoted(value)
+
+
+def _quoted(value: Any) -> str:
+    """Write a value as JSON, cut if it is long."""
+    try:
+        text = msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        text = repr(value)[:_LONGEST_SENTENCE]
+    return text if len(text) <= _LONGEST_SENTENCE else f"{text[:_LONGEST_SENTENCE]}..."
+
+
+TEXTS: Final = frozenset({"description", "default", "examples", "deprecated", SAYS, UNFIT})
+"""Members of a node that judge no value."""
+
+_OPEN: Final = "additionalProperties"
+_GREATER: Final = frozenset({"minLength", "minimum", "exclusiveMinimum", "minItems", "minProperties"})
+_SMALLER: Final = frozenset({"maxLength", "maximum", "exclusiveMaximum", "maxItems", "maxProperties"})
+_STRUCTURE: Final = frozenset({"properties", "patternProperties", _OPEN, "items", "prefixItems"})
+_KEPT: Final = TEXTS.union(
+    _GREATER,
+    _SMALLER,
+    _STRUCTURE,
+    ("type", "enum", "required", "pattern", "format", "multipleOf", "uniqueItems", "contentEncoding"),
+)
+_TOLD: Final = (
+    *("not", "contains", "minContains", "maxContains", "propertyNames", "dependentRequired", "dependentSchemas"),
+    *("contentMediaType", "contentSchema"),
+)
+"""Keywords that become sentences at once, because no provider supports them."""
+
+_FURTHER: Final = "The service checks further conditions."
+_MOST_OPTIONS: Final = 24
+"""Maximum alternatives of a union that is merged with another one."""
+_MOST_NODES: Final = 50_000
+_MOST_MERGES: Final = 50_000
+"""Maximum members that are merged: half a second."""
+_DEEPEST: Final = 60
+
+
+class Merger:
+    """Brings the schemas of a document into the plain form."""
+
+    def __init__(self, definitions: Definitions) -> None:
+        self._raw = definitions
+        self._done: dict[str, Node] = {}
+        self._active: set[str] = set()
+        self._merging: list[tuple[str | None, str | None]] = []
+        self._nodes = 0
+        self._merges = 0
+
+    def document(self, root: Node) -> ToolSchema:
+        """Return the document in plain form. Raises TooComplexError if that takes too much work."""
+        return ToolSchema(self.plain(root), {name: self._definition(name) for name in self._raw})
+
+    def plain(self, schema: Any) -> Node:
+        """Return one schema, and all below it, in plain form."""
+        self._nodes += 1
+        if self._nodes > _MOST_NODES:
+            raise TooComplexError
+        if not isinstance(schema, dict):
+            return NOTHING if schema is False else {}
+        node = self._own(schema)
+        for part in _list(schema, "allOf"):
+            node = self._merge(node, self.plain(part))
+        if isinstance(schema.get("$ref"), str):
+            node = self._merge(node, self._reference(schema["$ref"]))
+        for keyword in ("anyOf", "oneOf"):
+            if _list(schema, keyword):
+                node = self._merge(node, self._union(schema[keyword], keyword))
+        if "unevaluatedProperties" in schema:
+            node = self._sealed(node, self.plain(schema["unevaluatedProperties"]))
+        return node
+
+    def _definition(self, name: str) -> Node:
+        """Return a definition in plain form; an empty one where it is defined by itself."""
+        if name not in self._done:
+            if name in self._active:
+                return {}
+            if len(self._active) > _DEEPEST:
+                raise TooComplexError
+            self._active.add(name)
+            made = self.plain(self._raw[name])
+            self._done[name] = self._expanded(made)  # a definition is never a mere other name
+            self._active.discard(name)
+        return self._done[name]
+
+    def _reference(self, reference: str) -> Node:
+        if named({"$ref": reference}) not in self._raw:
+            return {UNFIT: f"the reference {reference[:80]} leads nowhere"}
+        return {"$ref": reference}
+
+    def _own(self, schema: Node) -> Node:
+        """Return the keywords of a schema itself."""
+        node = {key: value for key, value in schema.items() if key in _KEPT and _is_usable(key, value)}
+        if "type" in node:
+            node["type"] = types(node)
+        if "const" in schema:
+            wanted = _key(schema["const"])
+            node["enum"] = [value for value in node.get("enum", [schema["const"]]) if _key(value) == wanted]
+        for keyword in ("properties", "patternProperties"):
+            if keyword in node:
+                node[keyword] = {name: self.plain(part) for name, part in node[keyword].items()}
+        for keyword in (_OPEN, "items"):
+            if keyword in node:
+                node[keyword] = self.plain(node[keyword])
+        if "prefixItems" in node:
+            node["prefixItems"] = [self.plain(part) for part in node["prefixItems"]]
+            if schema.get("unevaluatedItems") is False:
+                node.setdefault("items", NOTHING)
+        said = [told for keyword in _TOLD if keyword in schema for told in sentence(keyword, schema[keyword])]
+        if "if" in schema and ("then" in schema or "else" in schema):
+            said += sentence("if", {key: schema[key] for key in ("if", "then", "else") if key in schema})
+        if said:
+            node[SAYS] = said
+        return _consistent(node)
+
+    def _union(self, options: list[Any], keyword: str) -> Node:
+        needed = [_only_requires(option) for option in options]
+        if all(needed):
+            return {SAYS: list(sentence(f"{keyword}-required", needed))}
+        kept = _distinct([flat for option in options for flat in _flat(self.plain(option))])
+        if len(kept) < 2:
+            return kept[0] if kept else NOTHING
+        return {"anyOf": kept, ONE: True} if keyword == "oneOf" else {"anyOf": kept}
+
+    def _sealed(self, node: Node, others: Node) -> Node:
+        """Say what a node accepts as undeclared members, where it does not say so itself."""
+        node = self._expanded(node)
+        if "anyOf" in node:
+            return {**node, "anyOf": [self._sealed(option, others) for option in node["anyOf"]]}
+        is_object = "properties" in node or "object" in types(node)
+        return {**node, _OPEN: others} if is_object and _OPEN not in node else node
+
+    def _merge(self, one: Node, other: Node) -> Node:
+        """Return what both nodes accept, or more than that with a sentence about the rest."""
+        if NOTHING in (one, other):
+            return NOTHING
+        if one.keys() <= TEXTS or other.keys() <= TEXTS or _bare(one) == _bare(other):
+            return _joined(one, other)
+        pair = (named(one), named(other))
+        if pair in self._merging and pair != (None, None):
+            return _joined(one, {**_texts(other), SAYS: [*other.get(SAYS, ()), _FURTHER]})  # recursive on both sides
+        self._merges += 1
+        self._merging.append(pair)
+        if self._merges > _MOST_MERGES or len(self._merging) > _DEEPEST:
+            raise TooComplexError
+        made = self._common(self._expanded(one), self._expanded(other))
+        self._merging.pop()
+        return made
+
+    def _common(self, one: Node, other: Node) -> Node:
+        if len(one.get("anyOf", ())) * len(other.get("anyOf", ())) > _MOST_OPTIONS:
+            return _joined(one, {**_texts(other), SAYS: [*other.get(SAYS, ()), _FURTHER]})
+        for union, rest in ((one, other), (other, one)):
+            if "anyOf" in union:
+                merged = [self._merge(option, _bare(rest)) for option in union["anyOf"]]
+                kept = _distinct([flat for option in merged for flat in _flat(option)])
+                if not kept:
+                    return NOTHING
+                made: Node = kept[0] if len(kept) == 1 else {**_bare(union), "anyOf": kept}
+                return _joined(_joined(_texts(one), _texts(other)), made)
+        return self._both(one, other)
+
+    def _expanded(self, node: Node) -> Node:
+        """Replace a reference by its definition, because it is merged with something else."""
+        name = named(node)
+        return node if name is None else _joined(_texts(node), self._definition(name))
+
+    def _both(self, one: Node, other: Node) -> Node:
+        """Merge two sets of keywords."""
+        node = {**other, **one}
+        said = [*one.get(SAYS, ()), *other.get(SAYS, ())]
+        for key in sorted((one.keys() & other.keys()) - TEXTS - _STRUCTURE):
+            left, right = one[key], other[key]
+            if key in _GREATER or key in _SMALLER:
+                node[key] = (max if key in _GREATER else min)(left, right)
+            elif key == "type":
+                node[key] = _common_types(left, right)
+            elif key == "enum":
+                known = set(map(_key, right))
+                node[key] = [value for value in left if _key(value) in known]
+            elif key == "required":
+                node[key] = list(dict.fromkeys([*left, *right]))
+            elif key == "uniqueItems":
+                node[key] = left or right
+            elif left != right:
+                said += sentence(key, right)
+        node |= self._members(one, other) | self._items(one, other)
+        if said:
+            node[SAYS] = list(dict.fromkeys(said))
+        return _consistent(node)
+
+    def _members(self, one: Node, other: Node) -> Node:
+        """Merge properties: each side judges a member by its declaration, else by that of undeclared members."""
+        merged: Node = {}
+        names = dict.fromkeys([*one.get("properties", ()), *other.get("properties", ())])
+        self._merges += len(names)
+        if names:
+            merged["properties"] = {name: self._merge(_member(one, name), _member(other, name)) for name in names}
+        if _OPEN in one and _OPEN in other:
+            merged[_OPEN] = self._merge(one[_OPEN], other[_OPEN])
+        patterns = {**other.get("patternProperties", {}), **one.get("patternProperties", {})}
+        return merged | ({"patternProperties": patterns} if patterns else {})
+
+    def _items(self, one: Node, other: Node) -> Node:
+        merged: Node = {}
+        if "items" in one and "items" in other:
+            merged["items"] = self._merge(one["items"], other["items"])
+        longest = max(len(one.get("prefixItems", ())), len(other.get("prefixItems", ())))
+        if longest:
+            merged["prefixItems"] = [self._merge(_item(one, at), _item(other, at)) for at in range(longest)]
+        return merged
+
+
+def _consistent(node: Node) -> Node:
+    """Return NOTHING for keywords that exclude each other; leave out members that cannot be there."""
+    if node.get("type") == [] or node.get("enum") == []:
+        return NOTHING
+    properties: Node = node.get("properties", {})
+    excluded = [name for name, part in properties.items() if part == NOTHING]
+    if not excluded:
+        return node
+    if any(name in excluded for name in node.get("required", ())) and types(node) == ["object"]:
+        return NOTHING
+    return {**node, "properties": {name: part for name, part in properties.items() if part != NOTHING}}
+
+
+def _member(node: Node, name: str) -> Node:
+    properties: dict[str, Node] = node.get("properties", {})
+    others: Node = {} if "patternProperties" in node else node.get(_OPEN, {})
+    return properties.get(name, others)
+
+
+def _item(node: Node, at: int) -> Node:
+    first: list[Node] = node.get("prefixItems", [])
+    others: Node = node.get("items", {})
+    return first[at] if at < len(first) else others
+
+
+def _flat(node: Node) -> list[Node]:
+    """Return the alternatives of a union without texts, none for a node that accepts nothing, else the node itself."""
+    if node == NOTHING:
+        return []
+    return node["anyOf"] if node.keys() <= {"anyOf", ONE} and node else [node]
+
+
+def _texts(node: Node) -> Node:
+    return {key: value for key, value in node.items() if key in TEXTS}
+
+
+def _bare(node: Node) -> Node:
+    return {key: value for key, value in node.items() if key not in TEXTS}
+
+
+def _joined(one: Node, other: Node) -> Node:
+    """Join nodes of which one has only texts, or both have the same keywords. Texts of the first win."""
+    said = list(dict.fromkeys([*one.get(SAYS, ()), *other.get(SAYS, ())]))
+    return {**other, **one, **({SAYS: said} if said else {})}
+
+
+def _distinct(found: list[Node]) -> list[Node]:
+    return list({repr(node): node for node in found}.values())
+
+
+def _only_requires(option: Any) -> list[str]:
+    """Return the members that an alternative requires, if it says nothing else."""
+    if not isinstance(option, dict) or not option.keys() <= {"required", "type", "title"}:
+        return []
+    return [name for name in _list(option, "required") if isinstance(name, str)]
+
+
+def _common_types(one: list[str], other: list[str]) -> list[str]:
+    common = [name for name in one if name in other]
+    mixed = ("number" in one and "integer" in other) or ("integer" in one and "number" in other)
+    return [*common, "integer"] if mixed and not {"number", "integer"} & set(common) else common
+
+
+def _key(value: Any) -> object:
+    """Return what equal JSON values have in common: 1 is 1.0, and True is not 1."""
+    return repr(value) if isinstance(value, (dict, list)) else (isinstance(value, bool), value)
+
+
+def _list(schema: Node, keyword: str) -> list[Any]:
+    found = schema.get(keyword)
+    return found if isinstance(found, list) else []
+
+
+def _is_usable(key: str, value: Any) -> bool:
+    """Return True if a keyword has a value of its kind; others judge nothing."""
+    if key in ("properties", "patternProperties"):
+        return isinstance(value, dict)
+    if key in ("required", "enum", "prefixItems", "examples"):
+        return isinstance(value, list) and bool(value)
+    if key in _GREATER or key in _SMALLER or key == "multipleOf":
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if key in ("pattern", "format", "description", "contentEncoding"):
+        return isinstance(value, str)
+    if key == "type":
+        return isinstance(value, str) or (isinstance(value, list) and all(isinstance(each, str) for each in value))
+    return True
+
+
+_NUMBERS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "string": ("minLength", "maxLength", "pattern", "format", "contentEncoding"),
+    "integer": _NUMBERS,
+    "number": _NUMBERS,
+    "boolean": (),
+    "null": (),
+    "array": ("items", "prefixItems", "minItems", "maxItems", "uniqueItems"),
+    "object": (
+        *("properties", "required", "additionalProperties", "patternProperties"),
+        *("minProperties", "maxProperties"),
+    ),
+}
+_IMPLYING: Final = ("object", "array")
+"""Types that keywords imply if none is named, as everybody reads them. A minimum alone accepts texts too."""
+
+
+def with_single_types(document: ToolSchema) -> ToolSchema:
+    """Give every node one type, or none if it accepts everything."""
+    return ToolSchema(_single(document.root), {name: _single(node) for name, node in document.definitions.items()})
+
+
+def _single(node: Node) -> Node:
+    node = with_children(_settled(node), _single)
+    texts = {key: value for key, value in node.items() if key in TEXTS}
+    if node == NOTHING:
+        return {SAYS: ["No value is accepted here."], UNFIT: "no value is accepted"}
+    if "$ref" in node or "anyOf" in node:
+        return _flattened(node)
+    if "enum" in node:
+        return _united(_enumerations(node), texts)
+    names = [name for name in types(node) if name in _KEYWORDS] or [
+        name for name in _IMPLYING if not node.keys().isdisjoint(_KEYWORDS[name])
+    ]
+    if not names:
+        said = [told for key in sorted(node.keys() - TEXTS - {"type"}) for told in sentence(key, node[key])]
+        texts = {**texts, SAYS: [*texts.get(SAYS, ()), *said]} if said else texts
+    return _united([_of_type(name, node) for name in names], texts)
+
+
+def _settled(node: Node) -> Node:
+    """Replace parts that accept nothing by what that means for the node around them."""
+    made = dict(node)
+    if made.get("additionalProperties") == NOTHING:
+        made["additionalProperties"] = False
+    if "patternProperties" in made:
+        kept = {key: part for key, part in made.pop("patternProperties").items() if part != NOTHING}
+        made |= {"patternProperties": kept} if kept else {}
+    first: list[Node] = made.get("prefixItems", [])
+    ends = next((at for at, part in enumerate(first) if part == NOTHING), None)
+    if ends is not None:
+        made["prefixItems"] = first = first[:ends]
+        made["items"] = NOTHING
+    if made.get("items") == NOTHING:
+        del made["items"]
+        made["maxItems"] = min(made.get("maxItems", len(first)), len(first))
+    if not first:
+        made.pop("prefixItems", None)
+    return made
+
+
+def _of_type(name: str, node: Node) -> Node:
+    return {"type": name, **{key: node[key] for key in _KEYWORDS[name] if key in node}}
+
+
+def _united(options: list[Node], texts: Node) -> Node:
+    """Return the union of options, the only option, or a node that accepts everything."""
+    if len(options) == 1:
+        said = [*texts.get(SAYS, ()), *options[0].get(SAYS, ())]
+        return {**options[0], **texts, **({SAYS: said} if said else {})}
+    return {"anyOf": options, **texts} if options else texts
+
+
+def _flattened(node: Node) -> Node:
+    """Take the alternatives of unions inside a union into it, if they have no texts of their own."""
+    if "anyOf" not in node:
+        return node
+    options: list[Node] = []
+    for option in node["anyOf"]:
+        options += option["anyOf"] if option.keys() == {"anyOf"} else [option]
+    return {**node, "anyOf": list({repr(option): option for option in options}.values())}
+
+
+def _enumerations(node: Node) -> list[Node]:
+    """Return listed values by type. Values that are lists or objects are only described."""
+    groups: dict[str, list[Any]] = {}
+    allowed = types(node)
+    for value in node["enum"]:
+        kind = _kind(value)
+        if not allowed or kind in allowed or (kind == "integer" and "number" in allowed):
+            groups.setdefault(kind, []).append(value)
+    if "number" in groups and "integer" in groups:
+        groups["number"] = [value for value in node["enum"] if _kind(value) in ("integer", "number")]
+        del groups["integer"]
+    return [_enumeration(kind, values) for kind, values in groups.items()]
+
+
+def _enumeration(kind: str, values: list[Any]) -> Node:
+    if kind in ("array", "object"):
+        return {"type": kind, SAYS: list(sentence("enum", values))}
+    if kind == "null" or (kind == "boolean" and len(set(values)) > 1):
+        return {"type": kind}
+    return {"type": kind, "enum": list(dict.fromkeys(values))}
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, float):
+        return "integer" if value.is_integer() else "number"
+    kinds: Mapping[type, str] = {int: "integer", str: "string", list: "array", dict: "object"}
+    return kinds.get(type(value), "null")

@@ -1,0 +1,392 @@
+"""Calls of skills: begun by a message, continued by another, and carried out through the gates of the service."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import msgspec
+from a2a.types import Message, Role, SendMessageRequest, Task, TaskState
+from a2a.utils.errors import (
+    A2AError,
+    ContentTypeNotSupportedError,
+    InvalidParamsError,
+    PushNotificationNotSupportedError,
+    TaskNotFoundError,
+    UnsupportedOperationError,
+)
+
+from bespeak.contract.confirmation import LONGEST, ListedCall, question, too_long_to_show, unlisted
+from bespeak.faces.a2a import report
+from bespeak.faces.a2a.skills import FORM, Misread, Skill, Skills, Told, Wanted, read_call
+from bespeak.faces.a2a.tasks import LONGEST_ID, Change, Held, Tasks
+from bespeak.faces.asking import Asking
+from bespeak.faces.http.dispatched import DispatchBackend
+from bespeak.faces.progress import Progress
+from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
+from bespeak.runtime.call import Call, parties_of
+from bespeak.runtime.identity.authority import Authority
+from bespeak.runtime.registration import BODY_KEYS
+from bespeak.runtime.route_table import RouteTable
+from bespeak.state.store.commands.a2a_tasks import WAITING, WORKING
+from bespeak.state.store.commands.cases import ACCEPTED, REJECTED, Case
+
+
+class RefusedError(A2AError):
+    """A refusal that HTTP has a status for."""
+
+    def __init__(self, refused: Refused) -> None:
+        super().__init__(refused.message, {"code": refused.code})
+        self.refused = refused
+
+
+@dataclass(slots=True)
+class Caller:
+    """Who sends a request, and what it is to be told besides the answer."""
+
+    request: Any
+    """HTTP request, whose scope has the credentials."""
+    call: Call
+    """The call that the gates of arrival have admitted."""
+    parts: Sequence[Any] = field(default_factory=tuple)
+    """Parts of the message. The SDK has them too, but its numbers are doubles."""
+    status: Any = None
+    """Status of the tasks that are to be listed, as it was sent: the SDK leaves out one that it does not know."""
+    refused: Refused | None = None
+    """Refusal that HTTP has a status for."""
+    lacking: tuple[str, ...] = ()
+    """Scopes that the call of a task needs and the caller does not have."""
+
+    @property
+    def is_known(self) -> bool:
+        """True if the caller is an identified agent."""
+        return self.call.agent_id is not None
+
+    @property
+    def is_admitted(self) -> bool:
+        """True if the caller may still read what is its own: its credential has not ended, and it is active."""
+        authority = Authority.of(self.call.principal, self.call.request)
+        return not self.is_known or not isinstance(authority.judge(self.call.server.principals), Refused)
+
+    @property
+    def owner(self) -> str:
+        """Owner of the caller's tasks: the agent, or the address of an anonymous one."""
+        return self.call.agent_id or f"anonymous {self.call.request.connection.address}"
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        """Everyone behind the call, who may not confirm it."""
+        return parties_of(self.call)
+
+    def refuse(self, refused: Refused) -> RefusedError:
+        """Return the error that ends the request with a status of HTTP."""
+        self.refused = refused
+        return RefusedError(refused)
+
+
+_LONGEST_CALL: Final = 256 * 1024
+"""Maximum characters of a call that a task keeps, so that a later message can continue it."""
+_THEN: Final = "send a message with this taskId"
+_ACCEPTED: Final = f"A person has accepted this call. To make it, {_THEN}."
+_REJECTED: Final = "A person has rejected this call. It was not made."
+_encode = msgspec.json.Encoder().encode
+
+
+class _Kept(msgspec.Struct, omit_defaults=True):
+    """The call of a task, as the store has it."""
+
+    skill: str
+    input: dict[str, Any]
+    case: str | None = None
+    """Id of its confirmation."""
+    accepted: bool = False
+    """True if the caller was told that a person has accepted it."""
+
+
+_decode = msgspec.json.Decoder(_Kept).decode
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One attempt to carry out the call of a task."""
+
+    caller: Caller
+    skill: Skill
+    task: Task
+    arguments: dict[str, Any]
+    case_id: str | None = None
+    """Confirmation that was asked for."""
+    case: Case | None = None
+    """Confirmation that admits the call."""
+    as_text: bool = False
+
+    @property
+    def change(self) -> Change:
+        """The task as it is now."""
+        text = _encode(_Kept(self.skill.name, self.arguments, self.case_id)).decode()
+        return Change(self.task, text if len(text) <= _LONGEST_CALL else None)
+
+
+class SkillCalls:
+    """Carries out messages."""
+
+    def __init__(self, backend: DispatchBackend, asking: Asking, tasks: Tasks) -> None:
+        self._backend = backend
+        self._asking = asking
+        self._tasks = tasks
+        self._skills = Skills(())
+        self._endpoints: Any = None
+        self._own: WeakKeyDictionary[RouteTable, Skills] = WeakKeyDictionary()
+        """Skills of callers that have endpoints of their own."""
+
+    async def skills(self, caller: Caller | None = None) -> Skills:
+        """Return the skills of the current route table, as they exist for everyone or for a caller."""
+        table = None if caller is None else self._backend.own_table(caller.call.principal)
+        if table is not None:
+            if table not in self._own:
+                self._own[table] = Skills(table.every)
+            return self._own[table]
+        endpoints = await self._backend.endpoints()
+        if endpoints is not self._endpoints:
+            self._skills, self._endpoints = Skills(endpoints), endpoints
+        return self._skills
+
+    async def send(self, params: SendMessageRequest, caller: Caller) -> Message | Held:
+        """Carry out a message: return the task it begins or continues, or the answer to one that calls nothing."""
+        message = params.message
+        _check(params)
+        told = read_call(caller.parts)
+        if isinstance(told, Misread):
+            raise ContentTypeNotSupportedError(told.message) if told.is_file else InvalidParamsError(told.message)
+        held = await self._tasks.find(caller.owner, message)
+        repeated = held is not None
+        if held is None and message.task_id:
+            held = await self._tasks.read(caller.owner, message.task_id)
+            if held is None:
+                raise TaskNotFoundError
+            if message.context_id and message.context_id != held.task.context_id:
+                raise InvalidParamsError("The contextId is not that of the task; leave it out.")
+        as_text = _wants_text(params)
+        if held is None:
+            return await self._begin(message, told, caller, as_text)
+        if held.stage == WAITING:
+            return await self._continue(held, message, told, caller, as_text, repeated=repeated)
+        if repeated:
+            return held
+        state = TaskState.Name(held.task.status.state)
+        advice = "wait for its end" if held.stage == WORKING else "send a message without taskId for another call"
+        raise UnsupportedOperationError(f"The task takes no messages in {state}; {advice}.")
+
+    async def look(self, held: Held) -> Held:
+        """Return a task with what has become of its confirmation, for callers that poll it."""
+        kept = _decode(held.stored.call) if held.stage == WAITING and held.stored.call is not None else None
+        case = None if kept is None or kept.case is None or kept.accepted else await self._asking.find(kept.case)
+        if kept is None or case is None or case.state not in (ACCEPTED, REJECTED):
+            return held
+        task = Task()
+        task.CopyFrom(held.task)
+        kept.accepted = case.state == ACCEPTED
+        if kept.accepted:
+            report.tell(
+                task, TaskState.TASK_STATE_AUTH_REQUIRED, f"A person has accepted this call. To make it, {_THEN}."
+            )
+        else:
+            report.tell(task, TaskState.TASK_STATE_REJECTED, _REJECTED)
+        return await self._tasks.change(held, Change(task, _encode(kept).decode())) or held
+
+    async def _begin(self, message: Message, told: Wanted | Told, caller: Caller, as_text: bool) -> Message | Held:
+        skills = await self.skills(caller)
+        if isinstance(told, Told):
+            return _suggest(skills, message, told.text)
+        skill = _named(skills, told.skill)
+        attempt = _Attempt(caller, skill, report.new_task(message, skill), told.arguments, as_text=as_text)
+        await self._judge(attempt)
+        change = attempt.change
+        held = await self._tasks.open(caller.owner, message, change)
+        if isinstance(held, Refused):
+            raise caller.refuse(held)
+        if held.task is change.task:
+            self._run(held, attempt)
+        return held
+
+    async def _continue(
+        self, held: Held, message: Message, told: Wanted | Told, caller: Caller, as_text: bool, *, repeated: bool
+    ) -> Held:
+        """Try a waiting task again: with what the message brings, else with the call that it is for."""
+        kept = None if held.stored.call is None else _decode(held.stored.call)
+        if isinstance(told, Told) and kept is None:
+            raise InvalidParamsError(f"The call is too long to be kept; send its data part again: {FORM}.")
+        name = told.skill if isinstance(told, Wanted) and told.skill is not None else held.task.metadata["skill"]
+        skill = _named(await self.skills(caller), name)
+        task = Task()
+        task.CopyFrom(held.task)
+        task.metadata.update({"skill": skill.name})
+        if not repeated:
+            report.remember(task, message)
+        arguments = told.arguments if isinstance(told, Wanted) else kept.input if kept is not None else {}
+        same = kept is not None and (kept.skill, kept.input) == (skill.name, arguments)
+        case_id = kept.case if kept is not None and same else None
+        attempt = _Attempt(caller, skill, task, arguments, case_id, as_text=as_text)
+        await self._judge(attempt)
+        changed = await self._tasks.change(held, attempt.change, None if repeated else message)
+        if changed is None:  # another message was faster
+            found = await self._tasks.read(held.owner, held.stored.task_id)
+            if found is None:
+                raise TaskNotFoundError
+            return found
+        self._run(changed, attempt)
+        return changed
+
+    async def _judge(self, attempt: _Attempt) -> None:
+        """Set the state of a task: working if its call can be made, else what is missing."""
+        caller, skill, task = attempt.caller, attempt.skill, attempt.task
+        lacking = self._backend.refuse(skill.endpoint, caller.request)
+        if lacking is not None:
+            caller.lacking = skill.endpoint.required_scopes
+            await self._backend.record(skill.endpoint, caller.request, lacking)
+            report.refuse(task, skill, lacking)
+            return
+        checked = skill.check(attempt.arguments)
+        if isinstance(checked, Outcome):
+            await self._backend.record(skill.endpoint, caller.request, checked)
+            report.require_input(task, skill, checked)
+            return
+        attempt.arguments = checked
+        disorder = self._backend.refuse(skill.endpoint, caller.request, checked)
+        if disorder is not None:
+            await self._backend.record(skill.endpoint, caller.request, disorder)
+            report.require_input(task, skill, disorder)
+            return
+        limited = self._backend.limit(skill.endpoint, caller.request)
+        if limited is not None:
+            raise caller.refuse(limited)
+        if self._backend.asks_person(skill.endpoint):
+            await self._confirm(attempt)
+        else:
+            report.tell(task, TaskState.TASK_STATE_WORKING)
+
+    async def _confirm(self, attempt: _Attempt) -> None:
+        """Let a person confirm a call, unless that has been done."""
+        caller, skill, task = attempt.caller, attempt.skill, attempt.task
+        known = None if attempt.case_id is None else await self._asking.find(attempt.case_id)
+        if known is not None and known.state == REJECTED:
+            report.tell(task, TaskState.TASK_STATE_REJECTED, _REJECTED)
+            return
+        calls = await self._backend.calls(skill.endpoint, attempt.arguments, caller.request)
+        if isinstance(calls, Fault):
+            report.refuse(task, skill, refused(unlisted(skill.name, calls)))
+            return
+        case = await self._asking.open(skill, attempt.arguments, caller.owner, caller.parties, calls)
+        if isinstance(case, Outcome):
+            report.refuse(task, skill, case)
+            return
+        attempt.case_id = case.case_id
+        if case.state == ACCEPTED:
+            attempt.case = case
+            report.tell(task, TaskState.TASK_STATE_WORKING)
+        else:
+            command = self._asking.remedy(case.case_id, _THEN)
+            report.require_confirmation(task, _question(attempt, calls), command, case.case_id)
+
+    def _run(self, held: Held, attempt: _Attempt) -> None:
+        if held.stage == WORKING:
+            self._tasks.run(held, lambda: self._work(attempt))
+
+    async def _work(self, attempt: _Attempt) -> Change:
+        """Make the call of a task."""
+        async with Progress(lambda *news: self._report(attempt.task, *news)):
+            outcome = await self._call(attempt)
+        task = Task()
+        task.CopyFrom(attempt.task)
+        attempt.task = task
+        case_id = outcome.confirmation_id
+        if outcome.ok:
+            report.complete(task, outcome, as_text=attempt.as_text)
+        elif case_id is not None:
+            attempt.case_id = case_id
+            command = self._asking.remedy(case_id, _THEN)
+            calls = await self._backend.calls(attempt.skill.endpoint, attempt.arguments, attempt.caller.request)
+            shown = () if isinstance(calls, Fault) else calls
+            report.require_confirmation(task, _question(attempt, shown), command, case_id)
+        else:
+            report.refuse(task, attempt.skill, outcome)
+        return attempt.change
+
+    async def _report(self, task: Task, done: float, total: float | None, message: str | None) -> None:
+        """Tell how far the call of a task is."""
+        shown = Task()
+        shown.CopyFrom(task)
+        report.tell_progress(shown, done, total, message)
+        self._tasks.report(task.id, shown)
+
+    async def _call(self, attempt: _Attempt) -> Outcome:
+        skill, request = attempt.skill, attempt.caller.request
+        if attempt.case is not None:
+            unusable = await self._asking.use(attempt.case, attempt.caller.parties)
+            if unusable is not None:
+                return unusable
+        # One task makes one call, however often its messages are repeated. Some methods take the caller's own key.
+        own = skill.endpoint.method in BODY_KEYS and "idempotency_key" in attempt.arguments
+        headers = {} if own else {"Idempotency-Key": f"a2a-{attempt.task.id}"}
+        if attempt.case is None and attempt.case_id is not None:
+            headers["Confirmation-ID"] = attempt.case_id
+        outcome = await self._backend.call_counted(skill.endpoint, attempt.arguments, headers, request)
+        if outcome.error.get("confirmation_status") == ACCEPTED and "Confirmation-ID" not in headers:
+            headers["Confirmation-ID"] = outcome.error["confirmation_id"]
+            return await self._backend.call_counted(skill.endpoint, attempt.arguments, headers, request)
+        return outcome
+
+
+def _question(attempt: _Attempt, calls: tuple[ListedCall, ...]) -> str:
+    """Return the question about a call. One that is too long is read where the case is decided."""
+    text = question(attempt.skill, attempt.arguments, calls)
+    if len(text) <= LONGEST:
+        return text
+    return f"{too_long_to_show(attempt.skill, text, '').message} `bespeak cases show {attempt.case_id}` has all of it."
+
+
+def _check(params: SendMessageRequest) -> None:
+    """Refuse what no message to this agent may have."""
+    message = params.message
+    if params.configuration.HasField("task_push_notification_config"):
+        raise PushNotificationNotSupportedError(
+            "This agent sends no push notifications; poll the task with GetTask, or subscribe to it."
+        )
+    if message.role != Role.ROLE_USER:
+        raise InvalidParamsError("The role of a message to an agent is ROLE_USER.")
+    for name in ("message_id", "context_id", "task_id"):
+        value = getattr(message, name)
+        if len(value) > LONGEST_ID or not value.isprintable():
+            raise InvalidParamsError(f"{name} must be at most {LONGEST_ID} printable characters.")
+
+
+def _named(skills: Skills, name: str | None) -> Skill:
+    if name is None:
+        raise InvalidParamsError(f"The data part does not name a skill: {FORM}.")
+    skill = skills.get(name)
+    if skill is None:
+        known = ", ".join(each.name for each in skills.suggest(name.replace("_", " ")))
+        raise InvalidParamsError(f"There is no skill {name[:80]!r}. The agent card has all of them; perhaps: {known}.")
+    return skill
+
+
+def _suggest(skills: Skills, message: Message, text: str) -> Message:
+    """Answer a text. It is never carried out: what it means would be a guess."""
+    found = skills.suggest(text)
+    names = ", ".join(skill.name for skill in found)
+    words = f"Texts are not carried out. Send a data part that names a skill: {FORM}. Skills that may fit: {names}."
+    data = {"dataPart": FORM, "skills": [skill.entry for skill in found]}
+    return report.agent_message(message.context_id or str(uuid.uuid4()), words, data)
+
+
+def _wants_text(params: SendMessageRequest) -> bool:
+    """Return True if the caller takes texts and no JSON."""
+    modes = [mode.partition(";")[0].strip().lower() for mode in params.configuration.accepted_output_modes]
+    return (
+        bool(modes)
+        and not {"application/json", "application/*", "*/*"} & set(modes)
+        and any(mode.startswith("text") for mode in modes)
+    )

@@ -1,0 +1,154 @@
+"""Limits of a server: descriptors and memory that all connections may use together, and timeouts for peers."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final, Protocol
+
+import msgspec
+
+
+def return_memory() -> None:
+    """Return freed memory to the system; do nothing where the C library offers no way."""
+    trim = _find_trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _find_trim() -> Callable[[int], int] | None:
+    try:
+        found: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+    except (OSError, AttributeError, TypeError):  # not glibc, or Windows
+        return None
+    return found
+
+
+MAX_CONNECTIONS: Final = 10_000
+MAX_BUFFERED: Final = 64 * 1024 * 1024
+UNREAD_FACTOR: Final = 4
+"""Answers that peers do not read may take this many times `buffered`: an answer cannot be refused, only cut off."""
+UNCOUNTED: Final = 8192
+"""Bytes that each connection may hold uncounted: small requests are served even if the budget is used up."""
+REFUSED: Final = 32
+"""Connections above the limit that are open at one time while they are refused; fewer if the limit is low."""
+
+_BURST: Final = 8 * 1024 * 1024
+"""Bytes of memory that are worth the milliseconds of returning them."""
+
+
+class Crowd(Protocol):
+    """The connections of one server."""
+
+    @property
+    def count(self) -> int:
+        """Number of admitted connections, TLS handshakes and requests of disconnected peers included."""
+        ...
+
+
+class Budget:
+    """Bytes that connections hold. Above the limit, those that have held theirs for the longest time lose them.
+
+    A peer that stalls is the first to be dropped, and one that is about to finish the last.
+    """
+
+    __slots__ = ("_drop", "_holders", "held", "most", "peak")
+
+    def __init__(self, most: int, drop: Callable[[Any], None]) -> None:
+        """Create a budget; `drop` makes a holder release what it can."""
+        self.most = most
+        self.held = 0
+        self.peak = 0
+        """Largest sum since memory was last returned to the system."""
+        self._drop = drop
+        self._holders: dict[Any, int] = {}
+
+    def hold(self, holder: Any, size: int) -> None:
+        """Record how many bytes a holder has now; drop others, then this one, if the sum is above the limit."""
+        holders = self._holders
+        before = holders.get(holder, 0)
+        if size <= UNCOUNTED:
+            if before:
+                self.held -= holders.pop(holder)
+            return
+        holders[holder] = size
+        self.held += size - before
+        self.peak = max(self.peak, self.held)
+        if self.held > self.most and size > before:
+            for oldest in tuple(holders):
+                self._drop(oldest)
+                if self.held <= self.most:
+                    break
+
+
+class Capacity:
+    """The limits of one process, shared by its faces."""
+
+    __slots__ = ("answers", "connections", "crowds", "most_refused", "refused", "refused_at", "requests")
+
+    def __init__(self, connections: int = MAX_CONNECTIONS, buffered: int = MAX_BUFFERED) -> None:
+        self.connections = connections
+        """Maximum number of connections."""
+        self.requests = Budget(buffered, lambda holder: holder.drop_request())
+        """Bytes of requests that are incomplete or wait for their answer."""
+        self.answers = Budget(UNREAD_FACTOR * buffered, lambda holder: holder.drop_answers())
+        """Bytes of answers that peers have not read."""
+        self.most_refused = max(1, min(REFUSED, connections // 8))
+        """Maximum number of connections above the limit, which need descriptors too."""
+        self.crowds: list[Crowd] = []
+        self.refused: dict[Any, Callable[[], None]] = {}
+        """Connections above the limit, oldest first, with the function that ends them."""
+        self.refused_at = -math.inf
+        """Loop time at which the last connection was refused."""
+
+    @property
+    def is_full(self) -> bool:
+        """True if no further connection can be admitted."""
+        return sum(crowd.count for crowd in self.crowds) - len(self.refused) >= self.connections
+
+    def trim(self) -> None:
+        """Return memory to the system after a burst."""
+        for budget in (self.requests, self.answers):
+            if budget.peak > _BURST and budget.held < budget.peak // 4:
+                budget.peak = budget.held
+                return_memory()
+
+    def refuse(self, connection: Any, end: Callable[[], None], now: float) -> None:
+        """Register a connection above the limit; end the oldest one if there are too many.
+
+        A peer that sends nothing thus cannot keep the next one from being told.
+        """
+        self.refused_at = now
+        self.refused[connection] = end
+        if len(self.refused) > self.most_refused:
+            self.refused.pop(next(iter(self.refused)))()
+
+
+class Timeouts(msgspec.Struct, frozen=True):
+    """Timeouts in seconds. One timer checks them all, so each may be late by a quarter of the shortest."""
+
+    idle: float = 75.0
+    """Maximum time between two requests. Core 1 recommends at least 60."""
+    read: float = 30.0
+    """Maximum time from the first byte of a message to its last: slow sending does not extend it."""
+    write: float = 30.0
+    """Maximum time in which the peer reads none of the pending bytes."""
+    handshake: float = 10.0
+    drain: float = 10.0
+    """Maximum time for running requests to finish when the server stops."""
+    linger: float = 2.0
+    """Maximum time for a refused peer to stop sending; closing earlier could discard the answer in transit."""
+
+    crowded: float = 5.0
+    """Maximum time to the first complete request while the server is full."""
+
+    @property
+    def period(self) -> float:
+        """Interval between two checks of the deadlines."""
+        return min(1.0, min(self.idle, self.read, self.write, self.linger, self.crowded) / 4)
+
+
+DEFAULT_TIMEOUTS: Final = Timeouts()

@@ -1,0 +1,1 @@
+"""Records of agents: REGISTER, TRANSFER, CANCEL, LOG, SIGN, AUTHORIZE."""

@@ -1,0 +1,161 @@
+"""CANCEL: revokes what an agent has scheduled, registered or begun (Tier 2 5.5)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from bespeak.contract.standard.methods import STANDARD
+from bespeak.protocol import status
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.call import RoutedCall, refuse_without_needs
+from bespeak.runtime.entities.methods import ENTITY, LIVE
+from bespeak.runtime.identity.grants import GRANT, GRANTED, Grant
+from bespeak.runtime.messages.message import BROADCAST, PUBLICATION, SCHEDULED, Origin, decode_origin, new_id, send
+from bespeak.runtime.messages.recipients import as_address, find_recipients
+from bespeak.runtime.payments.methods import cancel_purchase
+from bespeak.runtime.payments.purchases import HELD, PURCHASE, SETTLED
+from bespeak.state.store.commands.messages import ALERT, SENT, SUBSCRIPTION, DropKey, Withdraw
+from bespeak.state.store.commands.monitors import ACTIVE, MONITOR
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
+from bespeak.state.store.commands.steps import CANCELLED, CANCELLING, PAUSED, RUNNING, WAITING, WORKFLOW
+from bespeak.state.store.store import Command, Conflict
+
+KEPT: Final = 30 * 86400.0
+"""Seconds for which something that was cancelled can still be looked up."""
+_CANCEL: Final = STANDARD["CANCEL"]
+
+CarryOut = Callable[[RoutedCall, Record], Awaitable[Effects | Envelope | Refused]]
+
+
+class Cancelling(NamedTuple):
+    """How records of one kind are cancelled."""
+
+    allowed_from: tuple[str, ...]
+    """States from which that is possible; empty for every state but cancelled."""
+    state: str = CANCELLED
+    carry_out: CarryOut | None = None
+    """What cancels the record and answers, if more than its state changes; a refund is an example."""
+    refunds: bool = False
+    parties: Callable[[Record], tuple[str, ...]] | None = None
+    """Who is concerned, by the names of recipients; None if nobody else is."""
+    also: Callable[[Record], tuple[Command, ...]] | None = None
+    """What else is done in the same transaction."""
+
+
+def _recipients(record: Record) -> tuple[str, ...]:
+    return decode_origin(record.data).recipients
+
+
+def _subject(record: Record) -> tuple[str, ...]:
+    return (msgspec.json.decode(record.data, type=Grant).subject,)
+
+
+def _withdraw(record: Record) -> tuple[Command, ...]:
+    origin = decode_origin(record.data)
+    return (Withdraw(origin.later, origin.held),)
+
+
+CANCELS: Final[Mapping[str, Cancelling]] = {
+    ENTITY: Cancelling((LIVE,)),
+    SUBSCRIPTION: Cancelling(()),
+    # Its steps are undone first, by the process that takes it next.
+    WORKFLOW: Cancelling((RUNNING, WAITING, PAUSED), CANCELLING),
+    GRANT: Cancelling((GRANTED,), parties=_subject),
+    PURCHASE: Cancelling((HELD, SETTLED), carry_out=cancel_purchase, refunds=True),
+    "submission": Cancelling(("queued",)),
+    PUBLICATION: Cancelling((SCHEDULED,), parties=_recipients),
+    ALERT: Cancelling((SENT,), parties=_recipients, also=_withdraw),
+    MONITOR: Cancelling((ACTIVE,)),
+}
+
+
+async def cancel(call: RoutedCall) -> Effects | Envelope | Refused:
+    """Answer CANCEL /. Only the owner can cancel; for others there is no such thing."""
+    refused = refuse_without_needs(call)
+    if refused is not None:
+        return refused
+    return await revoke(call, call.input, tuple(CANCELS))
+
+
+async def revoke(call: RoutedCall, given: Mapping[str, Any], kinds: tuple[str, ...]) -> Effects | Envelope | Refused:
+    """Cancel something of certain kinds that belongs to the caller."""
+    assert call.server.store is not None
+    agent_id = call.agent_id or ""
+    record: Record | None = await call.server.store.read(FindRecord(kinds, given["target_id"]))
+    if record is None or record.owner not in (agent_id, call.principal.principal_id):
+        return _CANCEL.refuse("target-not-found", f"This agent has nothing with the id {given['target_id'][:80]!r}.")
+    how = CANCELS[record.kind]
+    refused = _judge(record, how, given)
+    if refused is not None:
+        return refused
+    if how.carry_out is not None:
+        return await how.carry_out(call, record)
+    notified: tuple[str, ...] = ()
+    notices: tuple[Command, ...] = ()
+    if how.parties is not None and given.get("notify_parties", False):
+        notified, notices = await _notify(call, record, how.parties(record), given.get("reason"))
+    ends = how.state == CANCELLED
+    command = ChangeRecord(
+        record.record_id,
+        (record.kind,),
+        how.allowed_from or (record.state,),
+        how.state,
+        owner=record.owner,
+        delay=None if ends else 0.0,
+        lifetime=KEPT if ends else None,
+    )
+
+    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
+        if isinstance(results, Conflict):
+            state = results.details.get("state", CANCELLED)
+            return _judge(msgspec.structs.replace(record, state=state), how, given) or _ended(record)
+        changed: Record = results[0]
+        result = {
+            "target_id": record.record_id,
+            "kind": record.kind,
+            "status": how.state,
+            "cancelled_at": write_instant(changed.updated),
+            "notified": list(notified),
+        }
+        return Envelope(result, status.OK if ends else status.ACCEPTED)
+
+    # What is cancelled does not keep others from taking its place.
+    more = ((DropKey(record.record_id),) if ends else ()) + (() if how.also is None else how.also(record))
+    return Effects((command, *more, *notices), tell)
+
+
+async def _notify(
+    call: RoutedCall, record: Record, parties: tuple[str, ...], reason: Any
+) -> tuple[tuple[str, ...], tuple[Command, ...]]:
+    """Return the parties that are told of a cancellation, and the commands that tell them."""
+    found = await find_recipients(call, parties)
+    told = tuple(name for name in parties if as_address(name) not in found.faults)
+    if not told:
+        return (), ()
+    content = {"target_id": record.record_id, "kind": record.kind, "status": CANCELLED}
+    if reason is not None:
+        content["reason"] = reason
+    origin = Origin(sender=call.agent_id or "", kind="cancellation", content=content, recipients=told)
+    return told, send(new_id("brd"), BROADCAST, origin, found.of(told), time.time(), limited=False)
+
+
+def _judge(record: Record, how: Cancelling, given: Mapping[str, Any]) -> Refused | None:
+    if record.state in (CANCELLED, CANCELLING):
+        return _CANCEL.refuse("already-cancelled", f"{record.record_id} is cancelled already.", kind=record.kind)
+    if how.allowed_from and record.state not in how.allowed_from:
+        return _ended(record)
+    if (given.get("refund_policy", "none") != "none" or "refund_amount" in given) and not how.refunds:
+        message = f"A {record.kind} costs nothing, so nothing can be refunded."
+        return _CANCEL.refuse("refund-impossible", message, kind=record.kind)
+    return None
+
+
+def _ended(record: Record) -> Refused:
+    message = f"The {record.kind} is {record.state} and cannot be cancelled any more."
+    return _CANCEL.refuse("not-cancellable", message, kind=record.kind, state=record.state)

@@ -1,0 +1,291 @@
+"""Annotations of handler functions: the types they consist of, and those that pydantic describes.
+
+msgspec would ignore a constraint that it does not know, so that the published schema and the check would be too
+wide. Such an annotation becomes a class with the methods of a pydantic model. Pydantic is optional, and imported
+when needed.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, time, timedelta
+from decimal import Decimal
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NewType,
+    Protocol,
+    TypeGuard,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+from uuid import UUID
+
+import msgspec
+from msgspec import inspect as kinds
+
+from bespeak.contract.schema.validation import shorten
+from bespeak.errors import ContractError
+
+Object = kinds.StructType | kinds.DataclassType | kinds.TypedDictType | kinds.NamedTupleType
+
+PLAIN_TYPES: Final = frozenset({bool, int, float, str, UUID, date, time, timedelta, Decimal, NoneType})
+_CONTAINERS: Final = frozenset({Annotated, Union, UnionType, list, set, frozenset, tuple, dict})
+
+
+def is_plain(annotation: Any) -> bool:
+    """Return True if an annotation contains no object, datetime or foreign type, and needs no inspection."""
+    if type(annotation) is type:
+        return annotation in PLAIN_TYPES
+    return get_origin(annotation) in _CONTAINERS and all(is_plain(part) for part in annotation.__args__)
+
+
+def read_types(annotations: Sequence[Any]) -> tuple[kinds.Type, ...]:
+    """Inspect the annotations that are not plain. Raises ContractError if JSON data cannot be converted to one of
+    them.
+    """
+    try:
+        msgspec.msgpack.Decoder(tuple[tuple(annotations)])  # type: ignore[misc]
+        return kinds.multi_type_info(kind for kind in annotations if not is_plain(kind))
+    except (TypeError, NameError) as error:
+        raise ContractError(f"cannot be read from JSON: {reason(error)}") from None
+
+
+def reason(error: Exception) -> str:
+    """Return the last line of a msgspec error, without the type: the others are advice for its caller."""
+    return shorten(str(error).splitlines()[-1].partition(" - type `")[0])
+
+
+def walk(found: Iterable[kinds.Type], seen: set[Any] | None = None) -> Iterator[kinds.Type]:
+    """Yield every type that the types consist of; those with fields once."""
+    seen = set() if seen is None else seen
+    for kind in found:
+        if isinstance(kind, Object):
+            if kind.cls in seen:
+                continue
+            seen.add(kind.cls)
+        yield kind
+        yield from walk(_parts(kind), seen)
+
+
+def _parts(kind: kinds.Type) -> Iterable[kinds.Type]:
+    match kind:
+        case kinds.Metadata(type=inner):
+            return (inner,)
+        case kinds.CollectionType(item_type=item):
+            return (item,)
+        case kinds.TupleType(item_types=items):
+            return items
+        case kinds.DictType(key_type=key, value_type=value):
+            return (key, value)
+        case kinds.UnionType(types=types):
+            return types
+    if isinstance(kind, kinds.TypedDictType) and (extra := extra_items(kind.cls)) is not None:
+        return (*(field.type for field in kind.fields), kinds.type_info(extra))
+    return (field.type for field in kind.fields) if isinstance(kind, Object) else ()
+
+
+def extra_items(kind: Any) -> Any:
+    """Return the type of the further fields that a TypedDict admits (PEP 728); None if it says nothing of them."""
+    kind = get_origin(kind) or kind
+    extra, closed = getattr(kind, "__extra_items__", None), getattr(kind, "__closed__", None)
+    if closed:
+        return None
+    if extra is not None and str(extra).rpartition(".")[2] not in ("NoExtraItems", "Never"):
+        return extra
+    if closed is False:
+        return Any
+    bases = getattr(kind, "__orig_bases__", ())
+    return next((found for base in bases if (found := extra_items(base)) is not None), None)
+
+
+NO_SCHEMA: Final = "has no JSON Schema; use a dataclass, Struct, TypedDict or pydantic model"
+"""Message for any other class."""
+
+Side = Literal["validation", "serialization"]
+"""Direction of a schema, input or output; pydantic models may have two."""
+
+
+class SelfDescribing(Protocol):
+    """The three methods used of a pydantic model."""
+
+    @classmethod
+    def model_json_schema(cls, *, ref_template: str, mode: Side, schema_generator: type) -> dict[str, Any]: ...
+
+    @classmethod
+    def model_validate(cls, obj: Any) -> Any: ...
+
+    def model_dump(self, *, mode: str, by_alias: bool) -> dict[str, Any]: ...
+
+
+def describes_itself(kind: object) -> TypeGuard[type[SelfDescribing]]:
+    """Return True if a type is a pydantic model or has the same methods."""
+    return isinstance(kind, type) and hasattr(kind, "model_json_schema") and hasattr(kind, "model_validate")
+
+
+def describe_foreign(kind: type[SelfDescribing], side: Side, ref_template: str) -> dict[str, Any]:
+    """Return the schema of a self-describing type."""
+    return kind.model_json_schema(ref_template=ref_template, mode=side, schema_generator=_schema_generator())
+
+
+@functools.cache
+def _schema_generator() -> type:
+    from pydantic.json_schema import GenerateJsonSchema  # noqa: PLC0415 - installed if there is such a type
+
+    class Schemas(GenerateJsonSchema):
+        """The schemas of pydantic, except that a datetime without offset is not called a `date-time` (RFC 3339)."""
+
+        def datetime_schema(self, schema: Any) -> dict[str, Any]:
+            return {"type": "string"} if schema.get("tz_constraint") == "naive" else super().datetime_schema(schema)
+
+    return Schemas
+
+
+def validate_foreign(kind: type, value: Any) -> Any:
+    """Validate JSON data into a self-describing type: the `dec_hook` of msgspec."""
+    if describes_itself(kind):
+        return kind.model_validate(value)
+    raise NotImplementedError(f"{kind.__name__} cannot be read from JSON")
+
+
+def dump_foreign(value: Any) -> dict[str, Any]:
+    """Dump a value of a self-describing type as JSON data: the `enc_hook` of msgspec.
+
+    Its fields have the names that the schema publishes.
+    """
+    if describes_itself(type(value)):
+        dumped: dict[str, Any] = value.model_dump(mode="json", by_alias=True)
+        return dumped
+    raise TypeError(f"a handler returned {type(value).__name__}, which is not a JSON value")
+
+
+_CORE_SCHEMA: Final = "__get_pydantic_core_schema__"
+_LIBRARIES: Final = ("pydantic", "pydantic_core", "annotated_types")
+
+
+class Adapted(type):
+    """Class of the classes that stand for an annotation.
+
+    Every value counts as an instance, because msgspec checks the type of what a hook returns.
+    """
+
+    adapter: Any
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return True
+
+    def model_json_schema(cls, *, ref_template: str, mode: Side, schema_generator: type) -> dict[str, Any]:
+        """Return the schema of the annotation."""
+        schema: dict[str, Any] = cls.adapter.json_schema(
+            ref_template=ref_template, mode=mode, schema_generator=schema_generator
+        )
+        return schema
+
+    def model_validate(cls, obj: Any) -> Any:
+        """Convert JSON data to the annotated type."""
+        return cls.adapter.validate_python(obj)
+
+
+def adapter_of(kind: Any) -> Any:
+    """Return pydantic's adapter of a model or of a class that stands for an annotation; None for another class."""
+    if isinstance(kind, Adapted):
+        return kind.adapter
+    if not hasattr(kind, "__pydantic_serializer__"):
+        return None
+    from pydantic import TypeAdapter  # noqa: PLC0415 - loaded by the model
+
+    return TypeAdapter(kind)
+
+
+def adapt(annotation: Any) -> Any:
+    """Return an annotation unchanged if msgspec reads all of it, else the class that stands for it.
+
+    Raises ContractError if pydantic cannot read it either.
+    """
+    if not _needs_pydantic(annotation, set()):
+        return annotation
+    try:
+        return _adapted(annotation)
+    except TypeError:  # a part of it is not hashable
+        return _adapted.__wrapped__(annotation)
+
+
+@functools.lru_cache(maxsize=1024)
+def _adapted(annotation: Any) -> Adapted:
+    try:
+        from pydantic import TypeAdapter  # noqa: PLC0415 - optional, and slow to load
+        from pydantic.errors import PydanticUserError  # noqa: PLC0415
+    except ImportError:
+        raise ContractError(
+            f"{show_type(annotation)} has constraints that need pydantic; install it, or use msgspec.Meta"
+        ) from None
+    try:
+        adapter = TypeAdapter(annotation)
+        adapter.json_schema()
+    except PydanticUserError as error:
+        said = str(error).partition(". ")[0].splitlines()[0]
+        raise ContractError(f"{show_type(annotation)} needs pydantic, which cannot read it: {said}") from None
+    return Adapted(show_type(annotation), (), {"adapter": adapter})
+
+
+def _needs_pydantic(annotation: Any, seen: set[Any]) -> bool:
+    """Return True if some part of an annotation has a meaning that msgspec does not know."""
+    origin = get_origin(annotation)
+    if origin is Literal:
+        return False
+    if isinstance(annotation, NewType):
+        return _needs_pydantic(annotation.__supertype__, seen)
+    parts = get_args(annotation)
+    if origin is Annotated:
+        kind, *extras = parts
+        return any(map(_is_constraint, extras)) or _needs_pydantic(kind, seen)
+    if origin in (Union, UnionType) and sum(map(describes_itself, parts)) > 1:
+        return True
+    if parts:
+        return any(_needs_pydantic(part, seen) for part in parts)
+    if not isinstance(annotation, type) or describes_itself(annotation) or annotation in seen:
+        return False
+    if hasattr(annotation, "__pydantic_core_schema__") or hasattr(annotation, _CORE_SCHEMA):
+        return True
+    seen.add(annotation)
+    return any(_needs_pydantic(part, seen) for part in _field_types(annotation))
+
+
+def _is_constraint(extra: Any) -> bool:
+    """Return True for metadata that narrows a type; others, such as a text, describe it."""
+    if isinstance(extra, msgspec.Meta):
+        return False
+    kind = extra if isinstance(extra, type) else type(extra)
+    return hasattr(extra, _CORE_SCHEMA) or any(base.__module__.split(".")[0] in _LIBRARIES for base in kind.__mro__)
+
+
+def _field_types(kind: type) -> Iterable[Any]:
+    """Return the annotations of the fields of a class; none if it has none, or if they cannot be resolved here."""
+    if not inspect.get_annotations(kind) and not hasattr(kind, "__annotations__"):
+        return ()
+    try:
+        return get_type_hints(kind, include_extras=True).values()
+    except (NameError, TypeError, AttributeError):  # reported where the class is read
+        return ()
+
+
+def show_type(annotation: Any) -> str:
+    """Write an annotation as its author would: without the modules of its parts."""
+    if isinstance(annotation, type) and not get_args(annotation):
+        return "None" if annotation is NoneType else annotation.__name__
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return show_type(parts[0])
+    if origin in (Union, UnionType):
+        return " | ".join(map(show_type, parts))
+    if parts and origin is not Literal:
+        name = getattr(origin, "__name__", str(origin))
+        return f"{name}[{', '.join('...' if part is ... else show_type(part) for part in parts)}]"
+    return str(annotation).replace("typing.", "")

@@ -1,0 +1,1 @@
+"""Callers: agents, principals, authority, grants and what a caller may be shown."""

@@ -1,0 +1,137 @@
+"""Authority over time: on whose behalf something acts later, with which scopes, and until when.
+
+Whatever acts after the call that made it keeps an `Authority`: workflows, monitors, repeated calls, publications for
+later and grants. It is judged again before every act. It ends with the credentials that proved it, and never grows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.protocol.exchange import headers as names
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.messages import Request
+from bespeak.protocol.exchange.principal import Principal, Scopes
+from bespeak.protocol.exchange.refusal import Refused, unauthorized
+from bespeak.runtime.identity.principals import Principals
+
+KEPT_HEADERS: Final = (
+    names.AGENT_ID,
+    names.AUTHORITY_SCOPE,
+    names.BUDGET_LIMIT,
+    names.CART_DIGEST,
+    names.DELEGATION_CHAIN,
+    names.INTENT_ASSERTION,
+    names.MERCHANT_ID,
+    names.MERCHANT_MANIFEST_FINGERPRINT,
+    names.REQUEST_ID,
+    names.SESSION_ID,
+    names.TASK_ID,
+)
+"""Headers of the request that hold for later acts too. Credentials are never stored."""
+_PROVEN: Final = (names.AGENT_ID, names.AUTHORITY_SCOPE, names.DELEGATION_CHAIN)
+"""Headers among them that belong to the proof of the authority."""
+_ENDING: Final = frozenset({"token", "mtls"})
+"""Proofs that always have an end; a key that signs requests has none."""
+
+
+class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The caller as it was verified when it made something, and what it said about itself."""
+
+    agent_id: str
+    scopes: tuple[str, ...]
+    headers: dict[str, str]
+    address: str = ""
+    known: bool = False
+    verified: str | None = None
+    principal_id: str | None = None
+    trust_tier: int | None = None
+    holders: tuple[str, ...] = ()
+    delegators: tuple[str, ...] = ()
+    profile: Any = None
+    """Semantic profile of the call as plain data; None without one."""
+    expires: float | None = None
+    """End of the credentials and delegations that it rests on, in seconds since 1970; None if they have none."""
+
+    @classmethod
+    def of(cls, principal: Principal, request: Request) -> Authority:
+        """Take the authority of a call."""
+        given, meaning = request.headers, request.semantic
+        return cls(
+            agent_id=principal.agent_id or "",
+            scopes=tuple(principal.scopes),
+            headers={name: given[name] for name in KEPT_HEADERS if name in given},
+            address=request.connection.address or "",
+            known=principal.known,
+            verified=principal.verified,
+            principal_id=principal.principal_id,
+            trust_tier=principal.trust_tier,
+            holders=principal.holders,
+            delegators=principal.delegators,
+            profile=None if meaning is None else msgspec.to_builtins(meaning.profile),
+            expires=principal.expires,
+        )
+
+    def renew(self, principal: Principal, request: Request) -> Authority:
+        """Return the authority of a call that sets the same thing going again; what was said in the beginning stays."""
+        now = Authority.of(principal, request)
+        said = {name: value for name, value in self.headers.items() if name not in _PROVEN}
+        proven = {name: value for name, value in now.headers.items() if name in _PROVEN}
+        return msgspec.structs.replace(now, headers={**said, **proven}, profile=self.profile)
+
+    def within(self, principals: Principals, seconds: float) -> float:
+        """Return a delay in seconds, shortened to the end of the authority."""
+        return seconds if self.expires is None else min(seconds, max(self.expires - principals.clock(), 0.0))
+
+    def lasts(self, principals: Principals) -> bool:
+        """Return True if the end has not been reached."""
+        return self.expires is None or self.expires > principals.clock()
+
+    def judge(self, principals: Principals) -> Principal | Refused:
+        """Return the caller with the authority that is left of it now, or a refusal if it must not act any more."""
+        refused = self._ended(principals) or self._unaccepted(principals)
+        if refused is not None:
+            return refused
+        now = principals.resolve(self.agent_id, None)
+        if not isinstance(now, Refused) and self.delegators:
+            now = principals.delegate(now, self.headers[names.DELEGATION_CHAIN], None)
+        if isinstance(now, Refused):
+            return now
+        if self.known and not now.known:
+            return unauthorized("agent-unknown", "The agent is not registered with this server any more.")
+        scopes = Scopes(self.scopes)
+        return Principal(
+            agent_id=self.agent_id,
+            # What was granted to the agent since does not count; what was taken from it does.
+            scopes=scopes & now.scopes if now.known or self.delegators else scopes,
+            wildcards=now.wildcards,
+            known=now.known,
+            verified=self.verified,
+            principal_id=self.principal_id,
+            trust_tier=now.trust_tier if now.known else self.trust_tier,
+            holders=self.holders,
+            delegators=self.delegators,
+            expires=self.expires,
+        )
+
+    @property
+    def _proofs(self) -> frozenset[str]:
+        return frozenset(self.verified.split("+")) if self.verified else frozenset()
+
+    def _ended(self, principals: Principals) -> Refused | None:
+        if self.expires is None and self._proofs & _ENDING:  # a record of an earlier release
+            message = "The end of the credential that made this is not on record; make it again."
+            return unauthorized("authority-expired", message)
+        if self.lasts(principals):
+            return None
+        message = f"The credential that made this ended at {write_instant(self.expires or 0.0)}; use a new one."
+        return unauthorized("authority-expired", message)
+
+    def _unaccepted(self, principals: Principals) -> Refused | None:
+        """Refuse what rests on a proof that this server does not accept any more."""
+        accepted = principals.authenticator
+        if accepted is None or (self._proofs and self._proofs <= set(accepted.modes)):
+            return None
+        return unauthorized("credential-not-accepted", f"This needs {accepted.credentials}, and was made without.")

@@ -1,1 +1,0 @@
-"""Handlers of the standard methods of the category COMMUNICATE."""

@@ -1,0 +1,248 @@
+"""DISCOVER, DESCRIBE and /agents: the documents, endpoints and agents of this server (core 3, 4.2, 4.3, 7.3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from bespeak.contract.agent import Agent, is_discoverable
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.http_value import as_text
+from bespeak.contract.standard.definition import StandardMethod
+from bespeak.documents.projections.agent_documents import IDENTITY_TYPES
+from bespeak.documents.projections.agtp_manifest import API_VERSION
+from bespeak.protocol import status
+from bespeak.protocol.exchange.header_values import UNITS
+from bespeak.protocol.exchange.headers import AGENT_ID, MEDIA_IDENTITY, names_manifest, negotiate, prefers_agis
+from bespeak.protocol.exchange.principal import is_canonical_id
+from bespeak.protocol.exchange.refusal import Refused, authorization_required
+from bespeak.runtime.answer import Answer, Envelope
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.floor import FORMAT_SCHEMA, read_filter
+from bespeak.runtime.identity.principals import inactive
+from bespeak.runtime.publication import PublishedDocument
+from bespeak.runtime.route_table import RouteTable
+
+_METHODS: Final = ("DISCOVER", "DESCRIBE")
+
+_NAMED: Final[Mapping[str, Mapping[str, Any]]] = {"name": {"type": "string"}}
+_DOCUMENTS: Final[tuple[tuple[str, str, str, str, Mapping[str, Mapping[str, Any]]], ...]] = (
+    (
+        "/agents",
+        "Lists the agents this server hosts.",
+        "Discover the agents of this server.",
+        "The Agent Namespace Document is returned.",
+        {},
+    ),
+    (
+        "/agents/{name}",
+        "Returns the identity document of an agent by its name.",
+        "Find out who an agent of this server is.",
+        "The identity document of the agent is returned.",
+        {**_NAMED, "format": FORMAT_SCHEMA},
+    ),
+    (
+        "/agents/{name}/status",
+        "Returns the lifecycle state of an agent by its name.",
+        "Find out whether an agent of this server may act.",
+        "The status document of the agent is returned.",
+        _NAMED,
+    ),
+)
+
+AGENT_METHODS: Final[tuple[tuple[str, StandardMethod], ...]] = tuple(
+    (
+        path,
+        StandardMethod(
+            name=name,
+            description=description,
+            intent=intent,
+            outcome=outcome,
+            parameters=parameters,
+            required=("name",) if parameters else (),
+        ),
+    )
+    for path, description, intent, outcome, parameters in _DOCUMENTS
+    for name in _METHODS
+)
+"""Core 13, 10: the prefix is reserved for these two methods only; operators may use it with all others."""
+
+# Core 3:  agent-name = 1*( ALPHA / DIGIT / "-" / "_" )
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def agents(call: RoutedCall) -> Answer | Refused:
+    """Answer at all of these paths."""
+    name = call.input.get("name")
+    if name is not None:
+        if _NAME.fullmatch(name) is None:
+            return _refuse_name(call, name)
+        return show_agent(call, call.server.agents.named(name), name)
+    if call.routes.publication.discloses(call.principal):
+        return call.routes.publication.namespace.answer(call.request)
+    if call.routes.service.agent_disclosure == "authenticated":
+        why = "This server discloses its agents only to authenticated callers"
+        if call.server.principals.authenticator is None:
+            return authorization_required("credentials-missing", f"{why}, and its mode `open` authenticates nobody.")
+        return call.server.principals.credentials_missing(why)
+    return Refused(status.FORBIDDEN, "agents-not-disclosed", "This server does not disclose its agents.")
+
+
+def show_agent(call: RoutedCall, agent: Agent | None, wanted: str) -> Answer | Refused:
+    """Return a document about an agent that the caller may see; to others it does not exist."""
+    if agent is None or not may_see(call, agent) or agent.status in ("pending", "unreadable"):
+        return Refused(status.NOT_FOUND, "agent-not-found", f"This server hosts no agent {wanted[:80]!r}.")
+    form = "status" if call.route.endpoint.path.endswith("/status") else call.input.get("format")
+    publication = call.routes.publication
+    if form == "status":
+        return publication.status_of(agent).answer(call.request)
+    refused = inactive(agent, call.server.agents.changed_at(agent.agent_id))
+    if refused is not None:
+        return refused
+    if form == "certificate":
+        if agent.genesis is None:
+            message = "The identity document of this agent has no genesis record."
+            return Refused(status.NOT_FOUND, "genesis-not-found", message)
+        return PublishedDocument(agent.genesis.document, MEDIA_IDENTITY).answer(call.request)
+    media_type = negotiate(call.request.headers, IDENTITY_TYPES)
+    return publication.identity_of(agent, media_type, compact=form == "json").answer(call.request)
+
+
+def _refuse_name(call: RoutedCall, name: str) -> Refused:
+    """Redirect from a name with a file extension to the name itself (core 3); refuse what no agent can be called."""
+    stem, dot, _ = name.partition(".")
+    if not dot or _NAME.fullmatch(stem) is None:
+        message = f"An agent's name has letters, digits, `-` and `_`; got {name[:80]!r}."
+        return Refused(status.BAD_REQUEST, "invalid-uri-form", message)
+    request = call.request
+    path = call.route.endpoint.path.replace("{name}", stem)
+    if request.connection.face != "agtp":
+        path += f":{call.method.lower()}"
+    location = path + (f"?{request.query}" if request.query else "")
+    message = f"An agent's name has no file extension; the document is at {location[:300]}."
+    return Refused(
+        status.MOVED_PERMANENTLY, "moved-permanently", message, {"location": location}, (("Location", location),)
+    )
+
+
+def may_see(call: RoutedCall, agent: Agent) -> bool:
+    """Return True if the caller may see an agent's document: its own once proven, others as disclosed."""
+    caller = call.principal
+    if caller.verified is not None and caller.agent_id == agent.agent_id:
+        return True
+    return call.routes.publication.discloses(caller) and is_discoverable(agent.trust_tier)
+
+
+_DEFAULT_RESULTS = 20
+
+
+def discover(call: RoutedCall) -> Answer | Envelope | Refused:
+    """Answer DISCOVER / (AGTP-API 8.10): without an Agent-ID the manifest, with criteria the candidates.
+
+    AGIS 11 expects the AGIS document there; callers get it if they ask for it in `Accept`. Otherwise AGTP-API takes
+    precedence.
+    """
+    publication = call.table.publication
+    if prefers_agis(call.request.headers):
+        return publication.agis_for(call.principal).answer(call.request)
+    target = call.input.get("target")
+    if target == "methods":
+        return publication.inventory.answer(call.request)
+    if target == "agents":
+        return agents(call)
+    criteria = call.input.get("criteria")
+    # A caller identified by token or certificate, without an Agent-ID header, has not asked for candidates.
+    unnamed = criteria is None and AGENT_ID not in call.request.headers
+    meant = target == "manifest" or (criteria is None and names_manifest(call.request.headers))
+    if meant or call.agent_id is None or unnamed:
+        return publication.manifest_for(call.principal).answer(call.request)
+    if criteria is None:
+        return Refused(
+            status.UNPROCESSABLE,
+            "missing-required-params",
+            "DISCOVER with an Agent-ID searches for candidates and requires `criteria`; "
+            "send no Agent-ID, or target 'manifest', for the manifest of this server.",
+            {"missing": ["criteria"]},
+        )
+    limit = call.input.get("max_results", _DEFAULT_RESULTS)
+    disclosed = publication.discloses(call.principal)
+    wanted = read_filter(call.input.get("filter", {}), call.server.agents.get(call.agent_id))
+    found = publication.candidates.find(as_text(criteria), limit, agents=disclosed, wanted=wanted)
+    return Envelope({"candidates": found})
+
+
+def discover_methods(call: RoutedCall) -> Answer:
+    """Answer DISCOVER /methods (AGTP-API 5.8)."""
+    return call.table.publication.inventory.answer(call.request)
+
+
+DOMAINS: Final = ("methods", "modalities", "tools", "version", "budget", "zones")
+
+
+def describe(call: RoutedCall) -> Answer | Envelope | Refused:
+    """Answer DESCRIBE /: the identity document of a named agent or of the caller, else capabilities."""
+    caller = call.principal
+    wanted = call.input.get("agent_id")
+    if wanted is not None:
+        if not is_canonical_id(wanted):
+            message = f"`agent_id` must be 64 lower-case hexadecimal digits; got {wanted[:80]!r}."
+            return Refused(status.BAD_REQUEST, "invalid-canonical-id", message)
+        return show_agent(call, call.server.agents.get(wanted), wanted)
+    agent = call.server.agents.get(caller.agent_id)
+    asks = "capability_domains" in call.input or "version_min" in call.input
+    if agent is not None and not asks and may_see(call, agent):
+        return show_agent(call, agent, agent.agent_id)
+    asked = _domains(call.input.get("capability_domains"))
+    unknown = [domain for domain in asked if domain not in DOMAINS]
+    if unknown:
+        return Refused(
+            status.UNPROCESSABLE,
+            "unknown-capability-domain",
+            f"{', '.join(map(repr, unknown[:5]))} is not a valid capability domain; choose from {', '.join(DOMAINS)}.",
+            {"unknown": unknown[:20], "capability_domains": list(DOMAINS)},
+        )
+    return Envelope(_capabilities(call.table, asked or DOMAINS, call.input.get("version_min")))
+
+
+def _domains(given: Any) -> list[str]:
+    parts: Iterable[Any] = given.split(",") if isinstance(given, str) else given or ()
+    return [str(part).strip() for part in parts]
+
+
+def _capabilities(routes: RouteTable, domains: Iterable[str], version_min: str | None) -> Mapping[str, Any]:
+    known: dict[str, dict[str, Any]] = {
+        "methods": {"methods": routes.supported_methods},
+        "modalities": {"modalities": ["application/json"]},
+        "tools": _tools([endpoint for endpoint in routes.endpoints.values() if endpoint.is_listed]),
+        "version": {"version": API_VERSION},
+        "budget": {"budget_units_accepted": _budget_units(routes)},
+        "zones": {"zones_accepted": []},
+    }
+    document: dict[str, Any] = {}
+    for domain in domains:
+        document |= known[domain]
+    if version_min is not None:
+        document["version_min_satisfied"] = _numbers(API_VERSION) >= _numbers(version_min)
+    return document
+
+
+def _tools(listed: list[Endpoint]) -> dict[str, Any]:
+    """List the endpoints, and those that no person has confirmed yet (AGTP-API 14.1)."""
+    unreviewed = [str(endpoint) for endpoint in listed if not endpoint.reviewed]
+    return {"tools": [str(endpoint) for endpoint in listed], **({"unreviewed": unreviewed} if unreviewed else {})}
+
+
+def _budget_units(routes: RouteTable) -> list[str]:
+    """List the units a Budget-Limit can limit here: those of declared costs, and calls."""
+    used = {
+        unit
+        for endpoint in routes.endpoints.values()
+        if endpoint.cost and not endpoint.internal
+        for unit in endpoint.cost.amounts
+    }
+    return [unit for unit in UNITS if unit in used or unit == "calls"]
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) if part.isdecimal() and len(part) < 10 else 0 for part in version.split(".")[:4]]

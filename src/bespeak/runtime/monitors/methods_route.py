@@ -1,0 +1,228 @@
+"""ROUTE: chooses a handler for a work item, and hands the item over (Tier 2 8.4)."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Coroutine, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.standard.methods import STANDARD
+from bespeak.protocol import status
+from bespeak.protocol.exchange.messages import Response
+from bespeak.protocol.exchange.refusal import Fault, Refused
+from bespeak.protocol.wire.messages import ResponseMessage
+from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.call import RoutedCall, refuse_without_needs, too_large
+from bespeak.runtime.composition.step import Steps
+from bespeak.runtime.messages.message import (
+    KEPT,
+    MOST_CONTENT,
+    MOST_FROM_ONE,
+    MOST_RECEIVED,
+    Message,
+    address_messages,
+    new_id,
+)
+from bespeak.runtime.monitors.routing import (
+    AGENT,
+    MOST_CANDIDATES,
+    SERVICE,
+    Candidate,
+    Criteria,
+    Handler,
+    Ranked,
+    find_handler,
+    is_allowed,
+    is_recursive,
+    list_endpoints,
+    parse_candidate,
+    rank,
+    read_criteria,
+    size_of,
+)
+from bespeak.state.store.commands.messages import PutMessages
+from bespeak.state.store.store import Conflict
+
+NOTICE: Final = "routed"
+"""Kind of the messages by which agents receive items."""
+_ROUTE: Final = STANDARD["ROUTE"]
+_UNREACHED: Final = frozenset({status.UNAVAILABLE, status.RATE_LIMITED})
+"""Statuses of a handler that has not taken the item."""
+_MOST_TOLD: Final = 10
+"""Candidates whose faults a refusal tells."""
+_NOT_CONNECTED: Final = "upstream_connection_error"
+
+
+async def route(call: RoutedCall, steps: Steps) -> Effects | Envelope | Refused:
+    """Answer ROUTE /. The item goes to the best handler that can be reached, else to the fallback."""
+    refused = refuse_without_needs(call)
+    if refused is not None:
+        return refused
+    criteria = await read_criteria(call)
+    if isinstance(criteria, str):
+        return _ROUTE.refuse("invalid-criteria", f"`criteria` {criteria}.", field="/criteria")
+    candidates = _read_candidates(call)
+    if isinstance(candidates, Refused):
+        return candidates
+    fallback = _read_fallback(call)
+    if isinstance(fallback, Refused):
+        return fallback
+    found = [(candidate.name, find_handler(call, candidate)) for candidate in candidates]
+    ranked = await rank(call, criteria, [one for _, one in found if isinstance(one, Handler)])
+    if isinstance(ranked, Fault):
+        return _ROUTE.refuse("invalid-criteria", f"`criteria` cannot be used: {ranked.message}.", field="/criteria")
+    unreached = 0
+    for one in ranked:
+        outcome = await _hand_over(call, steps, one.handler, _explain(criteria, one, len(ranked), unreached), one.score)
+        if outcome is not None:
+            return outcome
+        unreached += 1
+    if fallback is not None:
+        reason = f"The fallback: none of {len(candidates)} candidates fits." if not ranked else ""
+        reason = reason or f"The fallback: {unreached} of the candidates fit, but none of them could be reached."
+        outcome = await _hand_over(call, steps, fallback, reason, None)
+        if outcome is not None:
+            return outcome
+    if ranked or fallback is not None:
+        return _ROUTE.refuse("handler-unavailable", "No handler that fits could be reached; try again later.")
+    reasons = [{"candidate": name, "reason": _lack(one)} for name, one in found[:_MOST_TOLD]]
+    message = f"None of {len(candidates)} candidates fits, and there is no fallback."
+    return _ROUTE.refuse("no-handler", message, candidates=reasons)
+
+
+def _lack(found: Handler | str) -> str:
+    return found if isinstance(found, str) else "it does not meet the criteria"
+
+
+def _read_candidates(call: RoutedCall) -> list[Candidate] | Refused:
+    written = call.input.get("candidates")
+    if written is None:
+        return list_endpoints(call)
+    if size_of(written) > MOST_CANDIDATES:
+        return too_large("candidates", MOST_CANDIDATES)
+    candidates: list[Candidate] = []
+    for position, one in enumerate(written):
+        candidate = _check(call, parse_candidate(one, position), f"/candidates/{position}")
+        if isinstance(candidate, Refused):
+            return candidate
+        candidates.append(candidate)
+    return candidates
+
+
+def _read_fallback(call: RoutedCall) -> Handler | Refused | None:
+    if "fallback" not in call.input:
+        return None
+    candidate = _check(call, parse_candidate(call.input["fallback"]), "/fallback")
+    if isinstance(candidate, Refused):
+        return candidate
+    found = find_handler(call, candidate)
+    if isinstance(found, Handler):
+        return found
+    return _ROUTE.refuse("invalid-candidate", f"The fallback cannot take the item: {found}.", field="/fallback")
+
+
+def _check(call: RoutedCall, candidate: Candidate | str, field: str) -> Candidate | Refused:
+    """Refuse what is not written as a candidate, passes items on itself, or is a service that is not allowed."""
+    if isinstance(candidate, str):
+        return _ROUTE.refuse("invalid-candidate", f"The candidate {candidate}.", field=field)
+    if is_recursive(call, candidate):
+        message = f"{candidate.name[:80]} passes items on itself, so it cannot be a handler."
+        return _ROUTE.refuse("invalid-candidate", message, field=field)
+    if not is_allowed(call, candidate):
+        message = "The service is not one that the operator lists as a recipient."
+        return _ROUTE.refuse("invalid-candidate", message, field=field)
+    return candidate
+
+
+def _explain(criteria: Criteria, one: Ranked, fitting: int, unreached: int) -> str:
+    """Return the reason for a choice."""
+    measured = "" if one.latency is None else f", median {one.latency * 1000:.1f} ms"
+    how = "by the expression" if criteria.expression is not None else f"by {criteria.prefer}"
+    skipped = f" {unreached} better ones could not be reached." if unreached else ""
+    return f"Best of {fitting} that fit, {how}: {one.running} calls run{measured}.{skipped}"
+
+
+async def _hand_over(
+    call: RoutedCall, steps: Steps, handler: Handler, reason: str, score: float | None
+) -> Effects | Envelope | Refused | None:
+    """Give the item to a handler; return None if it could not be reached, so that nothing has happened."""
+    decision: dict[str, Any] = {"handler": handler.candidate.name, "reason": reason}
+    if score is not None:
+        decision["score"] = round(score, 6)
+    if handler.candidate.kind == AGENT:
+        return _send(call, handler.candidate.name, decision)
+    if handler.candidate.kind == SERVICE:
+        return await _call_service(call, handler, decision)
+    return await _call_endpoint(call, steps, handler, decision)
+
+
+def _send(call: RoutedCall, agent_id: str, decision: dict[str, Any]) -> Effects | Refused:
+    """Put the item into the inbox of an agent, in the transaction of the answer."""
+    payload = call.input["payload"]
+    if len(msgspec.json.encode(payload)) > MOST_CONTENT:
+        return too_large("payload", MOST_CONTENT)
+    now = time.time()
+    message = Message(sender=call.agent_id or "", kind=NOTICE, content=payload)
+    messages = address_messages(new_id("ntf"), message, (agent_id,), kept_until=now + KEPT)
+
+    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
+        if isinstance(results, Conflict):
+            return _ROUTE.refuse("handler-unavailable", "The agent has no room for more messages.", handler=agent_id)
+        return Envelope({**decision, "delivered": True, "message_id": messages[0].record_id})
+
+    return Effects((PutMessages(messages, most=MOST_RECEIVED, share=MOST_FROM_ONE),), tell)
+
+
+async def _call_endpoint(call: RoutedCall, steps: Steps, handler: Handler, decision: dict[str, Any]) -> Envelope | None:
+    """Call an endpoint here. Every gate of it judges the caller."""
+    route, candidate = handler.route, handler.candidate
+    assert route is not None
+    assert handler.given is not None
+    statistics, began = call.server.statistics, time.perf_counter()
+    with statistics.running(handler.key):
+        called = steps.run_step(call, route, dict(handler.given), candidate.path, "1")
+        done = await called if isinstance(called, Coroutine) else called
+    response: Response | None = done.response
+    assert response is not None, "the step has run"
+    statistics.note(handler.key, time.perf_counter() - began, response.status)
+    if status.is_success(response.status):
+        return Envelope({**decision, "delivered": True, "code": response.status, "output": done.output})
+    if response.status in _UNREACHED or response.code == _NOT_CONNECTED:
+        return None
+    return Envelope({**decision, "delivered": False, "code": response.status, "error": _error(response.body)})
+
+
+async def _call_service(call: RoutedCall, handler: Handler, decision: dict[str, Any]) -> Envelope | Refused | None:
+    """Call an endpoint of another service, within the guard of delivery."""
+    body = msgspec.json.encode(call.input["payload"])
+    candidate, key, began = handler.candidate, handler.key, time.perf_counter()
+    task_id = f"route-{secrets.token_hex(16)}"
+    with call.server.statistics.running(key):
+        answer = await call.server.delivery.call(candidate.address, candidate.method, candidate.path, task_id, body)
+    if not isinstance(answer, ResponseMessage):
+        if getattr(answer, "sent", False):
+            message = f"{answer.message} Whether the handler has taken the item is not known."
+            return _ROUTE.refuse("handler-unavailable", message, handler=candidate.name)
+        return None
+    call.server.statistics.note(key, time.perf_counter() - began, answer.status)
+    if answer.status in _UNREACHED:
+        return None
+    if not status.is_success(answer.status):
+        return Envelope({**decision, "delivered": False, "code": answer.status, "error": _error(answer.body)})
+    return Envelope({**decision, "delivered": True, "code": answer.status, "output": _read(answer.body)})
+
+
+def _error(body: bytes) -> dict[str, Any]:
+    found = _read(body)
+    error = found.get("error") if isinstance(found, dict) else None
+    return error if isinstance(error, dict) else {}
+
+
+def _read(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body) if body else None
+    except (ValueError, RecursionError):
+        return None

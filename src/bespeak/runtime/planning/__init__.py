@@ -1,1 +1,0 @@
-"""Plans for PLAN: calls that reach a goal, composed by the planner of negotiation."""

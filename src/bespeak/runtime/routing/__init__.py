@@ -1,1 +1,0 @@
-"""Routing: which of several handlers takes a work item."""
