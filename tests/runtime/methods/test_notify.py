@@ -72,6 +72,8 @@ async def test_subscribers_of_a_channel_receive_it() -> None:
 
 async def test_an_address_gets_a_posting_whose_record_says_what_became_of_it() -> None:
     async with keeping(document=DELIVERING, methods=METHODS) as bench:
+        once = body(recipient=HOOK, delivery_guarantee="exactly_once")
+        assert await refusal(bench, "NOTIFY", once) == (400, "guarantee-impossible")
         receipt = await sent(bench, "NOTIFY", body(recipient=HOOK))
         [record] = await bench.store.read(ListRecords("notification", owner=ANN))
         assert (record.record_id, receipt["status"]) == (receipt["notification_id"], "queued")
@@ -79,8 +81,6 @@ async def test_an_address_gets_a_posting_whose_record_says_what_became_of_it() -
         written = msgspec.json.decode(next(cell for cell in posting if str(cell).startswith("{")))
         assert (written["content"], written["record_id"]) == ({"text": "hello"}, record.record_id)
         assert (await sent(bench, "CHECK", {"target": record.record_id}))["status"] == "queued"
-        once = body(recipient=HOOK, delivery_guarantee="exactly_once")
-        assert await refusal(bench, "NOTIFY", once) == (400, "guarantee-impossible")
 
 
 async def test_bad_input_is_refused_and_changes_nothing() -> None:

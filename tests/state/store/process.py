@@ -14,7 +14,7 @@ from pathlib import Path
 _PRELUDE = """
 import asyncio, os, pathlib, resource, sqlite3, sys
 from bespeak.errors import *
-from bespeak.state.store import file_lock, sqlite
+from bespeak.state.store import sqlite, sqlite_file
 from bespeak.state.store.store import *
 from bespeak.state.store.commands.idempotency import UseNonce
 from bespeak.state.store.opening import open_store

@@ -76,7 +76,7 @@ def test_closing_a_store_releases_the_lock(tmp_path: Path) -> None:
 def test_folder_without_room_for_a_lock_file_is_refused() -> None:
     code = """
 try:
-    file_lock.FileLock(pathlib.Path(sys.argv[1]), exclusive=True)
+    sqlite_file.FileLock(pathlib.Path(sys.argv[1]), exclusive=True)
 except ConfigError as error:
     print(error)
 """
