@@ -58,7 +58,7 @@ node: $(READY)
 	  echo "No npm here, or no registry: the tests that need Node are skipped"
 
 soak: $(READY) ## kill servers, disks and databases for ten minutes; nothing acknowledged may be lost
-	$(BIN)/python -m faults.soak
+	$(BIN)/python -m tools.faults.soak
 
 check: $(READY) ## lint, types, import directions, prose
 	$(BIN)/ruff check .

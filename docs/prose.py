@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-CODE = ("bench", "docs", "examples", "faults", "fuzz", "lexicon", "src")
+CODE = ("bench", "docs", "examples", "src", "tools")
 GENERATED = "<!-- Written by docs/generate.py"
 
 NOT_A_VERB = re.compile(

@@ -90,7 +90,7 @@ def tracked() -> list[Path]:
     if done.returncode == 0:
         found = [ROOT / name for name in done.stdout.split("\0") if name]
         return [path for path in found if path.is_file()]
-    folders = ("src", "tests", "docs", "docs_src", "examples", "bench", "fuzz", "specs")
+    folders = ("src", "tests", "docs", "docs_src", "examples", "bench", "tools", "specs")
     return [path for folder in folders for path in (ROOT / folder).rglob("*.*") if path.suffix != ".pyc"]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-FUZZ = Path(__file__).parents[1] / "fuzz"
+FUZZ = Path(__file__).parents[1] / "tools" / "fuzz"
 SHARED = {"campaign.py", "source_tree.py"}
 
 

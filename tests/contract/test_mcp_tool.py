@@ -4,13 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 from tests.faces.mcp.tools import endpoint
 
 from bespeak.contract.endpoint import DeclaredError, Deprecation, Endpoint
-from bespeak.contract.handler import OpaqueHandler
-from bespeak.contract.mcp_tool import Tool, admit_partial, make_tools
+from bespeak.contract.handler import McpServer, McpTool, OpaqueHandler
+from bespeak.contract.mcp_tool import (
+    SCHEMA,
+    Granting,
+    Tool,
+    admit_partial,
+    blocks_in,
+    carries_content,
+    check_arguments,
+    error_members,
+    make_tools,
+    result_of,
+    terse,
+    text_of,
+    without_booleans,
+    without_content,
+)
+from bespeak.contract.schema.subschemas import closed
+from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.protocol.exchange.refusal import Outcome
 
 
 def made(*endpoints: Endpoint) -> list[Tool]:
@@ -161,3 +180,255 @@ def test_a_published_output_schema_admits_the_whole_and_a_part_but_nothing_else(
 def test_an_object_that_requires_nothing_costs_nothing_more() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
     assert admit_partial(schema) == schema
+
+
+TOOL = McpTool(mcp=McpServer(tool="draw", command="artist"))
+DECLARED = {"type": "object", "properties": {"content": SCHEMA}}
+SIZED = {"type": "object", "properties": {"size": {"type": "integer"}}, "required": ["size"]}
+IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+AUDIO = {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}
+LINK = {"type": "resource_link", "uri": "file:///a", "name": "a"}
+NOTE = {"type": "resource", "resource": {"uri": "note:1", "text": "hi"}}
+BLOB = {"type": "resource", "resource": {"uri": "note:2", "blob": "aGk="}}
+TEXT = {"type": "text", "text": "hi"}
+
+
+@pytest.mark.parametrize(
+    ("handler", "schema", "carries"),
+    [
+        (TOOL, DECLARED, True),
+        (TOOL, {"type": "object"}, True),
+        (TOOL, SIZED, True),
+        (TOOL, {**SIZED, "additionalProperties": False}, False),
+        (TOOL, {"type": "object", "properties": {"content": {"type": "string"}}}, False),
+        (OpaqueHandler(type="registered_function"), DECLARED, True),
+        (OpaqueHandler(type="registered_function"), {"type": "object"}, False),
+        (OpaqueHandler(type="external_service"), SIZED, True),
+    ],
+)
+def test_outputs_of_tools_and_declared_ones_carry_blocks(handler: Any, schema: Any, carries: bool) -> None:
+    assert carries_content(endpoint("DRAW", "/pictures", handler=handler, output_schema=schema)) is carries
+
+
+def test_schema_apart_from_blocks_says_the_rest() -> None:
+    assert without_content(DECLARED) == {"type": "object"}
+    assert without_content({**SIZED, "properties": {**SIZED["properties"], "content": SCHEMA}}) == SIZED
+
+
+@pytest.mark.parametrize("block", [TEXT, IMAGE, AUDIO, LINK, NOTE, BLOB])
+def test_block_of_every_kind_is_read(block: dict[str, Any]) -> None:
+    assert blocks_in({"content": [block]}) == [block]
+    assert bool(text_of(block)) == (block in (TEXT, NOTE))
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "hi",
+        {"type": "text"},
+        {"type": "image", "data": 5, "mimeType": "image/png"},
+        {"type": "audio", "data": "aGk="},
+        {"type": "resource_link", "uri": "file:///a"},
+        {"type": "resource", "resource": {"uri": "note:1"}},
+        {"type": "resource", "resource": "note:1"},
+        {"type": "video", "data": "aGk="},
+    ],
+)
+def test_what_no_client_could_read_is_not_a_block(block: Any) -> None:
+    assert blocks_in({"content": [TEXT, block]}) is None
+
+
+def result(schema: dict[str, Any], output: Any) -> dict[str, Any]:
+    (tool,) = make_tools([endpoint("DRAW", "/pictures", handler=TOOL, output_schema=schema)]).values()
+    return result_of(tool, Outcome(200, output))
+
+
+def test_result_has_the_blocks_as_they_are_beside_the_structured_content() -> None:
+    assert result(DECLARED, {"content": [IMAGE, TEXT]}) == {"content": [IMAGE, TEXT], "isError": False}
+    found = result(SIZED, {"size": 2, "content": [TEXT, AUDIO]})
+    assert (found["content"], found["structuredContent"]) == ([TEXT, AUDIO], {"size": 2})
+    plain = result(DECLARED, {"answer": 42})
+    assert (plain["content"][0]["text"], plain["structuredContent"]) == ('{"answer":42}', {"answer": 42})
+    broken = result(SIZED, {"content": [IMAGE]})
+    assert broken["isError"]
+
+
+def tool(**changes: Any) -> Tool:
+    (made,) = make_tools([endpoint("FIND", "/rooms", **changes)]).values()
+    return made
+
+
+def error(outcome: Outcome, of: Tool | None = None) -> dict[str, Any]:
+    result = result_of(of or tool(), outcome)
+    assert result["isError"]
+    found: dict[str, Any] = msgspec.json.decode(result["content"][0]["text"])["error"]
+    return found
+
+
+def test_an_object_is_text_and_structured_content() -> None:
+    result = result_of(tool(), Outcome(200, {"a": 1}))
+    assert result == {"content": [{"type": "text", "text": '{"a":1}'}], "structuredContent": {"a": 1}, "isError": False}
+
+
+def test_mapped_call_is_noted_in_the_metadata_whatever_came_of_it() -> None:
+    for outcome in (Outcome(200, {}, mapping="m"), Outcome(409, error={"code": "x", "message": "y"}, mapping="m")):
+        assert result_of(tool(), outcome)["_meta"] == {"bespeak/semantic-mapping": "m"}
+
+
+def test_a_list_is_wrapped_if_its_schema_is() -> None:
+    of = tool(output_schema={"type": "array"})
+    assert result_of(of, Outcome(200, [1]))["structuredContent"] == {"result": [1]}
+    assert "structuredContent" not in result_of(tool(), Outcome(200, [1]))
+
+
+def test_text_of_a_service_is_passed_on_as_text() -> None:
+    assert result_of(tool(), Outcome(200, "hello"))["content"] == [{"type": "text", "text": "hello"}]
+
+
+def test_an_output_that_breaks_the_published_schema_is_not_passed_on() -> None:
+    of = tool(output_schema={"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]})
+    found = error(Outcome(200, {"secret": 1}), of)
+    assert found["code"] == "output-validation-failed"
+    assert "secret" not in str(found)
+
+
+def test_a_declared_error_keeps_code_message_and_details() -> None:
+    given = {"code": "taken", "message": "Taken.", "details": {"next": "14"}, "method": "FIND", "path": "/rooms"}
+    found = error(Outcome(422, error=given))
+    assert found == {
+        "code": "taken",
+        "message": "Taken.",
+        "details": {"next": "14"},
+        "remedy": "Act on the message and its details, or call again with other arguments.",
+    }
+
+
+@pytest.mark.parametrize(
+    ("outcome", "remedy"),
+    [
+        (Outcome(455, error={"missing_scopes": ["a:b", "c:d"]}), "--scope a:b --scope c:d"),
+        (Outcome(401), "--agent-id"),
+        (Outcome(403, error={"remedy": "Say please."}), "Say please."),
+    ],
+)
+def test_every_refusal_says_what_to_do(outcome: Outcome, remedy: str) -> None:
+    of = tool(input_schema={"type": "object", "properties": {"beds": {}}})
+    assert remedy in error(outcome, of)["remedy"]
+
+
+def test_a_warning_is_in_the_meta_data() -> None:
+    result = result_of(tool(), Outcome(200, {}, warning="deprecated; successor=QUERY"))
+    assert result["_meta"] == {"bespeak/warning": "deprecated; successor=QUERY"}
+
+
+BEDS = endpoint("FIND", "/rooms", input_schema={"type": "object", "properties": {"beds": {}}})
+GRANTING = Granting(lambda scopes: f"grant {' and '.join(scopes)}", "pass an agent_id")
+
+
+def checked(arguments: dict[str, Any]) -> Outcome | None:
+    validator = compile_schema(closed(BEDS.input_schema))
+    assert isinstance(validator, Validator)
+    return check_arguments(BEDS, validator, arguments)
+
+
+def test_members_that_a_model_cannot_use_are_left_out() -> None:
+    given = {"code": "taken", "message": "Taken.", "details": {"next": "14"}, "method": "FIND", "digest": "ab"}
+    assert error_members(BEDS, Outcome(422, error=given), GRANTING) == {
+        "code": "taken",
+        "message": "Taken.",
+        "details": {"next": "14"},
+        "remedy": "Act on the message and its details, or call again with other arguments.",
+    }
+
+
+@pytest.mark.parametrize(
+    ("outcome", "remedy"),
+    [
+        (Outcome(455, error={"missing_scopes": ["a:b", "c:d"]}), "to this client; grant a:b and c:d."),
+        (Outcome(422, error={"violations": []}), "Correct the arguments"),
+        (Outcome(401), "scopes; pass an agent_id."),
+        (Outcome(262), "scopes; pass an agent_id."),
+        (Outcome(429, retry_after="7"), "in 7 seconds"),
+        (Outcome(503), "later"),
+        (Outcome(404, error={"code": "endpoint-not-found"}), "List the tools again"),
+        (Outcome(500), "only if repeating does no harm"),
+        (Outcome(403), "will be refused again"),
+        (Outcome(403, error={"remedy": "Say please."}), "Say please."),
+    ],
+)
+def test_tool_error_every_refusal_says_what_to_do(outcome: Outcome, remedy: str) -> None:
+    assert remedy in error_members(BEDS, outcome, GRANTING)["remedy"]
+
+
+def test_arguments_that_fit_the_contract_are_not_refused() -> None:
+    assert checked({"beds": 2}) is None
+    assert check_arguments(BEDS, None, {"anything": 1}) is None
+
+
+def test_unknown_arguments_are_refused_by_name() -> None:
+    refused = checked({"bed": 2})
+    assert refused is not None
+    assert refused.status == 422
+    assert "'bed' was unexpected" in refused.error["message"]
+
+
+def test_arguments_that_cannot_be_validated_are_refused() -> None:
+    refused = checked({"\ud800": 1})
+    assert refused is not None
+    assert (refused.status, refused.error["code"]) == (400, "invalid-arguments")
+
+
+NEVER: dict[str, Any] = {"not": {}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "made"),
+    [
+        ({"properties": {"a": True, "b": False}}, {"properties": {"a": {}, "b": NEVER}}),
+        ({"items": True, "not": False}, {"items": {}, "not": NEVER}),
+        ({"anyOf": [True, {"items": False}]}, {"anyOf": [{}, {"items": NEVER}]}),
+        ({"$defs": {"a": {"properties": {"b": True}}}}, {"$defs": {"a": {"properties": {"b": {}}}}}),
+        ({"additionalProperties": {"items": True}}, {"additionalProperties": {"items": {}}}),
+    ],
+)
+def test_a_boolean_schema_becomes_an_object_that_means_the_same(schema: dict[str, Any], made: dict[str, Any]) -> None:
+    assert without_booleans(schema) == made
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"additionalProperties": False, "unevaluatedProperties": False, "unevaluatedItems": True},
+        {"enum": [True, False], "const": True, "default": {"items": True}, "examples": [True]},
+        {"uniqueItems": True, "deprecated": True, "readOnly": False, "x-nullable": True},
+        {"type": ["string", "null"], "required": ["a"]},
+    ],
+)
+def test_booleans_that_are_not_schemas_stay(schema: dict[str, Any]) -> None:
+    assert without_booleans(schema) == schema
+
+
+@pytest.mark.parametrize(
+    ("schema", "written"),
+    [
+        ({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}, {"type": "object"}),
+        ({"$schema": "https://json-schema.org/draft/2020-12/schema#", "required": []}, {}),
+        (
+            {"$schema": "http://json-schema.org/draft-07/schema#"},
+            {"$schema": "http://json-schema.org/draft-07/schema#"},
+        ),
+        (
+            {"$defs": {"Room": {"title": "Room", "type": "object"}, "Bed": {"title": "A bed"}, "Any": True}},
+            {"$defs": {"Room": {"type": "object"}, "Bed": {"title": "A bed"}, "Any": True}},
+        ),
+        (
+            {"$schema": "https://json-schema.org/draft/2020-12/schema", "items": {"prefixItems": [{}]}},
+            {"$schema": "https://json-schema.org/draft/2020-12/schema", "items": {"prefixItems": [{}]}},
+        ),
+        ({"title": "Rooms", "required": ["a"]}, {"title": "Rooms", "required": ["a"]}),
+    ],
+)
+def test_what_holds_anyway_is_left_out(schema: dict[str, Any], written: dict[str, Any]) -> None:
+    before = repr(schema)
+    assert terse(schema) == written
+    assert repr(schema) == before

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from bespeak.contract.recipe import Compensation, Condition, Paging, Recipe, RecipeStep, Source, constant
+from typing import Any
+
+import pytest
+
+from bespeak.contract.recipe import (
+    Compensation,
+    Condition,
+    Paging,
+    Recipe,
+    RecipeStep,
+    Source,
+    constant,
+    read_source,
+    sources_in,
+)
 from bespeak.documents.deployment.endpoint_toml import parse_recipes
 from bespeak.documents.toml_text import toml_text
+from bespeak.text.reading.table import Findings, Table
 from bespeak.text.source.tree import Location
 
 HOLD = RecipeStep(
@@ -45,3 +60,64 @@ def test_a_recipe_that_is_written_is_read_again() -> None:
 
 def test_a_step_without_a_path_calls_the_root() -> None:
     assert RecipeStep(method="SUMMARIZE").endpoint == ("SUMMARIZE", "/")
+
+
+def read(data: Any) -> tuple[Source | None, list[str]]:
+    table = Table({"from": data}, "", Findings(lambda _: Location("r.toml")))
+    source = read_source(table, "from")
+    return source, [finding.rule for finding in table.findings.found]
+
+
+CHEAPEST = Source(
+    kind="previous_step",
+    value="rooms.items",
+    where=(
+        Condition(left=Source(kind="item", value="price"), op="lte", right=Source(kind="proposal", value="max_price")),
+        Condition(left=Source(kind="item", value="closed"), op="absent"),
+    ),
+    sort=constant("-price"),
+    limit=Source(kind="proposal", value="limit", default=10),
+    select={"room": Source(kind="item", value="room_id"), "town": constant("Riga")},
+)
+
+
+def test_a_source_that_is_written_is_read_again() -> None:
+    assert read(CHEAPEST.to_json()) == (CHEAPEST, [])
+
+
+def test_a_limit_and_an_order_may_be_written_as_plain_values() -> None:
+    source, findings = read({"kind": "proposal", "value": "rooms", "sort": ["price"], "limit": 3, "pick": "first"})
+    assert findings == []
+    assert source == Source(kind="proposal", value="rooms", sort=constant(["price"]), limit=constant(3), pick="first")
+
+
+@pytest.mark.parametrize(
+    ("data", "rule"),
+    [
+        ({"kind": "guess", "value": "a"}, "D106"),
+        ({"kind": "proposal"}, "D103"),
+        ({"kind": "proposal", "value": 1}, "D104"),
+        ({"kind": "proposal", "value": "a", "pick": "best"}, "D106"),
+        ({"kind": "proposal", "value": "a", "limit": True}, "D104"),
+        (
+            {"kind": "proposal", "value": "a", "where": [{"op": "eq", "value": {"kind": "constant", "value": 1}}]},
+            "D103",
+        ),
+        ({"kind": "proposal", "value": "a", "where": [{"field": "b", "op": "lt"}]}, "D103"),
+        ({"kind": "proposal", "value": "a", "wher": []}, "D105"),
+    ],
+)
+def test_a_mistake_in_a_source_is_reported(data: Any, rule: str) -> None:
+    assert rule in read(data)[1]
+
+
+def test_sources_inside_each_other_are_bounded() -> None:
+    data: dict[str, Any] = {"kind": "item", "value": "a"}
+    for _ in range(50):
+        data = {"kind": "item", "value": "a", "select": {"b": data}}
+    assert "D104" in read(data)[1]
+
+
+def test_all_sources_inside_a_source_are_listed() -> None:
+    listed = [source.value for source in sources_in(CHEAPEST)]
+    assert listed == ["rooms.items", "price", "max_price", "closed", "-price", "limit", "room_id", "Riga"]

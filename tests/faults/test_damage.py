@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from faults.ledger import Ledger
-from faults.load import LONGEST, send
-from faults.proof import Subject
-from faults.server import Server
+from tools.faults.ledger import Ledger
+from tools.faults.load import LONGEST, send
+from tools.faults.proof import Subject
+from tools.faults.server import Server
 
 from bespeak.agent.client.agtp_transport import Pool
 

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from faults.disk import disk_in, run
-from faults.proof import Subject
+from tools.faults.disk import disk_in, run
+from tools.faults.proof import Subject
 
 pytestmark = pytest.mark.process
 

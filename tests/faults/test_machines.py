@@ -1,7 +1,7 @@
 """A machine that loses its power or its link to PostgreSQL neither stops the others nor acts on what it last read.
 
 Killing a process closes its connections, so PostgreSQL notices at once. Here the connections stay open and nothing
-arrives any more. `faults.machines` does the same with network namespaces.
+arrives any more. `tools.faults.machines` does the same with network namespaces.
 """
 
 from __future__ import annotations

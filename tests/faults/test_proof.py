@@ -10,9 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from faults.ledger import Ledger
-from faults.load import load, send
-from faults.proof import Subject, prove, tell
+from tools.faults.ledger import Ledger
+from tools.faults.load import load, send
+from tools.faults.proof import Subject, prove, tell
 
 from bespeak.agent.client.agtp_transport import Pool
 

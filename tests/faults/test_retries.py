@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from faults.retries import run
+from tools.faults.retries import run
 
 pytestmark = pytest.mark.process
 

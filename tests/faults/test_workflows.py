@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from faults.workflows import run
 from tests.postgres import why_not
+from tools.faults.workflows import run
 
 pytestmark = pytest.mark.process
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
-from bespeak.agent.client.negotiation import ContractFit, compare_contracts
+from bespeak.agent.client.negotiation import ContractFit, Synthesis, compare_contracts
 from bespeak.agent.client.proposal import define
 from bespeak.contract.endpoint import Endpoint
 from bespeak.protocol.exchange.principal import Scopes
@@ -146,3 +148,14 @@ def test_schemas_that_cannot_be_compared_do_not_fit() -> None:
     for _ in range(400):
         deep = {"type": "object", "properties": {"a": deep}, "required": ["a"]}
     assert not compared(replace(ASKED, output_schema={**deep, "title": "x"}), replace(ASKED, output_schema=deep)).fits
+
+
+def test_synthesis_calls_its_endpoint_and_shows_its_contract() -> None:
+    called: list[Mapping[str, Any]] = []
+    endpoint = define("FIND", "/rooms/cheap", given=["max_price:number"]).endpoint
+    synthesis = Synthesis(endpoint=endpoint, synthesis_id="syn-1", notes=("a note",), invoke=called.append)
+    synthesis.call(max_price=90)
+    assert called == [{"max_price": 90}]
+    shown = msgspec.json.decode(msgspec.json.encode(synthesis.to_json()))
+    assert (shown["synthesis_id"], shown["notes"], shown["endpoint"]["path"]) == ("syn-1", ["a note"], "/rooms/cheap")
+    assert shown["endpoint"]["handler"] == {"type": "composition"}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.agent.client.reply import Advisory, Reply
+from bespeak.agent.client.reply import Advisory, InventoryEntry, Reply, parse_inventory
 from bespeak.errors import RemoteProtocolError
 
 
@@ -111,3 +111,31 @@ def test_whatever_a_server_says_it_can_be_read(header: str, body: bytes) -> None
 def test_a_304_says_that_nothing_has_changed() -> None:
     assert reply(304).unchanged
     assert not reply(200, {}).unchanged
+
+
+ENTRY = {"method": "BOOK", "path": "/room", "description": "Book a room."}
+READ = [InventoryEntry("BOOK", "/room", "Book a room.")]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [ENTRY],
+        {"items": [ENTRY], "item_count": 1},
+        {"methods": [ENTRY]},
+        {"agtp_version": "1.0", "endpoints": [{**ENTRY, "semantic": {}}], "methods": "x"},
+        [ENTRY, 7, {"path": "/no-method"}],
+    ],
+)
+def test_every_form_is_read(answer: Any) -> None:
+    assert parse_inventory(answer) == READ
+
+
+def test_a_method_without_a_path_is_at_the_root() -> None:
+    assert parse_inventory([{"name": "QUERY"}]) == [InventoryEntry("QUERY", "/", "")]
+
+
+@pytest.mark.parametrize("answer", [{}, {"items": 3}, "x", None, 7])
+def test_anything_else_is_a_fault_of_the_peer(answer: Any) -> None:
+    with pytest.raises(RemoteProtocolError):
+        parse_inventory(answer)

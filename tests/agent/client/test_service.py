@@ -8,24 +8,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.agent.client.scripted import (
-    AGENT,
-    always,
-    endpoint,
-    in_turn,
-    manifest,
-    service_of,
-)
+from tests.agent.client.faces import FACES, Face, talking
+from tests.agent.client.scripted import AGENT, always, endpoint, in_turn, manifest, service_of
+from tests.service import AGENT as SERVICE_AGENT
 
-from bespeak.agent.client.errors import (
-    AuthorityMissingError,
-    BusinessError,
-    NoCommonCatalogError,
-    NotFoundError,
-)
+from bespeak.agent.client.connect import connect
+from bespeak.agent.client.errors import AuthorityMissingError, BusinessError, NoCommonCatalogError, NotFoundError
 from bespeak.agent.client.reply import InventoryEntry
+from bespeak.agent.client.service import CalledService
+from bespeak.contract.policy import Policies
 from bespeak.documents.projections.manifest_signature import sign_manifest
 from bespeak.errors import ConfigError, RemoteProtocolError
+from bespeak.protocol.exchange.principal import Scopes
 from bespeak.state.identity.key_text import generate_key, public_jwk
 
 pytestmark = pytest.mark.anyio
@@ -310,3 +304,37 @@ async def test_input_that_is_not_json_is_refused_before_sending(value: object, r
         with pytest.raises(ConfigError, match=f"The query .*{reason}"):
             await service.request("QUERY", "/rooms", query={"x": value})
     assert server.seen == []
+
+
+@pytest.mark.parametrize("face", FACES)
+async def test_a_call_has_an_outcome_whatever_the_status(face: Face) -> None:
+    async with talking(face, agent_id=SERVICE_AGENT) as (client, _):
+        service = CalledService(client)
+        endpoints = {str(endpoint): endpoint for endpoint in await service.endpoints()}
+        assert await service.endpoints() is await service.endpoints()
+        found = await service.call(endpoints["FIND /rooms/{room_id}"], {"room_id": "a/b", "guests": 2}, {})
+        assert found.output == {"room_id": "a/b", "guests": 2}
+        refused = await service.call(endpoints["BOOK /room"], {"room_id": "taken"}, {})
+        assert (refused.status, refused.error["code"]) == (422, "room_unavailable")
+        warned = await service.call(endpoints["RESERVE /room"], {}, {})
+        assert warned.warning is not None
+        assert warned.warning.startswith("deprecated")
+
+
+async def test_what_is_known_of_authority_and_confirmation() -> None:
+    async with talking("agtp", agent_id=SERVICE_AGENT) as (client, _):
+        service = CalledService(client, policies=Policies(confirm_irreversible=True), scopes=Scopes(["room:read"]))
+        endpoints = {str(endpoint): endpoint for endpoint in await service.endpoints()}
+        assert service.lacking(endpoints["CANCEL /room"]) == ["room:cancel"]
+        assert service.is_confirmed(endpoints["BOOK /room"])
+        open_ended = CalledService(client)
+        assert open_ended.lacking(endpoints["CANCEL /room"]) == []
+        assert not open_ended.is_confirmed(endpoints["BOOK /room"])
+
+
+async def test_a_service_that_cannot_be_reached_is_an_outcome_without_credentials(unused_port: int) -> None:
+    async with talking("agtp", agent_id=SERVICE_AGENT) as (client, _):
+        endpoint = (await CalledService(client).endpoints())[0]
+    async with connect(f"agtp://127.0.0.1:{unused_port}") as gone:
+        found = await CalledService(gone).call(endpoint, {"room_id": "1"}, {})
+        assert found.error["code"] == "service-not-reached"

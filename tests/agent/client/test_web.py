@@ -3,23 +3,47 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agent.client.faces import NOTHING_KEPT, served
+from tests.agent.client.faces import AT_ONCE, NOTHING_KEPT, served
 from tests.agent.discovery.test_lookup import AGIS, OPENAPI
-from tests.agent.discovery.web import HOST, always, at, authority_file, resolve, server_tls, serving
+from tests.agent.discovery.web import (
+    HOST,
+    Asked,
+    Web,
+    always,
+    at,
+    authority_file,
+    in_turn,
+    resolve,
+    server_tls,
+    serving,
+)
 from tests.documents.ai.test_document import FLIGHTS
 
 import bespeak
 from bespeak.agent.client.connect import connect
-from bespeak.agent.client.errors import NothingDiscoveredError, UnreachableError
+from bespeak.agent.client.errors import (
+    BusinessError,
+    InvalidInputError,
+    NotFoundError,
+    NothingDiscoveredError,
+    RateLimitedError,
+    ServerFaultError,
+    UnauthorizedError,
+    UnreachableError,
+)
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.web import DescribedClient, WebConnection, WebServiceClient, look_up
 from bespeak.agent.client.web_options import WebOptions
-from bespeak.errors import ConfigError
+from bespeak.errors import ConfigError, RemoteProtocolError
 
 pytestmark = pytest.mark.anyio
 
@@ -155,3 +179,249 @@ def test_blocking_client_calls_the_same_capability() -> None:
     finally:
         ended.set()
         thread.join()
+
+
+SEARCH = FLIGHTS["capabilities"][0]
+FLIGHT = {"id": "get_flight", "description": "One flight", "endpoint": "/api/flights/:id", "method": "GET"}
+BOOK = {
+    "id": "book_flight",
+    "description": "Book a flight",
+    "endpoint": "/api/bookings",
+    "method": "POST",
+    "params": {"flight": "string, required", "seats": "integer, optional, min 1, max 9"},
+}
+
+
+def document(*capabilities: dict[str, Any], **members: Any) -> dict[str, Any]:
+    return {**FLIGHTS, "capabilities": list(capabilities or (SEARCH, FLIGHT, BOOK)), **members}
+
+
+@asynccontextmanager
+async def service_of(
+    pages: dict[str, Any], trusted_hosts: tuple[str, ...] = (), *, allow_private: bool = False, **options: Any
+) -> AsyncIterator[tuple[WebServiceClient, Web]]:
+    web_options = WebOptions(cache="off", resolve=resolve, trusted_hosts=trusted_hosts, allow_private=allow_private)
+    with authority_file() as ca:
+        async with (
+            serving(at(pages)) as web,
+            connect(web.url, ca_file=ca, retry=AT_ONCE, web=web_options, **options) as service,
+        ):
+            web.asked.clear()
+            assert isinstance(service, WebServiceClient)
+            yield service, web
+
+
+def site(answer: Any = None, **members: Any) -> dict[str, Any]:
+    ok = {"ok": True} if answer is None else answer
+    return {"/.well-known/ai": document(**members), "/api/flights": ok, "/api/flights/7": ok, "/api/bookings": ok}
+
+
+async def asked(call: tuple[Any, ...], given: dict[str, Any], **options: Any) -> Asked:
+    async with service_of(site(), **options) as (service, web):
+        assert await service.call(*call, **given) == {"ok": True}
+    [found] = web.asked
+    return found
+
+
+@pytest.mark.parametrize("call", [("search_flights",), ("GET", "/api/flights"), ("get", "/api/flights")])
+async def test_a_capability_is_called_by_its_id_or_by_its_place(call: tuple[str, ...]) -> None:
+    found = await asked(call, {"from": "a b"})
+    assert (found.method, found.target, found.body) == ("GET", "/api/flights?from=a%20b", b"")
+
+
+@pytest.mark.parametrize(
+    ("call", "given"),
+    [
+        (("get_flight",), {"id": 7}),
+        (("GET", "/api/flights/{id}"), {"id": "7"}),
+        (("GET", "/api/flights/:id"), {"id": "7"}),
+        (("GET", "/api/flights/7"), {}),
+    ],
+)
+async def test_a_path_is_filled_or_already_full(call: tuple[str, ...], given: dict[str, Any]) -> None:
+    assert (await asked(call, given)).target == "/api/flights/7"
+
+
+async def test_writing_capability_sends_json() -> None:
+    found = await asked(("book_flight",), {"flight": "LX1", "seats": 2})
+    assert (found.method, found.headers["content-type"]) == ("POST", "application/json")
+    assert json.loads(found.body) == {"flight": "LX1", "seats": 2}
+
+
+async def test_values_of_python_are_sent_as_json_has_them() -> None:
+    found = await asked(("book_flight",), {"flight": date(2027, 1, 2)})
+    assert json.loads(found.body) == {"flight": "2027-01-02"}
+
+
+async def test_nothing_of_agtp_is_sent() -> None:
+    found = await asked(("book_flight",), {"flight": "x"}, agent_id="ab" * 32, scopes=["a:b"])
+    assert not {"agent-id", "authority-scope", "task-id"} & found.headers.keys()
+
+
+@pytest.mark.requirement("AI-4.1-2")
+@pytest.mark.parametrize(
+    ("call", "given"),
+    [
+        (("search_flights",), {}),
+        (("search_flights",), {"from": 7}),
+        (("search_flights",), {"from": "x", "form": "y"}),
+        (("book_flight",), {"flight": "x", "seats": 10}),
+        (("get_flight",), {"id": ".."}),
+    ],
+)
+async def test_an_input_that_breaks_its_parameters_is_refused_before_it_is_sent(
+    call: tuple[str, ...], given: dict[str, Any]
+) -> None:
+    async with service_of(site()) as (service, web):
+        with pytest.raises(InvalidInputError) as caught:
+            await service.call(*call, **given)
+    assert caught.value.violations
+    assert web.asked == []
+
+
+@pytest.mark.parametrize("call", [("nothing",), ("GET", "/nothing"), ("POST", "/api/flights"), ("",)])
+async def test_unknown_capability_is_refused_without_a_request(call: tuple[str, ...]) -> None:
+    async with service_of(site()) as (service, web):
+        with pytest.raises(NotFoundError, match="search_flights"):
+            await service.call(*call)
+    assert web.asked == []
+
+
+@pytest.mark.requirement("AI-3.4-2")
+async def test_the_credential_goes_where_the_document_says() -> None:
+    cases: list[tuple[Any, dict[str, str]]] = [
+        ({"type": "apikey", "header": "X-API-Key"}, {"x-api-key": "sekret"}),
+        ({"type": "bearer"}, {"authorization": "Bearer sekret"}),
+        ({"type": "oauth2"}, {"authorization": "Bearer sekret"}),
+        (None, {"authorization": "Bearer sekret"}),
+        ({"type": "none"}, {}),
+        ({"type": "apikey", "header": "Content-Length"}, {}),
+    ]
+    for auth, expected in cases:
+        async with service_of(site(auth=auth), token=lambda: "sekret") as (service, web):
+            await service.call("get_flight", id="7")
+        sent = {name: text for name, text in web.asked[0].headers.items() if "sekret" in text}
+        assert sent == expected
+
+
+@pytest.mark.requirement("AI-3.3-9")
+async def test_a_credential_stays_with_the_host_and_port_that_the_user_named() -> None:
+    with authority_file():
+        async with serving(at({"/x": {"ok": True}})) as other:
+            away = {**FLIGHT, "endpoint": f"{other.url}/x"}
+            pages = {"/.well-known/ai": document(away)}
+            async with service_of(pages, token="sekret", allow_private=True) as (service, _):
+                assert await service.call("get_flight") == {"ok": True}
+            async with service_of(pages, (f"flights.test:{other.port}",), token="sekret", allow_private=True) as (
+                service,
+                _,
+            ):
+                await service.call("get_flight")
+            async with service_of(pages, ("flights.test",), token="sekret", allow_private=True) as (service, _):
+                await service.call("GET", f"{other.url}/x")
+    assert [request.headers.get("x-api-key") for request in other.asked] == [None, "sekret", None]
+
+
+async def test_another_port_of_a_private_host_is_not_called() -> None:
+    async with serving(at({"/x": {"ok": True}})) as other:
+        away = {**FLIGHT, "endpoint": f"{other.url}/x"}
+        async with service_of({"/.well-known/ai": document(away)}) as (service, _):
+            with pytest.raises(Exception, match="this machine"):
+                await service.call("get_flight")
+    assert other.asked == []
+
+
+async def test_a_capability_in_a_private_network_is_not_called() -> None:
+    away = {**FLIGHT, "endpoint": "https://metadata.test/latest"}
+    async with service_of({"/.well-known/ai": document(away)}) as (service, _):
+        with pytest.raises(Exception, match="link-local"):
+            await service.call("get_flight")
+
+
+async def test_headers_of_the_caller_replace_ours() -> None:
+    async with service_of(site(), token="sekret") as (service, web):
+        await service.request(
+            "book_flight", "", {"flight": "x"}, headers={"x-api-key": "mine"}, idempotency_key="k", task_id="t"
+        )
+    assert web.asked[0].headers["x-api-key"] == "mine"
+    assert web.asked[0].headers["idempotency-key"] == "k"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (401, UnauthorizedError),
+        (404, NotFoundError),
+        (422, BusinessError),
+        (429, RateLimitedError),
+        (500, ServerFaultError),
+    ],
+)
+async def test_a_refusal_is_the_error_of_its_status(status: int, kind: type[Exception]) -> None:
+    body = json.dumps({"type": "https://x.test/no-seats", "detail": "Full."}).encode()
+    answer = always(status, body, Content_Type="application/problem+json")
+    async with service_of(site(answer)) as (service, _):
+        with pytest.raises(kind, match=r"no-seats: Full\."):
+            await service.call("book_flight", flight="x")
+
+
+async def test_only_reading_calls_are_retried() -> None:
+    async with service_of(site(in_turn(always(503), always(503), always(200, {"ok": True})))) as (service, web):
+        assert await service.call("get_flight", id="7") == {"ok": True}
+    assert len(web.asked) == 3
+    async with service_of(site(always(503))) as (service, web):
+        reply = await service.request("book_flight", input={"flight": "x"}, idempotency_key="k")
+    assert (reply.status, len(web.asked)) == (503, 1)
+
+
+async def test_an_answer_that_is_text_is_a_text() -> None:
+    async with service_of(site(always(200, b"a,b", Content_Type="text/csv"))) as (service, _):
+        assert await service.call("get_flight", id="7") == "a,b"
+    async with service_of(site(always(200, b"\x89PNG", Content_Type="image/png"))) as (service, _):
+        with pytest.raises(RemoteProtocolError):
+            await service.call("get_flight", id="7")
+
+
+async def test_operations_of_openapi_are_called_by_their_id() -> None:
+    async with service_of({"/openapi.json": OPENAPI, "/pets/3": {"name": "Rex"}}) as (service, web):
+        assert await service.call("getPet", petId=3) == {"name": "Rex"}
+        assert await service.call("GET", "/pets/{petId}", petId=3) == {"name": "Rex"}
+        with pytest.raises(InvalidInputError):
+            await service.call("getPet", petId="x")
+    assert len(web.asked) == 2
+
+
+async def test_a_key_in_the_query_and_in_a_cookie() -> None:
+    for place, sent in (("query", "/pets/3?key=sekret"), ("cookie", "/pets/3")):
+        described = {
+            **OPENAPI,
+            "security": [{"k": []}],
+            "components": {"securitySchemes": {"k": {"type": "apiKey", "in": place, "name": "key"}}},
+        }
+        async with service_of({"/openapi.json": described, "/pets/3": {}}, token="sekret") as (service, web):
+            await service.call("getPet", petId=3)
+        assert web.asked[0].target == sent
+        assert web.asked[0].headers.get("cookie") == ("key=sekret" if place == "cookie" else None)
+
+
+@pytest.mark.requirement("AI-3.5-2")
+async def test_less_of_an_answer_is_asked_for_where_the_service_can() -> None:
+    async with service_of(site(token_hints={"compact_mode": True, "field_filtering": True})) as (service, web):
+        reply = await service.request("book_flight", input={"flight": "x"}, compact=True, fields=["a", "b"])
+        assert reply.ok
+        refused = await service.request("book_flight", input={"flight": "x"}, since="2027-01-01")
+    assert web.asked[0].target == "/api/bookings?compact=true&fields=a%2Cb"
+    assert refused.status == 422
+
+
+async def test_capabilities_are_listed_as_for_agtp() -> None:
+    async with service_of(site()) as (service, _):
+        manifest = await service.discover()
+        assert [entry.path for entry in await service.methods()] == [
+            "/api/flights",
+            "/api/flights/{id}",
+            "/api/bookings",
+        ]
+        with pytest.raises(ConfigError, match="does not name an agent"):
+            await service.identify()
+    assert manifest.endpoint("POST", "/api/bookings") is not None

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
+from pydantic import TypeAdapter
+from tests.faces.mcp.tools import endpoint
 
-from bespeak.agent.tools.tool_call import ToolCall, read_call, read_calls
+from bespeak.agent.tools.tool_call import Shape, ToolCall, ToolResult, bounded, read_call, read_calls
 from bespeak.errors import ConfigError
 
 CHAT = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}
@@ -95,3 +98,84 @@ def test_anything_else_is_not_a_call(call: Any) -> None:
 )
 def test_the_calls_of_a_message_are_found_among_its_parts(message: Any, names: list[str]) -> None:
     assert [call.name for call in read_calls(message)] == names
+
+
+DONE = ToolResult({"room": "12"})
+REFUSED = ToolResult(error={"code": "taken", "message": "Taken.", "remedy": "Choose another."})
+
+
+def message(result: ToolResult, shape: Shape, call_id: str | None = "call_1") -> dict[str, Any]:
+    return result.message(ToolCall(shape, "book_room", {}, call_id))
+
+
+def test_the_message_for_chat_completions() -> None:
+    from openai.types.chat import ChatCompletionToolMessageParam
+
+    made = message(DONE, "openai")
+    TypeAdapter(ChatCompletionToolMessageParam).validate_python(made)
+    assert made == {"role": "tool", "tool_call_id": "call_1", "content": '{"room":"12"}'}
+
+
+def test_the_item_for_responses() -> None:
+    from openai.types.responses.response_input_param import FunctionCallOutput
+
+    made = message(REFUSED, "openai-responses")
+    TypeAdapter(FunctionCallOutput).validate_python(made)
+    assert msgspec.json.decode(made["output"]) == {"error": REFUSED.error}
+
+
+def test_the_block_for_anthropic() -> None:
+    from anthropic.types import ToolResultBlockParam
+
+    for result in (DONE, REFUSED):
+        TypeAdapter(ToolResultBlockParam).validate_python(message(result, "anthropic"))
+    assert "is_error" not in message(DONE, "anthropic")
+    assert message(REFUSED, "anthropic")["is_error"] is True
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the package itself
+def test_the_part_for_gemini() -> None:
+    from google.genai import types
+
+    found = types.Part.model_validate(message(DONE, "gemini")).function_response
+    assert found is not None
+    assert (found.id, found.name, found.response) == ("call_1", "book_room", {"output": {"room": "12"}})
+    assert message(REFUSED, "gemini", None)["functionResponse"] == {
+        "name": "book_room",
+        "response": {"error": REFUSED.error},
+    }
+
+
+def test_the_result_of_a_plain_call() -> None:
+    assert message(DONE, "plain") == {
+        "id": "call_1",
+        "name": "book_room",
+        "content": '{"room":"12"}',
+        "is_error": False,
+    }
+
+
+def test_a_text_is_passed_on_as_it_is() -> None:
+    assert ToolResult("hello").text == "hello"
+
+
+def test_a_long_result_is_cut_by_the_contract_and_says_what_it_lacks() -> None:
+    rooms = endpoint("FIND", "/rooms")
+    output = {"rooms": [{"room_id": str(number)} for number in range(1_000)], "total": 1_000}
+    made = bounded(ToolResult(output), 2_000, rooms)
+    assert len(made.text) <= 2_000
+    partial = made.output["partial_result"]
+    assert partial["output"]["total"] == 1_000
+    assert partial["output"]["rooms"][0] == {"room_id": "0"}
+    assert partial["left_out"][0]["of"] == 1_000
+    assert "match less" in partial["rest"]
+    assert bounded(DONE, 2_000, rooms) is DONE
+    assert len(bounded(ToolResult("x" * 9_000), 2_000, rooms).text) <= 2_000
+
+
+def test_a_long_refusal_keeps_code_message_and_remedy() -> None:
+    long = ToolResult(error={**(REFUSED.error or {}), "details": {"free": ["x" * 300] * 99}})
+    made = bounded(long, 2_000, endpoint("FIND", "/rooms"))
+    assert len(made.text) <= 2_000
+    assert made.error is not None
+    assert {**made.error, **(REFUSED.error or {})} == made.error

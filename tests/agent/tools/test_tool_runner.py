@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -12,12 +13,14 @@ from typing import Any
 import msgspec
 import pytest
 from tests.agent.client.faces import FACES, Face, talking
+from tests.agent.tools.test_tool_list import app
 from tests.faces.mcp.tools import endpoint
 from tests.service import AGENT
 
+import bespeak
 from bespeak.agent.client.connect import connect
 from bespeak.agent.client.errors import UnreachableError
-from bespeak.agent.tools.tool_runner import Confirm, Question, ToolRunner, run_tool
+from bespeak.agent.tools.tool_runner import Confirm, Question, ToolRunner, framework_needed, run_tool
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.documents.projections.model_tools.tools import make_model_tools
@@ -407,3 +410,27 @@ async def test_a_service_that_cannot_be_reached_is_a_result(style: str, unused_p
         assert found["code"] == "service-not-reached"
         with pytest.raises(UnreachableError):
             await service.tools(style)
+
+
+@pytest.mark.parametrize(
+    ("style", "module", "package"),
+    [
+        ("langchain", "langchain_core", "langchain-core"),
+        ("openai-agents", "agents", "openai-agents"),
+        ("pydantic-ai", "pydantic_ai", "pydantic-ai-slim"),
+    ],
+)
+async def test_a_missing_package_is_named(
+    style: str, module: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == module]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)  # type: ignore[arg-type] # how Python marks a missing module
+    async with bespeak.connect(app) as service:
+        with pytest.raises(ConfigError, match=f"need the package {package}: pip install {package}"):
+            await service.tools(style)
+
+
+def test_another_missing_module_is_not_blamed_on_the_framework() -> None:
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"), framework_needed("agents", "openai-agents"):
+        import no_such_module  # type: ignore[import-not-found] # noqa: F401 - it does not exist

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.state.audit.trails import ANN, BOB, KEY, NOW, append, make_checkpointer, make_sealer
+from tests.state.audit.trails import ANN, BOB, NOW, append, make_checkpointer, make_sealer
+from tests.state.audit.trails import KEY as TRAILS_KEY
 
-from bespeak.app.cli.audit import audit
+from bespeak.app.cli.audit import TrailTrust, audit, trust_of
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.errors import ConfigError
 from bespeak.state.audit.sealer import Signing
 from bespeak.state.identity.key_files import PastKey, history_path, history_text
-from bespeak.state.identity.key_text import generate_key, private_text, public_jwk
+from bespeak.state.identity.key_text import generate_key, key_id, private_text, public_jwk
 from bespeak.state.store.opening import open_store
 
 CONFIGURATION = """
@@ -56,7 +57,7 @@ class Deployment:
 
     def __init__(self, folder: Path, signing: Signing | None = "each") -> None:
         self.folder = folder
-        (folder / "server.pem").write_text(private_text(KEY))
+        (folder / "server.pem").write_text(private_text(TRAILS_KEY))
         (folder / "bespeak.toml").write_text(CONFIGURATION)
         self.ids = asyncio.run(fill(folder / "bespeak.db", signing))
 
@@ -108,7 +109,7 @@ def test_export_is_verified_without_the_store(deployment: Deployment, tmp_path: 
     out, key = tmp_path / "trail.jsonl", tmp_path / "key.json"
     assert "6 lines written" in run("export", deployment.folder, "-o", out).output
     assert run("export", deployment.folder).stdout_bytes == out.read_bytes()
-    key.write_text(json.dumps(public_jwk(KEY)))
+    key.write_text(json.dumps(public_jwk(TRAILS_KEY)))
     assert "4 good" in run("verify", "--file", out, "--key", key).output
     out.write_text("".join(out.read_text().splitlines(keepends=True)[:-1]))
     assert "truncated" in run("verify", "--file", out, "--key", key, code=1).output
@@ -129,13 +130,13 @@ def test_records_signed_before_a_rotation_still_verify(deployment: Deployment) -
     new, path = generate_key(), deployment.folder / "server.pem"
     path.write_text(private_text(new))
     assert "not a trusted key" in run("verify", deployment.folder, code=1).output
-    forged = history_text([PastKey(new), PastKey(KEY)], [KEY])
+    forged = history_text([PastKey(new), PastKey(TRAILS_KEY)], [TRAILS_KEY])
     history_path(path).write_text(forged)
     with pytest.raises(ConfigError, match=r"not signed by the key in server\.pem"):
         run("verify", deployment.folder)
-    history_path(path).write_text(history_text([PastKey(new), PastKey(KEY, NOW + 3600)], [new]))
+    history_path(path).write_text(history_text([PastKey(new), PastKey(TRAILS_KEY, NOW + 3600)], [new]))
     assert "4 good, by 2 trusted keys" in run("verify", deployment.folder).output
-    history_path(path).write_text(history_text([PastKey(new), PastKey(KEY, NOW - 3600)], [new]))
+    history_path(path).write_text(history_text([PastKey(new), PastKey(TRAILS_KEY, NOW - 3600)], [new]))
     assert "with a replaced key" in run("verify", deployment.folder, code=1).output
 
 
@@ -240,3 +241,54 @@ def test_prefix_of_an_audit_id_is_not_read_as_a_target(tmp_path: Path) -> None:
     result = CliRunner().invoke(audit, ["show", "3f5e12", "--store", str(tmp_path / "bespeak.db")])
     assert result.exit_code == 2
     assert "64 hexadecimal digits; got '3f5e12'" in result.output
+
+
+KEY, OLD = generate_key(), generate_key()
+SERVER = '[server]\nserver_id = "rooms"\noperator = "Acme"\ncontact = "c"\n'
+
+
+def trail_trust_deployment(folder: Path, more: str = "") -> str:
+    (folder / "bespeak.toml").write_text(SERVER + more)
+    return str(folder)
+
+
+def test_nothing_is_known_of_a_trail_without_target_and_keys() -> None:
+    assert trust_of(None) == TrailTrust()
+
+
+@pytest.mark.parametrize(
+    ("audit", "sign"),
+    [("", "each"), ('[audit]\nsign = "checkpoints"\n', "checkpoints"), ('[audit]\nsign="none"', "none")],
+)
+def test_key_mode_and_server_come_from_the_configuration(tmp_path: Path, audit: str, sign: str) -> None:
+    (tmp_path / "server.pem").write_text(private_text(KEY))
+    trust = trust_of(trail_trust_deployment(tmp_path, f'signing_key = "server.pem"\n{audit}'))
+    assert set(trust.keys) == {key_id(KEY)}
+    assert (trust.expected.sign, trust.expected.server_ids) == (sign, {"rooms"})
+
+
+def test_configuration_without_a_key_signs_nothing(tmp_path: Path) -> None:
+    trust = trust_of(trail_trust_deployment(tmp_path))
+    assert (trust.keys, trust.expected.sign) == ({}, "none")
+
+
+def test_replaced_keys_are_trusted_with_their_end(tmp_path: Path) -> None:
+    (tmp_path / "server.pem").write_text(private_text(KEY))
+    history = history_path(tmp_path / "server.pem")
+    history.write_text(history_text([PastKey(KEY), PastKey(OLD, 7.5)], [KEY]))
+    target = trail_trust_deployment(tmp_path, 'signing_key = "server.pem"\n')
+    trust = trust_of(target)
+    assert (set(trust.keys), trust.expected.replaced) == ({key_id(KEY), key_id(OLD)}, {key_id(OLD): 7.5})
+    history.write_text(history_text([PastKey(KEY), PastKey(OLD, 9.5)], [OLD]))
+    with pytest.raises(ConfigError, match="Give the keys that you trust with --key"):
+        trust_of(target)
+
+
+def test_given_keys_and_servers_replace_those_of_the_configuration(tmp_path: Path) -> None:
+    given = tmp_path / "old.json"
+    given.write_text(json.dumps(public_jwk(OLD)))
+    target = trail_trust_deployment(tmp_path, 'signing_key = "missing.pem"\n')
+    trust = trust_of(target, [given], ["seats"])
+    assert (set(trust.keys), trust.expected.sign, trust.expected.server_ids) == ({key_id(OLD)}, "each", {"seats"})
+    with pytest.raises(ConfigError, match=r"missing\.pem.* with --key"):
+        trust_of(target)

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from bespeak.app.lsp.cursor import ITEM
-from bespeak.app.lsp.fields import choices, field_at, is_rule, is_text, is_verb, properties
-from bespeak.checks.lint.subject import Kind
+from bespeak.app.lsp.diagnostics import catalog_of
+from bespeak.app.lsp.fields import OUTLINES, choices, field_at, is_rule, is_text, is_verb, properties
+from bespeak.checks.lint.config import read_config
+from bespeak.checks.lint.document import check_text
+from bespeak.checks.lint.subject import KINDS, Context, Kind
+from bespeak.documents.ai.document import MEMBERS
+from bespeak.documents.deployment.server_toml import read_server
+from bespeak.documents.schemas import SCHEMAS, load_schema
+from bespeak.text.reading.settings import Outline
 
 
 def test_the_root_of_an_agis_document_has_its_fields() -> None:
@@ -86,3 +98,111 @@ def test_only_texts_go_into_quotation_marks() -> None:
     assert text is not None
     assert not is_text(flag)
     assert is_text(text)
+
+
+CONTEXT = Context(catalog=catalog_of(None))
+
+
+def walk(outline: Outline, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Outline]]:
+    for name, inner in outline.get("properties", {}).items():
+        yield (*path, name), inner
+        yield from walk(inner.get("items", inner), (*path, name))
+
+
+def test_every_kind_of_document_has_an_outline_or_a_schema() -> None:
+    assert {*OUTLINES, *SCHEMAS} == set(KINDS)
+    assert not OUTLINES.keys() & SCHEMAS.keys()
+
+
+@pytest.mark.parametrize("kind", OUTLINES)
+def test_every_field_has_a_description(kind: Kind) -> None:
+    assert [path for path, field in walk(OUTLINES[kind]) if not field.get("description")] == []
+
+
+def example(field: Outline) -> Any:
+    if "enum" in field:
+        return field["enum"][0]
+    return {"string": "x", "boolean": True, "number": 1, "integer": 1, "array": [], "object": {}}.get(
+        field.get("type", ""), "x"
+    )
+
+
+def table(outline: Outline) -> dict[str, Any]:
+    """Build a document with every field of an outline."""
+    made: dict[str, Any] = {}
+    for name, field in outline.get("properties", {}).items():
+        if "properties" in field:
+            made[name] = table(field)
+        elif "properties" in field.get("items", {}):
+            made[name] = [table(field["items"])]
+        else:
+            made[name] = example(field)
+    return made
+
+
+def toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {toml(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return str(value).lower() if isinstance(value, bool | int) else f'"{value}"'
+
+
+def unknown(whole: dict[str, Any], kind: Kind) -> set[str]:
+    """Return the pointers of the fields that a reader does not know."""
+    text = "".join(f"{name} = {toml(value)}\n" for name, value in whole.items())
+    checked = check_text(text, "bespeak.toml", CONTEXT, kind)
+    assert checked.subject is not None, text
+    return {finding.pointer for finding in checked.findings if finding.rule == "D105"}
+
+
+@pytest.mark.parametrize("kind", ["server", "recipes"])
+def test_no_field_is_unknown_to_the_reader(kind: Kind) -> None:
+    assert unknown(table(OUTLINES[kind]), kind) == set()
+
+
+def test_no_field_of_an_endpoint_is_unknown_to_the_reader() -> None:
+    whole = table(OUTLINES["endpoint"])
+    lists = {name: whole["endpoint"].pop(name) for name in ("input", "output")}
+    types = OUTLINES["endpoint"]["properties"]["endpoint"]["properties"]["handler"]["properties"]["type"]["enum"]
+    wrong = []
+    for type_ in types:
+        whole["endpoint"]["handler"]["type"] = type_
+        wrong.append(unknown(whole, "endpoint"))
+    whole["endpoint"]["handler"] |= {"type": "external_service"}
+    del whole["endpoint"]["handler"]["mcp"]
+    wrong.append(unknown(whole, "endpoint"))
+    # Every kind of handler has keys of its own; each key belongs to one of them.
+    assert set.intersection(*wrong) == set()
+    for name in ("input_schema", "output_schema"):
+        whole["endpoint"].pop(name)
+    assert not {at for at in unknown({"endpoint": whole["endpoint"] | lists}, "endpoint") if "put" in at.split("/")[2]}
+
+
+def test_no_field_of_a_discovery_document_is_unknown_to_the_reader() -> None:
+    schema = load_schema("ai")
+    outline = {
+        **schema,
+        "properties": {**schema["properties"], "capabilities": {"items": schema["$defs"]["capability"]}},
+    }
+    checked = check_text(json.dumps(table(outline)), "ai.json", CONTEXT, "ai")
+    assert checked.subject is not None
+    assert {finding.pointer for finding in checked.findings if finding.rule in ("D105", "D187")} == set()
+    assert tuple(schema["properties"]) == MEMBERS
+
+
+def test_the_reader_would_tell_an_unknown_field() -> None:
+    checked = check_text("[server]\nnonsense = 1\n", "bespeak.toml", CONTEXT, "server")
+    assert "D105" in {finding.rule for finding in checked.findings}
+
+
+def test_the_settings_of_lint_are_those_it_reads(tmp_path: Path) -> None:
+    lint = OUTLINES["server"]["properties"]["lint"]["properties"]
+    values = {name: toml(example(field)) for name, field in lint.items()}
+    values |= {"severity": '{ P302 = "info" }', "conformance": "false"}
+    file = tmp_path / "bespeak.toml"
+    file.write_text("[lint]\n" + "".join(f"{name} = {value}\n" for name, value in values.items()))
+    config = read_config(file)
+    assert config is not None
+    assert config.severity == {"P302": "info"}
+    assert read_server(file)[1] == []

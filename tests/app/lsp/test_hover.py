@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ from tests.cases import check_each
 
 from bespeak.app.lsp.cursor import cursor_at
 from bespeak.app.lsp.diagnostics import guess_kind
-from bespeak.app.lsp.hover import hover_text, rule_text
+from bespeak.app.lsp.hover import hover_text, rule_text, verb_text
 from bespeak.checks.lint.rule_index import all_rules
 from bespeak.checks.lint.subject import Kind
-from bespeak.text.diagnostics.diagnostic import Rule
+from bespeak.contract.catalog.document import load_bundled
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule
 
 
 def hover(text: str, name: str = "a.agis", kind: Kind | None = None) -> str:
@@ -93,3 +95,30 @@ def test_a_rule_shows_bad_and_good() -> None:
     assert "**Bad**\n\n```toml\n" in text
     assert "**Good**\n\n```toml\n" in text
     assert "ignore[P302]" in text
+
+
+CATALOG = load_bundled()
+
+
+def test_a_verb_shows_its_entry() -> None:
+    text = verb_text("book", CATALOG)
+    assert text.startswith("**BOOK** · ")
+    assert CATALOG.verbs["BOOK"].description in text
+
+
+def test_a_deprecated_verb_names_its_successor() -> None:
+    old = replace(CATALOG.verbs["BOOK"], deprecated_in="1.2.0", removed_in="2.0.0", successor="RESERVE")
+    text = verb_text("BOOK", replace(CATALOG, verbs={**CATALOG.verbs, "BOOK": old}))
+    assert "Deprecated since 1.2.0 and is removed in 2.0.0, use **RESERVE**." in text
+
+
+def test_a_verb_of_http_names_the_preferred_one() -> None:
+    assert f"Use **{CATALOG.legacy['GET'].preferred}**" in verb_text("GET", CATALOG)
+
+
+def test_an_unknown_verb_shows_similar_verbs_and_its_findings() -> None:
+    finding = Diagnostic("M211", "error", "BOOKING is a present participle", help="Write BOOK.")
+    text = verb_text("BOOKING", CATALOG, [finding])
+    assert "not in the catalog" in text
+    assert "Similar verbs: BOOK" in text
+    assert "M211: BOOKING is a present participle. Write BOOK." in text

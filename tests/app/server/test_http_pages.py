@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.documents.projections.test_ai_discovery import assert_good
+from tests.documents.projections.test_discovery import assert_good
 from tests.process import HOTEL, serving
 from tests.service import AGENT, build, echo, make_endpoint
 

@@ -12,8 +12,8 @@ from tests.process import HOTEL, serving
 
 import bespeak
 from bespeak.app.server import http_face
-from bespeak.app.server.http_face import Operations
-from bespeak.errors import StoreUnavailableError
+from bespeak.app.server.http_face import Operations, extra_needed
+from bespeak.errors import ConfigError, StoreUnavailableError
 
 SCOPES = ["rooms:read"]
 
@@ -85,3 +85,14 @@ async def test_a_server_without_its_store_is_not_healthy() -> None:
         reply = await client.get("/healthz")
     assert reply.status_code == 503
     assert reply.json() == {"status": "unavailable", "reason": "the store failed: the disk is gone"}
+
+
+def test_a_missing_package_is_named_with_the_extra() -> None:
+    advice = r"A2A needs the official SDK: pip install 'bespeak\[a2a\]'"
+    with pytest.raises(ConfigError, match=advice), extra_needed("A2A", "a2a", "a2a", "google"):
+        raise ModuleNotFoundError("No module named 'google'", name="google.protobuf")
+
+
+def test_any_other_missing_package_is_a_fault_of_ours() -> None:
+    with pytest.raises(ModuleNotFoundError), extra_needed("A2A", "a2a", "a2a"):
+        raise ModuleNotFoundError("No module named 'other'", name="other")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -11,6 +12,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from joserfc import jwt
+from joserfc.jwk import OKPKey
 from tests.service import AGENT, echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
@@ -18,6 +21,7 @@ from bespeak import Refusal
 from bespeak.contract.procedure import Procedure
 from bespeak.contract.standard.methods import choose_methods
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.errors import StoreUnavailableError
 from bespeak.protocol.exchange.header_values import decode64
 from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.state.audit.record import parse_compact
@@ -26,7 +30,9 @@ from bespeak.state.audit.trail import StoreTrail
 from bespeak.state.audit.verification import Expectation, Verification
 from bespeak.state.identity.key_files import trusted
 from bespeak.state.identity.key_text import generate_key
+from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.store.commands.audit import ScanAudit
+from bespeak.state.store.commands.idempotency import UseNonce
 from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio
@@ -297,3 +303,42 @@ async def test_the_first_start_of_a_trail_without_a_key_says_nothing(
                 await bench.send("PAY", "/account", authority_scope="account:pay")
                 assert await unsigned_faults(bench) == []
     assert caplog.text == ""
+
+
+FIND = make_endpoint("FIND", "/room", lambda: {"free": True}, scopes=("booking:room",))
+
+
+def token(key: OKPKey, **claims: object) -> str:
+    given = {"agent_id": AGENT, "scope": "booking:room", "aud": "test.example", "exp": time.time() + 60, **claims}
+    return jwt.encode({"alg": "Ed25519"}, given, key, algorithms=["Ed25519"])
+
+
+async def test_callers_are_authenticated_if_configured(tmp_path: Path) -> None:
+    key = OKPKey.generate_key("Ed25519")
+    (tmp_path / "keys.pem").write_bytes(key.as_pem(private=False))
+    document = ServerDocument(auth=AuthSettings(modes=("token",), token=TokenSettings(keys=tmp_path / "keys.pem")))
+    async with keeping(FIND, document=document) as bench:
+        claimed = await bench.send("FIND", "/room", authority_scope="booking:room")
+        assert (claimed.status, claimed.error["code"]) == (401, "agent-unauthenticated")
+        proven = await bench.send("FIND", "/room", authorization=f"Bearer {token(key)}")
+        assert proven.status == 200
+        wider = await bench.send("FIND", "/room", authorization=f"Bearer {token(key)}", authority_scope="booking:*")
+        assert (wider.status, wider.error["code"]) == (262, "scope-claim-invalid")
+
+
+async def test_new_keys_are_taken_in_while_the_server_runs(tmp_path: Path) -> None:
+    first, second = OKPKey.generate_key("Ed25519"), OKPKey.generate_key("Ed25519")
+    file = tmp_path / "keys.pem"
+    file.write_bytes(first.as_pem(private=False))
+    document = ServerDocument(auth=AuthSettings(modes=("token",), token=TokenSettings(keys=file)))
+    async with keeping(FIND, document=document) as bench:
+        assert (await bench.send("FIND", "/room", authorization=f"Bearer {token(first)}")).status == 200
+        forged = await bench.send("FIND", "/room", authorization=f"Bearer {token(second)}")
+        assert forged.status == 401
+
+
+async def test_the_store_is_closed_with_its_server() -> None:
+    async with keeping(FIND) as bench:
+        store = bench.store
+    with pytest.raises(StoreUnavailableError):
+        await store.do(UseNonce("x", "y", 1.0))

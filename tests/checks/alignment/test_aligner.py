@@ -6,17 +6,21 @@ import os
 import subprocess
 import sys
 from functools import cache
+from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.checks.alignment import anatomy, university
 from tests.checks.alignment.terms import A, B, capability, ontology, term
 
 from bespeak.checks.alignment import aligner
-from bespeak.checks.alignment.aligner import Aligned, Base, Override, align
+from bespeak.checks.alignment.aligner import Aligned, Base, Candidate, Override, PropertyStage, align, calibrate
 from bespeak.checks.alignment.policy import Policy
-from bespeak.contract.ontology.core import DEFAULT
-from bespeak.contract.ontology.ontology import Ontology
+from bespeak.checks.alignment.signals import Hierarchy, History
+from bespeak.contract.ontology.core import DEFAULT, XSD
+from bespeak.contract.ontology.ontology import Ontology, Term
 from bespeak.documents.ontology.reader import read_ontology
 from bespeak.protocol.exchange.refusal import Fault
 
@@ -173,3 +177,127 @@ def test_result_does_not_depend_on_the_order_of_sets() -> None:
         for seed in ("1", "2")
     }
     assert len(results) == 1
+
+
+def candidate(one: Ontology, other: Ontology, pair: tuple[str, str], **given: Any) -> Candidate:
+    aligned = align(one, other, **given)
+    assert not isinstance(aligned, Fault)
+    return aligned.candidates[pair[0]][pair[1]]
+
+
+def with_parent(iri: str, parent: str) -> Ontology:
+    return ontology(iri, terms=(term(f"{iri}#p", parent), term(f"{iri}#c", "study room large", parents=(f"{iri}#p",))))
+
+
+@pytest.mark.requirement("IOA-7.4-2")
+def test_neighbors_raise_or_lower_what_the_names_leave_open() -> None:
+    base = ontology(B, terms=(term(f"{B}#p", "building"), term(f"{B}#c", "study room", parents=(f"{B}#p",))))
+    near = candidate(with_parent(A, "building"), base, (f"{A}#c", f"{B}#c"))
+    far = candidate(with_parent(A, "library catalog"), base, (f"{A}#c", f"{B}#c"))
+    assert near.score > near.signals["lexical"] > far.score
+    assert near.signals["structural"] == 1.0
+    assert near.rule().justification == "composite"
+
+
+def service(iri: str, *terms: Term) -> Ontology:
+    return ontology(iri, terms=terms)
+
+
+@pytest.mark.requirement("IOA-7.4-3")
+def test_behavior_of_capabilities_is_a_signal() -> None:
+    source = service(A, capability("a:1", "summarize report", ("text/plain",), ("text/plain",)))
+    fitting = service(B, capability("b:1", "summarize report", ("text/*",), ("text/plain",)))
+    other = service(B, capability("b:1", "summarize report", ("image/png",), ("audio/wav",)))
+    assert candidate(source, fitting, ("a:1", "b:1")).band == "accept"
+    unfit = candidate(source, other, ("a:1", "b:1"))
+    assert unfit.signals["behavioral"] == 0.0
+    assert unfit.band == "policy"
+
+
+@pytest.mark.requirement("IOA-7.4-3")
+def test_history_of_success_raises_a_pair_and_failures_lower_it() -> None:
+    source = service(A, capability("a:1", "summarize radiology report"))
+    target = service(B, capability("b:1", "summarize report"))
+    plain = candidate(source, target, ("a:1", "b:1")).score
+    good = candidate(source, target, ("a:1", "b:1"), histories={("a:1", "b:1"): History(50, 0)})
+    bad = candidate(source, target, ("a:1", "b:1"), histories={("a:1", "b:1"): History(0, 50)})
+    assert bad.score < plain < good.score
+    assert good.signals["history"] > 0.9
+
+
+def link(iri: str, inverse: str = "", **more: Any) -> Term:
+    return term(iri, kind="object_property", inverses=(inverse,) if inverse else (), **more)
+
+
+def test_inverse_of_an_aligned_property_is_aligned_too() -> None:
+    source = ontology(A, "Paper", "Person", terms=(link(f"{A}#written", f"{A}#creates"), link(f"{A}#creates")))
+    target = ontology(B, "Paper", "Person", terms=(link(f"{B}#is_written"), link(f"{B}#authors", f"{B}#is_written")))
+    found = candidate(source, target, (f"{A}#creates", f"{B}#authors"))
+    assert set(found.signals) == {"inverse"}
+    assert found.band == "policy"
+
+
+STAGE = PropertyStage(
+    {"a:Paper": "b:Paper", "a:Person": "b:Person"},
+    {"a:Room": {"b:Hall": 0.6}},
+    Hierarchy(ontology(A, terms=(term("a:Author", parents=("a:Person",)),))),
+    Hierarchy(ontology(B, terms=(term("b:Poster", parents=("b:Paper",)),))),
+)
+
+
+def properties_link(iri: str, domain: str, range_: str) -> Term:
+    return term(iri, kind="object_property", domains=tuple(domain.split()), ranges=tuple(range_.split()))
+
+
+def factor(one: Term, other: Term) -> float:
+    return STAGE.agreement(one, other)[0]
+
+
+@pytest.mark.requirement("IOA-7.4-2")
+def test_aligned_domain_and_range_agree() -> None:
+    assert factor(properties_link("a:by", "a:Paper", "a:Person"), properties_link("b:by", "b:Paper", "b:Person")) == 1.0
+
+
+def test_part_of_a_union_and_related_classes_agree_too() -> None:
+    assert (
+        factor(properties_link("a:by", "a:Talk a:Paper", "a:Person"), properties_link("b:by", "b:Paper", "b:Person"))
+        == 1.0
+    )
+    assert (
+        0.8
+        < factor(properties_link("a:by", "a:Paper", "a:Author"), properties_link("b:by", "b:Poster", "b:Person"))
+        < 1.0
+    )
+
+
+def test_inverse_direction_does_not_agree() -> None:
+    assert factor(properties_link("a:by", "a:Paper", "a:Person"), properties_link("b:of", "b:Person", "b:Paper")) < 0.3
+
+
+def test_property_that_declares_nothing_is_neither_supported_nor_excluded() -> None:
+    assert 0.7 < factor(properties_link("a:by", "", ""), properties_link("b:by", "b:Paper", "b:Person")) < 1.0
+
+
+def test_domain_of_data_counts_more_than_its_type() -> None:
+    def data(iri: str, domain: str, kind: str) -> Term:
+        return term(iri, kind="data_property", domains=(domain,), ranges=(f"{XSD}{kind}",))
+
+    same_type = factor(data("a:size", "a:Paper", "int"), data("b:size", "b:Person", "integer"))
+    same_domain = factor(data("a:size", "a:Paper", "int"), data("b:size", "b:Paper", "string"))
+    assert same_type < 0.7 < same_domain
+
+
+SCORES = st.floats(-1, 2, allow_nan=False)
+
+
+@given(SCORES, SCORES, st.booleans())
+def test_higher_score_never_has_a_lower_confidence(one: float, other: float, of_property: bool) -> None:
+    low, high = sorted((one, other))
+    assert 0 <= calibrate(low, of_property=of_property) <= calibrate(high, of_property=of_property) <= 1
+
+
+def test_confidence_says_how_often_such_a_mapping_is_right() -> None:
+    assert calibrate(0.98) > 0.9
+    assert 0.4 < calibrate(0.73) < 0.6
+    assert calibrate(0.55) < 0.3
+    assert calibrate(1.0, of_property=True) < calibrate(1.0)

@@ -6,9 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.checks.evolution.contracts import MIRRORED
 
-from bespeak.checks.evolution.change import MOST_CHANGES, ChangeList, ContractChange, canonical
+from bespeak.checks.evolution.change import MOST_CHANGES, ChangeList, ChangeRule, ContractChange, canonical
 from bespeak.checks.evolution.contract_diff import ENDPOINT_ADDED
+from bespeak.checks.evolution.rule_index import RULES
 from bespeak.checks.evolution.schema_diff import LIMIT_LOOSENED, LIMIT_TIGHTENED
 from bespeak.text.source.tree import Location
 
@@ -92,3 +94,32 @@ def test_full_list_is_reported_once_and_stops_growing() -> None:
 
 def test_huge_numbers_have_a_canonical_text() -> None:
     assert canonical(10**5000) != canonical(10**5000 + 1)
+
+
+CHANGES = {rule.id: rule for rule in RULES.values() if isinstance(rule, ChangeRule)}
+
+
+def test_mirror_of_an_addition_is_a_removal_and_of_narrowing_widening() -> None:
+    opposite = {
+        "added": "removed",
+        "removed": "added",
+        "narrowed": "widened",
+        "widened": "narrowed",
+        "changed": "changed",
+    }
+    assert all(CHANGES[MIRRORED[rule.id]].kind == opposite[rule.kind] for rule in CHANGES.values())
+
+
+def test_mirrors_are_of_the_same_category() -> None:
+    assert all(CHANGES[MIRRORED[rule.id]].category == rule.category for rule in CHANGES.values())
+
+
+def test_what_takes_something_away_is_usually_an_error() -> None:
+    severities = {rule.kind: rule.severity for rule in CHANGES.values()}
+    assert severities == {
+        "removed": "error",
+        "narrowed": "error",
+        "changed": "warning",
+        "widened": "info",
+        "added": "info",
+    }

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
-from bespeak.checks.lint.config import Config, Configs, PathIgnore, read_config, relative_to, unknown_selector
+from bespeak.checks.lint.config import (
+    Config,
+    Configs,
+    Judge,
+    PathIgnore,
+    enabled,
+    matches_pattern,
+    means_any,
+    read_config,
+    relative_to,
+    severities,
+    specificity,
+    unknown_selector,
+)
 from bespeak.documents.deployment.server_toml import parse_server
 from bespeak.errors import ConfigError, ContractError
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule
 
 EVERY_KEY = """
 select = ["S", "P3"]
@@ -154,3 +169,145 @@ def test_names_of_files_are_relative_where_they_can_be(tmp_path: Path) -> None:
 def test_a_selector_is_explained_when_it_means_nothing() -> None:
     assert unknown_selector("S4") == ""
     assert unknown_selector("qqqqq") == "there is no rule 'qqqqq'; `bespeak explain` lists them"
+
+
+LEAK = Diagnostic("P302", "error", "wrong", None, "/endpoints/0/path")
+ODD = Diagnostic("P308", "warning", "odd", None, "/endpoints/0/path")
+
+
+def test_rules_are_on_unless_they_are_not_selected_or_ignored() -> None:
+    assert Judge(Config()).is_on("P302")
+    assert not Judge(Config(ignore=("P3",))).is_on("P302")
+    assert not Judge(Config(select=("S",))).is_on("P302")
+    assert Judge(Config(select=("S",), extend_select=("P302",))).is_on("P302")
+
+
+def test_unreadable_file_and_unknown_rule_are_always_shown() -> None:
+    judge = Judge(Config(select=("S",), ignore=("ALL",), severity={"D102": "info"}))
+    assert judge.is_on("D101")
+    assert judge.is_on("D102")
+    assert judge.is_on("Z999")
+    assert judge.stands("D102")
+    assert judge.severity("D102") is None
+
+
+def test_a_severity_is_changed() -> None:
+    judge = Judge(Config(severity={"P302": "info"}))
+    assert judge.weighed(LEAK).severity == "info"
+    assert judge.weighed(ODD) is ODD
+
+
+@pytest.mark.parametrize(
+    ("pattern", "pointer", "selectors", "ignored"),
+    [
+        ("old/*", "", ("P302",), True),
+        ("old/*", "", ("P",), True),
+        ("old/*", "", ("S",), False),
+        ("new/*", "", ("P302",), False),
+        ("*.agis", "/endpoints/0", ("P302",), True),
+        ("*.agis", "/endpoints/0/path", ("P302",), True),
+        ("*.agis", "/endpoints/1", ("P302",), False),
+        ("*.agis", "/endpoints/0/pa", ("P302",), False),
+    ],
+)
+def test_rules_are_off_for_files_and_parts_of_them(
+    pattern: str, pointer: str, selectors: tuple[str, ...], ignored: bool
+) -> None:
+    judge = Judge(Config(per_path_ignores=(PathIgnore(pattern, pointer, selectors),)))
+    assert judge.is_ignored(LEAK, "old/rooms.agis") is ignored
+
+
+def test_in_a_conformance_run_no_must_is_hidden_or_lowered() -> None:
+    everything = (PathIgnore("**", "", ("ALL",)),)
+    config = Config(conformance=True, ignore=("ALL",), severity={"P": "info"}, per_path_ignores=everything)
+    judge = Judge(config)
+    assert judge.is_on("P302")
+    assert judge.stands("P302")
+    assert judge.weighed(LEAK) is LEAK
+    assert not judge.is_ignored(LEAK, "a")
+    assert not judge.is_on("P308")
+    assert not judge.stands("P308")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("*.agis", "rooms.agis"),
+        ("*.agis", "deep/down/rooms.agis"),
+        ("legacy", "a/legacy/b/c.toml"),
+        ("legacy/", "legacy/c.toml"),
+        ("legacy/*.toml", "legacy/c.toml"),
+        ("legacy/**/*.toml", "legacy/c.toml"),
+        ("legacy/**/*.toml", "legacy/a/b/c.toml"),
+        ("**/old/*", "a/b/old/c"),
+        ("./a/b", "a/b"),
+        ("a?c.[jt]s", "abc.js"),
+        ("**", "anything/at/all"),
+    ],
+)
+def test_a_pattern_means_a_path(pattern: str, path: str) -> None:
+    assert matches_pattern(pattern, path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("*.agis", "rooms.toml"),
+        ("legacy/*.toml", "a/legacy/c.toml"),
+        ("legacy/*.toml", "legacy/a/c.toml"),
+        ("a/b", "a"),
+        ("a", "ab"),
+        ("A", "a"),
+    ],
+)
+def test_a_pattern_means_no_other(pattern: str, path: str) -> None:
+    assert not matches_pattern(pattern, path)
+
+
+def test_many_stars_take_no_time() -> None:
+    pattern, path = "*a" * 30 + "/**" * 30 + "/x", "a" * 200 + "/b" * 200
+    started = time.process_time()
+    assert not matches_pattern(pattern, path)
+    assert time.process_time() - started < 5, "a pattern of the settings must not hang a run"
+
+
+S401 = Rule(("S401", "missing-text", "MUST", "AGTP-API 6.2"), "A text.")
+S450 = Rule(("S450", "contradiction", "SHOULD", "AGIS 9.1"), "No contradiction.")
+P302 = Rule(("P302", "method-name-in-path", "MUST", "AGTP-API 5.1"), "No verb.")
+RULES = (S401, S450, P302)
+
+
+@pytest.mark.parametrize(
+    ("select", "ignore", "on"),
+    [
+        (["ALL"], [], {"S401", "S450", "P302"}),
+        (["S"], [], {"S401", "S450"}),
+        (["S4", "P302"], [], {"S401", "S450", "P302"}),
+        (["contradiction"], [], {"S450"}),
+        (["ALL"], ["S"], {"P302"}),
+        (["ALL", "S450"], ["S4"], {"S450", "P302"}),
+        (["S450"], ["contradiction"], set()),
+        (["S4"], ["S4"], set()),
+        (["ALL"], ["ALL"], set()),
+        ([], [], set()),
+    ],
+)
+def test_the_most_exact_selector_decides_and_of_two_equals_ignore(
+    select: list[str], ignore: list[str], on: set[str]
+) -> None:
+    assert enabled(RULES, select, ignore) == on
+
+
+def test_a_conformance_run_has_every_must() -> None:
+    assert enabled(RULES, ["ALL"], ["ALL"], conformance=True) == {"S401", "P302"}
+
+
+@pytest.mark.parametrize("selector", ["s401", "S4010", "S-", "", "text", "X", "missing"])
+def test_selector_without_a_match_is_reported(selector: str) -> None:
+    assert not means_any(selector, RULES)
+    assert specificity(selector, S401) == -1
+
+
+def test_the_most_exact_severity_holds() -> None:
+    assert severities(RULES, {"S": "info", "contradiction": "error"}) == {"S401": "info", "S450": "error"}
+    assert severities(RULES, {}) == {}

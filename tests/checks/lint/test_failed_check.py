@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.checks.evolution.contracts import BOOK
 from tests.checks.lint.contexts import CONTEXT
-from tests.checks.lint.test_run import MENU
+from tests.checks.lint.test_document import MENU
 from tests.declared_rules import assert_complete
 from tests.documents.openapi.notes_api import described
 from tests.documents.openapi.reading import read

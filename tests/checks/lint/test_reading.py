@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
+from tests.checks.evolution.contracts import BOOK
 from tests.checks.lint.contexts import CONTEXT
 
-from bespeak.checks.lint.document import check_text
-from bespeak.checks.lint.reading import read_subject
+from bespeak.checks.lint.document import check, check_text
+from bespeak.checks.lint.reading import python_subject, read_subject
 from bespeak.checks.lint.subject import Subject
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.tree import Location
 
 ENDPOINT = """
 [endpoint]
@@ -115,3 +118,14 @@ def test_an_agent_document_is_read_as_one(name: str) -> None:
 def test_a_published_identity_is_not_a_manifest() -> None:
     served = {**IDENTITY, "document_type": "agtp-identity", "methods": ["QUERY"]}
     assert [finding.rule for finding in check_text(json.dumps(served), "porter.json", CONTEXT).findings] == ["D115"]
+
+
+TEXT = 'x = 1\r\n@app.endpoint("BOOK", "/found")\r\ndef book():\r\n    """Book."""\r\n'
+
+
+def test_a_finding_is_at_the_argument_of_the_decorator() -> None:
+    endpoint = replace(BOOK, path="/found", location=Location("/somewhere/app.py", 2))
+    subject = python_subject(TEXT, "app.py", [endpoint])
+    found = [finding for finding in check(subject, CONTEXT) if finding.rule == "P330"]
+    assert [str(finding.location) for finding in found] == ["app.py:2:23"]
+    assert [finding.pointer for finding in found] == ["/endpoints/0/path"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.checks.lint.contexts import CONTEXT
 from tests.service import echo, make_endpoint
 
-from bespeak.checks.lint.subject import AGIS_NAMES, Declared
+from bespeak.checks.lint.subject import AGIS_NAMES, Context, Declared
 from bespeak.text.diagnostics.diagnostic import Fix, Rule
 from bespeak.text.source.tree import Change
 
@@ -45,3 +46,9 @@ def test_the_semantic_block_is_what_was_written() -> None:
     assert declared().semantic == {"intent": "x"}
     broken = Declared(make_endpoint("QUERY", "/rooms", echo), "/endpoint", {"semantic": "none"})
     assert broken.semantic == {}
+
+
+def test_defaults_are_agis_level_one_with_nothing_allowed() -> None:
+    context = Context(catalog=CONTEXT.catalog)
+    assert (context.agis, context.level) == (True, 1)
+    assert not context.allowed_verbs | context.allowed_segments

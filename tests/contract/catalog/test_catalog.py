@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bespeak.contract.catalog.catalog import Verb
+from bespeak.contract.catalog.catalog import NearWords, Verb, Version, common_version, parse_version
 from bespeak.contract.catalog.document import load_bundled
 
 
@@ -63,3 +65,74 @@ def test_current_verb_has_no_deprecation_in_its_json() -> None:
 def test_deprecated_verb_has_a_deprecation_in_its_json() -> None:
     entry = load_bundled("1.1.0").verbs["AUDITLOG"].to_json()
     assert (entry["deprecated_in"], entry["removed_in"], entry["successor"]) == ("1.1.0", "2.0.0", "LOG")
+
+
+numbers = st.integers(0, 999_999_999)
+
+
+@given(numbers, numbers, numbers)
+def test_version_is_parsed_as_written(major: int, minor: int, patch: int) -> None:
+    assert parse_version(f"{major}.{minor}.{patch}") == Version(major, minor, patch)
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_version_or_none(text: str) -> None:
+    version = parse_version(text)
+    assert version is None or text.startswith(f"{version.major}.{version.minor}.{version.patch}")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1", "1.0", "1.0.0.0", "01.0.0", "v1.0.0", "1.0.0\n", "1.0.-1", "١.0.0", "1.0." + "9" * 50]
+)
+def test_invalid_version_is_none(text: str) -> None:
+    assert parse_version(text) is None
+
+
+def test_versions_compare_by_number_not_by_text() -> None:
+    ten, nine = parse_version("1.10.0"), parse_version("1.9.0")
+    assert ten is not None
+    assert nine is not None
+    assert ten > nine
+
+
+@pytest.mark.requirement("API-4.6-2")
+def test_preferred_version_wins_if_both_support_it() -> None:
+    assert common_version("1.0.0", ["1.0.0", "1.1.0"], ["1.1.0", "1.0.0"]) == "1.0.0"
+
+
+@pytest.mark.requirement("API-4.6-3")
+def test_highest_common_version_is_used_otherwise() -> None:
+    assert common_version("2.0.0", ["1.9.0", "1.10.0", "2.0.0"], ["1.9.0", "1.10.0"]) == "1.10.0"
+
+
+def test_without_overlap_there_is_no_version() -> None:
+    assert common_version("2.0.0", ["2.0.0"], ["1.0.0"]) is None
+
+
+WORDS = NearWords({"BOOK", "QUERY", "RESERVE", "DELIVER"})
+letters = st.text(alphabet="ABCDEFGHIJ", min_size=1, max_size=10)
+
+
+@pytest.mark.parametrize("text", ["BOK", "BOOOK", "BOAK", "OBOK", "book", "BOOKING"])
+def test_typo_or_inflected_form_finds_the_intended_word(text: str) -> None:
+    assert WORDS.near(text) == ["BOOK"]
+
+
+@pytest.mark.parametrize("text", ["", "ZEBRA", "X" * 40, "B" * 20_000, "BO OK IT"])
+def test_a_text_far_from_every_word_finds_none(text: str) -> None:
+    assert WORDS.near(text) == []
+
+
+@given(letters, st.integers(0, 9), st.sampled_from("ABCDEFGHIJ"))
+def test_one_letter_more_less_or_other_is_found(word: str, at: int, letter: str) -> None:
+    index = NearWords({word})
+    at %= len(word)
+    for slip in (word[:at] + letter + word[at:], word[:at] + word[at + 1 :], word[:at] + letter + word[at + 1 :]):
+        assert word in index.near(slip)
+
+
+@given(st.text(max_size=60), st.sets(letters, max_size=20))
+def test_at_most_three_words_are_offered_and_all_of_them_exist(text: str, words: set[str]) -> None:
+    found = NearWords(words).near(text)
+    assert len(found) <= 3
+    assert set(found) <= words

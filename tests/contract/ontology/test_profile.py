@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from bespeak.contract.ontology.profile import ProfileContext, SemanticProfile, TermBinding
+from bespeak.contract.ontology.profile import ACCEPTED, ProfileContext, SemanticProfile, TermBinding, Verdict, Violation
+from bespeak.contract.ontology.rules import BINDING_CONFLICT, INTENT_REF
 
 
 def test_profile_survives_json() -> None:
@@ -17,3 +18,19 @@ def test_profile_survives_json() -> None:
     )
     assert msgspec.json.decode(msgspec.json.encode(profile), type=SemanticProfile) == profile
     assert hash(profile) == hash(msgspec.structs.replace(profile))
+
+
+def test_conflict_of_meaning_is_the_reason_before_a_missing_member() -> None:
+    missing = Violation.of(INTENT_REF, "/intentRef")
+    conflict = Violation.of(BINDING_CONFLICT, "/x", "x:y", "x:d")
+    assert Verdict("reject", (missing, conflict)).reason == "termBinding sense conflicts with domain"
+    assert Verdict("reject", (missing,)).reason == INTENT_REF.summary
+    assert ACCEPTED.reason == ""
+
+
+def test_violation_is_plain_data_with_short_values() -> None:
+    found = Violation.of(INTENT_REF, "/intentRef", {"a": ["x" * 1_000] * 9})
+    written = msgspec.json.encode(found)
+    assert len(written) < 1_000
+    assert msgspec.json.decode(written)["path"] == "/intentRef"
+    assert len(Violation.of(INTENT_REF, "/intentRef", "x" * 1_000).value) < 400

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bespeak.contract.standard.methods import STANDARD, choose_methods
+from bespeak.documents.deployment.server_toml import parse_server
 
 
 def test_methods_are_chosen_by_name_category_or_star() -> None:
@@ -31,3 +32,11 @@ def test_only_the_methods_of_the_summary_are_idempotent() -> None:
 def test_only_the_methods_of_the_summary_change_no_state() -> None:
     informational = {method.name for method in STANDARD.values() if method.impact == "informational"}
     assert informational == SUMMARY
+
+
+def test_unknown_methods_are_reported_with_advice() -> None:
+    document, findings = parse_server('[methods]\nenable = ["LOG", "orchestrate", "nap"]', "bespeak.toml")
+    assert "nap" not in document.methods.enable
+    [finding] = [one for one in findings if "nap" in one.message]
+    assert "must be a standard method, a category or *" in finding.message
+    assert "bespeak methods list" in (finding.help or "")

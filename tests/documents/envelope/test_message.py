@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+from hypothesis import given
+from tests.documents.envelope.payloads import odd
 from tests.documents.ontology.figures import FIGURE_5, FIGURE_8, FIGURE_9
 
-from bespeak.documents.envelope.message import find_payload, read_message
-from bespeak.documents.envelope.reader import EnvelopeReader, Validation
+from bespeak.contract.ontology.core import DEFAULT
+from bespeak.documents.envelope.message import (
+    NlipMessage,
+    Submessage,
+    find_payload,
+    read_message,
+    read_nlip,
+    write_nlip,
+)
+from bespeak.documents.envelope.reader import EnvelopeReader, Validation, parse
 
 READER = EnvelopeReader()
 REJECTED = Validation("reject", "termBinding sense conflicts with domain")
@@ -36,3 +47,75 @@ def test_validation_of_another_kind_beside_an_envelope_is_ignored() -> None:
     wrong = read_message({"semantic": FIGURE_5, "validation": {"status": "reject", "reason": 7}}, READER)
     assert wrong.validation == Validation("reject", "")
     assert read_message(None, READER).violations
+
+
+ENVELOPE = {
+    # The draft abbreviates the address of the context.
+    "@context": [DEFAULT.context, {"cs": "https://ex.org/cs#"}],
+    "type": "ioa:SemanticProfile",
+    "ontologyId": "https://ex.org/core",
+    "ontologyVersion": "1.0",
+    "capabilityRefs": ["cs:TechTrans"],
+    "intentRef": "cs:TranslateDoc",
+    "alignmentRef": "https://ex.org/al",
+}
+FIGURE_11: dict[str, Any] = {
+    "MessageType": "Request",
+    "Format": "text",
+    "Subformat": "en",
+    "Content": "Translate the attached note into English.",
+    "Submessages": [
+        {"Label": "src-doc", "Format": "binary", "Subformat": "application/pdf", "Content": "<pdf>"},
+        {"Label": "semprofile", "Format": "structured", "Subformat": "json", "Content": ENVELOPE},
+    ],
+}
+
+
+def test_figure_11_is_read() -> None:
+    message = read_nlip(FIGURE_11)
+    assert message is not None
+    assert message.content == "Translate the attached note into English."
+    assert [part.label for part in message.parts] == ["src-doc", "semprofile"]
+    assert message.envelope == ENVELOPE
+    profile = parse(message.envelope).profile
+    assert profile is not None
+    assert profile.alignment_refs == ("https://ex.org/al",)
+    assert find_payload(FIGURE_11).payload == ENVELOPE
+
+
+def test_figure_11_is_written() -> None:
+    source = Submessage("src-doc", "binary", "application/pdf", "<pdf>")
+    message = NlipMessage("Translate the attached note into English.", parts=(source,))
+    assert write_nlip(message, ENVELOPE) == FIGURE_11
+    read = read_nlip(FIGURE_11)
+    assert read is not None
+    assert write_nlip(read, ENVELOPE) == FIGURE_11  # replaced, not repeated
+    assert write_nlip(read) == FIGURE_11
+
+
+def test_small_letters_and_json_as_text_are_read() -> None:
+    part = {"label": "semprofile", "format": "structured", "subformat": "JSON", "content": json.dumps(ENVELOPE)}
+    message = read_nlip({"format": "text", "content": "x", "submessages": [part]})
+    assert message is not None
+    assert message.envelope == ENVELOPE
+
+
+def test_envelope_without_its_label_is_found_if_it_is_the_only_one() -> None:
+    part = {"format": "structured", "subformat": "json", "content": ENVELOPE}
+    one = read_nlip({"format": "text", "content": "x", "submessages": [part]})
+    two = read_nlip({"format": "text", "content": "x", "submessages": [part, part]})
+    assert one is not None
+    assert one.envelope == ENVELOPE
+    assert two is not None
+    assert two.envelope is None
+
+
+def test_too_many_parts_are_not_a_message() -> None:
+    assert read_nlip({"format": "text", "content": "x", "submessages": [{}] * 101}) is None
+
+
+@given(odd)
+def test_any_value_is_a_message_or_none(value: Any) -> None:
+    for one in (value, {"format": value, "content": value, "submessages": [value, {"content": value}]}):
+        message = read_nlip(one)
+        assert message is None or write_nlip(message)["Content"] == message.content

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bespeak.documents.adoption.facade import Candidate
-from bespeak.documents.mcp.candidates import as_candidates
+from bespeak.documents.mcp.candidates import as_candidates, goal, split_names
 from bespeak.documents.mcp.tools import ListedTool, ToolList
 
 
@@ -76,3 +76,43 @@ def test_arithmetic_on_numbers_is_not_a_change() -> None:
     assert named("add", a="integer", b="number") == ("calculate_sum", "Calculate the sum of the numbers")
     assert named("add", a="integer", b="string") == ("add", "Add it")
     assert named("add") == ("add", "Add it")
+
+
+@pytest.mark.parametrize(
+    ("names", "title", "parts"),
+    [
+        (["git_status", "git_create_branch"], "", ["git status", "git create_branch"]),
+        (["jira_get_issue", "jira_add_label", "wiki_get_page", "wiki_list_pages"], "",
+         ["jira get_issue", "jira add_label", "wiki get_page", "wiki list_pages"]),
+        (["slack_list_x", "slack_post_y"], "Slack MCP Server", ["slack list_x", "slack post_y"]),
+        (["API-retrieve-a-page", "API-post-search"], "", [" retrieve_page", " post_search"]),
+        (["search_users", "search_code"], "", [" search_users", " search_code"]),
+        (["user_create", "user_delete"], "user server", [" user_create", " user_delete"]),
+        (["disk-schema", "disk-indexes", "find"], "", [" disk_schema", " disk_indexes", " find"]),
+        (["screencast_start", "screencast_stop", "click"], "", [" screencast_start", " screencast_stop", " click"]),
+        (["Acme-getUser", "Acme-deleteUser"], "", ["acme get_user", "acme delete_user"]),
+        (["orders.list", "orders.create"], "", [" orders_list", " orders_create"]),
+        (["batch_create_a", "batch_create_b"], "", [" batch_create_a", " batch_create_b"]),
+        (["get"], "", [" get"]),
+        (["Löschen", "検索"], "", [" loeschen", " "]),
+        ([], "", []),
+    ],
+)  # fmt: skip
+def test_service_is_told_from_action_and_thing(names: list[str], title: str, parts: list[str]) -> None:
+    assert [f"{name.namespace} {name.bare}" for name in split_names(names, title)] == parts
+
+
+@pytest.mark.parametrize(
+    ("description", "sentence"),
+    [
+        ("Get recent messages from a channel.", "Get recent messages from a channel"),
+        ("Notion | Retrieve a user\nError Responses:\n400: Bad request", "Retrieve a user"),
+        ("🎯 Purpose:\n  1. Retrieves a list of objects.\n📦 Returns:\n  1. Objects.", "Retrieves a list of objects"),
+        ("🛡️ Guardrails:\n 1. This tool modifies data.\n🎯 Purpose:\n 1. Creates objects.", "Creates objects"),
+        ("## Weather\n\n- Shows the weather of a city.", "Shows the weather of a city"),
+        ("Weather of a city", "Weather of a city"),
+        ("", ""),
+    ],
+)
+def test_goal_is_the_first_sentence_without_headings_and_labels(description: str, sentence: str) -> None:
+    assert goal(description) == sentence

@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from pyld import jsonld
 from tests.documents.ontology.figures import FIGURE_3, FIGURE_6
 
-from bespeak.documents.ontology.canonical import canonical_quads, canonical_work, content_digest
+from bespeak.documents.ontology.canonical import canonical_quads, canonical_work, content_digest, read_registered
 from bespeak.documents.ontology.contexts import LIMITS, OntologyLimits, inline_contexts, shipped_contexts
 from bespeak.documents.ontology.publication import publish_core
+from bespeak.documents.ontology.reader import read_ontology
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.state.store.commands.semantics import Artifact, ArtifactRow
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 
@@ -81,3 +84,25 @@ def test_any_small_graph_has_one_form(triples: list[tuple[str, str, str]]) -> No
 
 def test_work_of_unlike_nodes_is_nothing() -> None:
     assert canonical_work([]) == 0
+
+
+CS = "https://ex.org/onto/cs"
+
+
+def artifact(content: bytes, digest: str = "") -> Artifact:
+    digest = digest or content_digest(content)
+    return Artifact(ArtifactRow("ontology", CS, "1.0", digest, (), "", "", "", "", "", 1, 0.0), content)
+
+
+def test_terms_survive_the_registry() -> None:
+    content = canonical_quads(FIGURE_3.encode(), "f.ttl")
+    assert isinstance(content, bytes)
+    original, _ = read_ontology(FIGURE_3.encode(), "f.ttl", id=CS, version="1.0")
+    assert read_registered(artifact(content)) == original
+
+
+def test_changed_or_malformed_content_is_a_fault() -> None:
+    changed = read_registered(artifact(b"<x:a> <x:p> <x:b> .\n", "00" * 32))
+    assert isinstance(changed, Fault)
+    assert "was changed" in changed.message
+    assert isinstance(read_registered(artifact(b"<x:a>")), Fault)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.documents.ontology.figures import FIGURE_2, FIGURE_3, FIGURE_4, FIGURE_6
 from tests.growth import assert_linear
 
-from bespeak.contract.ontology.core import Namespace
+from bespeak.contract.ontology.core import DEFAULT, OWL, RDF, RDFS, Namespace
 from bespeak.contract.ontology.ontology import Ontology, Synonym
-from bespeak.documents.ontology.contexts import OntologyLimits
-from bespeak.documents.ontology.reader import read_ontology
-from bespeak.documents.ontology.triples import RdfNotation
+from bespeak.documents.ontology.contexts import LIMITS, DocumentRefused, OntologyLimits
+from bespeak.documents.ontology.reader import Graph, load_ontology, read_bytes, read_ontology
+from bespeak.documents.ontology.triples import RdfNotation, Triple
+from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 CS = "https://ex.org/onto/cs#"
 OWL_XML = """<?xml version="1.0"?>
@@ -203,3 +206,69 @@ def test_inverse_properties_are_read() -> None:
     found = read(head + "a:writes a owl:ObjectProperty ; owl:inverseOf a:by . a:by a owl:InverseFunctionalProperty .")
     assert found.terms["https://ex.org/a#writes"].inverses == ("https://ex.org/a#by",)
     assert found.terms["https://ex.org/a#by"].kind == "object_property"
+
+
+def graph(*triples: Triple, limits: OntologyLimits = LIMITS) -> Graph:
+    return Graph(triples, DEFAULT, "file", limits)
+
+
+def test_english_and_plain_texts_come_first_and_once() -> None:
+    label = f"{RDFS}label"
+    found = graph(
+        ("x:a", label, "Arm", "de"),
+        ("x:a", label, "arm", "en-GB"),
+        ("x:a", label, "arm", ""),
+        ("x:a", label, "x:resource", None),
+        ("x:a", "x:unknown", "other", ""),
+    )
+    assert found.texts("x:a", "labels") == ["arm", "Arm"]
+    assert found.texts("x:b", "labels") == []
+
+
+def test_operands_are_found_in_nested_unions_and_restrictions() -> None:
+    found = graph(
+        ("x:p", f"{RDFS}domain", "_:u", None),
+        ("_:u", f"{OWL}unionOf", "_:1", None),
+        ("_:1", f"{RDF}first", "x:a", None),
+        ("_:1", f"{RDF}rest", "_:2", None),
+        ("_:2", f"{RDF}first", "_:r", None),
+        ("_:r", f"{OWL}someValuesFrom", "x:filler", None),
+    )
+    assert found.operands("x:p", "domains") == ({"x:a"}, {"x:filler"})
+    assert found.named("x:p", "domains") == ()
+
+
+def test_visits_of_shared_nodes_are_counted() -> None:
+    cells = [("_:u", f"{OWL}unionOf", "_:0", None), *((f"_:{n}", f"{RDF}rest", f"_:{n + 1}", None) for n in range(9))]
+    users = [(f"x:{n}", f"{RDFS}subClassOf", "_:u", None) for n in range(9)]
+    shared = graph(*cells, *users, limits=OntologyLimits(triples=10))
+    with pytest.raises(DocumentRefused, match="I101"):
+        [shared.operands(f"x:{number}", "parents") for number in range(9)]
+
+
+def test_ontology_is_loaded_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "cs.ttl"
+    file.write_text(FIGURE_3)
+    ontology, findings = load_ontology(file, id="https://ex.org/onto/cs", version="1.0")
+    assert ontology is not None
+    assert len(ontology.terms) == 4
+    assert findings == []
+
+
+def test_reading_stops_at_the_limit(tmp_path: Path) -> None:
+    file = tmp_path / "huge.ttl"
+    with file.open("wb") as huge:
+        huge.write(b"<x:a> <x:p> 1 .\n" * 10)
+        huge.truncate(100 * 1024 * 1024)  # sparse: a file of 100 MB that takes no space
+    found = read_bytes(file, OntologyLimits(size=4_096))
+    assert isinstance(found, Diagnostic)
+    assert found.rule == "I101"
+    assert str(found.location) == f"{file}:11:1"
+
+
+def test_missing_and_special_files_are_findings(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.ttl")
+    for path in (tmp_path / "missing.ttl", tmp_path / "pipe.ttl", tmp_path, Path("a\0b")):
+        ontology, [finding] = load_ontology(path)
+        assert ontology is None
+        assert finding.rule == "D101"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.documents.ontology.contexts import LIMITS, OntologyLimits
+from bespeak.documents.ontology.contexts import LIMITS, DocumentRefused, OntologyLimits
 from bespeak.documents.ontology.reader import read_ontology
-from bespeak.documents.ontology.triples import RdfNotation
+from bespeak.documents.ontology.triples import RdfNotation, check_xml, notation_of
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 RDF = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://x.example/">'
@@ -132,3 +132,35 @@ _JSON = st.recursive(
 def test_any_json_ends_in_an_ontology_or_a_finding(value: object) -> None:
     ontology, findings = read_ontology(json.dumps(value).encode(), "file", "jsonld")
     assert (ontology is None) == any(finding.severity == "error" for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("file", "data", "notation"),
+    [
+        *(("a.ttl", b"{", "turtle"), ("a.RDF", b"", "rdfxml"), ("a.jsonld", b"", "jsonld"), ("a.nt", b"", "nquads")),
+        *(("a.owl", b"\xef\xbb\xbf <?xml ?>", "rdfxml"), ("a.owl", b"<!DOCTYPE rdf:RDF>", "rdfxml")),
+        *(
+            ("a.owl", b"<rdf:RDF>", "rdfxml"),
+            ("a.owl", b"@prefix : <x:> .", "turtle"),
+            ("-", b"<x:a> a <x:b> .", "turtle"),
+        ),
+        *(("-", b' {"@id": 1}', "jsonld"), ("-", b'[ {"@id"', "jsonld"), ("-", b"[ a <x:b> ] .", "turtle")),
+    ],
+)
+def test_notation_is_recognized(file: str, data: bytes, notation: str) -> None:
+    assert notation_of(file, data) == notation
+
+
+NESTED = b'<!DOCTYPE a [<!ENTITY owl "http://www.w3.org/2002/07/owl#">]>\n<a x="&owl;"><b><c/><c/></b><!-- <d> --></a>'
+
+
+def test_plain_entities_and_shallow_elements_pass() -> None:
+    check_xml(NESTED, "file", OntologyLimits(depth=3))
+
+
+def test_refusal_names_line_and_column() -> None:
+    with pytest.raises(DocumentRefused) as refused:
+        check_xml(NESTED, "file", OntologyLimits(depth=2))
+    assert str(refused.value.finding.location) == "file:2:17"
+    with pytest.raises(DocumentRefused, match=r"file:1:4: error\[I102\]: this is not XML"):
+        check_xml(b"<a>", "file", LIMITS)

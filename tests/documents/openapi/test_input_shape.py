@@ -12,7 +12,7 @@ from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.documents.adoption.path_choice import choose_path
 from bespeak.documents.adoption.sanitizer import SchemaFitter
 from bespeak.documents.openapi.description import Body, Operation, Parameter
-from bespeak.documents.openapi.input_shape import InputShape, shape_input
+from bespeak.documents.openapi.input_shape import BodyShape, InputShape, exclusions, shape_body, shape_input
 
 VERBS = load_bundled().names
 TEXT = {"type": "string"}
@@ -187,3 +187,142 @@ def test_single_allowed_value_is_sent_automatically() -> None:
     assert shape.headers == {"X-Target": "Db.Create"}
     assert shape.own_query == [("Version", "2016")]
     assert list(shape.schema["properties"]) == ["mode", "x_home"]
+
+
+OBJECT = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}
+
+
+def body_shape_shaped(
+    schema: dict[str, Any], media_type: str = "application/json", *, required: bool = True
+) -> BodyShape:
+    shape = shape_body(Body(media_type=media_type, required=required, schema=schema), SchemaFitter())
+    assert isinstance(shape, BodyShape)
+    return shape
+
+
+def test_missing_body_has_an_empty_shape() -> None:
+    assert shape_body(None, SchemaFitter()) == BodyShape()
+
+
+def test_a_plain_object_is_its_properties() -> None:
+    shape = body_shape_shaped(OBJECT)
+    assert (shape.form, list(shape.properties), shape.needed, shape.whole) == ("json", ["a", "b"], ("a",), None)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array", "items": {"type": "string"}},
+        {"oneOf": [{"type": "string"}, {"type": "integer"}]},
+        {**OBJECT, "additionalProperties": {"type": "string"}},
+        {**OBJECT, "additionalProperties": True},
+        {**OBJECT, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        {"type": "object"},
+        {},
+    ],
+)
+def test_a_body_that_is_more_than_its_properties_is_one_field(schema: dict[str, Any]) -> None:
+    shape = body_shape_shaped(schema)
+    assert shape.whole == schema
+    assert [guess.text for guess in shape.guesses] == ["the body is one field"]
+
+
+def test_a_reference_to_its_own_definition_is_followed() -> None:
+    assert list(body_shape_shaped({"$ref": "#/$defs/N", "$defs": {"N": OBJECT}}).properties) == ["a", "b"]
+
+
+def test_read_only_property_is_not_an_input() -> None:
+    schema = {"type": "object", "properties": {"id": {"readOnly": True}, "a": {}}, "required": ["id", "a"]}
+    assert (list(body_shape_shaped(schema).properties), body_shape_shaped(schema).needed) == (["a"], ("a",))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "string", "format": "binary"},
+        {"type": "string", "contentMediaType": "image/png"},
+        {"type": "string", "contentEncoding": "base64"},
+    ],
+)
+def test_files_of_a_multipart_body_are_given_as_base64(part: dict[str, Any]) -> None:
+    schema = {"type": "object", "properties": {"file": part, "files": {"type": "array", "items": part}, "name": {}}}
+    shape = body_shape_shaped(schema, "multipart/form-data")
+    assert shape.files == ("file", "files")
+    assert shape.properties["file"] == {"type": "string", "contentEncoding": "base64"}
+    assert shape.properties["files"]["items"] == {"type": "string", "contentEncoding": "base64"}
+
+
+def test_another_kind_of_json_is_named_in_a_header() -> None:
+    assert body_shape_shaped(OBJECT, "application/merge-patch+json").headers == {
+        "Content-Type": "application/merge-patch+json"
+    }
+    assert body_shape_shaped(OBJECT).headers == {}
+
+
+@pytest.mark.parametrize("media_type", ["application/xml", "application/octet-stream", "text/csv"])
+def test_required_body_of_an_unsupported_type_is_a_reason_to_skip(media_type: str) -> None:
+    needed = shape_body(Body(media_type=media_type, required=True, schema={}), SchemaFitter())
+    assert isinstance(needed, str)
+    assert media_type in needed
+    assert body_shape_shaped({}, media_type, required=False).form == "none"
+
+
+def test_a_form_needs_fields() -> None:
+    assert isinstance(
+        shape_body(Body(media_type="multipart/form-data", required=True, schema={"type": "object"}), SchemaFitter()),
+        str,
+    )
+
+
+def pairs(**texts: str) -> list[tuple[str, str]]:
+    return [(one, other) for one, other, _ in exclusions(texts)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The start. Cannot be used together with end_before.",
+        "Can't be combined with `end_before`.",
+        "Mutually exclusive with end_before.",
+        "Must not be specified with end_before!",
+        "A cursor; conflicts with end_before",
+        "This is not compatible with end_before.",
+        "Use either start_after or end_before.",
+        "Give only one of start_after and end_before.",
+        "You may send start_after or end_before, but not both.",
+        "Do not set both this and end_before.",
+    ],
+)
+def test_sentence_that_excludes_another_field_is_found(text: str) -> None:
+    assert pairs(start_after=text, end_before="", limit="") == [("start_after", "end_before")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Can be used together with end_before.",
+        "Either asc or desc.",
+        "Cannot be negative. See end_before.",
+        "Must not be empty.",
+        "Cannot be used together with the limit.",
+        "",
+    ],
+)
+def test_other_sentences_are_not_exclusions(text: str) -> None:
+    assert pairs(start_after=text, end_before="", limit="") == []
+
+
+def test_a_pair_is_reported_once_with_its_sentence() -> None:
+    said = "Cannot be used\ttogether with"
+    found = list(exclusions({"user_id": f"A. {said} `email`.", "email": f"B. {said} user_id."}))
+    assert found == [("user_id", "email", "Cannot be used together with `email`.")]
+
+
+def test_a_choice_between_others_does_not_concern_the_field_itself() -> None:
+    assert pairs(mode="Either `user_id` or `e_mail` must be set.", user_id="", e_mail="") == [("user_id", "e_mail")]
+    assert pairs(a="Only one of `a`, `b` and `c`.", b="", c="") == [("a", "b"), ("a", "c"), ("b", "c")]
+
+
+def test_a_long_description_is_searched_in_limited_time() -> None:
+    text = "either " * 100_000 + "cannot " * 100_000
+    assert pairs(a=text, b="") == []

@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.openapi.schema_keywords import is_null_free, number, pattern_fault, plain_keywords
+from bespeak.documents.openapi.schema_keywords import (
+    is_null_free,
+    merge_objects,
+    number,
+    opened,
+    pattern_fault,
+    plain_keywords,
+    typed,
+    with_null,
+)
 
 
 def read(schema: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -75,3 +84,105 @@ def test_a_number_may_be_written_as_a_text(given: Any, value: Any) -> None:
 def test_nested_null_is_found() -> None:
     assert is_null_free({"a": [1, {"b": "c"}]})
     assert not is_null_free({"a": [1, {"b": None}]})
+
+
+A: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+B: dict[str, Any] = {"properties": {"b": {"type": "integer"}}, "required": ["b", "a"]}
+
+
+def test_properties_and_requirements_are_those_of_all_parts() -> None:
+    assert merge_objects([{"title": "Both"}, A, {**B, "title": "B"}]) == {
+        "title": "Both",
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "integer"}},
+        "required": ["a", "b"],
+    }
+
+
+def test_one_closed_part_closes_the_whole() -> None:
+    merged = merge_objects([{**A, "additionalProperties": False}, B])
+    assert merged is not None
+    assert merged["additionalProperties"] is False
+
+
+def test_schema_of_additional_properties_is_kept_if_the_parts_agree() -> None:
+    text = {"additionalProperties": {"type": "string"}}
+    merged = merge_objects([{**A, **text}, {**B, **text}])
+    assert merged is not None
+    assert merged["additionalProperties"] == {"type": "string"}
+    assert merge_objects([{**A, **text}, {**B, "additionalProperties": {"type": "integer"}}]) is None
+
+
+@pytest.mark.parametrize(
+    "part", [{"$ref": "#/$defs/X"}, {"anyOf": [{}]}, {"type": "string"}, {"type": ["object", "null"]}]
+)
+def test_parts_with_other_keywords_are_not_merged(part: dict[str, Any]) -> None:
+    assert merge_objects([A, part]) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        ({"type": "string"}, {"type": "string"}, {"type": "string"}),
+        ({"type": "string"}, {"description": "A."}, {"description": "A.", "type": "string"}),
+        ({"description": "A."}, {"type": "string"}, {"description": "A.", "type": "string"}),
+        ({"type": "string", "title": "x"}, {"type": "string"}, {"type": "string", "title": "x"}),
+        ({"type": "string"}, {"minLength": 1}, {"allOf": [{"type": "string"}, {"minLength": 1}]}),
+    ],
+)
+def test_property_of_two_parts_must_match_both(one: dict[str, Any], other: dict[str, Any], both: Any) -> None:
+    merged = merge_objects([{"properties": {"p": one}}, {"properties": {"p": other}}])
+    assert merged is not None
+    assert merged["properties"]["p"] == both
+
+
+def test_opened_part_loses_only_its_closing_keyword() -> None:
+    assert opened({**A, "additionalProperties": False}) == A
+    assert opened({**A, "additionalProperties": {}}) == {**A, "additionalProperties": {}}
+
+
+NULL = {"type": "null"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "kind"),
+    [
+        ({"properties": {}}, "object"),
+        ({"required": ["a"]}, "object"),
+        ({"items": {}}, "array"),
+        ({"type": "string", "properties": {}}, "string"),
+        ({"properties": {}, "anyOf": [{}]}, None),
+        ({"enum": [1], "items": {}}, None),
+        ({"minLength": 1}, None),
+    ],
+)
+def test_type_follows_from_keywords_of_one_type(schema: dict[str, Any], kind: str | None) -> None:
+    assert typed(schema).get("type") == kind
+
+
+@pytest.mark.parametrize(
+    ("schema", "made"),
+    [
+        ({"type": "string"}, {"type": ["string", "null"]}),
+        ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
+        ({}, {}),
+        ({"minLength": 1}, {"minLength": 1}),
+        ({"$ref": "#/$defs/A", "title": "t"}, {"title": "t", "anyOf": [{"$ref": "#/$defs/A"}, NULL]}),
+        ({"type": "string", "enum": ["a"]}, {"anyOf": [{"type": "string", "enum": ["a"]}, NULL]}),
+        ({"type": ["string", "null"], "enum": ["a"]}, {"anyOf": [{"type": "string", "enum": ["a"]}, NULL]}),
+        ({"anyOf": [{"type": "string"}]}, {"anyOf": [{"type": "string"}, NULL]}),
+        ({"anyOf": [{"type": "string"}, NULL]}, {"anyOf": [{"type": "string"}, NULL]}),
+    ],
+)
+def test_a_nullable_schema_takes_null_as_well(schema: dict[str, Any], made: dict[str, Any]) -> None:
+    assert with_null(schema, nullable=True) == made
+
+
+@pytest.mark.parametrize("nullable", [True, False])
+def test_null_among_the_values_is_an_alternative(nullable: bool) -> None:
+    assert with_null({"enum": ["a", None]}, nullable=nullable) == {"anyOf": [{"enum": ["a"]}, NULL]}
+    assert with_null({"enum": [None], "title": "t"}, nullable=nullable) == {"title": "t", "type": "null"}
+
+
+def test_schema_that_is_not_nullable_stays_unchanged() -> None:
+    assert with_null({"type": "string"}, nullable=False) == {"type": "string"}

@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from tests.checks.evolution.contracts import BOOK as CONTRACTS_BOOK
+from tests.checks.lint.contexts import CONTEXT
 from tests.documents.agis_documents import booking, documents
+from tests.documents.openapi.notes_api import described
+from tests.documents.openapi.reading import OK, document, read
 from tests.process import HOTEL
+from tests.service import echo, make_endpoint
+from tests.service_strategy import services
 
+from bespeak.checks.lint.document import check_text
+from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import OpaqueHandler
+from bespeak.contract.policy import Policies
 from bespeak.contract.schema.validation import DIALECT
-from bespeak.contract.service import Service
+from bespeak.contract.service import DataClass, DataManifest, ServerIdentity, Service, Vocabulary
 from bespeak.documents.agis.canonical import canonical, write_yaml
 from bespeak.documents.agis.document import agis_service, read_agis
 from bespeak.documents.agis.structure import check_structure
 from bespeak.documents.deployment.deployment import read_deployment
-from bespeak.documents.projections.agis_document import project_agis
+from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.documents.openapi.facade import import_description
+from bespeak.documents.projections.agis_document import complete_agis, project_agis, project_summary
 from bespeak.text.source.json_tree import parse_json
 from bespeak.text.source.tree import SyntaxFault, Tree
 from bespeak.text.source.yaml_tree import parse_yaml
@@ -148,3 +160,163 @@ def test_confirm_survives_a_round_trip(confirm: bool) -> None:
     document = project_agis(service_of(tree_of(data)))
     assert document["endpoints"][0]["confirm"] is confirm
     assert check_structure(tree_of(document)) == []
+
+
+ROOT = Path(__file__).parents[3]
+CATALOG = load_bundled()
+
+
+def completed(service: Service) -> dict[str, Any]:
+    return complete_agis(project_agis(service), CATALOG)
+
+
+def warnings(service: Service) -> list[str]:
+    found = check_text(write_yaml(completed(service)), "exported.agis", CONTEXT).findings
+    return [str(finding) for finding in found if finding.severity != "info"]
+
+
+def imported(data: dict[str, Any]) -> Service:
+    facades = import_description(read(data)[0]).facades
+    identity = ServerIdentity(server_id="notes.example", operator="Acme", contact="https://notes.example", name="Notes")
+    return Service(identity=identity, endpoints=tuple(facade.endpoint for facade in facades))
+
+
+def test_the_hotel_is_exported_without_warnings() -> None:
+    assert warnings(read_deployment(ROOT / "examples" / "hotel")[0].service()) == []
+
+
+def test_an_imported_contract_is_exported_without_warnings() -> None:
+    assert warnings(imported(described("https://notes.example"))) == []
+    optional = {"parameters": [{"name": "q", "in": "query", "schema": {"type": "string"}}], "responses": OK}
+    paths = {"/bulk-delete-users": {"post": optional}, "/found": {"get": optional}, "/users/{id}/sending": {"post": OK}}
+    service = imported(document(paths))
+    assert warnings(service) == []
+    assert str(service.endpoints[0]) == "REMOVE /users"
+
+
+def test_what_the_service_says_is_kept() -> None:
+    semantic = replace(CONTRACTS_BOOK.semantic, confidence_guidance=0.95, capability="creation")
+    said = completed(imported(described("https://notes.example")))
+    assert said["version"] == "0.0.0"
+    assert said["vocabulary"]["domain"] == "notes"
+    service = Service(
+        identity=ServerIdentity(server_id="a.example", operator="A", contact="c", name="A"),
+        endpoints=(replace(CONTRACTS_BOOK, semantic=semantic),),
+        description="Rooms.",
+        document_version="2.1.0",
+    )
+    document = completed(service)
+    assert (document["description"], document["version"]) == ("Rooms.", "2.1.0")
+    block = document["endpoints"][0]["semantic"]
+    assert (block["confidence_guidance"], block["capability"]) == (0.95, "transaction")
+
+
+def test_guidance_follows_the_impact() -> None:
+    service = Service(
+        identity=ServerIdentity(server_id="a.example", operator="A", contact="c"), endpoints=(CONTRACTS_BOOK,)
+    )
+    guidance = {}
+    for impact in ("informational", "reversible", "irreversible"):
+        semantic = replace(CONTRACTS_BOOK.semantic, impact=impact, confidence=0.1)
+        changed = replace(service, endpoints=(replace(CONTRACTS_BOOK, semantic=semantic),))
+        guidance[impact] = completed(changed)["endpoints"][0]["semantic"]["confidence_guidance"]
+    assert guidance == {"informational": 0.5, "reversible": 0.7, "irreversible": 0.85}
+
+
+def test_tools_that_would_share_a_name_get_one_each() -> None:
+    paths = ("/room", "/room/{room_id}", "/room/{room_id}/key", "/room/key")
+    service = Service(
+        identity=ServerIdentity(server_id="a.example", operator="A", contact="c"),
+        endpoints=tuple(replace(CONTRACTS_BOOK, path=path) for path in paths),
+    )
+    names = [entry["semantic"].get("mcp_tool_name") for entry in completed(service)["endpoints"]]
+    assert names == [None, "book_room_by_room_id", "book_room_key", "book_room_key_2"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(services())
+def test_any_service_is_completed_and_nothing_is_lost(service: Service) -> None:
+    before, after = project_agis(service), completed(service)
+    assert {key: after[key] for key in before if key not in ("vocabulary", "endpoints")} == {
+        key: value for key, value in before.items() if key not in ("vocabulary", "endpoints")
+    }
+    assert [(one["method"], one["path"]) for one in after["endpoints"]] == [
+        (one["method"], one["path"]) for one in before["endpoints"]
+    ]
+
+
+FIND = make_endpoint("FIND", "/rooms", echo, capability="discovery")
+BOOK = make_endpoint("BOOK", "/room", echo, capability="creation", impact="irreversible")
+STAYS = DataClass(name="stays", description="Who stayed when", sensitivity="high", requires_authorization=True)
+
+
+def summary(*endpoints: Endpoint, settings: HttpSettings | None = None, **fields: Any) -> dict[str, Any]:
+    identity = ServerIdentity(server_id="rooms.example", operator="Acme", contact="", name="Acme Rooms")
+    service = Service(identity=identity, **fields)
+    return project_summary(service, endpoints or (FIND, BOOK), settings or HttpSettings(), version="1.2.0")
+
+
+@pytest.mark.requirement("AGIS-11.1-2")
+def test_every_field_of_the_draft_is_present() -> None:
+    found = summary(
+        vocabulary=Vocabulary(domain="hospitality", namespace="acme", version="0.9"),
+        data_manifest=DataManifest(available_data=(STAYS,), pre_auth_discovery=True),
+        settings=HttpSettings(url="https://rooms.example/api", related_services=("agtp://pay.example",)),
+    )
+    assert found == {
+        "agis": "1.0",
+        "service": "Acme Rooms",
+        "agtp": "agtp://rooms.example",
+        "agis_document": "https://rooms.example/api/",
+        "methods": ["FIND", "BOOK"],
+        "domain": "hospitality",
+        "namespace": "acme",
+        "negotiable": False,
+        "capability_summary": ["discovery", "transaction"],
+        "data_classes": ["stays"],
+        "pre_auth_discovery": True,
+        "version": "1.2.0",
+        "interaction_protocols": ["request", "query"],
+        "related_services": ["agtp://pay.example"],
+    }
+
+
+@pytest.mark.requirement("AGIS-11.1-2")
+def test_unknown_values_are_null_and_not_omitted() -> None:
+    found = summary()
+    assert (found["domain"], found["namespace"]) == (None, None)
+    assert (found["data_classes"], found["pre_auth_discovery"]) == ([], False)
+    assert found["agis_document"] == found["agtp"] == "agtp://rooms.example"
+
+
+@pytest.mark.requirement("AGIS-11.1-4")
+@pytest.mark.parametrize(("before", "classes"), [(True, ["stays"]), (None, ["stays"]), (False, [])])
+def test_classes_are_named_unless_they_are_for_callers_with_credentials(
+    before: bool | None, classes: list[str]
+) -> None:
+    found = summary(data_manifest=DataManifest(available_data=(STAYS,), pre_auth_discovery=before))
+    assert found["data_classes"] == classes
+    assert "high" not in str(found)
+    assert "Who stayed" not in str(found)
+
+
+def test_internal_and_built_in_endpoints_are_left_out() -> None:
+    found = summary(replace(BOOK, internal=True), replace(FIND, method="DISCOVER", builtin=True), FIND)
+    assert (found["methods"], found["capability_summary"]) == (["FIND"], ["discovery"])
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "fields", "protocols"),
+    [
+        (BOOK, {}, ["request"]),
+        (replace(BOOK, confirm=True), {}, ["request", "confirm"]),
+        (BOOK, {"policies": Policies(confirm_irreversible=True)}, ["request", "confirm"]),
+        (replace(BOOK, confirm=False), {"policies": Policies(confirm_irreversible=True)}, ["request"]),
+        (BOOK, {"vocabulary": Vocabulary(negotiable=True)}, ["request", "negotiate"]),
+        (FIND, {}, ["request", "query"]),
+    ],
+)
+def test_only_supported_interaction_modes_are_listed(
+    endpoint: Endpoint, fields: dict[str, Any], protocols: list[str]
+) -> None:
+    assert summary(endpoint, **fields)["interaction_protocols"] == protocols

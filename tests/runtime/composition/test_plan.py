@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 from tests.compositions import TEXT, compose, given, recipe, step
 from tests.service import echo, make_endpoint
 
-from bespeak.runtime.composition.plan import plan_composition
+from bespeak.contract.recipe import Paging
+from bespeak.runtime.composition.plan import Pages, plan_composition, plan_pages
 from bespeak.runtime.composition.step import JOURNALED
+from bespeak.runtime.composition.values import MISSING, UnmetError
 
 READ = make_endpoint("FETCH", "/a", echo)
 WRITE = make_endpoint("BOOK", "/a", echo, impact="reversible")
@@ -70,3 +73,66 @@ def test_a_step_that_gets_everything_by_its_own_name_mirrors_the_input(
         assert copied == value
         assert copied is not value
         assert value is FLAT or copied["one"] is not value["one"]
+
+
+PLAN = plan_pages(Paging(parameter="after", cursor="meta.next", items="data.rows", most=2))
+
+
+def test_pages_are_joined_into_the_first_one_without_its_cursor() -> None:
+    pages = Pages(PLAN)
+    assert pages.add({"data": {"rows": [1], "of": "x"}, "meta": {"next": "c", "total": 2}}) == "c"
+    assert pages.add({"data": {"rows": [2]}, "meta": {}}) is MISSING
+    assert pages.output == {"data": {"rows": [1, 2], "of": "x"}, "meta": {"total": 2}}
+
+
+@pytest.mark.parametrize("end", [{}, {"meta": None}, {"meta": {"next": None}}, {"meta": {"next": ""}}])
+def test_a_page_without_a_cursor_is_the_last(end: dict[str, object]) -> None:
+    assert Pages(PLAN).add({"data": {"rows": [1]}, **end}) is MISSING
+
+
+def test_one_page_more_than_allowed_fails() -> None:
+    pages = Pages(PLAN)
+    more = {"data": {"rows": [1]}, "meta": {"next": 1}}
+    pages.add(more)
+    with pytest.raises(UnmetError, match="more than 2 pages"):
+        pages.add(more)
+
+
+BY_PAGE = Paging(parameter="page", counts="pages", items="rows")
+
+
+def read(paging: Paging, answer: Callable[[Any], list[int]]) -> tuple[list[int], list[Any]]:
+    """Read all pages of a list; return its elements and the numbers that were asked for."""
+    pages, asked, number = Pages(plan_pages(paging)), list[Any](), None
+    while number is not MISSING:
+        asked.append(number)
+        number = pages.add({"rows": answer(number)})
+    return pages.output["rows"], asked
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_pages_are_counted_from_where_the_endpoint_counts_them(first: int) -> None:
+    def answer(page: int | None) -> list[int]:
+        at = 2 * ((first if page is None else page) - first)
+        return list(range(5))[at : at + 2]
+
+    assert read(BY_PAGE, answer) == ([0, 1, 2, 3, 4], [None, *range(1, first + 4)])
+
+
+def test_elements_before_a_page_are_counted() -> None:
+    def answer(offset: int | None) -> list[int]:
+        return list(range(5))[offset or 0 :][:2]
+
+    assert read(replace(BY_PAGE, counts="elements"), answer) == ([0, 1, 2, 3, 4], [None, 2, 4, 5])
+
+
+@pytest.mark.parametrize("counts", ["pages", "elements"])
+def test_an_endpoint_that_ignores_the_number_is_read_once(counts: str) -> None:
+    assert read(replace(BY_PAGE, counts=counts), lambda _: [1, 2])[0] == [1, 2]
+
+
+def test_a_numbered_list_ends_where_an_answer_says_so() -> None:
+    pages = Pages(plan_pages(replace(BY_PAGE, counts="elements", cursor="more")))
+    assert pages.add({"rows": [1, 2], "more": True}) == 2
+    assert pages.add({"rows": [3], "more": False}) is MISSING
+    assert pages.output == {"rows": [1, 2, 3]}

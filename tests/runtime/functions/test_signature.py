@@ -1,16 +1,32 @@
+""""""
+
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import date, time
+from typing import TYPE_CHECKING, Any, TypedDict
+from uuid import UUID
 
+import pydantic
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bespeak.errors import ContractError
-from bespeak.protocol.exchange.messages import Context
-from bespeak.runtime.functions.signature import MISSING, Parameter, _list_parameters, function_name, read_signature
+from bespeak.protocol.exchange.messages import Connection, Context, Request
+from bespeak.protocol.exchange.principal import ANONYMOUS
+from bespeak.runtime.functions.signature import (
+    MISSING,
+    ConversionError,
+    Parameter,
+    _list_parameters,
+    function_name,
+    plan_call,
+    read_signature,
+)
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -134,3 +150,215 @@ def test_a_function_is_read_as_inspect_reads_it(function: Callable[..., Any]) ->
     )
     for kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
         assert [name for name, its, _ in listed if its is kind] == [p.name for p in raw if p.kind is kind]
+
+
+GUEST = "e50f7480-8398-4b33-9507-63017246837d"
+CONTEXT = Context(Request("BOOK", "/room", "", {}, b"", Connection()), ANONYMOUS, "BOOK", "/room", {"a": 1})
+
+
+def schema(*required: str, **optional: Any) -> dict[str, Any]:
+    properties: dict[str, Any] = {name: {} for name in required}
+    return {"type": "object", "properties": {**properties, **optional}, "required": list(required)}
+
+
+def refusal(function: Callable[..., Any], input_schema: Mapping[str, Any]) -> str:
+    with pytest.raises(ContractError) as caught:
+        plan_call(function, input_schema)
+    return str(caught.value)
+
+
+class Stay(pydantic.BaseModel):
+    nights: int = pydantic.Field(gt=0)
+    room: str
+
+
+class Options(TypedDict):
+    view: str
+
+
+@dataclass
+class Place:
+    street: str
+
+
+def test_values_arrive_as_the_annotated_types() -> None:
+    def book(guest_id: UUID, arrival: date, place: Place, nights: int = 1) -> Any:
+        return guest_id, arrival, place, nights
+
+    call = plan_call(book, schema("guest_id", "arrival", "place", nights={}))
+    assert call({"guest_id": GUEST, "arrival": "2026-12-01", "place": {"street": "x"}}, CONTEXT) == (
+        UUID(GUEST),
+        date(2026, 12, 1),
+        Place("x"),
+        1,
+    )
+
+
+@pytest.mark.anyio
+async def test_a_coroutine_function_gives_its_coroutine() -> None:
+    async def book(nights: int) -> int:
+        return nights
+
+    assert await plan_call(book, schema("nights"))({"nights": 2}, CONTEXT) == 2
+
+
+def test_a_function_may_take_nothing() -> None:
+    assert plan_call(lambda: {"a": 1}, schema())({}, CONTEXT) == {"a": 1}
+
+
+def context_first(call: Context, a: int, b: int) -> Any:
+    return call, a, b
+
+
+def context_between(a: int, call: Context, b: int) -> Any:
+    return call, a, b
+
+
+def context_last(a: int, b: int, ctx) -> Any:  # type: ignore[no-untyped-def]
+    return ctx, a, b
+
+
+def context_by_keyword(a: int, b: int, *, call: Context) -> Any:
+    return call, a, b
+
+
+def parameter_by_keyword(call: Context, *, a: int, b: int) -> Any:
+    return call, a, b
+
+
+@pytest.mark.parametrize(
+    "function", [context_first, context_between, context_last, context_by_keyword, parameter_by_keyword]
+)
+def test_the_context_may_be_any_parameter(function: Callable[..., Any]) -> None:
+    assert plan_call(function, schema("a", "b"))({"a": 1, "b": 2}, CONTEXT) == (CONTEXT, 1, 2)
+
+
+def only_context(context) -> Any:  # type: ignore[no-untyped-def]
+    return context
+
+
+def only_context_by_keyword(*, call: Context) -> Any:
+    return call
+
+
+@pytest.mark.parametrize("function", [only_context, only_context_by_keyword])
+def test_a_function_of_the_context_alone_gets_the_input_there(function: Callable[..., Any]) -> None:
+    assert plan_call(function, schema("a", "b"))({"a": 1, "b": 2}, CONTEXT) is CONTEXT
+
+
+def whole_unannotated(body) -> Any:  # type: ignore[no-untyped-def]
+    return body
+
+
+def whole_dict(payload: dict[str, Any]) -> Any:
+    return payload
+
+
+def whole_mapping(payload: Mapping[str, Any], context) -> Any:  # type: ignore[no-untyped-def]
+    assert context is CONTEXT
+    return payload
+
+
+def whole_by_keyword(*, payload: dict) -> Any:  # type: ignore[type-arg]
+    return payload
+
+
+@pytest.mark.parametrize("function", [whole_unannotated, whole_dict, whole_mapping, whole_by_keyword])
+def test_a_single_parameter_that_is_not_a_property_gets_the_whole_input(function: Callable[..., Any]) -> None:
+    values = {"a": 1, "b": 2}
+    assert plan_call(function, schema("a", "b"))(values, CONTEXT) is values
+
+
+def test_a_single_parameter_that_is_a_property_gets_that_property() -> None:
+    assert plan_call(whole_unannotated, schema("body"))({"body": 5}, CONTEXT) == 5
+
+
+def test_rest_receives_the_undeclared_properties() -> None:
+    def handler(a: date, **rest: Any) -> Any:
+        return a, rest
+
+    call = plan_call(handler, schema("a", "b", "c-d"))
+    assert call({"a": "2026-01-01", "b": 2, "c-d": 3}, CONTEXT) == (date(2026, 1, 1), {"b": 2, "c-d": 3})
+
+
+def test_a_default_of_the_schema_fills_in_for_the_function() -> None:
+    def handler(day: date) -> Any:
+        return day
+
+    assert plan_call(handler, schema(day={"default": "2026-01-01"}))({}, CONTEXT) == date(2026, 1, 1)
+
+
+def test_a_mismatch_is_refused_with_the_names() -> None:
+    def handler(a: int, b: int) -> None: ...
+
+    def opaque(a: complex) -> None: ...
+
+    def wide(a: Options) -> None: ...
+
+    assert refusal(handler, schema("a", "b", "c")) == "handler(): the input has 'c', which the function does not take"
+    assert refusal(handler, schema("a")) == "handler(): the function needs 'b', which the input does not have"
+    assert "may lack 'b', but the parameter has no default" in refusal(handler, schema("a", b={}))
+    assert "default of 'b' does not fit" in refusal(handler, schema("a", b={"default": "x"}))
+    assert "the parameter 'a' is annotated with complex, which has no JSON" in refusal(opaque, schema("a"))
+    assert "has 'view', which the function does not take" in refusal(wide, schema("view"))
+    assert "cannot be filled" in refusal(lambda *values: None, schema())
+
+
+def test_a_value_that_no_type_can_hold_is_a_violation_with_its_place() -> None:
+    def handler(at: time, places: list[dict[str, UUID]]) -> None: ...
+
+    call = plan_call(handler, schema("at", "places"))
+    with pytest.raises(ConversionError) as caught:
+        call({"at": "24:00:00", "places": []}, CONTEXT)
+    assert [violation.pointer for violation in caught.value.violations] == ["/at"]
+    with pytest.raises(ConversionError) as caught:
+        call({"at": "10:00:00", "places": [{}, {"x": "no"}]}, CONTEXT)
+    assert [violation.pointer for violation in caught.value.violations] == ["/places/1"]
+    assert caught.value.violations[0].message == "Invalid UUID"
+
+
+def test_a_whole_float_is_an_integer_as_json_schema_has_it() -> None:
+    def handler(a: int, b: list[int], c: float) -> Any:
+        return a, b, c
+
+    result = plan_call(handler, schema("a", "b", "c"))({"a": 2.0, "b": [3.0], "c": 4.0}, CONTEXT)
+    assert result == (2, [3], 4.0)
+    assert [type(value) for value in result] == [int, list, float]
+
+
+def test_a_pydantic_model_validates_itself_and_all_its_errors_are_reported() -> None:
+    def handler(stay: Stay) -> Any:
+        return stay
+
+    call = plan_call(handler, schema("stay"))
+    assert call({"stay": {"nights": 2, "room": "12"}}, CONTEXT) == Stay(nights=2, room="12")
+    with pytest.raises(ConversionError) as caught:
+        call({"stay": {"nights": 0}}, CONTEXT)
+    assert [violation.pointer for violation in caught.value.violations] == ["/stay/nights", "/stay/room"]
+
+
+def test_an_error_of_the_function_itself_passes_through() -> None:
+    def handler(a: int) -> None:
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        plan_call(handler, schema("a"))({"a": 1}, CONTEXT)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(JSON, JSON)
+def test_any_json_is_converted_or_refused(first: Any, second: Any) -> None:
+    def handler(a: UUID | int | None, b: dict[str, list[date]]) -> str:
+        return "called"
+
+    try:
+        outcome = plan_call(handler, schema("a", "b"))({"a": first, "b": second}, CONTEXT)
+    except ConversionError as error:
+        outcome = error.violations
+    assert outcome

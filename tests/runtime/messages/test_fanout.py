@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.agent.discovery.web import Asked, send, serving
 from tests.messaging import ANN, METHODS, contents, sent, soon, subscribe
-from tests.runtime.delivery.parts import letter_of
+from tests.runtime.messages.parts import letter_of
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.delivery import DeliverySettings

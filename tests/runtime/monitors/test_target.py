@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.runtime.monitors.target import EVENTS, Target, parse_target
+from bespeak.runtime.identity.authority import Authority
+from bespeak.runtime.monitors.statistics import Summary
+from bespeak.runtime.monitors.target import EVENTS, Monitor, Seen, Target, View, decode, encode, parse_target
 
 AGENT = "a" * 64
 NAMES = ("server", "rooms.example")
@@ -34,3 +36,18 @@ def test_the_form_of_a_target_says_what_it_is(written: Any, kind: str, mark: str
 @given(st.text() | st.dictionaries(st.text() | st.sampled_from(["method", "path"]), st.none() | st.text()))
 def test_anything_is_a_target_or_a_fault(written: Any) -> None:
     assert isinstance(parse_target(written, NAMES), Target | str)
+
+
+def test_a_monitor_is_read_as_it_was_written() -> None:
+    monitor = Monitor(
+        target=Target("endpoint", "/rates", "FETCH", {"of": "gold"}, "eur"),
+        events=("output_changed",),
+        callback="a" * 64,
+        interval=60.0,
+        authority=Authority(agent_id="a" * 64, scopes=("rates:read",), headers={}),
+        threshold={"lt": 0.5},
+        version=7,
+        seen={"output_changed": Seen(0.4, True)},
+        views={"p": View(1.0, Summary(3, 1, 0.5))},
+    )
+    assert decode(encode(monitor)) == monitor

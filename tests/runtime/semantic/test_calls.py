@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.meaning import ALIGNMENT, CLINICAL, CLINICAL_PROFILE, CS, LAW, RAD_PROFILE, alignment, register_all
+from tests.meaning import (
+    ALIGNMENT,
+    CLINICAL,
+    CLINICAL_PROFILE,
+    CS,
+    LAW,
+    RAD,
+    RAD_PROFILE,
+    alignment,
+    register_all,
+    registration_of,
+)
 from tests.service import AGENT, build, echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
@@ -21,15 +35,31 @@ from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.documents.alignment.draft_json import statement_of
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.errors import ConfigError
+from bespeak.documents.envelope.reader import parse
+from bespeak.errors import ConfigError, StoreUnavailableError
 from bespeak.faces.http.dispatched import DispatchBackend
-from bespeak.protocol.exchange.messages import Connection, Context
+from bespeak.protocol.exchange.messages import Connection, Context, Request, Response
+from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Outcome
+from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.identity.authority import Authority
+from bespeak.runtime.semantic import calls
+from bespeak.runtime.semantic.calls import MappingHistory
+from bespeak.runtime.workflows.spec import restore_call
 from bespeak.state.audit.record import payload_of
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.commands.audit import ReadAudit
-from bespeak.state.store.commands.semantics import ConfirmAlignment, RevokeConfirmation
+from bespeak.state.store.commands.semantics import (
+    ConfirmAlignment,
+    FindProfile,
+    ListMappedCalls,
+    MappedCalls,
+    RecordedProfile,
+    RevokeConfirmation,
+    task_record,
+)
 from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio
 
@@ -316,3 +346,264 @@ async def test_scope_and_input_are_judged_before_the_meaning() -> None:
         assert input_first.error["code"] == "input-validation-failed"
         meaning = await bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": NONSENSE}, **scope)
         assert meaning.error["code"] == "semantic-rejected"
+
+
+BODY = {**NOTE, "semantic": RAD_PROFILE}
+OTHER = {**NOTE, "semantic": CLINICAL_PROFILE}
+
+
+async def recorded(bench: StatefulBench, task_id: str = "t-1", agent: str = AGENT) -> RecordedProfile:
+    found = await bench.store.read(FindProfile(task_record(agent, task_id)))
+    assert isinstance(found, RecordedProfile)
+    return found
+
+
+@pytest.mark.requirement("IOA-9-2")
+async def test_profile_is_recorded_with_the_task_and_stays() -> None:
+    async with clinic() as bench:
+        for _ in range(2):
+            assert (await bench.send("SUMMARIZE", "/note", BODY, task_id="t-1")).status == 200
+        first = await recorded(bench)
+        assert first.profile["ontology_id"] == RAD_PROFILE["ontologyId"]
+        changed = await bench.send("SUMMARIZE", "/note", OTHER, task_id="t-1")
+        assert (changed.status, changed.error["code"]) == (409, "semantic-profile-changed")
+        assert changed.error["violations"][0]["rule"] == "I247"
+        assert changed.error["control"]["settle"]["method"] == "PROPOSE"
+        assert await recorded(bench) == first
+
+
+async def test_tasks_of_other_agents_and_other_tasks_have_their_own() -> None:
+    async with clinic() as bench:
+        await bench.send("SUMMARIZE", "/note", BODY, task_id="t-1")
+        assert (await bench.send("SUMMARIZE", "/note", OTHER, task_id="t-2")).status == 200
+        assert (await bench.send("SUMMARIZE", "/note", OTHER, task_id="t-1", agent="b" * 64)).status == 200
+        assert (await bench.send("SUMMARIZE", "/note", OTHER)).status == 200
+
+
+async def test_refused_profile_is_not_recorded() -> None:
+    async with clinic() as bench:
+        refused = {**NOTE, "semantic": {**RAD_PROFILE, "ontologyVersion": "9"}}
+        assert (await bench.send("SUMMARIZE", "/note", refused, task_id="t-1")).status == 409
+        assert (await recorded(bench)).digest == ""
+
+
+async def test_task_with_a_profile_needs_no_further_envelope() -> None:
+    async with clinic(summarize("irreversible"), required="irreversible", confirmed=True) as bench:
+        missing = await bench.send("SUMMARIZE", "/note", NOTE, task_id="t-1")
+        assert missing.error["code"] == "semantic-profile-required"
+        await bench.send("SUMMARIZE", "/note", BODY, task_id="t-1")
+        assert (await bench.send("SUMMARIZE", "/note", NOTE, task_id="t-1")).status == 200
+        foreign = await bench.send("SUMMARIZE", "/note", NOTE, task_id="t-1", agent="b" * 64)
+        assert foreign.error["code"] == "semantic-profile-required"
+
+
+@pytest.mark.requirement("IOA-9-2", "IOA-9-3")
+@pytest.mark.parametrize("required", ["never", "irreversible", "always"])
+@pytest.mark.parametrize("impact", ["informational", "reversible", "irreversible"])
+@pytest.mark.parametrize("recording", ["call", "proposal", "reference"])
+@pytest.mark.parametrize("violations", ["reject", "renegotiate"])
+async def test_profile_of_a_task_applies_to_later_calls_under_every_setting(
+    required: str, impact: str, recording: str, violations: str
+) -> None:
+    meant = []
+
+    def run(input: dict[str, Any], context: Context) -> dict[str, Any]:  # noqa: A002
+        meant.append(context.semantic and context.semantic.capability_refs)
+        return {}
+
+    served = replace(summarize(impact), handler=make_endpoint("X", "/x", run).handler)
+    lookup = replace(served.semantic, concepts=(f"{CLINICAL}#patient-lookup",))
+    other = replace(served, path="/patient", semantic=lookup)
+    code = "semantic-rejected" if violations == "reject" else "semantic-renegotiation"
+    async with clinic(served, other, required=required, violations=violations, confirmed=True) as bench:
+        if recording == "call":
+            assert (await bench.send("SUMMARIZE", "/note", BODY, task_id="t-1")).status == 200
+        else:
+            task = {} if recording == "reference" else {"task_id": "t-1"}
+            proposed = await bench.send("PROPOSE", "/", {"semantic_profile": RAD_PROFILE}, **task)
+            reference = {"semantic_profile": proposed.json["result"]["profile_id"]} if not task else {}
+            assert (await bench.send("SUMMARIZE", "/note", NOTE, task_id="t-1", **reference)).status == 200
+        later = await bench.send("SUMMARIZE", "/note", NOTE, task_id="t-1")
+        assert later.status == 200
+        assert (later.header("Semantic-Mapping") or "").startswith("confidence=0.91")
+        assert meant == [(f"{CLINICAL}#note-summarize",)] * 2
+        wrong = await bench.send("SUMMARIZE", "/patient", NOTE, task_id="t-1")
+        assert wrong.error["code"] == code
+        step = {"action": "summarize_patient", "parameters": NOTE}
+        assert (await bench.send("EXECUTE", "/", step, task_id="t-1")).error["code"] == code
+        assert len(meant) == 2
+
+
+async def test_task_can_be_renegotiated_when_its_profile_no_longer_matches() -> None:
+    async with clinic() as bench:
+        await bench.send("SUMMARIZE", "/note", BODY, task_id="t-1")
+        await bench.store.do(registration_of(alignment(version="1.1", rules=())))
+        await bench.bench.server.semantic.knowledge.refresh()
+        assert (await bench.send("SUMMARIZE", "/note", NOTE, task_id="t-1")).status == 409
+        proposed = {"semantic_profile": CLINICAL_PROFILE}
+        assert (await bench.send("PROPOSE", "/", proposed, task_id="t-1")).status == 200
+        assert (await bench.send("SUMMARIZE", "/note", NOTE, task_id="t-1")).status == 200
+
+
+async def test_answer_from_before_a_change_is_replayed() -> None:
+    async with clinic(summarize("reversible")) as bench:
+        keyed = {"task_id": "t-1", "idempotency_key": "k-1"}
+        assert (await bench.send("SUMMARIZE", "/note", BODY, **keyed)).status == 200
+        proposed = {"semantic_profile": CLINICAL_PROFILE}
+        assert (await bench.send("PROPOSE", "/", proposed, task_id="t-1")).status == 200
+        again = await bench.send("SUMMARIZE", "/note", BODY, **keyed)
+        assert (again.status, again.header("Idempotency-Replayed")) == (200, "true")
+        assert (await bench.send("SUMMARIZE", "/note", BODY, task_id="t-1")).status == 409
+
+
+async def test_store_that_cannot_record_the_profile_admits_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with clinic() as bench:
+
+        async def fail(*_: object, **__: object) -> Response:
+            raise StoreUnavailableError("gone")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(bench.store, "do", fail)
+            assert (await bench.send("SUMMARIZE", "/note", BODY, task_id="t-1")).status == 503
+
+
+async def test_steps_of_a_workflow_mean_what_their_call_means() -> None:
+    steps = [{"name": "a", "method": "SUMMARIZE", "path": "/note", "parameters": NOTE}]
+    body = {"steps": steps, "timeout": 20}
+    served = summarize("irreversible")
+    async with clinic(served, required="irreversible", confirmed=True, methods=("CHAIN",)) as bench:
+        missing = await bench.send("CHAIN", "/", body, task_id="t-1")
+        assert missing.json["result"]["steps"][0]["error"]["code"] == "semantic-profile-required"
+        for given in ({**body, "semantic": RAD_PROFILE}, body):  # the second time, the task has a profile
+            done = await bench.send("CHAIN", "/", given, task_id="t-1")
+            assert done.json["result"]["status"] == "completed", done.json
+        other = {**NOTE, "semantic": CLINICAL_PROFILE}
+        assert (await bench.send("SUMMARIZE", "/note", other, task_id="t-1")).status == 409
+
+
+async def test_workflow_keeps_its_meaning_over_a_restart() -> None:
+    async with clinic(summarize("irreversible"), required="irreversible", methods=("CHAIN",)) as bench:
+        server = bench.bench.server
+        meaning = server.semantic.restore(msgspec.to_builtins(parse(RAD_PROFILE).profile))
+        request = Request("CHAIN", "/", "", {"agent-id": AGENT}, b"", Connection(), semantic=meaning)
+        call = Call(request, server)
+        call.principal = Principal(agent_id=AGENT)
+        kept = msgspec.json.decode(msgspec.json.encode(Authority.of(call.principal, call.request)), type=Authority)
+        restored = restore_call(kept, server, "CHAIN")
+        assert isinstance(restored, RoutedCall)
+        assert restored.request.semantic == meaning
+
+
+SUMMARY = (f"{RAD}#report-summary", f"{CLINICAL}#note-summarize")
+
+
+def mapping_history_summarize(input: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
+    """Fail if the note says so."""
+    if input["text"] == "fail":
+        raise ValueError("broken")
+    return {}
+
+
+def endpoint() -> Endpoint:
+    made = make_endpoint(
+        "SUMMARIZE", "/note", mapping_history_summarize, properties={"text": {"type": "string"}}, impact="reversible"
+    )
+    return replace(made, semantic=replace(made.semantic, concepts=(SUMMARY[1],)))
+
+
+@asynccontextmanager
+async def opened(place: str) -> AsyncIterator[Store]:
+    store = open_store(place, role="sole")
+    await store.start()
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> str:
+    place = str(tmp_path / "store.db")
+    async with opened(place) as store:
+        await register_all(store)
+    return place
+
+
+@asynccontextmanager
+async def mapping_history_clinic(place: str) -> AsyncIterator[StatefulBench]:
+    async with keeping(endpoint(), store=open_store(place, role="sole"), semantic=SemanticSettings()) as bench:
+        yield bench
+
+
+async def call(bench: StatefulBench, text: Any = "", profile: Any = RAD_PROFILE, **headers: Any) -> int:
+    reply = await bench.send("SUMMARIZE", "/note", {"text": text, "semantic": profile}, **headers)
+    return reply.status
+
+
+async def read(store: Store) -> dict[tuple[str, str], tuple[int, int]]:
+    rows: list[MappedCalls] = await store.read(ListMappedCalls())
+    return {(row.source, row.target): (row.succeeded, row.failed) for row in rows}
+
+
+async def stored(place: str) -> dict[tuple[str, str], tuple[int, int]]:
+    async with opened(place) as store:
+        return await read(store)
+
+
+async def test_successes_and_failures_of_mapped_calls_are_stored_when_the_server_ends(place: str) -> None:
+    async with mapping_history_clinic(place) as bench:
+        assert [await call(bench, text) for text in ("a", "b", "fail")] == [200, 200, 500]
+        assert await call(bench, profile=CLINICAL_PROFILE) == 200
+        assert await read(bench.store) == {}, "calls do not wait for a transaction of their own"
+    counts = await stored(place)
+    assert counts[SUMMARY] == (2, 1)
+    assert set(counts.values()) == {(2, 1)}
+    async with mapping_history_clinic(place) as bench:
+        assert await call(bench) == 200
+    assert (await stored(place))[SUMMARY] == (3, 1)
+
+
+async def test_repeated_answers_and_refusals_do_not_count(place: str) -> None:
+    async with mapping_history_clinic(place) as bench:
+        for _ in range(3):
+            assert await call(bench, idempotency_key="once") == 200
+        assert await call(bench, "other", idempotency_key="once") == 422
+        assert await call(bench, 7) == 422
+    assert (await stored(place))[SUMMARY] == (1, 0)
+
+
+async def test_counts_are_stored_after_a_period_and_counting_goes_on(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "PERIOD", 0.0)
+    async with mapping_history_clinic(place) as bench:
+        for number in (1, 2):
+            await call(bench)
+            history: MappingHistory = bench.bench.dispatcher.server.semantic.history
+            assert history._flushing is not None
+            await history._flushing
+            assert (await read(bench.store))[SUMMARY] == (number, 0)
+
+
+async def test_number_of_mappings_in_a_period_is_bounded(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "MOST_MAPPINGS", 1)
+    async with mapping_history_clinic(place) as bench:
+        await call(bench)
+    assert len(await stored(place)) == 1
+    monkeypatch.setattr(calls, "LONGEST", 5)
+    async with mapping_history_clinic(place) as bench:
+        await call(bench)
+    assert sum(sum(two) for two in (await stored(place)).values()) == 1
+
+
+async def test_store_that_fails_costs_only_the_counts(
+    place: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*_: Any) -> Any:
+        raise StoreUnavailableError("gone")
+
+    async with mapping_history_clinic(place) as bench:
+        assert await call(bench) == 200
+        with monkeypatch.context() as patched, caplog.at_level(logging.WARNING):
+            patched.setattr(bench.store, "do", fail)
+            await bench.bench.dispatcher.server.semantic.history.flush()
+        assert "could not be stored: gone" in caplog.text
+    assert await stored(place) == {}

@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.meaning import ALIGNMENT, CLINICAL, CS, RAD, alignment, ontology, snapshot
 
+from bespeak.checks.alignment.names import words_of
 from bespeak.checks.alignment.policy import Policy
 from bespeak.contract.ontology.alignment import Alignment, MappingRule, Provenance
-from bespeak.contract.ontology.ontology import Ontology, OntologyRef, Term
-from bespeak.runtime.semantic.knowledge import OUTRANKED, Snapshot
+from bespeak.contract.ontology.core import DEFAULT
+from bespeak.contract.ontology.ontology import Meanings, Ontology, OntologyRef, Term
+from bespeak.runtime.semantic.knowledge import OUTRANKED, CapabilityNames, Snapshot
 
 
 def test_highest_version_that_serves_a_request_is_found() -> None:
@@ -215,3 +217,41 @@ def test_later_ontology_does_not_change_what_terms_of_another_mean() -> None:
         known = Snapshot([ontology("clinical"), old, poisoned])
         for meanings in (known.meanings, known.meanings_with(old), known.meanings_with(ontology("clinical"))):
             assert not meanings.subsumes(wanted, other)
+
+
+WORDS = ["note", "patient", "summary", "report", "lookup", "archive"]
+
+
+def names(*labels: str) -> CapabilityNames:
+    terms = {
+        f"x:{number}": Term(iri=f"x:{number}", kind="individual", types=(DEFAULT("Capability"),), labels=(label,))
+        for number, label in enumerate(labels)
+    }
+    known = Ontology(id="x:", version="1.0", terms=terms)
+    return CapabilityNames([known], Meanings([known]))
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [(f"{CLINICAL}#note-summarize", 1.0), ("clinical note summarize", 1.0), ("one clinical note summarize", 0.75)],
+)
+def test_capability_is_found_by_iri_and_by_words(text: str, share: float) -> None:
+    clinical = ontology("clinical")
+    assert (f"{CLINICAL}#note-summarize", share) in list(CapabilityNames([clinical], Meanings([clinical])).find(text))
+
+
+@given(
+    labels=st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join), max_size=12),
+    text=st.lists(st.sampled_from([*WORDS, "other"]), min_size=1, max_size=5).map(" ".join),
+)
+def test_index_finds_what_a_comparison_with_every_label_finds(labels: list[str], text: str) -> None:
+    wanted = set(words_of(text))
+    known = {f"x:{number}": set(words_of(one)) for number, one in enumerate(labels)}
+    shares = {iri: len(wanted & words) / len(wanted | words) for iri, words in known.items()}
+    best = sorted(((share, iri) for iri, share in shares.items() if share >= 0.6), key=lambda one: (-one[0], one[1]))
+    assert list(names(*labels).find(text)) == [(iri, share) for share, iri in best[:5]]
+
+
+def test_search_compares_a_bounded_number_of_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bespeak.runtime.semantic.knowledge._MOST_COMPARED", 10)
+    assert len(list(names(*(f"note {number}" for number in range(50))).find("note"))) <= 5

@@ -8,10 +8,23 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.state.audit.trails import ANN, make_sealer
 
+from bespeak.protocol.exchange.header_values import encode64
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
-from bespeak.state.audit.record import make_payload, request_hash, roll
+from bespeak.state.audit.record import (
+    encode_header,
+    jws_id,
+    make_payload,
+    parse_compact,
+    payload_of,
+    place_of,
+    request_hash,
+    roll,
+)
 
 AGENT = "a" * 64
 NOW = datetime(2026, 5, 1, 12, 30, 1, 250_000, tzinfo=UTC).timestamp()
@@ -131,3 +144,46 @@ def test_requests_that_differ_have_different_hashes() -> None:
 def test_the_digest_of_a_stream_depends_on_every_record_and_their_order() -> None:
     one, two, start = b"1" * 32, b"2" * 32, bytes(32)
     assert len({roll(roll(start, one), two), roll(roll(start, two), one), roll(start, one), roll(start, two)}) == 4
+
+
+def token(payload: bytes) -> str:
+    return (encode_header({"alg": "none"}) + encode64(payload)).decode() + "."
+
+
+def test_record_has_a_place_and_a_payload() -> None:
+    sealer = make_sealer()
+    sealer.learn(ANN, None)
+    jws = sealer.seal(ANN, {"agent_id": ANN, "status": 200}).jws
+    place = place_of(jws)
+    assert place is not None
+    assert (place.stream, place.sequence, place.agent_id, place.signing) == ("s1", 1, ANN, "each")
+    content = payload_of(jws)
+    assert content is not None
+    assert content["status"] == 200
+
+
+@pytest.mark.parametrize("payload", [b"", b"[]", b"7", b"{", b"[" * 100_000])
+def test_invalid_record_has_neither_place_nor_payload(payload: bytes) -> None:
+    assert place_of(token(payload)) is None
+    assert payload_of(token(payload)) is None
+
+
+def test_an_object_without_a_place_has_none() -> None:
+    assert place_of(token(b'{"stream": 1}')) is None
+    assert payload_of(token(b'{"stream": 1}')) == {"stream": 1}
+
+
+@pytest.mark.parametrize("text", ["", ".", "..", "a.b", "a.b.c.d", "e30.e30.", "e30=.e30.", "bnVsbA.e30.x", "ä.e30."])
+def test_invalid_jws_is_refused(text: str) -> None:
+    assert parse_compact(text) is None
+
+
+@given(st.text())
+def test_any_text_is_parsed_or_refused(text: str) -> None:
+    compact = parse_compact(text)
+    assert compact is None or text == f"{compact.protected}.{encode64(compact.payload).decode()}.{compact.signature}"
+
+
+@pytest.mark.requirement("CORE-12-4")
+def test_the_id_is_the_hash_of_the_text() -> None:
+    assert jws_id("a.b.c") == sha256(b"a.b.c").hexdigest()

@@ -27,10 +27,19 @@ from tests.state.audit.trails import (
 
 from bespeak.protocol.exchange.header_values import encode64
 from bespeak.state.audit.checkpoints import make_checkpoint
-from bespeak.state.audit.record import FIRST, encode_header, jws_id, parse_compact, roll
+from bespeak.state.audit.record import (
+    FIRST,
+    KeptCheckpoint,
+    KeptRecord,
+    encode_header,
+    jws_id,
+    parse_compact,
+    place_of,
+    roll,
+)
 from bespeak.state.audit.sealer import Signing, StreamHead
 from bespeak.state.audit.trail import StoreTrail
-from bespeak.state.audit.verification import Expectation, TrailFault, Verification
+from bespeak.state.audit.verification import CheckpointCheck, Claim, Expectation, StreamCheck, TrailFault, Verification
 from bespeak.state.identity.key_files import SigningKey, trusted
 from bespeak.state.identity.key_text import generate_key
 from bespeak.state.store.opening import open_store
@@ -350,3 +359,123 @@ def test_rewritten_stream_is_detected_by_its_checkpoints(start: int) -> None:
 def test_rewritten_unsigned_stream_is_only_detected_by_other_streams() -> None:
     lines = TRAILS[None]
     assert check(rewritten_to_the_end(lines, "b1", 8)) == []  # the limit that the guide tells of
+
+
+def make_records(count: int) -> list[KeptRecord]:
+    sealer = make_sealer()
+    sealer.learn(ANN, None)
+    made = []
+    for position in range(count):
+        sealed = sealer.seal(ANN, {"agent_id": ANN})
+        made.append(KeptRecord(position, sealed.stream, sealed.sequence, ANN, sealed.audit_id, sealed.jws))
+    return made
+
+
+RECORDS = make_records(9)
+
+
+def follow(records: list[KeptRecord], *claims: Claim) -> list[TrailFault]:
+    check = StreamCheck("s1")
+    for claim in claims:
+        check.claim(claim)
+    check.begin()
+    faults = [fault for record in records for fault in check.take(record, place_of(record.jws))]
+    return [*faults, *check.end()]
+
+
+def digest(count: int) -> str:
+    place = place_of(RECORDS[count].jws)
+    assert place is not None
+    return place.stream_digest
+
+
+def test_complete_stream_has_no_fault() -> None:
+    assert follow(RECORDS, Claim(8, digest(8), "c2"), Claim(3, digest(3), "c1")) == []
+
+
+def test_several_missing_records_are_one_fault() -> None:
+    [fault] = follow([*RECORDS[:2], *RECORDS[5:]], Claim(5, digest(5), "c1"), Claim(4, digest(4), "c0"))
+    assert (fault.kind, fault.sequence) == ("removed", 3)
+    assert fault.message == f"records 3 to 5 of the stream, before {RECORDS[5].audit_id}: 3 records were removed"
+
+
+def test_a_record_from_the_middle_of_a_gap_leaves_the_rest_of_it_missing() -> None:
+    faults = follow([*RECORDS[:2], *RECORDS[5:], RECORDS[3]])
+    assert [(fault.kind, fault.sequence) for fault in faults] == [("reordered", 4), ("removed", 3), ("removed", 5)]
+
+
+def test_removed_stream_is_reported_by_its_checkpoints() -> None:
+    [fault] = follow([], Claim(2, digest(2), "c1"), Claim(5, digest(5), "c2"))
+    assert (fault.kind, fault.sequence, fault.checkpoint_id) == ("truncated", 1, "c2")
+    assert "5 records were cut off" in fault.message
+
+
+def test_contradicting_checkpoint_names_the_record() -> None:
+    [fault] = follow(RECORDS, Claim(4, "f" * 64, "c1"))
+    assert (fault.kind, fault.audit_id, fault.sequence) == ("changed", RECORDS[3].audit_id, 4)
+
+
+def test_invalid_ids_and_digests_do_not_raise() -> None:
+    odd = KeptRecord(1, "s1", 1, "", "not hexadecimal", "\udcff")
+    assert [fault.kind for fault in follow([odd, RECORDS[1]])] == ["changed"]
+
+
+def make_chain(count: int) -> list[KeptCheckpoint]:
+    previous, made = FIRST, []
+    for number in range(1, count + 1):
+        head = StreamHead("s1", number, bytes([number]) * 32)
+        one = make_checkpoint(
+            SigningKey(KEY), [head], server_id="rooms", issued_at=NOW, previous=previous, position=number
+        )
+        previous = one.checkpoint_id
+        made.append(KeptCheckpoint(number, one.checkpoint_id, one.jws))
+    return made
+
+
+CHAIN = make_chain(4)
+
+
+def checkpoint_check_follow(chain: list[KeptCheckpoint]) -> tuple[list[TrailFault], CheckpointCheck]:
+    check = CheckpointCheck(KEYS)
+    faults = [fault for kept in chain for fault in check.take(kept)]
+    return [*faults, *check.end()], check
+
+
+def test_complete_chain_yields_its_claims() -> None:
+    faults, check = checkpoint_check_follow(CHAIN)
+    assert faults == []
+    assert check.claims["s1"][-1] == Claim(4, "04" * 32, CHAIN[3].checkpoint_id)
+    assert (check.count, check.last) == (4, CHAIN[3].checkpoint_id)
+
+
+def test_missing_checkpoint_is_named_by_its_successor() -> None:
+    faults, _ = checkpoint_check_follow([CHAIN[0], *CHAIN[2:]])
+    assert [fault.checkpoint_id for fault in faults] == [CHAIN[1].checkpoint_id]
+
+
+def test_missing_first_checkpoint_is_named() -> None:
+    faults, _ = checkpoint_check_follow(CHAIN[2:])
+    assert [fault.checkpoint_id for fault in faults] == [CHAIN[1].checkpoint_id]
+
+
+def test_moved_or_repeated_checkpoint_is_named() -> None:
+    faults, _ = checkpoint_check_follow([CHAIN[0], CHAIN[2], CHAIN[1], CHAIN[3], CHAIN[3]])
+    assert [fault.checkpoint_id for fault in faults] == [CHAIN[1].checkpoint_id, CHAIN[3].checkpoint_id]
+
+
+def test_invalid_checkpoint_yields_no_claims() -> None:
+    faults, check = checkpoint_check_follow(
+        [KeptCheckpoint(1, "0" * 64, CHAIN[0].jws), KeptCheckpoint(2, "x", "nonsense")]
+    )
+    assert [fault.kind for fault in faults] == ["checkpoint", "checkpoint"]
+    assert check.claims == {}
+
+
+def test_fault_as_json_omits_unknown_fields() -> None:
+    fault = TrailFault("removed", "record 2 is gone", stream="s", sequence=2)
+    assert msgspec.json.decode(msgspec.json.encode(fault)) == {
+        "kind": "removed",
+        "message": "record 2 is gone",
+        "stream": "s",
+        "sequence": 2,
+    }

@@ -11,11 +11,25 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from joserfc.jwk import OKPKey
+from joserfc.jws import deserialize_compact
 
+from bespeak.protocol.exchange.header_values import decode64, encode64
 from bespeak.protocol.exchange.principal import Scopes
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.state.identity.delegation import LONGEST_CHAIN, Chain, Claims, sign_token, token_hash, verify_chain
-from bespeak.state.identity.jws import sign_compact
+from bespeak.state.identity.delegation import (
+    LONGEST_CHAIN,
+    LONGEST_TOKEN,
+    Break,
+    Chain,
+    Claims,
+    grant_authority,
+    read_token,
+    sign_token,
+    token_hash,
+    verify_chain,
+)
+from bespeak.state.identity.jws import ALGORITHM, sign_compact
 
 SERVER = "rooms.acme.example"
 NOW = 1_800_000_000.0
@@ -245,3 +259,215 @@ def test_a_chain_with_one_other_character_is_refused(data: st.DataObject) -> Non
 @given(st.text(max_size=200))
 def test_random_text_is_refused_without_exception(text: str) -> None:
     broken(verify(text))
+
+
+HELD = Scopes(["booking:*", "rooms:read"])
+
+
+def grant(number: int = 0, scopes: Any = ("booking:room",), **options: Any) -> Chain | Refused:
+    standard: dict[str, Any] = {
+        "delegator": AGENTS[number],
+        "delegate": AGENTS[number + 1],
+        "scopes": scopes,
+        "held": HELD,
+        "server_id": SERVER,
+        "key": KEYS[AGENTS[number]],
+        "now": NOW,
+        "lifetime": 600,
+    }
+    return grant_authority(**{**standard, **options})
+
+
+def granted(*arguments: Any, **options: Any) -> Chain:
+    found = grant(*arguments, **options)
+    assert isinstance(found, Chain), found
+    return found
+
+
+def delegation_grant_verify(chain: Chain, caller: str) -> Chain | Refused:
+    return verify_chain(
+        chain.header, caller=caller, server_id=SERVER, key_of=key_of, grant_of=lambda _: HELD, now=NOW + 1
+    )
+
+
+def test_granted_delegation_verifies() -> None:
+    chain = granted()
+    assert delegation_grant_verify(chain, AGENTS[1]) == chain
+    assert chain.scopes == Scopes(["booking:room"])
+    assert chain.expires == int(NOW) + 600
+
+
+def test_the_server_grants_for_a_delegator_without_a_key() -> None:
+    chain = granted(key=KEYS[SERVER], issuer=SERVER)
+    assert delegation_grant_verify(chain, AGENTS[1]) == chain
+    assert chain.delegators == (AGENTS[0],)
+
+
+def test_delegated_authority_can_be_delegated_up_to_its_depth() -> None:
+    chain = granted(depth=LONGEST_CHAIN - 1)
+    for number in range(1, LONGEST_CHAIN):
+        chain = granted(number, parent=chain, held=chain.scopes, depth=LONGEST_CHAIN - 1 - number)
+    assert delegation_grant_verify(chain, AGENTS[LONGEST_CHAIN]) == chain
+    refused = grant(LONGEST_CHAIN, parent=chain, held=chain.scopes)
+    assert isinstance(refused, Refused)
+    assert (refused.status, refused.code) == (262, "delegation-depth-exceeded")
+
+
+@pytest.mark.parametrize(("depth", "given_depth"), [(0, 0), (1, 1), (3, 5), (7, -1)])
+def test_depth_beyond_the_remaining_one_is_refused(depth: int, given_depth: int) -> None:
+    parent = granted(depth=depth)
+    refused = grant(1, parent=parent, held=parent.scopes, depth=given_depth)
+    assert isinstance(refused, Refused)
+    assert (refused.status, refused.details["depth_left"]) == (262, depth - 1)
+
+
+def test_delegation_expires_with_its_parent() -> None:
+    parent = granted(depth=1, lifetime=60)
+    assert granted(1, parent=parent, held=parent.scopes, lifetime=3600).expires == int(NOW) + 60
+
+
+@pytest.mark.parametrize("scopes", [["payments:send"], ["booking:room", "rooms:*"], ["*:read"]])
+def test_wider_scopes_than_held_are_refused_and_logged(scopes: list[str], caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        refused = grant(scopes=scopes)
+    assert isinstance(refused, Refused)
+    assert (refused.status, refused.code, refused.details["type"]) == (262, "scope-claim-invalid", "scope-required")
+    assert refused.details["invalid"] == [scopes[-1]]
+    assert AGENTS[0] in caplog.text
+    assert scopes[-1] in caplog.text
+
+
+def test_delegate_cannot_delegate_more_than_it_received() -> None:
+    parent = granted(scopes=["rooms:read"], depth=1)
+    refused = grant(1, parent=parent, scopes=["booking:room"])
+    assert isinstance(refused, Refused)
+    assert refused.details["invalid"] == ["booking:room"]
+
+
+def test_all_held_scopes_can_be_delegated() -> None:
+    assert granted(scopes=list(HELD)).scopes == HELD
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"delegate": "short"}, "invalid-canonical-id"),
+        ({"delegate": AGENTS[0]}, "delegation-to-itself"),
+        ({"scopes": []}, "invalid-authority-scope"),
+        ({"scopes": ["No"]}, "invalid-authority-scope"),
+        ({"scopes": ["rooms:read"] * 65}, "invalid-authority-scope"),
+        ({"scopes": [f"booking:{'x' * 200}{n}" for n in range(40)]}, "delegation-too-large"),
+        ({"lifetime": 0}, "invalid-lifetime"),
+        ({"lifetime": float("nan")}, "invalid-lifetime"),
+        ({"lifetime": float("inf")}, "invalid-lifetime"),
+    ],
+)
+def test_invalid_delegation_is_refused(options: dict[str, Any], code: str) -> None:
+    refused = grant(**options)
+    assert isinstance(refused, Refused)
+    assert (refused.status, refused.code) == (422, code)
+
+
+TOKENS = st.sampled_from(["booking:room", "booking:*", "rooms:read", "rooms:*", "*:read", "*:*", "a:b:c", "a:*"])
+
+
+@pytest.mark.requirement("CORE-7.6-1")
+@given(st.lists(TOKENS, min_size=1, max_size=4), st.lists(TOKENS, min_size=1, max_size=4), st.lists(TOKENS, max_size=3))
+@settings(max_examples=100)
+def test_authority_never_grows_along_a_chain(held: list[str], first: list[str], second: list[str]) -> None:
+    own = Scopes(held)
+    parent = grant(scopes=first, held=own, depth=1)
+    assert isinstance(parent, Chain) == (not own.missing(first))
+    if isinstance(parent, Chain):
+        child = grant(1, scopes=second, held=parent.scopes, parent=parent)
+        if isinstance(child, Chain):
+            assert not own.missing(second)
+
+
+KEY = Ed25519PrivateKey.generate()
+SAID: dict[str, Any] = {
+    "iss": "1" * 64,
+    "sub": "2" * 64,
+    "aud": "rooms",
+    "scope": ["rooms:read"],
+    "depth": 0,
+    "exp": 1_800_003_600,
+    "iat": 1_800_000_000,
+    "jti": "one",
+}
+
+
+def read(token: str) -> Claims | Break:
+    return read_token(token, "rooms", lambda _: KEY.public_key())
+
+
+def test_claims_are_read_back() -> None:
+    said = msgspec.convert(SAID, Claims)
+    assert read(sign_token(said, KEY)) == said
+    assert said.holder == SAID["iss"]
+
+
+def test_token_is_a_jws_without_unknown_claims() -> None:
+    token = sign_token(msgspec.convert(SAID, Claims), KEY)
+    assert token.count(".") == 2
+    head, body, _ = token.split(".")
+    assert msgspec.json.decode(decode64(head) or b"") == {"alg": ALGORITHM, "typ": "agtp-delegation+jwt"}
+    assert msgspec.json.decode(decode64(body) or b"") == SAID
+
+
+def test_members_of_later_releases_are_ignored() -> None:
+    header = {"alg": "Ed25519", "typ": "agtp-delegation+jwt", "kid": "k"}
+    token = sign_compact(header, msgspec.json.encode({**SAID, "new": 1}), KEY)
+    assert isinstance(read(token), Claims)
+    x = encode64(KEY.public_key().public_bytes_raw()).decode()
+    jose = OKPKey.import_key({"kty": "OKP", "crv": "Ed25519", "x": x})
+    assert deserialize_compact(token, jose, algorithms=["Ed25519"]).headers()["kid"] == "k"
+
+
+@pytest.mark.parametrize("member", ['"scope":["a:b"]', '"new":{"a":1,"a":2}'])
+def test_repeated_claim_is_refused(member: str) -> None:
+    header = {"alg": ALGORITHM, "typ": "agtp-delegation+jwt"}
+    claims = msgspec.json.encode(SAID).replace(b"{", b"{" + member.encode() + b",", 1)
+    found = read(sign_compact(header, claims, KEY))
+    assert isinstance(found, Break)
+    assert found.reason == "malformed"
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_missing_or_mistyped_claim_is_refused(name: str) -> None:
+    header = {"alg": ALGORITHM, "typ": "agtp-delegation+jwt"}
+    for said in ({key: value for key, value in SAID.items() if key != name}, {**SAID, name: {}}):
+        found = read(sign_compact(header, msgspec.json.encode(said), KEY))
+        assert isinstance(found, Break)
+        assert found.reason == "malformed"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"jti": ""},
+        {"jti": "a\x00b"},
+        {"jti": "a b"},
+        {"jti": "\u00fc"},
+        {"jti": "x" * 129},
+        {"exp": 2**63 - 1},
+        {"exp": 253_402_300_800},
+        {"iat": -(2**63)},
+    ],
+)
+def test_invalid_id_and_unlimited_lifetime_are_refused(changed: dict[str, Any]) -> None:
+    found = read(sign_token(msgspec.convert({**SAID, **changed}, Claims), KEY))
+    assert isinstance(found, Break)
+    assert found.reason == "malformed"
+
+
+def test_a_token_beyond_the_limit_is_not_even_decoded() -> None:
+    long = msgspec.convert({**SAID, "jti": "x" * LONGEST_TOKEN}, Claims)
+    found = read(sign_token(long, KEY))
+    assert isinstance(found, Break)
+    assert str(LONGEST_TOKEN) in found.message
+
+
+def test_hash_of_a_token_is_unique() -> None:
+    assert token_hash("a") != token_hash("b")
+    assert len(token_hash("a")) == 43

@@ -124,3 +124,29 @@ def plain(result: Any) -> Any:
     if isinstance(result, list) and result and not isinstance(result[0], StepRow):
         return [(message.position, message.recipient, message.fence) for message in result]
     return (type(result).__name__, result.request_hash) if hasattr(result, "seconds") else result
+
+
+def test_a_command_is_a_value_that_cannot_be_changed() -> None:
+    command = UseNonce("k", "v", 60)
+    assert command == UseNonce("k", "v", 60)
+    with pytest.raises(AttributeError):
+        command.value = "w"  # type: ignore[misc]
+
+
+def test_steps_have_no_side_effects_and_can_be_run_again() -> None:
+    command = UseNonce("k", "v", 60)
+    for rows, result in (([(1,)], True), ([], Conflict("nonce-used"))):
+        program = command.steps()
+        step = next(program)
+        assert isinstance(step, Statement)
+        assert step.parameters == ("k", "v", 60)
+        with pytest.raises(StopIteration) as end:
+            program.send(rows)
+        assert end.value.value == result
+
+
+def test_command_is_neither_a_guard_nor_grouped_by_default() -> None:
+    assert not Command.guards
+    assert Command.grouping is None
+    with pytest.raises(NotImplementedError):
+        Command().steps()

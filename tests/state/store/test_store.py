@@ -11,7 +11,19 @@ import pytest
 from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.state.store.commands.idempotency import Claimed, ClaimKey, UseNonce
 from bespeak.state.store.opening import open_store
-from bespeak.state.store.store import Command, Conflict, Notify, Statement, Steps, Store
+from bespeak.state.store.store import (
+    Command,
+    Conflict,
+    Notify,
+    Seal,
+    Sealed,
+    Statement,
+    Steps,
+    Store,
+    Unit,
+    run_command,
+    run_unit,
+)
 from bespeak.state.store.transfer import CountRows
 
 pytestmark = pytest.mark.anyio
@@ -86,3 +98,106 @@ async def test_committed_changes_are_visible_to_the_next_process(shared_place: s
         await store.start()
         assert await store.do(UseNonce("k", "a", 60)) == expected
         await store.close()
+
+
+class Talk(Command, frozen=True):
+    """Every kind of step."""
+
+    def steps(self) -> Steps:
+        rows = yield Statement("one", (1,))
+        told = yield Notify("topic")
+        sealed = yield Seal("agent", {"a": rows[0][0]})
+        return rows, told, sealed.audit_id
+
+
+class Say(Command, frozen=True):
+    word: str
+
+    def steps(self) -> Steps:
+        yield from ()
+        return self.word
+
+
+class Refuse(Command, frozen=True):
+    guards: ClassVar[bool] = True
+
+    def steps(self) -> Steps:
+        yield Notify("refused")
+        return Conflict("no")
+
+
+def execute(statement: Statement) -> list[tuple[Any, ...]]:
+    return [(statement.sql, *statement.parameters)]
+
+
+def seal(step: Seal) -> Sealed:
+    return Sealed(f"id of {step.payload['a']}", "s", 1, step.agent_id, "")
+
+
+async def unit(*commands: Command, then: Any = None) -> Unit:
+    return Unit(commands, then, asyncio.get_running_loop().create_future())
+
+
+def test_each_step_receives_its_result() -> None:
+    topics: set[str] = set()
+    assert run_command(Talk(), topics, execute, seal) == ([("one", 1)], None, "id of one")
+    assert topics == {"topic"}
+
+
+async def test_results_are_in_command_order_with_following_ones_last() -> None:
+    seen: list[Sequence[Any]] = []
+
+    def then(results: Sequence[Any]) -> Sequence[Command]:
+        seen.append(list(results))
+        return [Say("c"), Say("d")]
+
+    assert run_unit(await unit(Say("a"), Say("b"), then=then), execute, seal) == ["a", "b", "c", "d"]
+    assert seen == [["a", "b"]]
+
+
+async def test_a_unit_without_commands_can_still_be_followed() -> None:
+    assert run_unit(await unit(then=lambda _: [Say("a")]), execute, seal) == ["a"]
+    assert run_unit(await unit(), execute, seal) == []
+
+
+async def test_first_conflict_is_the_outcome_and_ends_the_unit() -> None:
+    def then(_: Sequence[Any]) -> Sequence[Command]:
+        raise AssertionError
+
+    assert run_unit(await unit(Say("a"), Refuse(), Talk(), then=then), execute, seal) == Conflict("no")
+    assert run_unit(await unit(Say("a"), then=lambda _: [Refuse()]), execute, seal) == Conflict("no")
+
+
+async def test_topics_of_a_rolled_back_attempt_are_dropped() -> None:
+    again = await unit(Talk())
+    again.topics.add("of an earlier attempt")
+    run_unit(again, execute, seal)
+    assert again.topics == {"topic"}
+
+
+@pytest.mark.parametrize(
+    ("commands", "then", "needed"),
+    [
+        ((Say("a"),), None, False),
+        ((Refuse(),), None, False),
+        ((Refuse(), Say("a")), None, False),
+        ((Say("a"), Refuse()), None, True),
+        ((Say("a"),), lambda _: (), True),
+    ],
+)
+async def test_a_savepoint_is_needed_where_a_conflict_may_follow_a_change(
+    commands: tuple[Command, ...], then: Any, needed: bool
+) -> None:
+    assert (await unit(*commands, then=then)).needs_savepoint is needed
+
+
+async def test_outcome_reaches_waiting_callers_and_skips_cancelled_ones() -> None:
+    good, bad, gone = await unit(), await unit(), await unit()
+    good.outcome, bad.outcome = ["a"], ValueError("b")
+    gone.future.cancel()
+    for each in (good, bad, gone):
+        each.settle()
+    assert await good.future == ["a"]
+    with pytest.raises(ValueError, match="b"):
+        await bad.future
+    assert gone.future.cancelled()

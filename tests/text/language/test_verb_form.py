@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.contract.catalog.document import load_bundled
-from bespeak.text.language.verb_form import Form, Lemma, classify, lemmas
+from bespeak.text.language.verb_form import Form, Lemma, action_intent, classify, lemmas, two_word_verb
 
 
 def test_every_verb_of_the_catalog_is_accepted() -> None:
@@ -97,3 +97,88 @@ def test_any_text_gets_a_form_and_a_verb_unless_unknown(text: str) -> None:
     assert (form.base is None) == (form.kind == "unknown")
     assert (form.rest is not None) == (form.kind == "compound")
     assert bool(form.inflection) == (form.kind == "inflected")
+
+
+def test_every_verb_of_the_catalog_but_three_is_an_action() -> None:
+    kinds = {verb: action_intent(verb).kind for verb in load_bundled().verbs}
+    assert {verb for verb, kind in kinds.items() if kind != "action"} == {"OPEN", "PROCESS", "RUN"}
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        "BOOK",
+        "FIND",
+        "CANCEL",
+        "AUTHORIZE",
+        "TRIAGE",
+        "DISPATCH",
+        "RESERVE",
+        "LOCATE",
+        "ROLLBACK",
+        "complete",
+        "FINISH",
+        "WATERMARK",
+    ],
+)
+def test_verb_of_a_task_is_an_action(verb: str) -> None:
+    assert action_intent(verb).kind == "action"
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        *("AVAILABLE", "ACTIVE", "VALID", "OPEN", "EXISTS", "IS", "HAS", "STATUS", "DATA", "INFO"),
+        *("belong", "BELONGS", "OWNED", "KNOW", "CONTAIN", "PREFER", "OCCUR", "SNOW", "RESTAURANT", "HAPPY"),
+    ],
+)
+def test_state_thing_or_feeling_is_not_an_action(verb: str) -> None:
+    verdict = action_intent(verb)
+    assert verdict.kind == "state"
+    assert verdict.reason
+
+
+@pytest.mark.parametrize("verb", ["PROCESS", "HANDLE", "MANAGE", "DO", "RUN", "PERFORM"])
+def test_vague_verb_is_borderline_with_suggestions(verb: str) -> None:
+    verdict = action_intent(verb)
+    assert verdict.kind == "borderline"
+    assert verdict.instead
+    assert all(action_intent(better).kind == "action" for better in verdict.instead)
+
+
+@pytest.mark.parametrize(
+    "verb", ["READY", "FULL", "BUSY", "TABLE", "ROOM", "RESULT", "COST", "WINDOW", "RESOURCE", "VIDEO", "OPTION"]
+)
+def test_a_verb_that_is_mostly_something_else_is_borderline(verb: str) -> None:
+    assert action_intent(verb).kind == "borderline"
+
+
+def test_state_has_suggested_verbs() -> None:
+    assert action_intent("AVAILABLE").instead == ("CHECK", "FIND")
+
+
+def test_unknown_word_is_accepted() -> None:
+    assert action_intent("FROBNICATE").kind == "action"
+
+
+@pytest.mark.parametrize(
+    ("verb", "text", "expected"),
+    [
+        ("look", "looks up a flight", "find"),
+        ("settle", "settles which depot ships it", "determine"),
+        ("take", "takes a page out of a file", None),
+        ("call", "calls off the meeting", "cancel"),
+        ("turn", "turns the device off", "disable"),
+        ("turn", "turns text into speech", "convert"),
+        ("turn", "turns the page", None),
+        ("log", "logs the customer out of all devices", "logout"),
+        ("sign", "signs a customer up for the newsletter", "register"),
+        ("log", "logs a visit", None),
+        ("return", "returns settings to their default values", "restore"),
+        ("return", "returns results to the caller", None),
+        ("book", "books up", None),
+        ("look", "looks", None),
+    ],
+)
+def test_a_verb_and_its_particle_mean_one_verb(verb: str, text: str, expected: str | None) -> None:
+    assert two_word_verb(verb, text.split(), 0) == expected

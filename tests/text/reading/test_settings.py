@@ -9,7 +9,18 @@ from typing import Any
 import pytest
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.reading.settings import read_settings, setting, table
+from bespeak.text.reading.settings import (
+    VERB,
+    Setting,
+    declared,
+    optional_table,
+    outline_of,
+    read_settings,
+    setting,
+    table,
+    tables,
+    written,
+)
 from bespeak.text.reading.table import Findings, Table
 from bespeak.text.source.tree import Location
 
@@ -101,3 +112,110 @@ def test_table_of_another_type_is_reported() -> None:
     findings = Findings(lambda _: Location("f"))
     assert read_settings(Root, Table({"whole": 1}, "", findings)) == Root()
     assert [finding.rule for finding in findings.found] == ["D104"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inner:
+    """The inner table.
+
+    More about it.
+    """
+
+    name: str = setting("", "Its name.", required=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outer:
+    """The outer table."""
+
+    flag: bool = setting(True, "A flag.", security=True)
+    count: int = setting(3, "A count.", key="how-many")
+    share: float = setting(0.5, "A share.")
+    names: tuple[str, ...] = setting((), "Names.")
+    limits: dict[str, str] = setting({}, "Limits.", kind="map")
+    inner: tuple[Inner, ...] = tables(Inner)
+    absent: Inner | None = optional_table(Inner)
+    plain: int = 1
+
+
+def test_kind_follows_from_the_default() -> None:
+    kinds = {name: found.kind for name, _, found in declared(Outer)}
+    assert kinds == {
+        "flag": "boolean",
+        "count": "count",
+        "share": "number",
+        "names": "strings",
+        "limits": "map",
+        "inner": "tables",
+        "absent": "table",
+    }
+
+
+def test_key_may_differ_from_the_field() -> None:
+    assert [key for _, key, _ in declared(Outer)][:2] == ["flag", "how-many"]
+
+
+def test_settings_have_their_defaults() -> None:
+    assert (Outer().flag, Outer().count, Outer().inner, Outer().absent) == (True, 3, (), None)
+    assert Outer().limits is not Outer().limits
+
+
+def test_required_setting_must_be_given() -> None:
+    with pytest.raises(TypeError):
+        Inner()
+
+
+def test_first_line_of_the_docstring_is_the_meaning_of_a_table() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Root:
+        outer: Outer = table(Outer)
+
+    [(_, _, found)] = declared(Root)
+    assert found.meaning == "The outer table."
+    assert Root().outer == Outer()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutlinePart:
+    """A part."""
+
+    verb: str = setting("", "A verb.", format=VERB)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutlineWhole:
+    """The whole."""
+
+    wait: float = setting(1800, "How long.", kind="seconds", bounds=(1, 3600))
+    mode: str | None = setting(None, "A mode.", choices=("a", "b"), also={"way": Setting(meaning="The old mode.")})
+    names: tuple[str, ...] = setting(("x",), "Names.", choices=("x", "y"))
+    part: OutlinePart = table(OutlinePart)
+    parts: tuple[OutlinePart, ...] = tables(OutlinePart)
+
+
+def test_outline_has_types_meanings_and_choices() -> None:
+    part = {"verb": {"type": "string", "description": "A verb.", "format": "verb"}}
+    assert outline_of(OutlineWhole) == {
+        "type": "object",
+        "description": "The whole.",
+        "properties": {
+            "wait": {"type": "number", "description": "How long. 1 to 3,600. Default: 1800."},
+            "mode": {"type": "string", "description": "A mode.", "enum": ["a", "b"]},
+            "way": {"type": "string", "description": "The old mode."},
+            "names": {
+                "type": "array",
+                "description": 'Names. Default: ["x"].',
+                "items": {"type": "string", "enum": ["x", "y"]},
+            },
+            "part": {"type": "object", "description": "A part.", "properties": part},
+            "parts": {
+                "type": "array",
+                "description": "A part.",
+                "items": {"type": "object", "description": "A part.", "properties": part},
+            },
+        },
+    }
+
+
+def test_values_are_written_as_toml() -> None:
+    assert [written(value) for value in (True, 1, 0.5, "a", ("a", "b"))] == ["true", "1", "0.5", '"a"', '["a", "b"]']

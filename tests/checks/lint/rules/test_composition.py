@@ -6,12 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.compositions import compose, recipe, step
+from tests.compositions import NUMBER as COMPOSITIONS_NUMBER
+from tests.compositions import TEXT, captured, compose, given, item, recipe, step
 from tests.service import echo, make_endpoint
 
-from bespeak.checks.lint.rules.composition import check
+from bespeak.checks.lint.rules.composition import ValueKind, check, check_values, find_gaps, gaps, misfits, write_path
 from bespeak.contract.policy import MethodPolicy, Policies
-from bespeak.contract.recipe import Compensation
+from bespeak.contract.recipe import Compensation, Condition, Paging, Source, constant
+from bespeak.contract.schema.shape import members_of
 
 WRITE = make_endpoint("BOOK", "/a", echo, impact="irreversible", scopes=("rooms:book",))
 UNSAFE = replace(WRITE, semantic=replace(WRITE.semantic, is_idempotent=False))
@@ -64,3 +66,327 @@ def test_a_step_is_not_undone_by_a_call_that_waits_for_a_confirmation() -> None:
     assert list(check(endpoint, made, called, Policies(), 1)) == []
     [finding] = check(endpoint, made, called, Policies(confirm_irreversible=True), 1)
     assert finding.rule == "H747"
+
+
+ROW = {"type": "object", "properties": {"id": TEXT, "price": COMPOSITIONS_NUMBER}, "required": ["id"]}
+FOUND = {
+    "type": "object",
+    "properties": {"rooms": {"type": "array", "items": ROW}, "next": TEXT},
+    "required": ["rooms"],
+}
+FIND = make_endpoint(
+    "FIND", "/rooms", echo, properties={"city": TEXT, "cursor": TEXT}, required=("city",), output=FOUND
+)
+FETCH = make_endpoint("FETCH", "/rooms/{id}", echo, properties={"id": TEXT}, required=("id",), output=ROW)
+CALLED = {each.key: each for each in (FIND, FETCH)}
+SEARCH = step("FIND /rooms", "found", {"city": given("city")})
+
+
+def messages(*steps: Any, output: Any = None, required: tuple[str, ...] = ("city",), **fields: Any) -> list[str]:
+    made = compose(
+        "FIND", "/offer", "r", properties={"city": TEXT, "n": {"type": "integer"}}, required=required, output=output
+    )
+    found = check_values(made, recipe(*steps, **fields), CALLED)
+    return [f"{one.rule} {one.severity[0]}{one.message.partition('recipe ')[2][3:]}" for one in found]
+
+
+def fetch(source: Source) -> Any:
+    return step("FETCH /rooms/{id}", "room", {"id": source})
+
+
+ROOMS = "found.rooms"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        captured(ROOMS, pick="first", get="id"),
+        captured(ROOMS, where=(Condition(left=item("price"), op="lt", right=given("n")),), pick="only", get="id"),
+        captured(ROOMS, sort=constant("-price"), limit=given("n"), pick="first", get="id"),
+        constant("a"),
+        captured("found.next"),
+    ],
+)
+def test_values_that_fit(source: Source) -> None:
+    assert messages(SEARCH, fetch(source)) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (given("town"), "H743 e, step 2, 'id': there is no field 'town'; there are city, n"),
+        (captured("rooms"), "H743 e, step 2, 'id': no earlier step captures 'rooms'; captured so far: found"),
+        (captured("found.beds"), "H743 e, step 2, 'id': there is no field 'beds'; there are next, rooms"),
+        (
+            captured(ROOMS, pick="first", get="name"),
+            "H743 e, step 2, 'id': there is no field 'name'; there are id, price",
+        ),
+        (item("id"), "H743 e, step 2, 'id': there is no element of a list here"),
+        (given("n"), "H744 e, step 2, 'id': the value is an integer, and a string is wanted"),
+        (constant(3), "H744 e, step 2, 'id': the value is an integer, and a string is wanted"),
+        (captured("found.rooms.id"), "H744 e, step 2, 'id': the value is an array, and a string is wanted"),
+        (
+            captured(ROOMS, sort=constant("size"), pick="first", get="id"),
+            "H743 e, step 2, 'id', sort: there is no field 'size'; there are id, price",
+        ),
+        (
+            captured(ROOMS, limit=given("city"), pick="first", get="id"),
+            "H744 e, step 2, 'id': an order or a limit is string",
+        ),
+        (
+            captured(ROOMS, where=(Condition(left=item("price"), right=given("city")),), pick="first", get="id"),
+            "H744 e, step 2, 'id', condition: number is compared with string, which never holds",
+        ),
+    ],
+)
+def test_values_that_do_not_exist_or_do_not_fit(source: Source, message: str) -> None:
+    assert messages(SEARCH, fetch(source))[0] == message
+
+
+def test_required_parameters_get_a_value_and_others_exist() -> None:
+    assert messages(step("FIND /rooms")) == ["H744 e, step 1: the required parameter 'city' gets no value"]
+    [message] = messages(step("FIND /rooms", take={"city": given("city"), "town": given("city")}))
+    assert message == "H744 e, step 1, 'town': the endpoint has no such parameter"
+
+
+def test_a_value_that_the_caller_may_omit_is_doubtful_for_a_required_parameter() -> None:
+    [message] = messages(SEARCH, required=())
+    assert message == "H744 w, step 1, 'city': it is required, but the caller may omit 'city'"
+    guarded = step("FIND /rooms", take={"city": given("city")}, when=(Condition(left=given("city"), op="present"),))
+    assert messages(guarded, required=()) == []
+    assert messages(step("FIND /rooms", take={"city": given("city", default="Riga")}), required=()) == []
+
+
+def test_steps_of_one_group_do_not_see_each_other() -> None:
+    grouped = (step("FIND /rooms", "found", {"city": given("city")}, group="g"),)
+    later = step("FETCH /rooms/{id}", take={"id": captured("found.next")}, group="g")
+    [message] = messages(*grouped, later)
+    assert "no earlier step captures 'found'" in message
+
+
+def test_each_element_of_a_list_is_known() -> None:
+    each = step("FETCH /rooms/{id}", "views", {"id": item("id")}, for_each=captured(ROOMS))
+    output = {"prices": captured("views.item.price"), "ids": captured("views.output.id")}
+    assert messages(SEARCH, each, output=None) == []
+    wanted = {"type": "object", "properties": {"ids": {"type": "array", "items": TEXT}}, "required": ["ids"]}
+    made = compose("FIND", "/offer", "r", properties={"city": TEXT}, required=("city",), output=wanted)
+    assert list(check_values(made, recipe(SEARCH, each, output=output), CALLED)) == []
+    [message] = messages(SEARCH, step("FETCH /rooms/{id}", take={"id": item()}, for_each=captured("found.next")))
+    assert message == "H744 e, step 2: for_each is string, and a list is wanted"
+
+
+def test_pages_have_their_parameter_and_their_fields() -> None:
+    paging = Paging(parameter="cursor", cursor="next", items="rooms")
+    assert messages(step("FIND /rooms", take={"city": given("city")}, pages=paging)) == []
+    wrong = Paging(parameter="page", cursor="after", items="rooms")
+    assert [message[:4] for message in messages(step("FIND /rooms", take={"city": given("city")}, pages=wrong))] == [
+        "H744",
+        "H743",
+    ]
+
+
+def test_pages_are_asked_for_by_a_cursor_or_by_a_number() -> None:
+    numbered = Paging(parameter="cursor", counts="pages", items="rooms")
+    assert messages(step("FIND /rooms", take={"city": given("city")}, pages=numbered)) == []
+    [message] = messages(step("FIND /rooms", take={"city": given("city")}, pages=replace(numbered, counts="")))
+    assert message == "H743 e, step 1, pages: `cursor` or `counts` must say how the next page is asked for"
+
+
+def test_a_compensation_may_use_the_output_of_its_step() -> None:
+    undo = Compensation(method="FETCH", path="/rooms/{id}", input={"id": captured("found.next")})
+    assert messages(step("FIND /rooms", "found", {"city": given("city")}, compensate=undo)) == []
+    empty = Compensation(method="FETCH", path="/rooms/{id}")
+    [message] = messages(step("FIND /rooms", "found", {"city": given("city")}, compensate=empty))
+    assert message == "H744 e, the compensation of step 1: the required parameter 'id' gets no value"
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"output": {"price": captured("room.price")}}, None),
+        ({"output": {"price": captured("room.id")}}, "has 'price', which is a string, and a number is wanted"),
+        ({"output": {"id": captured("room.id")}}, "has no 'price', which is required"),
+        ({}, None),
+        ({"aggregation": "merge"}, None),
+        ({"aggregation": "list"}, "has no 'price', which is required"),
+    ],
+)
+def test_the_result_fits_the_output_schema(fields: Any, problem: str | None) -> None:
+    output = {"type": "object", "properties": {"price": COMPOSITIONS_NUMBER}, "required": ["price"]}
+    made = compose("FIND", "/offer", "r", properties={"city": TEXT}, required=("city",), output=output)
+    found = list(check_values(made, recipe(SEARCH, fetch(captured("found.next")), **fields), CALLED))
+    assert [(one.rule, one.message.partition("the value ")[2]) for one in found] == (
+        [] if problem is None else [("H748", problem)]
+    )
+
+
+def test_a_new_object_may_be_made_of_several_values() -> None:
+    nested = Source(kind="constant", value={}, select={"id": item("id"), "city": given("city")})
+    output = {"rows": captured(ROOMS, select={"room": nested})}
+    row = {"type": "object", "properties": {"room": {"type": "object", "properties": {"id": COMPOSITIONS_NUMBER}}}}
+    wanted = {"type": "object", "properties": {"rows": {"type": "array", "items": row}}}
+    made = compose("FIND", "/offer", "r", properties={"city": TEXT}, required=("city",), output=wanted)
+    [finding] = check_values(made, recipe(SEARCH, output=output), CALLED)
+    assert "a string, and a number is wanted" in finding.message
+
+
+def test_result_that_may_be_null_where_it_is_required_is_warned_of() -> None:
+    output = {"type": "object", "properties": {"note": {"type": "string"}}, "required": ["note"]}
+    fetch_note = make_endpoint(
+        "FETCH", "/notes", echo, output={**output, "properties": {"note": {"type": ["string", "null"]}}}
+    )
+    made = compose("FIND", "/offer", "r", properties={}, required=(), output=output)
+    [found] = check_values(made, recipe(step("FETCH /notes", "found", {})), {fetch_note.key: fetch_note})
+    assert (found.rule, found.severity) == ("H748", "warning")
+    assert found.message.endswith("its result: note may be null, but is required")
+    assert find_gaps(made, recipe(step("FETCH /notes", "found", {})), {fetch_note.key: fetch_note}) == [("note",)]
+    assert write_path(("rows", "[]", "note")) == "rows[].note"
+
+
+VALUE_KIND_ROOMS = {
+    "type": "object",
+    "properties": {
+        "rooms": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"id": {"type": "string"}, "beds": {"type": "array", "items": {"type": "integer"}}},
+                "required": ["id"],
+            },
+        },
+        "open": {"type": "object"},
+    },
+    "required": ["rooms"],
+}
+
+
+def kind(schema: dict[str, Any]) -> ValueKind:
+    return ValueKind(members=members_of(schema))
+
+
+@pytest.mark.parametrize(
+    ("path", "types"),
+    [
+        ("rooms", {"array"}),
+        ("rooms.id", {"array"}),
+        ("rooms.beds", {"array"}),
+        ("open", {"object"}),
+        ("open.anything", set()),
+    ],
+)
+def test_a_path_leads_to_a_type(path: str, types: set[str]) -> None:
+    found = kind(VALUE_KIND_ROOMS).follow(path)
+    assert isinstance(found, ValueKind)
+    assert found.types == types
+
+
+def test_elements_of_a_list_have_their_own_kind() -> None:
+    found = kind(VALUE_KIND_ROOMS).follow("rooms.beds")
+    assert isinstance(found, ValueKind)
+    assert found.element.types == {"integer"}
+    assert ValueKind(constant=["a"]).element.types == {"string"}
+    assert ValueKind(constant=[]).element.types == set()
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("room", "there is no field 'room'; there are open, rooms"),
+        ("rooms.name", "there is no field 'name'; there are beds, id"),
+        ("rooms.id.x", "'x' is not in a value of type string"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_told(path: str, text: str) -> None:
+    assert kind(VALUE_KIND_ROOMS).follow(path) == text
+
+
+def test_a_field_that_need_not_be_there_is_optional() -> None:
+    found = [kind(VALUE_KIND_ROOMS).follow(name) for name in ("rooms", "open")]
+    assert [one.is_optional for one in found if isinstance(one, ValueKind)] == [False, True]
+
+
+def text(schema: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    return list(misfits(kind(schema), members_of(wanted)))
+
+
+STRING, NUMBER, INTEGER = ({"type": name} for name in ("string", "number", "integer"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "wanted"),
+    [
+        (STRING, STRING),
+        (NUMBER, INTEGER),
+        (INTEGER, NUMBER),
+        ({}, STRING),
+        (STRING, {}),
+        ({"type": ["string", "null"]}, STRING),
+        (STRING, {"type": "string", "format": "date"}),
+        (STRING, {"enum": ["a"]}),
+        ({"enum": ["a", "b"]}, {"enum": ["b", "c"]}),
+        ({"anyOf": [STRING, {"type": "string", "format": "date"}]}, {"type": "string", "format": "uuid"}),
+        (
+            {"type": "object", "properties": {"a": STRING}},
+            {"type": "object", "anyOf": [{"required": ["b"], "properties": {"b": STRING}}, {"required": ["a"]}]},
+        ),
+    ],
+)
+def test_values_that_may_fit(schema: dict[str, Any], wanted: dict[str, Any]) -> None:
+    assert text(schema, wanted) == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "wanted", "reason"),
+    [
+        (STRING, INTEGER, "is a string, and an integer is wanted"),
+        ({"type": "array"}, STRING, "is an array, and a string is wanted"),
+        (
+            {"type": "string", "format": "date"},
+            {"type": "string", "format": "uuid"},
+            "has the format date, and uuid is wanted",
+        ),
+        ({"enum": ["a"]}, {"enum": ["b"]}, "is one of a, and one of b is wanted"),
+        (
+            {"type": "array", "items": STRING},
+            {"type": "array", "items": INTEGER},
+            "has elements of which each is a string, and an integer is wanted",
+        ),
+        (
+            {"type": "object", "properties": {"a": STRING}},
+            {"type": "object", "properties": {"a": STRING, "b": STRING}, "required": ["a", "b"]},
+            "has no 'b', which is required",
+        ),
+        (
+            {"type": "object", "properties": {"a": STRING}},
+            {"type": "object", "properties": {"a": INTEGER}},
+            "has 'a', which is a string, and an integer is wanted",
+        ),
+    ],
+)
+def test_values_that_cannot_fit(schema: dict[str, Any], wanted: dict[str, Any], reason: str) -> None:
+    assert text(schema, wanted) == [reason]
+
+
+def test_constants_are_compared_with_listed_values() -> None:
+    wanted = members_of({"enum": ["a", "b"]})
+    assert list(misfits(ValueKind(constant="a"), wanted)) == []
+    assert list(misfits(ValueKind(constant="c"), wanted)) == ["is 'c', and one of a, b is wanted"]
+    assert list(misfits(ValueKind(constant=3), members_of(STRING))) == ["is an integer, and a string is wanted"]
+
+
+def test_schemas_that_refer_to_themselves_end() -> None:
+    tree = {"type": "object", "properties": {"next": {"$ref": "#"}, "n": STRING}}
+    other = {"type": "object", "properties": {"next": {"$ref": "#"}, "n": INTEGER}}
+    assert len(text(tree, other)) > 1
+
+
+def test_required_values_that_may_be_null_are_found_at_any_depth() -> None:
+    def rows(kind: Any, *required: str) -> dict[str, Any]:
+        row = {"type": "object", "properties": {"memo": {"type": kind}}, "required": list(required)}
+        return {"type": "object", "properties": {"rows": {"type": "array", "items": row}}, "required": ["rows"]}
+
+    may_lack = kind(rows(["string", "null"]))
+    assert list(gaps(may_lack, members_of(rows("string", "memo")))) == [("rows", "[]", "memo")]
+    assert list(gaps(may_lack, members_of(rows("string")))) == []
+    assert list(gaps(may_lack, members_of(rows(["null", "string"], "memo")))) == []
+    assert list(gaps(kind(rows("string")), members_of(rows("string", "memo")))) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -16,10 +17,26 @@ from tests.service_strategy import services
 
 from bespeak.app.server.assembly import assemble
 from bespeak.app.server.target import load_target
+from bespeak.contract.endpoint import Deprecation, Endpoint
 from bespeak.contract.http_route import http_route
+from bespeak.contract.limits import read_cost
+from bespeak.contract.policy import Policies
 from bespeak.contract.service import Service
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.documents.projections.openapi.document import project_openapi
+from bespeak.documents.projections.openapi.document import (
+    PARAMETERS,
+    Operations,
+    parameters_of,
+    project_openapi,
+    security_of,
+    security_schemes,
+    token_hints,
+)
+from bespeak.documents.projections.openapi.responses import Circumstances
+from bespeak.documents.projections.openapi.schemas import SchemaComponents, reference
+from bespeak.protocol.exchange.header_values import UNITS
+from bespeak.protocol.exchange.principal import Scopes, parse_scopes
+from bespeak.state.identity.settings import MODES as SETTINGS_MODES
 
 MODES = [("open",), ("token",), ("token", "mtls", "signed")]
 
@@ -136,3 +153,163 @@ def test_a_thousand_endpoints_make_a_document_that_is_valid() -> None:
     schemas = found["components"]["schemas"]
     shown = {name: schema for name, schema in schemas.items() if len(name) < 8 or f"schemas/{name}" in told}
     check({**found, "paths": few, "components": {**found["components"], "schemas": shown}})
+
+
+ROOM = {"room_id": {"type": "string", "description": "Which room."}, "beds": {"type": "integer"}}
+FIND = make_endpoint("FIND", "/room/{room_id}", echo, properties=ROOM, required=("room_id", "beds"))
+
+
+def item(endpoint: Endpoint, **policies: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    schemas = SchemaComponents({})
+    served = Circumstances(modes=("open",), policies=Policies(**policies))
+    operations = Operations({endpoint.key: "find_room"}, schemas, served)
+    operations.reserve(endpoint)
+    return operations.path_item(endpoint), schemas.schemas
+
+
+def test_an_endpoint_that_can_be_read_has_a_get_and_a_post() -> None:
+    found, schemas = item(FIND)
+    assert [parameter["name"] for parameter in found["parameters"]] == ["room_id"]
+    assert found["parameters"][0]["description"].startswith("Which room. It must not be")
+    query = [entry for entry in found["get"]["parameters"] if "$ref" not in entry]
+    assert query == [{"name": "beds", "in": "query", "required": True, "schema": {"type": "integer"}}]
+    assert found["post"]["requestBody"] == {
+        "required": True,
+        "content": {"application/json": {"schema": reference("FindRoomBody")}},
+    }
+    assert schemas["FindRoomBody"]["required"] == ["beds"]
+    assert schemas["FindRoomInput"] == FIND.input_schema
+    assert (found["get"]["operationId"], found["post"]["operationId"]) == ("find_room", "post_find_room")
+
+
+def test_an_endpoint_that_changes_something_has_a_post_of_its_own_id() -> None:
+    found, _ = item(make_endpoint("BOOK", "/room", echo, impact="irreversible", properties=ROOM))
+    assert "get" not in found
+    assert found["post"]["operationId"] == "find_room"
+    assert found["post"]["requestBody"]["content"]["application/json"]["schema"] == reference("FindRoomInput")
+    assert found["post"]["requestBody"]["required"] is False
+
+
+def test_facts_that_openapi_lacks_are_agtp_extensions() -> None:
+    endpoint = replace(
+        FIND,
+        namespace="desk",
+        required_scopes=("room:look",),
+        deprecated=Deprecation(deprecated_in="1", successor_method="QUERY", successor_path="/rooms"),
+        cost=read_cost({"tokens": 5})[0],
+        confirm=False,
+        since="changed",
+    )
+    post = item(endpoint)[0]["post"]
+    assert post["deprecated"] is True
+    assert post["tags"] == ["desk"]
+    assert post["summary"] == endpoint.description
+    assert post["description"] == "Do the thing.\n\nOutcome: The thing is done."
+    told = {name.removeprefix("x-agtp-"): value for name, value in post.items() if name.startswith("x-agtp-")}
+    assert told == {
+        "method": "FIND",
+        "path": "/room/{room_id}",
+        "semantic": endpoint.semantic.to_json(),
+        "input": "#/components/schemas/FindRoomInput",
+        "output": "#/components/schemas/FindRoomOutput",
+        "required-scopes": ["room:look"],
+        "errors": [],
+        "namespace": "desk",
+        "deprecated": {"deprecated_in": "1", "successor": {"method": "QUERY", "path": "/rooms"}},
+        "cost": {"tokens": 5},
+        "confirm": False,
+        "since": "changed",
+        "token-hints": ["compact", "fields", "since"],
+    }
+
+
+def test_confirmation_required_by_the_policy_is_documented() -> None:
+    book = make_endpoint("BOOK", "/room", echo, impact="irreversible")
+    assert item(book, confirm_irreversible=True)[0]["post"]["x-agtp-confirm"] is True
+    assert "x-agtp-confirm" not in item(book)[0]["post"]
+
+
+BOOK = make_endpoint("BOOK", "/room", echo, impact="irreversible")
+UNSAFE = replace(BOOK, semantic=replace(BOOK.semantic, is_idempotent=False))
+
+
+def names(endpoint: object, mode: str = "open", **served: bool) -> set[str]:
+    circumstances = Circumstances(modes=(mode,), policies=Policies(), **served)
+    return {PARAMETERS[name]["name"] for name in parameters_of(endpoint, circumstances)}  # type: ignore[arg-type]
+
+
+def test_key_is_offered_for_non_idempotent_calls_with_a_store() -> None:
+    assert "Idempotency-Key" in names(UNSAFE)
+    assert "Idempotency-Key" not in names(BOOK)
+    assert "Idempotency-Key" not in names(UNSAFE, keeps_state=False)
+
+
+def test_a_key_that_the_operator_demands_is_required() -> None:
+    served = Circumstances(modes=("open",), policies=Policies(), keys_required=True)
+    assert "RequiredIdempotencyKey" in parameters_of(UNSAFE, served)
+    assert PARAMETERS["RequiredIdempotencyKey"]["required"] is True
+    assert "RequiredIdempotencyKey" not in parameters_of(BOOK, served)
+
+
+def test_agent_and_scope_headers_are_offered_only_in_open_mode() -> None:
+    assert {"Agent-ID", "Authority-Scope"} <= names(BOOK)
+    assert {"Agent-ID", "Authority-Scope"}.isdisjoint(names(BOOK, "token"))
+
+
+def test_agent_header_is_required_if_authority_is_needed() -> None:
+    served = Circumstances(modes=("open",), policies=Policies(scope_required_for_invocation=False))
+    assert "AgentId" in parameters_of(BOOK, served)
+    assert "RequiredAgentId" in parameters_of(replace(BOOK, required_scopes=("room:book",)), served)
+    assert PARAMETERS["RequiredAgentId"]["required"] is True
+
+
+def test_budget_and_confirmation_headers_are_offered_where_they_apply() -> None:
+    assert {"Budget-Limit", "Confirmation-ID"}.isdisjoint(names(BOOK))
+    assert "Budget-Limit" in names(replace(BOOK, cost=read_cost({"tokens": 5})[0]))
+    assert "Confirmation-ID" in names(replace(BOOK, confirm=True))
+
+
+def test_the_budget_has_every_unit() -> None:
+    assert PARAMETERS["BudgetLimit"]["schema"]["properties"].keys() == UNITS.keys()
+
+
+def test_input_fields_take_precedence_over_hints() -> None:
+    assert token_hints(BOOK) == ["compact", "fields"]
+    assert token_hints(replace(BOOK, since="rooms[].changed")) == ["compact", "fields", "since"]
+    own = make_endpoint("FIND", "/room", echo, properties={"compact": {"type": "string"}})
+    assert token_hints(own) == ["fields"]
+    assert "compact" not in names(own)
+
+
+@pytest.mark.parametrize("text", ["booking:room", "booking:*", "a:b, c:d", "a:b,c:d:e", "", "A:b", "room", "a:b;c:d"])
+def test_the_pattern_of_scopes_is_what_the_server_reads(text: str) -> None:
+    read = text == "" or isinstance(parse_scopes(text), Scopes)
+    assert (re.search(PARAMETERS["AuthorityScope"]["schema"]["pattern"], text) is not None) == read
+
+
+def test_open_mode_has_no_security_schemes() -> None:
+    served = Circumstances(modes=("open",), policies=Policies())
+    assert security_schemes(("open",)) == {}
+    assert security_of(make_endpoint("BOOK", "/room", echo, scopes=("room:book",)), served) == []
+
+
+@pytest.mark.parametrize("mode", SETTINGS_MODES[1:])
+def test_every_mode_with_proof_has_a_scheme(mode: str) -> None:
+    (scheme,) = security_schemes((mode,)).values()
+    expected = {"token": "http", "mtls": "mutualTLS", "signed": "apiKey"}
+    assert scheme["type"] == expected[mode]
+
+
+@pytest.mark.parametrize(
+    ("scopes", "always", "asked"),
+    [
+        (("room:book",), False, [{"Bearer": ["room:book"]}, {"ClientCertificate": ["room:book"]}]),
+        ((), True, [{"Bearer": []}, {"ClientCertificate": []}]),
+        ((), False, [{}, {"Bearer": []}, {"ClientCertificate": []}]),
+    ],
+)
+def test_one_of_several_proofs_is_enough_and_none_if_optional(
+    scopes: tuple[str, ...], always: bool, asked: list[dict[str, list[str]]]
+) -> None:
+    served = Circumstances(modes=("token", "mtls"), policies=Policies(scope_required_for_invocation=always))
+    assert security_of(make_endpoint("BOOK", "/room", echo, scopes=scopes), served) == asked

@@ -5,11 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import jsonschema_rs
+import pytest
 from hypothesis import given
-from tests.contract.schema.test_transplant import JSON
+from tests.contract.schema.test_subschemas import JSON
 from tests.service_strategy import objects
 
-from bespeak.documents.projections.openapi.schemas import SchemaComponents, reference
+from bespeak.documents.projections.openapi.schemas import (
+    SchemaComponents,
+    component_name,
+    reference,
+    type_name,
+    unique_in,
+)
 
 GUEST = {"type": "object", "properties": {"name": {"type": "string"}}}
 
@@ -90,3 +97,19 @@ def test_a_component_admits_what_its_schema_does(one: dict[str, Any], other: dic
         assert jsonschema_rs.Draft202012Validator(whole).is_valid(value) == jsonschema_rs.Draft202012Validator(
             schema
         ).is_valid(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"), [("Guest", "Guest"), ("a.b-c_d", "a.b-c_d"), ("Wäsche /", "W_sche"), ("日本", "schema")]
+)
+def test_a_component_has_a_name_that_openapi_allows(text: str, name: str) -> None:
+    assert component_name(text) == name
+
+
+def test_the_type_of_an_operation_is_its_id_in_capitals() -> None:
+    assert type_name("book_room_by_room_id__bed") == "BookRoomByRoomIdBed"
+
+
+def test_a_name_that_is_taken_gets_a_number() -> None:
+    assert unique_in({}, "A") == "A"
+    assert unique_in({"A": 1, "A2": 1}, "A") == "A3"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import get_args
 
-from bespeak.contract.handler import McpServer
-from bespeak.runtime.bindings.mcp.launch import Launch, resolve_server
+from bespeak.contract.handler import UPSTREAM_ERRORS, McpServer
+from bespeak.runtime.bindings.mcp.launch import FailureKind, Launch, resolve_server
+from bespeak.runtime.bindings.mcp.tool import _ERRORS
 
 
 def resolved(server: McpServer, environment: dict[str, str]) -> Launch:
@@ -60,3 +62,8 @@ def test_program_and_folder_that_do_not_exist_are_faults(tmp_path: Path) -> None
     assert fault(sys.executable) == ""
     (tmp_path / "serve").touch()
     assert fault("serve", tmp_path) == ""
+
+
+def test_every_failure_is_an_error_that_external_services_declare() -> None:
+    assert set(_ERRORS) == set(get_args(FailureKind))
+    assert {name for name, _ in _ERRORS.values()} == set(UPSTREAM_ERRORS)

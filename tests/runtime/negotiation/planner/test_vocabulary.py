@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bespeak.runtime.negotiation.planner.slot import ITEM, Facts, slots_of
-from bespeak.runtime.negotiation.planner.vocabulary import Reading, Vocabulary
+from bespeak.runtime.negotiation.planner.vocabulary import (
+    Comparison,
+    Reading,
+    Segment,
+    Vocabulary,
+    comparison,
+    noun_of,
+    other_names,
+    resource_of,
+    stems,
+)
 
 TEXT = Facts(kinds={"string"})
 
@@ -65,3 +77,87 @@ def test_the_parent_of_a_thing_is_one_of_its_own_kind() -> None:
 
 def test_members_of_links_are_ids_of_what_they_are_named_after() -> None:
     assert Reading("customer", "id") in vocabulary().read(("links", "customer"), ["order"], TEXT)
+
+
+THINGS = {"order", "movie", "invoice"}
+
+
+@pytest.mark.parametrize(
+    ("path", "noun", "parent", "view"),
+    [
+        ("/orders", "order", "", ""),
+        ("/orders/{id}", "order", "", ""),
+        ("/customers/{id}/orders", "order", "customer", ""),
+        ("/orders/{id}/invoice", "invoice", "order", ""),
+        ("/movie/popular", "movie", "", "popular"),
+        ("/orders/latest", "order", "", "latest"),
+        ("/orders/{id}/status", "order", "", "status"),
+        ("/v1/search/movie", "movie", "", ""),
+        ("/customers/email/{email}/orders", "order", "customer", ""),
+        ("/movies-2/{id}/posters", "poster", "movie", ""),
+        ("/codes/{code}", "code", "", ""),
+    ],
+)
+def test_the_last_segment_that_is_a_thing_is_the_noun(path: str, noun: str, parent: str, view: str) -> None:
+    resource = resource_of(path, THINGS)
+    assert (resource.noun, resource.parent, resource.view) == (noun, parent, view)
+
+
+def test_a_parameter_belongs_to_the_noun_before_it() -> None:
+    assert resource_of("/shops/{shop}/orders/{id}", THINGS).owners == (("shop", "shop"), ("id", "order"))
+
+
+def test_a_segment_may_only_say_what_the_parameter_after_it_is() -> None:
+    resource = resource_of("/shops/name/{name}/orders/code/{code}", THINGS)
+    assert (resource.noun, resource.parent, resource.nouns) == ("order", "shop", ["shop", "order"])
+    assert resource.owners == (("name", "shop"), ("code", "order"))
+
+
+def test_words_that_connect_split_a_segment_into_phrases() -> None:
+    assert Segment("orders-by-customer-email").phrases == (("order",), ("customer", "email"))
+
+
+def test_segment_of_a_format_says_nothing_about_the_things() -> None:
+    assert resource_of("/account/{id}/transactions/csv", {"account"}).noun == "transaction"
+    assert resource_of("/data/transaction-history/geojson", set()).view == ""
+
+
+@pytest.mark.parametrize("name", ["orderIds", "order_id", "Order-ID", "order_uuid"])
+def test_spellings_of_one_name_have_the_same_words(name: str) -> None:
+    assert stems(name) == ("order", "id")
+
+
+def test_an_email_is_one_word_however_it_is_written() -> None:
+    assert stems("e_mail") == stems("email") == stems("mail") == ("email",)
+
+
+def test_units_stay_part_of_a_name() -> None:
+    assert stems("dose_mg") == ("dose", "mg")
+
+
+def test_how_a_noun_is_kept_does_not_change_it() -> None:
+    assert noun_of(stems("transaction-history")) == "transaction"
+    assert noun_of(("history",)) == "history"
+
+
+@pytest.mark.parametrize(
+    ("name", "op", "attribute"),
+    [
+        ("max_price", "lte", "price"),
+        ("price_min", "gte", "price"),
+        ("booked_before", "lt", "booked"),
+        ("text_contains", "contains", "text"),
+    ],
+)
+def test_inputs_that_compare_are_recognised(name: str, op: str, attribute: str) -> None:
+    assert comparison(stems(name)) == Comparison(op, attribute)
+
+
+def test_a_role_before_a_noun_does_not_compare() -> None:
+    assert comparison(stems("from_account")) is None
+
+
+def test_synonyms_go_both_ways_and_exclude_the_word_itself() -> None:
+    assert other_names("booking") == ["reservation"]
+    assert other_names("reservation") == ["booking"]
+    assert other_names("price") == []

@@ -30,3 +30,19 @@ def test_the_name_of_a_recipe_is_that_of_its_endpoint_and_stable() -> None:
 def test_nested_objects_are_built_from_nothing() -> None:
     found = approved("FETCH /rooms/{id} -> room.price:n room.beds:i").recipe.output["room"].to_json()
     assert (found["kind"], found["value"], set(found["select"])) == ("constant", {}, {"price", "beds"})
+
+
+def test_every_step_and_every_field_is_explained() -> None:
+    assert approved("FETCH /rooms/{id}/hotel -> name").explanation == (
+        "Step 1: call FETCH /rooms/{id} with id = the input id.",
+        "Step 2: call FETCH /hotels/{id} with id = hotel_id of step 1.",
+        "Result: name = name of step 2.",
+    )
+
+
+def test_filters_and_picks_are_explained() -> None:
+    assert approved("FIND /rooms/cheap max_price:n -> rooms[].id").explanation[-1] == (
+        "Result: rooms are the rooms of step 1 where price is at most the input max_price, each with "
+        "id = id of the row."
+    )
+    assert "where email equals the input guest_email" in approved("FETCH /guests guest_email:e -> name").explanation[-1]

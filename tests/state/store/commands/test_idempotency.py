@@ -18,6 +18,7 @@ from bespeak.state.store.commands.idempotency import (
     RecordKey,
     ReleaseKey,
     RenewKey,
+    UseNonce,
 )
 from bespeak.state.store.store import Command, Conflict, Statement, Steps, Store
 
@@ -156,3 +157,23 @@ async def test_keys_that_have_not_expired_are_listed_up_to_a_limit(store: Store)
     await store.do(claim("gone", retention=-1.0))
     assert sorted(map(tuple, await store.read(ListKeys(10)))) == [("agent /path", "a"), ("agent /path", "b")]
     assert len(await store.read(ListKeys(1))) == 1
+
+
+async def test_a_value_is_used_once_for_each_kind(store: Store) -> None:
+    assert await store.do(UseNonce("signature", "a", 60.0)) == [True]
+    assert await store.do(UseNonce("signature", "a", 60.0)) == Conflict("nonce-used")
+    assert await store.do(UseNonce("resume", "a", 60.0)) == [True]
+    assert await store.do(UseNonce("signature", "b", 60.0)) == [True]
+
+
+async def test_an_expired_value_may_be_used_again(store: Store) -> None:
+    await store.do(UseNonce("signature", "a", 0.0))
+    assert await store.do(UseNonce("signature", "a", 60.0)) == [True]
+    assert await store.do(UseNonce("signature", "a", 60.0)) == Conflict("nonce-used")
+
+
+@pytest.mark.requirement("CORE-10.1-8")
+async def test_one_of_many_concurrent_uses_in_two_processes_succeeds(first: Store, second: Store) -> None:
+    uses = [store.do(UseNonce("signature", f"{number}", 60.0)) for number in range(20) for store in (first, second) * 3]
+    results = await asyncio.gather(*uses)
+    assert (results.count([True]), results.count(Conflict("nonce-used"))) == (20, 100)

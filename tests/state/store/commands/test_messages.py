@@ -9,19 +9,25 @@ import pytest
 
 from bespeak.state.store.commands.messages import (
     AcknowledgeAlert,
+    AckOutbox,
     Advance,
     AdvanceMany,
     Channel,
     ClaimOutbox,
+    DeferOutbox,
     DropKey,
     FindChannels,
     FindMessage,
     ListMessages,
     ListSubscribers,
+    MarkRecord,
     NewMessage,
+    NextOutbox,
+    OutboxMessage,
     PutAlert,
     PutMessages,
     PutOutbox,
+    ReleaseOutbox,
     Withdraw,
     channel_key,
     channel_mark,
@@ -151,3 +157,89 @@ async def test_batches_go_out_only_while_the_claim_and_the_state_hold(store: Sto
     assert len(await do(store, ClaimOutbox("delivery", 10, 60.0))) == 1
     again = Advance("brd-3", 1, "sent", "sent", "{}", None, 60.0, (), ())
     assert await do(store, AdvanceMany((again,))) == {"brd-3"}
+
+
+async def put(store: Store, *payloads: str, topic: str = "escalation", delay: float = 0.0) -> None:
+    done = await store.do(*(PutOutbox(topic, "desk", payload, delay) for payload in payloads))
+    assert not isinstance(done, Conflict)
+
+
+async def claim(store: Store, limit: int = 10, lease: float = 60.0) -> list[OutboxMessage]:
+    done: Any = await store.do(ClaimOutbox("escalation", limit, lease))
+    found: list[OutboxMessage] = done[0]
+    return found
+
+
+async def test_messages_are_claimed_in_order_and_exclusively_during_the_lease(store: Store) -> None:
+    await put(store, "1", "2", "3")
+    first = await claim(store, limit=2)
+    assert [(message.payload, message.recipient, message.attempts) for message in first] == [
+        ("1", "desk", 1),
+        ("2", "desk", 1),
+    ]
+    assert [message.payload for message in await claim(store)] == ["3"]
+    assert await claim(store) == []
+
+
+async def test_only_messages_of_the_topic_that_are_due_are_claimed(store: Store) -> None:
+    await put(store, "later", delay=60.0)
+    await put(store, "other", topic="notification")
+    assert await claim(store) == []
+
+
+async def test_message_is_due_after_its_lease_and_the_old_claim_is_void(store: Store) -> None:
+    await put(store, "1")
+    [old] = await claim(store, lease=0.0)
+    [new] = await claim(store)
+    assert (new.position, new.attempts) == (old.position, 2)
+    assert await store.do(AckOutbox(old.position, old.fence)) == Conflict("lease-lost")
+    assert await store.do(ReleaseOutbox(old.position, old.fence)) == [False]
+    assert await store.do(AckOutbox(new.position, new.fence)) == [True]
+    assert await store.do(AckOutbox(new.position, new.fence)) == Conflict("lease-lost")
+
+
+async def test_a_released_message_is_claimed_again_after_its_delay_only(store: Store) -> None:
+    await put(store, "1", "2")
+    first, second = await claim(store)
+    assert await store.do(ReleaseOutbox(first.position, first.fence)) == [True]
+    assert await store.do(ReleaseOutbox(second.position, second.fence, 60.0)) == [True]
+    assert await store.do(AckOutbox(first.position, first.fence)) == Conflict("lease-lost")
+    assert [(message.payload, message.attempts) for message in await claim(store)] == [("1", 2)]
+
+
+async def test_two_processes_never_hold_the_same_message(first: Store, second: Store) -> None:
+    await put(first, *map(str, range(20)))
+    one, two = await claim(first, limit=12), await claim(second, limit=12)
+    assert (len(one), len(two)) == (12, 8)
+    assert {message.position for message in one}.isdisjoint(message.position for message in two)
+
+
+async def test_message_of_a_failed_unit_is_not_stored(store: Store) -> None:
+    done = await store.do(PutOutbox("escalation", "desk", "1"), AckOutbox(999_999, 1))
+    assert done == Conflict("lease-lost")
+    assert await claim(store) == []
+
+
+async def test_a_message_that_is_deferred_has_not_been_attempted(store: Store) -> None:
+    await store.do(PutOutbox("delivery", "desk", "{}"))
+    for _ in range(3):
+        claimed: Any = await store.do(ClaimOutbox("delivery", 10, 60.0))
+        [message] = claimed[0]
+        assert message.attempts == 1
+        assert await store.do(DeferOutbox(message.position, message.fence)) == [True]
+    assert await store.do(DeferOutbox(message.position, message.fence)) == [False]
+
+
+async def test_the_next_message_of_a_topic_is_known(store: Store) -> None:
+    assert await store.read(NextOutbox("delivery")) is None
+    await store.do(PutOutbox("other", "desk", "{}"), PutOutbox("delivery", "desk", "{}", 50.0))
+    assert 40.0 < await store.read(NextOutbox("delivery")) <= 50.0
+
+
+async def test_a_record_is_marked_only_in_the_state_in_which_it_waits(store: Store) -> None:
+    put: Any = await store.do(PutRecord("r", "message", "ann", "queued", "{}"), PutOutbox("delivery", "desk", "{}"))
+    position = put[1]
+    assert await store.do(AckOutbox(position, 0), MarkRecord("r", "queued", "delivered")) == [True, True]
+    assert await store.do(MarkRecord("r", "queued", "failed"), MarkRecord("none", "queued", "failed")) == [False] * 2
+    record = await store.read(FindRecord(("message",), "r"))
+    assert (record.state, record.version) == ("delivered", 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.report import Finding, Report
-from bespeak.text.diagnostics.reporters.text import render_github
+from bespeak.text.diagnostics.reporters.text import render_concise, render_full, render_github
 from bespeak.text.source.tree import Location
 
 
@@ -31,3 +31,35 @@ def test_annotations_that_github_would_drop_are_logged() -> None:
         "a:12: P301 wrong 12",
         "Checked 1 file: 12 errors, 1 warning.",
     ]
+
+
+def test_each_finding_has_its_line_its_advice_and_a_link(report: Report) -> None:
+    assert render_full(report).startswith(
+        "a/rooms.agis:4:11: error[P321] the path '/room/' ends with a slash\n"
+        "  4 |     path: /room/\n"
+        "    |           ^^^^^^\n"
+        "  help: Write '/room'.\n"
+        "  fix: Write /room\n"
+        "  see: bespeak explain P321\n\n"
+    )
+
+
+def test_summary_is_last_unless_disabled(report: Report) -> None:
+    last = "Checked 3 files: 2 errors, 1 warning, 1 info. 2 ignored, 1 in the baseline. 1 can be fixed with --fix. "
+    assert last in render_full(report).splitlines()[-1]
+    assert "Checked" not in render_full(report, quiet=True)
+    assert render_full(Report(findings=[], files=["a"])) == "Checked 1 file: nothing found.\n"
+    assert render_full(Report(findings=[]), quiet=True) == ""
+
+
+def test_a_finding_is_one_line_with_its_rule(report: Report) -> None:
+    assert render_concise(report, quiet=True).splitlines() == [
+        "a/rooms.agis:4:11: P321 the path '/room/' ends with a slash. Write '/room'.",
+        "a/rooms.agis:3:13: M230 [warning] BOOKING is 100% a participle:\\nno, really",
+        "b, c: d: D113 [info] nothing to serve <here> & \\x1b[31m\\ud800 there",
+        "Z999 a rule nobody knows",
+    ]
+
+
+def test_the_summary_is_the_last_line(report: Report) -> None:
+    assert render_concise(report).splitlines()[-1].startswith("Checked 3 files")

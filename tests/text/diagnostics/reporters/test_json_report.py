@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.report import Finding, Report
-from bespeak.text.diagnostics.reporters.json_report import render_json, schema
+from bespeak.text.diagnostics.reporters import json_report
+from bespeak.text.diagnostics.reporters.json_report import render_gitlab, render_json, render_jsonl, schema
 from bespeak.text.source.tree import Location
 
 VALIDATOR = jsonschema_rs.validator_for(json.loads(schema()), validate_formats=True)
@@ -60,3 +61,36 @@ def test_any_text_gives_a_document_that_can_be_read(message: str, file: str, lin
     finding = Finding(Diagnostic("P301", "error", message, Location(file, line, column)))
     [entry] = json.loads(render_json(Report(findings=[finding])).encode())["findings"]
     assert entry["message"] == message
+
+
+def test_entry_has_the_fields_required_by_gitlab(report: Report) -> None:
+    first, second, third, fourth = json.loads(render_gitlab(report))
+    assert first == {
+        "description": "the path '/room/' ends with a slash. Write '/room'.",
+        "check_name": "P321",
+        "fingerprint": "f1",
+        "severity": "major",
+        "location": {"path": "a/rooms.agis", "lines": {"begin": 4, "end": 4}},
+    }
+    assert [second["severity"], third["severity"]] == ["minor", "info"]
+    assert third["location"]["lines"] == {"begin": 1}
+    assert fourth["fingerprint"]
+
+
+def test_no_two_entries_share_a_fingerprint() -> None:
+    same = Finding(Diagnostic("P301", "error", "wrong", Location("a", 1)), "f")
+    entries = json.loads(render_gitlab(Report(findings=[same, same, same])))
+    assert [entry["fingerprint"] for entry in entries] == ["f", "f-2", "f-3"]
+
+
+def test_a_clean_run_is_an_empty_list() -> None:
+    assert json.loads(render_gitlab(Report(findings=[]))) == []
+
+
+def test_each_line_is_a_finding_as_the_json_document_has_it(report: Report) -> None:
+    lines = [json.loads(line) for line in render_jsonl(report).splitlines()]
+    assert lines == json.loads(json_report.render_json(report))["findings"]
+
+
+def test_a_clean_run_prints_nothing() -> None:
+    assert render_jsonl(Report(findings=[], files=["a"])) == ""

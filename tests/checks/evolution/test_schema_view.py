@@ -1,0 +1,189 @@
+"""The parts of anyOf, oneOf and allOf."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bespeak.checks.evolution.schema_view import (
+    References,
+    are_disjoint,
+    bare,
+    compare_limits,
+    match,
+    named_types,
+    only_alternatives,
+    type_set,
+    value_texts,
+)
+
+
+def test_equal_parts_are_paired_first_then_those_of_one_name_then_the_last() -> None:
+    old = [{"title": "a", "minimum": 1}, {"const": 1}, {"maxLength": 1}]
+    new = [{"maxLength": 2}, {"const": 1}, {"title": "a", "minimum": 2}]
+    pairs, lost, gained = match(old, new)
+    assert [(old.index(one), index) for one, _, index in pairs] == [(1, 1), (0, 2), (2, 0)]
+    assert (lost, gained) == ([], [])
+
+
+def test_parts_without_a_partner_remain() -> None:
+    assert match([{"const": 1}, {"const": 2}], [{"const": 1}]) == (
+        [({"const": 1}, {"const": 1}, 0)],
+        [{"const": 2}],
+        [],
+    )
+    pairs, lost, gained = match([{"const": 1}, {"const": 2}], [{"const": 3}, {"const": 4}])
+    assert (pairs, len(lost), len(gained)) == ([], 2, 2)
+
+
+def test_ambiguous_names_do_not_pair() -> None:
+    old = [{"type": "string", "minLength": 1}, {"type": "string", "minLength": 5}]
+    assert match(old, [{"type": "string", "minLength": 2}, {"type": "string", "minLength": 6}])[0] == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "disjoint"),
+    [
+        ([{"type": "string"}, {"type": "null"}], True),
+        ([{"type": "integer"}, {"type": "number"}], False),
+        ([{"const": "a"}, {"enum": ["b", "c"]}], True),
+        ([{"minimum": 1}, {"maximum": 2}], False),
+        ([{}] * 65, False),
+        ([], True),
+    ],
+)
+def test_types_and_values_decide_overlap(parts: list[Any], disjoint: bool) -> None:
+    assert are_disjoint(parts, lambda part: part) is disjoint
+
+
+def test_objects_with_a_discriminator_exclude_each_other() -> None:
+    def part(kind: str, *required: str) -> dict[str, Any]:
+        return {"type": "object", "properties": {"kind": {"const": kind}}, "required": list(required)}
+
+    assert are_disjoint([part("a", "kind"), part("b", "kind")], lambda node: node)
+    assert not are_disjoint([part("a", "kind"), part("b")], lambda node: node)
+
+
+def test_single_schema_is_one_alternative_per_type() -> None:
+    assert bare({"type": "string", "title": "x", "minLength": 1}) == [{"type": "string", "minLength": 1}]
+    assert bare({"type": ["string", "null"]}) == [{"type": "string"}, {"type": "null"}]
+    assert only_alternatives({"anyOf": [], "description": "x"}, "anyOf")
+    assert not only_alternatives({"anyOf": [], "type": "string"}, "anyOf")
+
+
+def limits(old: Any, new: Any) -> list[tuple[str, str]]:
+    return [(keyword, verdict) for keyword, _, _, verdict in compare_limits(old, new)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "keyword", "verdict"),
+    [
+        ({"minimum": 1}, {"exclusiveMinimum": 1}, "minimum", "tightened"),
+        ({"exclusiveMaximum": 9}, {"maximum": 9}, "maximum", "loosened"),
+        ({"minimum": -5}, {}, "minimum", "loosened"),
+        ({}, {"maximum": 0}, "maximum", "tightened"),
+        ({"minLength": 1}, {"minLength": 0}, "minLength", "loosened"),
+        ({}, {"maxItems": 5}, "maxItems", "tightened"),
+        ({"maxProperties": 5}, {"maxProperties": 9}, "maxProperties", "loosened"),
+        ({"multipleOf": 2}, {"multipleOf": 6}, "multipleOf", "tightened"),
+        ({"multipleOf": 0.3}, {"multipleOf": 0.1}, "multipleOf", "loosened"),
+        ({"multipleOf": 2}, {"multipleOf": 3}, "multipleOf", "changed"),
+        ({"multipleOf": 0}, {"multipleOf": 3}, "multipleOf", "changed"),
+        ({"uniqueItems": True}, {}, "uniqueItems", "loosened"),
+    ],
+)
+def test_stricter_limit_is_determined(old: Any, new: Any, keyword: str, verdict: str) -> None:
+    assert limits(old, new) == [(keyword, verdict)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"minLength": 0}, {}),
+        ({"minimum": 1}, {"minimum": 1.0}),
+        ({"uniqueItems": False}, {}),
+        ({"minimum": "one"}, {"minimum": float("nan")}),
+        ({"maximum": True}, {}),
+    ],
+)
+def test_equivalent_limits_do_not_differ(old: Any, new: Any) -> None:
+    assert limits(old, new) == []
+
+
+def test_an_exclusive_bound_is_shown_in_words() -> None:
+    old, new = {"minimum": 1, "exclusiveMaximum": 9}, {"exclusiveMinimum": 2, "maximum": 5}
+    assert list(compare_limits(old, new)) == [
+        ("minimum", 1, "more than 2", "tightened"),
+        ("maximum", "less than 9", 5, "tightened"),
+    ]
+
+
+def resolved(root: Any) -> Any:
+    return References(root).resolve(root)
+
+
+@pytest.mark.parametrize(
+    ("root", "meaning"),
+    [
+        ({"$ref": "#/$defs/a~1b", "$defs": {"a/b": {"type": "string"}}}, {"type": "string"}),
+        ({"$ref": "#/$defs/a%20b~1%C3%BC", "$defs": {"a b/ü": {"type": "string"}}}, {"type": "string"}),
+        (
+            {"$ref": "#/$defs/a", "title": "x", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"minimum": 1}}},
+            {"minimum": 1, "title": "x"},
+        ),
+        ({"$ref": "#/anyOf/0", "x": 1, "anyOf": [{"const": 1}]}, {"const": 1, "x": 1, "anyOf": [{"const": 1}]}),
+        (
+            {"$ref": "#/$defs/a", "minimum": 2, "$defs": {"a": {"minimum": 1}}},
+            {"allOf": [{"minimum": 1}, {"minimum": 2}]},
+        ),
+        ({"allOf": [{"type": "string"}], "minLength": 1}, {"type": "string", "minLength": 1}),
+        ({"$ref": "#/$defs/a", "$defs": {"a": False}}, {"not": {}}),
+    ],
+)
+def test_reference_is_replaced_by_its_target(root: Any, meaning: Any) -> None:
+    assert resolved(root) == meaning
+
+
+@pytest.mark.parametrize("reference", ["#/nowhere", "#anchor", "http://example.com/x", "#/$defs/0", 7, "#/$defs/a/b/c"])
+def test_dangling_reference_stays(reference: Any) -> None:
+    assert resolved({"$ref": reference, "$defs": {"a": 1}})["$ref"] == reference
+
+
+def test_cycle_of_references_ends() -> None:
+    assert "$ref" in resolved({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}})
+
+
+def test_a_node_is_resolved_once() -> None:
+    root = {"properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"type": "string"}}}
+    references = References(root)
+    node = root["properties"]["a"]
+    assert references.resolve(node) is references.resolve(node)
+
+
+@pytest.mark.parametrize(
+    ("schema", "shown"),
+    [
+        ({}, "any"),
+        ({"type": "number"}, "number"),
+        ({"type": ["null", "integer"]}, "integer or null"),
+        ({"enum": ["a", None, 1, 0.5, True, [], {}]}, "any"),
+        ({"const": 2.0}, "integer"),
+        ({"const": True}, "boolean"),
+        ({"type": "colour"}, "nothing"),
+        ({"type": ["string", {}, None, ["number"]]}, "string"),
+        ({"enum": "no list"}, "any"),
+        ({"const": float("inf")}, "number"),
+    ],
+)
+def test_types_are_named_as_in_json_schema(schema: Any, shown: str) -> None:
+    assert named_types(type_set(schema)) == shown
+
+
+def test_an_integer_is_a_number() -> None:
+    assert type_set({"type": "integer"}) < type_set({"type": "number"})
+
+
+def test_values_are_compared_as_json() -> None:
+    assert list(value_texts({"enum": [1, True, 1.0, "1"]}) or ()) == ["1", "true", '"1"']
+    assert value_texts({"type": "string"}) is None

@@ -1,0 +1,171 @@
+"""Every rule has its entry."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import bespeak
+from bespeak.checks.evolution.rule_index import RULES as CHANGES
+from bespeak.checks.lint.passes import pass_of
+from bespeak.checks.lint.rule_index import all_rules, facts, find_rule, how_to_ignore, near_rules, sections
+from bespeak.text.diagnostics.diagnostic import Rule
+
+DECLARING: Final = ("Rule", "ProfileRule", "wire_rule", "contract_rule", "prose_rule")
+
+
+@cache
+def sources() -> dict[Path, ast.Module]:
+    """Parse every module whose text contains a rule: its declaration, its name or its id."""
+    texts = {path: path.read_text("utf-8") for path in Path(bespeak.__path__[0]).rglob("*.py")}
+    declaration = re.compile(rf"(\w+): Final.* = (?:{'|'.join(DECLARING)})\(")
+    words = (
+        {name for text in texts.values() for name in declaration.findall(text)} | all_rules().keys() | CHANGES.keys()
+    )
+    return {path: ast.parse(text) for path, text in texts.items() if not words.isdisjoint(re.findall(r"\w+", text))}
+
+
+def test_rules_are_sorted_by_id() -> None:
+    rules = all_rules()
+    assert list(rules) == sorted(rules)
+    assert all(rule.id == key and re.fullmatch(r"[A-Z][0-9]{3}", key) for key, rule in rules.items())
+
+
+def test_no_two_rules_share_a_name() -> None:
+    names = Counter(rule.name for rule in all_rules().values())
+    assert [name for name, number in names.items() if number > 1] == []
+    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) for name in names)
+
+
+def declared_in(tree: ast.AST) -> dict[str, ast.Constant]:
+    """Find `NAME: Final = Rule(("D101", ...), ...)`, or `wire_rule("C101", ...)`: the ids by their constants."""
+    declared = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Call):
+            call = node.value
+            if isinstance(call.func, ast.Name) and call.func.id in DECLARING:
+                first = call.args[0].elts[0] if isinstance(call.args[0], ast.Tuple) else call.args[0]
+                assert isinstance(first, ast.Constant)
+                declared[node.target.id] = first
+    return declared
+
+
+def names_in(tree: ast.Module) -> set[str]:
+    """Find the names that are used."""
+    nodes = list(ast.walk(tree))
+    names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    return names | {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+
+
+def test_every_declared_rule_is_in_the_registry() -> None:
+    declared = [id_.value for tree in sources().values() for id_ in declared_in(tree).values()]
+    assert sorted(map(str, declared)) == sorted((*all_rules(), *CHANGES))
+
+
+def test_every_declared_rule_is_used() -> None:
+    used = {path: names_in(tree) for path, tree in sources().items()}
+    idle = [
+        f"{path.parent.name}.{path.stem}.{name}"
+        for path, tree in sources().items()
+        for name in declared_in(tree)
+        if not any(
+            name in names and (other == path or imports(sources()[other], path)) for other, names in used.items()
+        )
+    ]
+    assert idle == []
+
+
+def imports(tree: ast.Module, path: Path) -> bool:
+    """Return True if a module imports another one, or names from it."""
+    module = ".".join(path.relative_to(Path(bespeak.__path__[0]).parent).with_suffix("").parts)
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    return any(module in (node.module, f"{node.module}.{each.name}") for node in nodes for each in node.names)
+
+
+def test_id_is_written_only_where_its_rule_is_declared() -> None:
+    wrong, ids = [], {*all_rules(), *CHANGES}
+    for path, tree in sources().items():
+        declared = set(declared_in(tree).values())
+        wrong += [
+            f"{path.name}:{node.lineno}: {node.value}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and node.value in ids and node not in declared
+        ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("text", ["P302", "p302", " method-name-in-path ", "METHOD-NAME-IN-PATH"])
+def test_a_rule_is_found_by_id_or_name(text: str) -> None:
+    rule = find_rule(text)
+    assert rule is not None
+    assert rule.id == "P302"
+
+
+def test_unknown_rule_is_none_and_has_suggestions() -> None:
+    assert find_rule("P399") is None
+    assert "P302" in near_rules("P3O2")
+    assert "method-name-in-path" in near_rules("method-names-in-path")
+    assert "unused-ignore" in near_rules("unused")
+    assert near_rules("qqqqqqqq") == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "number"),
+    [
+        ("D120", 1),
+        ("M210", 2),
+        ("M230", 3),
+        ("P320", 4),
+        ("S410", 5),
+        ("X901", 5),
+        ("X920", 8),
+        ("S450", 6),
+        ("V501", 7),
+    ],
+)
+def test_a_rule_of_agis_has_its_pass(rule: str, number: int) -> None:
+    assert pass_of(rule) == number
+
+
+@pytest.mark.parametrize("rule", ["P302", "D101", "D190", "H701", "V551"])
+def test_other_rules_have_none(rule: str) -> None:
+    assert pass_of(rule) == 0
+
+
+RULE = Rule(
+    ("P321", "trailing-slash", "SHOULD", "AGIS 4.1"), "No slash.", "Two names.", "path: /a/\n", "path: /a\n", "safe"
+)
+
+
+def test_a_page_has_every_part() -> None:
+    parts = sections(RULE)
+    assert [part.title for part in parts] == ["Why", "Bad", "Good", "Fix", "Ignore"]
+    assert [part.title for part in parts if part.is_code] == ["Bad", "Good"]
+    assert "--fix" in parts[3].text
+    assert dict(facts(RULE, "Path Syntax")) == {
+        "severity": "warning",
+        "binding": "SHOULD: recommended by the draft",
+        "source": "AGIS 4.1",
+        "pass": "4, Path Syntax",
+    }
+
+
+def test_empty_sections_are_omitted() -> None:
+    assert [part.title for part in sections(all_rules()["D101"])] == ["Why", "Fix", "Ignore"]
+    assert dict(facts(all_rules()["P302"], ""))["pass"] == "none of AGIS 9.1"
+
+
+def test_every_page_tells_how_to_ignore_the_rule_except_where_nothing_was_checked() -> None:
+    assert {rule.id for rule in all_rules().values() if rule.id not in how_to_ignore(rule)} == {"D101", "D102", "D194"}
+
+
+def test_live_rule_is_ignored_per_run_and_not_per_line() -> None:
+    text = how_to_ignore(all_rules()["W919"])
+    assert "--ignore W919" in text
+    assert "#" not in text

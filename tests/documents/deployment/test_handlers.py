@@ -1,0 +1,55 @@
+""""""
+
+from __future__ import annotations
+
+from bespeak.contract.handler import ExternalService, RegisteredFunction
+from bespeak.documents.deployment.handlers import HandlerEntry, read_handlers
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.text_file import toml_table
+
+
+def read(text: str) -> tuple[tuple[HandlerEntry, ...], list[Diagnostic]]:
+    table = toml_table(text, "bespeak.toml")
+    assert not isinstance(table, Diagnostic)
+    return read_handlers(table, "handlers"), table.findings.found
+
+
+def test_every_kind_of_handler_can_be_bound() -> None:
+    entries, findings = read(
+        """
+        [handlers."BOOK /room"]
+        type = "registered_function"
+        function = "rooms.book"
+        blocking = true
+
+        [handlers."fetch  /room/{id}"]
+        type = "external_service"
+        url = "https://rooms.example/fetch"
+        method = "GET"
+        """
+    )
+    assert findings == []
+    book, fetch = entries
+    assert (book.method, book.path) == ("BOOK", "/room")
+    assert book.handler == RegisteredFunction(function="rooms.book", blocking=True)
+    assert (book.location.file, book.location.line) == ("bespeak.toml", 2)
+    assert (fetch.method, fetch.path) == ("FETCH", "/room/{id}")
+    assert isinstance(fetch.handler, ExternalService)
+
+
+def test_key_that_does_not_name_an_endpoint_is_an_error_with_advice() -> None:
+    entries, [finding] = read('[handlers.BOOK]\ntype = "registered_function"\nfunction = "rooms.book"\n')
+    assert entries == ()
+    assert (finding.rule, finding.severity) == ("D104", "error")
+    assert '[handlers."BOOK /reservation"]' in finding.help
+
+
+def test_handler_of_an_unknown_kind_is_an_error() -> None:
+    entries, findings = read('handlers."FIND /room" = "rooms.find"\n[handlers."BOOK /room"]\ntype = "function"\n')
+    assert entries == ()
+    assert {finding.rule for finding in findings} == {"D104", "D106"}
+    assert findings
+
+
+def test_missing_table_has_no_handlers() -> None:
+    assert read("") == ((), [])

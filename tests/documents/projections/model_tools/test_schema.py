@@ -1,0 +1,98 @@
+"""Schemas in work: passes, references, marks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bespeak.documents.projections.model_tools.schema import (
+    OPTIONAL,
+    SAYS,
+    Node,
+    ToolSchema,
+    alternatives,
+    circular,
+    is_nullable,
+    nodes,
+    open_unions,
+    relax_circles,
+    resolved,
+)
+
+TEXT = {"type": "string"}
+NULL = {"type": "null"}
+
+
+def test_a_pass_sees_children_before_their_parents_and_every_definition() -> None:
+    seen: list[str] = []
+
+    def note(node: Node, _: object) -> Node:
+        seen.append(node["type"])
+        return node
+
+    ToolSchema({"type": "array", "items": TEXT}, {"A": NULL}).apply(note)
+    assert sorted(seen) == ["array", "null", "string"]
+    assert seen.index("string") < seen.index("array")
+
+
+def test_definitions_without_references_are_left_out() -> None:
+    used = {"A": {"items": {"$ref": "#/$defs/B"}}, "B": {"$ref": "#/$defs/A"}}
+    made = ToolSchema({"$ref": "#/$defs/A"}, {**used, "C": TEXT}).pruned()
+    assert made.definitions == used
+
+
+def test_marks_are_not_part_of_the_schema() -> None:
+    marked = {"properties": {"~name": {**TEXT, OPTIONAL: ["a"]}}, OPTIONAL: ["~name"]}
+    assert ToolSchema(marked, {"A": marked}).schema() == {
+        "properties": {"~name": TEXT},
+        "$defs": {"A": {"properties": {"~name": TEXT}}},
+    }
+
+
+def test_alternatives_are_found_through_references_and_circles() -> None:
+    definitions: dict[str, Node] = {
+        "A": {"anyOf": [TEXT, {"$ref": "#/$defs/B"}]},
+        "B": {"anyOf": [{"$ref": "#/$defs/A"}, NULL]},
+    }
+    assert list(alternatives({"$ref": "#/$defs/A"}, definitions)) == [TEXT, NULL]
+    assert is_nullable({"$ref": "#/$defs/A"}, definitions)
+    assert not is_nullable(TEXT, definitions)
+    assert is_nullable({}, {})
+
+
+def test_nodes_are_found_without_following_references() -> None:
+    root = {"properties": {"a": {"items": TEXT}}, "anyOf": [{"$ref": "#/$defs/A"}]}
+    assert len(list(nodes(root))) == 4
+    assert resolved({"$ref": "#/$defs/A"}, {"A": TEXT}) is TEXT
+
+
+def refers(*names: str) -> dict[str, Any]:
+    return {"properties": {name: {"$ref": f"#/$defs/{name}"} for name in names}, "required": list(names)}
+
+
+def test_only_definitions_on_a_circle_count() -> None:
+    definitions = {"A": refers("B", "C"), "B": refers("A"), "C": refers("D"), "D": {}, "E": refers("A")}
+    assert circular(definitions) == {"A", "B"}
+    assert circular({"A": refers("A")}) == {"A"}
+
+
+def test_long_chains_need_no_stack() -> None:
+    chain = {str(number): refers(str(number + 1)) for number in range(20_000)}
+    assert circular({**chain, "20000": {}}) == frozenset()
+
+
+def test_a_member_that_leads_back_becomes_optional_and_a_sentence() -> None:
+    made = relax_circles(ToolSchema(refers("A"), {"A": refers("A", "B"), "B": {}}))
+    assert made.root == refers("A")
+    assert made.definitions["A"]["required"] == ["B"]
+    assert made.definitions["A"][SAYS] == ["Always give A."]
+
+
+def test_a_union_of_itself_is_the_union_of_the_others() -> None:
+    number = {"type": "integer"}
+    definitions: dict[str, Any] = {
+        "A": {"anyOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}]},
+        "B": {"anyOf": [{"$ref": "#/$defs/A"}, number]},
+        "C": {"anyOf": [{"$ref": "#/$defs/C"}]},
+    }
+    made = open_unions(ToolSchema({}, definitions)).definitions
+    assert made == {"A": {"anyOf": [number]}, "B": {"anyOf": [number]}, "C": {"anyOf": [{}]}}

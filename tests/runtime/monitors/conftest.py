@@ -1,0 +1,7 @@
+"""Every test of monitors also runs with an audit trail: its records are commands among those of the steps."""
+
+from __future__ import annotations
+
+from tests.stateful import audited_backend
+
+__all__ = ["audited_backend"]
