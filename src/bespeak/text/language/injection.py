@@ -5,7 +5,8 @@ which address nobody.
 
 A sentence is judged by all its words, not by a list of phrases alone. Each word and each pair of neighbours has a
 weight, learnt from attacks and from honest descriptions (`tools/lexicon/build_instructions.py`). Private files,
-addresses, commands and names of tools and parameters count as words of their own, so that others of their kind are known too.
+addresses, commands and names of tools and parameters count as words of their own, so that others of their kind are
+known too.
 """
 
 from __future__ import annotations
